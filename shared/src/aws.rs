@@ -1,0 +1,96 @@
+//! SDK clients for a function: credentials, region and endpoint come from its environment, which is all
+//! that Lambda gives it.
+
+use std::time::Duration;
+
+use aws_credential_types::Credentials;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient};
+use aws_smithy_http_client::{Builder, tls};
+use thiserror::Error;
+
+/// Reads a variable of the environment.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Variables without which nothing runs; all of them are named at once.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("environment variables not set: {}", .0.join(", "))]
+pub struct Missing(pub Vec<&'static str>);
+
+/// Who calls AWS, and where.
+#[derive(Clone)]
+pub struct Environment {
+    region: String,
+    credentials: Credentials,
+    endpoint: Option<String>,
+}
+
+/// How long a caller waits for the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// A client waits for an answer: three quick tries inside two and a half seconds.
+    Request,
+    /// A bulk job: many tries, a minute in all.
+    Bulk,
+}
+
+impl Environment {
+    /// Reads the standard variables of the AWS SDKs.
+    pub fn read(lookup: Lookup<'_>) -> Result<Self, Missing> {
+        let [region, id, secret] = required(lookup, ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
+        let credentials = Credentials::new(id, secret, lookup("AWS_SESSION_TOKEN"), None, "environment");
+        Ok(Self { region, credentials, endpoint: lookup("AWS_ENDPOINT_URL") })
+    }
+
+    /// A DynamoDB client.
+    pub fn dynamodb(&self, patience: Patience) -> aws_sdk_dynamodb::Client {
+        let mut config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(self.region.clone()))
+            .credentials_provider(self.credentials.clone())
+            .http_client(http_client())
+            .timeout_config(patience.timeouts())
+            .retry_config(patience.retries());
+        config.set_endpoint_url(self.endpoint.clone());
+        aws_sdk_dynamodb::Client::from_conf(config.build())
+    }
+}
+
+/// The one HTTP and TLS stack that every AWS client of the project uses: hyper, rustls, ring.
+pub fn http_client() -> SharedHttpClient {
+    Builder::new().tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring)).build_https()
+}
+
+/// Reads variables that must be set.
+pub fn required<const N: usize>(lookup: Lookup<'_>, names: [&'static str; N]) -> Result<[String; N], Missing> {
+    let missing: Vec<_> = names.into_iter().filter(|name| lookup(name).is_none_or(|v| v.is_empty())).collect();
+    if missing.is_empty() { Ok(names.map(|name| lookup(name).unwrap_or_default())) } else { Err(Missing(missing)) }
+}
+
+impl Patience {
+    /// Time limits of a call and its attempts.
+    pub fn timeouts(self) -> TimeoutConfig {
+        let (attempt, operation) = match self {
+            Self::Request => (Duration::from_millis(1_000), Duration::from_millis(2_500)),
+            Self::Bulk => (Duration::from_secs(10), Duration::from_secs(60)),
+        };
+        TimeoutConfig::builder()
+            .connect_timeout(attempt)
+            .operation_attempt_timeout(attempt)
+            .operation_timeout(operation)
+            .build()
+    }
+
+    /// Attempts and pauses; throttling and lost connections are tried again.
+    pub fn retries(self) -> RetryConfig {
+        let (attempts, first, longest) = match self {
+            Self::Request => (3, 25, 200),
+            Self::Bulk => (10, 50, 5_000),
+        };
+        RetryConfig::standard()
+            .with_max_attempts(attempts)
+            .with_initial_backoff(Duration::from_millis(first))
+            .with_max_backoff(Duration::from_millis(longest))
+    }
+}

@@ -1,0 +1,7 @@
+//! The feed: messages of the marketplace's own systems, parsed strictly and applied so that repeating is safe.
+
+mod apply;
+mod message;
+
+pub use apply::{Applied, Applier, Outcome, Stores};
+pub use message::{MAX_MESSAGE_BYTES, Message, Rejection, parse};

@@ -1,0 +1,78 @@
+//! Public data: items, listings, marketplaces, quotes. One door to the market table.
+
+pub mod figures;
+mod log;
+mod marketplaces;
+mod quotes;
+mod records;
+mod table;
+
+use aws_sdk_dynamodb::Client;
+
+pub use log::{Change, Log, Record, Write};
+pub use marketplaces::MarketplaceCache;
+pub use quotes::Quote;
+pub use records::CatalogWrite;
+
+use crate::ids::ItemId;
+use crate::model::PublicItemDetail;
+use crate::store::{Attributes, Item, StoreError};
+
+/// The market table.
+#[derive(Clone)]
+pub struct Market {
+    client: Client,
+    table: String,
+}
+
+impl Market {
+    /// The market table.
+    pub fn new(client: Client, table: String) -> Self {
+        Self { client, table }
+    }
+
+    /// An item with its variants, as it is now.
+    pub async fn item(&self, id: &ItemId) -> Result<Option<PublicItemDetail>, StoreError> {
+        let key = table::entity::<crate::model::PublicItem>(id.as_str());
+        let found = self.get(key).await?;
+        let Some(text) = found.as_ref().and_then(|item| Attributes(item).text(table::DATA)) else {
+            return Ok(None);
+        };
+        serde_json::from_str(text).map(Some).map_err(|error| StoreError::corrupt(format!("item {id}: {error}")))
+    }
+
+    /// Whether nothing has ever been written.
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        let scan = self.client.scan().table_name(&self.table).limit(1).consistent_read(true).send().await?;
+        Ok(scan.items().is_empty())
+    }
+
+    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
+        Ok(request.send().await?.item)
+    }
+
+    /// Every item of a partition whose sort key lies behind `after`, in its order.
+    async fn partition(&self, partition: String, after: Option<String>) -> Result<Vec<Item>, StoreError> {
+        let mut query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .expression_attribute_names("#pk", table::PK)
+            .expression_attribute_values(":pk", crate::store::s(partition));
+        query = match after {
+            Some(after) => query
+                .key_condition_expression("#pk = :pk AND #sk > :after")
+                .expression_attribute_names("#sk", table::SK)
+                .expression_attribute_values(":after", crate::store::s(after)),
+            None => query.key_condition_expression("#pk = :pk"),
+        };
+        let mut pages = query.into_paginator().send();
+        let mut items = Vec::new();
+        while let Some(page) = pages.next().await {
+            items.append(&mut page?.items.unwrap_or_default());
+        }
+        Ok(items)
+    }
+}

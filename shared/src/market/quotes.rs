@@ -1,0 +1,66 @@
+//! Quotes: one marketplace's current asks for a variant.
+
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+
+use super::{Market, table};
+use crate::ids::{MarketplaceKey, VariantId};
+use crate::money::Usd;
+use crate::store::{Attributes, Item, StoreError, b, n};
+use crate::timestamp::Timestamp;
+
+/// A quote enters no figure after a day; it may go after a week. A redelivered older one is older still.
+const KEEP_SECONDS: i64 = 7 * 24 * 3_600;
+
+/// One marketplace's current asks for a variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// Who asks.
+    pub marketplace: MarketplaceKey,
+    /// What is asked; empty when nothing is on sale there any more.
+    pub asks: Vec<Usd>,
+    /// When the marketplace was looked at.
+    pub observed_at: Timestamp,
+}
+
+impl Market {
+    /// The latest quote of each marketplace for a variant.
+    pub async fn quotes(&self, variant: VariantId) -> Result<Vec<Quote>, StoreError> {
+        let items = self.partition(table::quotes_partition(variant), None).await?;
+        items.iter().map(quote).collect()
+    }
+
+    /// Puts a quote unless what is there was observed as late; says whether anything changed.
+    pub async fn put_quote(&self, variant: VariantId, quote: &Quote) -> Result<bool, StoreError> {
+        let cents: Vec<u64> = quote.asks.iter().map(|ask| ask.cents()).collect();
+        let packed = postcard::to_stdvec(&cents).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(table::quote(variant, &quote.marketplace)))
+            .item(table::ASKS, b(packed))
+            .item(table::OBSERVED_AT, n(quote.observed_at.millis()))
+            .item(table::TTL, n(quote.observed_at.seconds() + KEEP_SECONDS))
+            .condition_expression("attribute_not_exists(#observed) OR #observed < :observed")
+            .expression_attribute_names("#observed", table::OBSERVED_AT)
+            .expression_attribute_values(":observed", n(quote.observed_at.millis()));
+        match put.send().await {
+            Ok(_) => Ok(true),
+            Err(error) => match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                _ => Err(error.into()),
+            },
+        }
+    }
+}
+
+fn quote(item: &Item) -> Result<Quote, StoreError> {
+    let read = Attributes(item);
+    let packed = read.bytes(table::ASKS).unwrap_or_default();
+    let cents: Vec<u64> = postcard::from_bytes(packed).map_err(|_| StoreError::corrupt(table::ASKS))?;
+    Ok(Quote {
+        marketplace: read.parsed(table::SK)?,
+        asks: cents.into_iter().map(Usd::from_cents).collect(),
+        observed_at: Timestamp::from_millis(read.required_number(table::OBSERVED_AT)?),
+    })
+}

@@ -1,0 +1,129 @@
+//! Every table, queue and secret of a stack, defined once: the local stack and the tests create them
+//! from here, the command line checks them, and the deployment must agree.
+
+/// The names of one stack's resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resources {
+    stack: String,
+}
+
+/// A DynamoDB table. Every table has the string keys `pk` and `sk` and a TTL attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// API keys and their buckets.
+    Keys,
+    /// Items, listings, marketplaces, quotes: what every key may see.
+    Market,
+    /// Orders and balances: what belongs to one user.
+    Accounts,
+    /// Webhook endpoints, deliveries, notices.
+    Webhooks,
+}
+
+/// An SQS queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Messages of the marketplace's own systems.
+    Feed,
+    /// Messages that could not be applied.
+    FeedDead,
+    /// First attempts of webhook deliveries.
+    WebhooksFirst,
+    /// Later attempts.
+    WebhooksRetry,
+    /// Webhook messages that no attempt could read.
+    WebhooksDead,
+    /// Notices to owners of switched-off endpoints; first in, first out.
+    Notices,
+}
+
+/// The partition key of every table.
+pub const PARTITION_KEY: &str = "pk";
+/// The sort key of every table.
+pub const SORT_KEY: &str = "sk";
+/// The TTL attribute of every table: seconds since the Unix epoch after which an item may go.
+pub const TTL: &str = "ttl";
+
+/// How often a message is received before it moves to its dead-letter queue: that is for crashes,
+/// since what cannot be applied is moved there by its consumer.
+pub const MAX_RECEIVES: u32 = 5;
+
+impl Table {
+    /// Every table.
+    pub const ALL: [Self; 4] = [Self::Keys, Self::Market, Self::Accounts, Self::Webhooks];
+
+    /// The environment variable that tells a function the table's name.
+    pub const fn variable(self) -> &'static str {
+        match self {
+            Self::Keys => "KEYS_TABLE",
+            Self::Market => "MARKET_TABLE",
+            Self::Accounts => "ACCOUNTS_TABLE",
+            Self::Webhooks => "WEBHOOKS_TABLE",
+        }
+    }
+
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Market => "market",
+            Self::Accounts => "accounts",
+            Self::Webhooks => "webhooks",
+        }
+    }
+}
+
+impl Queue {
+    /// Every queue, dead-letter queues before those that use them.
+    pub const ALL: [Self; 6] =
+        [Self::FeedDead, Self::Feed, Self::WebhooksDead, Self::WebhooksFirst, Self::WebhooksRetry, Self::Notices];
+
+    /// Where messages go after [`MAX_RECEIVES`].
+    pub const fn dead_letters(self) -> Option<Self> {
+        match self {
+            Self::Feed => Some(Self::FeedDead),
+            Self::WebhooksFirst | Self::WebhooksRetry => Some(Self::WebhooksDead),
+            Self::FeedDead | Self::WebhooksDead | Self::Notices => None,
+        }
+    }
+
+    /// Whether the queue keeps order and drops duplicates.
+    pub const fn is_fifo(self) -> bool {
+        matches!(self, Self::Notices)
+    }
+
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Feed => "feed",
+            Self::FeedDead => "feed-dead",
+            Self::WebhooksFirst => "webhooks-first",
+            Self::WebhooksRetry => "webhooks-retry",
+            Self::WebhooksDead => "webhooks-dead",
+            Self::Notices => "notices.fifo",
+        }
+    }
+}
+
+impl Resources {
+    /// The stack's name unless told otherwise.
+    pub const DEFAULT_STACK: &'static str = "marketplace";
+
+    /// The resources of a stack.
+    pub fn of(stack: &str) -> Self {
+        Self { stack: stack.to_owned() }
+    }
+
+    /// A table's name.
+    pub fn table(&self, table: Table) -> String {
+        format!("{}-{}", self.stack, table.suffix())
+    }
+
+    /// A queue's name.
+    pub fn queue(&self, queue: Queue) -> String {
+        format!("{}-{}", self.stack, queue.suffix())
+    }
+
+    /// The name of the secret that seals webhook secrets.
+    pub fn keyring(&self) -> String {
+        format!("{}-keyring", self.stack)
+    }
+}

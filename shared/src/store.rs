@@ -1,0 +1,124 @@
+//! What every table's module needs: errors, attribute reading, retries of conflicts.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::types::AttributeValue;
+use thiserror::Error;
+
+/// An item as DynamoDB returns it.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// A DynamoDB call that did not do what it should.
+#[derive(Clone, Debug, Error)]
+pub enum StoreError {
+    /// Another transaction holds one of the items; the same call may be repeated.
+    #[error("transaction conflict")]
+    Conflict,
+    /// Unreachable, throttled, timed out, refused or answered with something else than DynamoDB's answer.
+    #[error("{0}")]
+    Unavailable(String),
+    /// An item that this code did not write, or cannot read any more.
+    #[error("unreadable item: {what}")]
+    Corrupt {
+        /// The attribute and what is wrong with it.
+        what: String,
+    },
+}
+
+impl StoreError {
+    /// An item whose attribute is missing or of the wrong form.
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt { what: what.into() }
+    }
+}
+
+impl<E> From<SdkError<E, HttpResponse>> for StoreError
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+{
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
+        match error.code() {
+            Some("TransactionConflictException" | "TransactionInProgressException") => Self::Conflict,
+            _ => Self::Unavailable(DisplayErrorContext(&error).to_string()),
+        }
+    }
+}
+
+/// Repeats a call while it meets transaction conflicts, with growing, jittered pauses.
+///
+/// A conflict says nothing about the call itself, so it never counts as a failure of the data; after
+/// `attempts` it is handed on for a later try.
+pub async fn retry_conflicts<T, F, Fut>(attempts: u32, mut call: F) -> Result<T, StoreError>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, StoreError>>,
+{
+    let mut attempt = 0;
+    loop {
+        match call().await {
+            Err(StoreError::Conflict) if attempt + 1 < attempts => {
+                tokio::time::sleep(jitter(attempt)).await;
+                attempt += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// A random pause below 5 ms, 10 ms, 20 ms, … 320 ms.
+pub fn jitter(attempt: u32) -> Duration {
+    let ceiling = 5_000u32 << attempt.min(6);
+    let mut random = [0; 4];
+    let pause = if getrandom::fill(&mut random).is_ok() { u32::from_le_bytes(random) % ceiling } else { ceiling };
+    Duration::from_micros(u64::from(pause))
+}
+
+/// Reads the attributes of an item, naming the one that is missing or of the wrong form.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes<'a>(pub &'a Item);
+
+impl<'a> Attributes<'a> {
+    /// A string, if there is one.
+    pub fn text(self, name: &str) -> Option<&'a str> {
+        self.0.get(name)?.as_s().ok().map(String::as_str)
+    }
+
+    /// A string in its parsed form.
+    pub fn parsed<T: std::str::FromStr>(self, name: &str) -> Result<T, StoreError> {
+        self.text(name).and_then(|text| text.parse().ok()).ok_or_else(|| StoreError::corrupt(name))
+    }
+
+    /// A number, if there is one.
+    pub fn number<T: std::str::FromStr>(self, name: &str) -> Option<T> {
+        self.0.get(name)?.as_n().ok()?.parse().ok()
+    }
+
+    /// A number that must be there.
+    pub fn required_number<T: std::str::FromStr>(self, name: &str) -> Result<T, StoreError> {
+        self.number(name).ok_or_else(|| StoreError::corrupt(name))
+    }
+
+    /// Bytes, if there are any.
+    pub fn bytes(self, name: &str) -> Option<&'a [u8]> {
+        self.0.get(name)?.as_b().ok().map(AsRef::as_ref)
+    }
+}
+
+/// A string attribute.
+pub fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+/// A number attribute.
+pub fn n(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+/// A binary attribute.
+pub fn b(bytes: impl Into<Vec<u8>>) -> AttributeValue {
+    AttributeValue::B(aws_sdk_dynamodb::primitives::Blob::new(bytes))
+}
