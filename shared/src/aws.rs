@@ -26,6 +26,21 @@ pub struct Environment {
     endpoint: Option<String>,
 }
 
+/// The same settings for each service's own configuration type.
+macro_rules! configure {
+    ($service:ident, $environment:expr, $patience:expr) => {{
+        let mut config = $service::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new($environment.region.clone()))
+            .credentials_provider($environment.credentials.clone())
+            .http_client(http_client())
+            .timeout_config($patience.timeouts())
+            .retry_config($patience.retries());
+        config.set_endpoint_url($environment.endpoint.clone());
+        config.build()
+    }};
+}
+
 /// How long a caller waits for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
@@ -45,15 +60,17 @@ impl Environment {
 
     /// A DynamoDB client.
     pub fn dynamodb(&self, patience: Patience) -> aws_sdk_dynamodb::Client {
-        let mut config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new(self.region.clone()))
-            .credentials_provider(self.credentials.clone())
-            .http_client(http_client())
-            .timeout_config(patience.timeouts())
-            .retry_config(patience.retries());
-        config.set_endpoint_url(self.endpoint.clone());
-        aws_sdk_dynamodb::Client::from_conf(config.build())
+        aws_sdk_dynamodb::Client::from_conf(configure!(aws_sdk_dynamodb, self, patience))
+    }
+
+    /// An SQS client.
+    pub fn sqs(&self, patience: Patience) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::from_conf(configure!(aws_sdk_sqs, self, patience))
+    }
+
+    /// A Secrets Manager client.
+    pub fn secrets(&self, patience: Patience) -> aws_sdk_secretsmanager::Client {
+        aws_sdk_secretsmanager::Client::from_conf(configure!(aws_sdk_secretsmanager, self, patience))
     }
 }
 

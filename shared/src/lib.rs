@@ -16,6 +16,7 @@ pub mod money;
 mod packed;
 pub mod replica;
 pub mod resources;
+pub mod routes;
 pub mod scope;
 pub mod service;
 pub mod store;

@@ -6,10 +6,12 @@ use aws_sdk_dynamodb::Client;
 use lambda_http::Error;
 use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
 
+use crate::accounts::Accounts;
 use crate::aws::{Environment, Lookup, Missing, Patience, required};
 use crate::clock::{Clock, SystemClock};
 use crate::http::{Api, Endpoint, Event, Handler};
 use crate::keys::Gate;
+use crate::market::Market;
 use crate::resources::Table;
 
 /// The environment of a function, read once.
@@ -32,6 +34,16 @@ impl<'a> Service<'a> {
     pub fn table(&self, table: Table) -> Result<String, Missing> {
         let [name] = required(self.lookup, [table.variable()])?;
         Ok(name)
+    }
+
+    /// The market table.
+    pub fn market(&self) -> Result<Market, Missing> {
+        Ok(Market::new(self.dynamodb.clone(), self.table(Table::Market)?))
+    }
+
+    /// The accounts table.
+    pub fn accounts(&self) -> Result<Accounts, Missing> {
+        Ok(Accounts::new(self.dynamodb.clone(), self.table(Table::Accounts)?))
     }
 
     /// An endpoint behind the gate.

@@ -1,1 +1,17 @@
+//! The harness of the end-to-end tests: stacks on free ports, a client, a store that can be made to fail,
+//! the Lambda Runtime API on loopback, and the project's binaries.
+#![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a harness that cannot go on stops the test")]
 
+mod binaries;
+mod client;
+mod fixtures;
+mod proxy;
+mod runtime_api;
+mod stack;
+
+pub use binaries::{Program, binary, marketctl};
+pub use client::{Client, Reply};
+pub use fixtures::{balance, item, listing, marketplace, order, quote, uuid};
+pub use proxy::{Call, Fault, Proxy};
+pub use runtime_api::RuntimeApi;
+pub use stack::{NOON, Running, Stack};

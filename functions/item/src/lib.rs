@@ -1,1 +1,48 @@
+//! `GET /v1/public/items/{id}`: one item with its variants.
 
+use shared::aws::Missing;
+use shared::error::ApiError;
+use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use shared::ids::ItemId;
+use shared::market::Market;
+use shared::model::PublicItemDetail;
+use shared::scope::{Budget, Scope};
+use shared::service::Service;
+
+/// The endpoint.
+pub struct Item {
+    market: Market,
+}
+
+/// An item's id as asked for; one that no item can have is not found rather than malformed.
+#[derive(Clone, Debug)]
+pub struct AskedId(String);
+
+impl Input for AskedId {
+    const QUERY: &'static [&'static str] = &[];
+
+    fn read(params: &mut Params<'_>) -> Option<Self> {
+        params.path("id", params::text).map(Self)
+    }
+}
+
+impl Endpoint for Item {
+    const BUDGET: Budget = Budget::Scope(Scope::CatalogRead);
+    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    type Caller = Anyone;
+    type Input = AskedId;
+    type Output = PublicItemDetail;
+
+    async fn read(&self, _: Anyone, AskedId(asked): AskedId) -> Result<PublicItemDetail, ApiError> {
+        let found = match asked.parse::<ItemId>() {
+            Ok(id) => self.market.item(&id).await?,
+            Err(_) => None,
+        };
+        found.ok_or(ApiError::ItemNotFound(asked))
+    }
+}
+
+/// The function.
+pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {
+    service.api(Item { market: service.market()? })
+}

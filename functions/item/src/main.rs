@@ -1,1 +1,6 @@
-fn main() {}
+//! The `item` function under Lambda.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::service::run(item::api).await
+}

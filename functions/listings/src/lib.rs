@@ -1,1 +1,69 @@
+//! `GET /v1/public/listings`: active listings, filtered, sorted and paged.
 
+use shared::aws::Missing;
+use shared::error::ApiError;
+use shared::http::paging::{PAGE, PAGE_SIZE};
+use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
+use shared::market::Log;
+use shared::model::PublicListing;
+use shared::replica::{ListingQuery, Listings, Replica, Sort};
+use shared::scope::{Budget, Scope};
+use shared::service::Service;
+
+/// The orders a client may ask for, by name.
+const SORTS: &[(&str, Sort)] =
+    &[("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
+
+/// The endpoint.
+pub struct SearchListings {
+    replica: Replica<Listings>,
+}
+
+/// Its parameters.
+#[derive(Clone, Debug)]
+pub struct ListingsInput {
+    query: ListingQuery,
+    paging: Paging,
+}
+
+impl Input for ListingsInput {
+    const QUERY: &'static [&'static str] =
+        &["item_id", "variant_id", "min_price", "max_price", "sort", PAGE, PAGE_SIZE];
+
+    fn read(params: &mut Params<'_>) -> Option<Self> {
+        let query = ListingQuery {
+            item_id: params.query("item_id", params::text),
+            variant_id: params.query("variant_id", params::variant_id),
+            min_price: params.query("min_price", params::usd),
+            max_price: params.query("max_price", params::usd),
+            sort: params.query("sort", |value| params::one_of(value, SORTS)).unwrap_or_default(),
+        };
+        if query.min_price.zip(query.max_price).is_some_and(|(min, max)| min > max) {
+            params.inverted("min_price");
+        }
+        Some(Self { query, paging: Paging::read(params) })
+    }
+}
+
+impl Endpoint for SearchListings {
+    const BUDGET: Budget = Budget::Scope(Scope::ListingsRead);
+    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    type Caller = Anyone;
+    type Input = ListingsInput;
+    type Output = Paged<PublicListing>;
+
+    async fn read(&self, _: Anyone, input: ListingsInput) -> Result<Paged<PublicListing>, ApiError> {
+        let (items, total) = self.replica.read(|listings| listings.page(&input.query, input.paging)).await?;
+        Ok(input.paging.of(items, total))
+    }
+
+    async fn warm_up(&self) {
+        self.replica.warm_up().await;
+    }
+}
+
+/// The function.
+pub fn api(service: &Service<'_>) -> Result<Api<SearchListings>, Missing> {
+    let replica = Replica::new(Log::new(service.market()?), service.clock.clone());
+    service.api(SearchListings { replica })
+}

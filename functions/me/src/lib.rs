@@ -1,1 +1,35 @@
+//! `GET /v1/public/me`: the key that asks.
 
+use shared::aws::Missing;
+use shared::error::ApiError;
+use shared::http::{Api, CacheControl, Endpoint};
+use shared::keys::KeyRecord;
+use shared::model::PublicMe;
+use shared::scope::Budget;
+use shared::service::Service;
+
+/// The endpoint.
+pub struct Me;
+
+impl Endpoint for Me {
+    const BUDGET: Budget = Budget::Me;
+    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    type Caller = KeyRecord;
+    type Input = ();
+    type Output = PublicMe;
+
+    async fn read(&self, key: KeyRecord, (): ()) -> Result<PublicMe, ApiError> {
+        Ok(PublicMe {
+            api_key_id: key.key_id,
+            user_id: key.user_id,
+            tier: key.tier,
+            scopes: key.scopes,
+            rate_limit_per_minute: key.limit,
+        })
+    }
+}
+
+/// The function.
+pub fn api(service: &Service<'_>) -> Result<Api<Me>, Missing> {
+    service.api(Me)
+}

@@ -1,1 +1,6 @@
-fn main() {}
+//! The `me` function under Lambda.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::service::run(me::api).await
+}

@@ -1,1 +1,6 @@
-fn main() {}
+//! The `openapi` function under Lambda.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::service::run(openapi::api).await
+}

@@ -1,1 +1,12 @@
+//! The whole service on one machine: the AWS side over HTTP, and the very functions that are deployed.
 
+pub mod aws;
+pub mod cli;
+pub mod demo;
+pub mod environment;
+pub mod gateway;
+pub mod instance;
+pub mod ready;
+pub mod seed;
+pub mod server;
+pub mod stack;

@@ -1,1 +1,34 @@
-fn main() {}
+//! `marketctl`, the operator's command line.
+
+mod check;
+mod cli;
+mod failure;
+mod import;
+mod keys;
+mod output;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Arguments, Command};
+use output::Output;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Arguments { stack, json, command } = Arguments::parse();
+    let output = Output::of(json);
+    let done = match command {
+        Command::Keys(command) => keys::run(command, &stack, output).await,
+        Command::Import { file } => import::run(file, &stack, output).await,
+        Command::Check => check::run(&stack, output).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.complain(&failure);
+            failure.into()
+        }
+    }
+}

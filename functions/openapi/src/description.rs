@@ -1,0 +1,73 @@
+//! The function's handler: two bodies, made once, and 404 for the rest.
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use shared::clock::Clock;
+use shared::error::ApiError;
+use shared::http::pipeline::{check_method, log};
+use shared::http::reply::{JSON, respond};
+use shared::http::{CacheControl, Event, Handler, Reply, Response};
+use shared::keys::Rate;
+use shared::routes::{DESCRIPTION, DOCS};
+
+use crate::{document, page};
+
+/// The media type of the docs page.
+const HTML: &str = "text/html; charset=utf-8";
+
+/// The description of the API, for machines and for people.
+pub struct Description {
+    /// The OpenAPI document; the error is that of serialising it.
+    json: Result<String, String>,
+    html: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl Description {
+    /// Makes both bodies.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        let openapi = document::openapi();
+        let json = openapi.to_json().map_err(|error| error.to_string());
+        Self { json, html: page::render(&openapi), clock }
+    }
+
+    /// An unknown path is 404 whatever the method; it has no methods that `Allow` could name.
+    fn decide(&self, event: &Event) -> Result<Reply, ApiError> {
+        let path = event.raw_path.as_deref().unwrap_or_default();
+        if path != DESCRIPTION && path != DOCS {
+            return Err(ApiError::RouteNotFound);
+        }
+        check_method(event)?;
+        let (body, content_type) = match &self.json {
+            _ if path == DOCS => (&self.html, HTML),
+            Ok(json) => (json, JSON),
+            Err(error) => return Err(ApiError::Internal(error.clone())),
+        };
+        Ok(Reply { body: body.clone().into_bytes(), content_type, cache: CacheControl::Public })
+    }
+
+    fn answer(&self, event: &Event) -> Response {
+        let started = self.clock.monotonic();
+        let outcome = self.decide(event);
+        let cause = outcome.as_ref().err().map(|error| (error.status(), error.to_string()));
+        let response = respond(event, outcome, Rate::none(self.clock.now()));
+        log(event, &response, None, self.clock.monotonic().saturating_sub(started), cause);
+        response
+    }
+}
+
+impl Handler for Description {
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(ready(()))
+    }
+
+    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+        Box::pin(async move { self.answer(&event) })
+    }
+}
+
+#[cfg(test)]
+#[path = "description_tests.rs"]
+mod tests;

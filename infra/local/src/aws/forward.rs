@@ -1,0 +1,53 @@
+//! Forwards DynamoDB calls to where the tables are, perhaps with a delay.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+
+use super::plain;
+use crate::server::Body;
+
+/// A pooled client of one upstream.
+pub struct Forwarder {
+    client: Client<HttpConnector, Incoming>,
+    upstream: String,
+    delay_millis: AtomicU64,
+}
+
+impl Forwarder {
+    /// Forwards to the upstream's base URL, without delay at first.
+    pub fn to(upstream: &str) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Self { client, upstream: upstream.trim_end_matches('/').to_owned(), delay_millis: AtomicU64::new(0) }
+    }
+
+    /// Delays every call from now on.
+    pub fn delay(&self, by: Duration) {
+        self.delay_millis.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Forwards one call and its answer.
+    pub async fn forward(&self, mut request: Request<Incoming>) -> Response<Body> {
+        let delay = self.delay_millis.load(Ordering::Relaxed);
+        if delay > 0 {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+        }
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        match format!("{}{path}", self.upstream).parse::<Uri>() {
+            Ok(uri) => *request.uri_mut() = uri,
+            Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
+        }
+        match self.client.request(request).await {
+            Ok(response) => response.map(|body| body.map_err(io::Error::other).boxed()),
+            Err(error) => plain(StatusCode::BAD_GATEWAY, &error.to_string()),
+        }
+    }
+}

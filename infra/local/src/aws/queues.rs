@@ -1,0 +1,58 @@
+//! SQS and Secrets Manager in memory.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use rustack_secretsmanager_core::config::SecretsManagerConfig;
+use rustack_secretsmanager_core::handler::RustackSecretsManagerHandler;
+use rustack_secretsmanager_core::provider::RustackSecretsManager;
+use rustack_secretsmanager_http::service::{SecretsManagerHttpConfig, SecretsManagerHttpService};
+use rustack_sqs_core::config::SqsConfig;
+use rustack_sqs_core::handler::RustackSqsHandler;
+use rustack_sqs_core::provider::RustackSqs;
+use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
+
+use crate::server::Body;
+
+/// The emulated services.
+pub(super) struct Emulated {
+    queues: SqsHttpService<RustackSqsHandler>,
+    secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
+}
+
+impl Emulated {
+    /// Services whose queue URLs lead to `address`.
+    pub(super) fn at(address: SocketAddr) -> Self {
+        let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
+        let queues = RustackSqsHandler::new(Arc::new(RustackSqs::new(config)));
+        let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
+        let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
+        Self {
+            queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
+            secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
+        }
+    }
+
+    pub(super) async fn queues(&self, request: Request<Incoming>) -> Response<Body> {
+        boxed(self.queues.call(request).await)
+    }
+
+    pub(super) async fn secrets(&self, request: Request<Incoming>) -> Response<Body> {
+        boxed(self.secrets.call(request).await)
+    }
+}
+
+fn boxed<B>(response: Result<Response<B>, Infallible>) -> Response<Body>
+where
+    B: hyper::body::Body<Data = bytes::Bytes> + Send + Sync + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let Ok(response) = response;
+    response.map(|body| body.map_err(io::Error::other).boxed())
+}

@@ -1,0 +1,30 @@
+//! A delay in front of somebody else's AWS endpoint, for an instance without an AWS side of its own.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Forwarder;
+use crate::server::Server;
+
+/// A running relay; it ends when it is dropped.
+pub struct Relay {
+    /// Where SDKs find it.
+    pub endpoint_url: String,
+    _server: Server,
+}
+
+impl Relay {
+    /// Starts on a free port of loopback.
+    pub async fn start(upstream: &str, delay: Duration) -> io::Result<Self> {
+        let forwarder = Arc::new(Forwarder::to(upstream));
+        forwarder.delay(delay);
+        let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let server = Server::start(listener, move |request| {
+            let forwarder = Arc::clone(&forwarder);
+            async move { forwarder.forward(request).await }
+        })?;
+        Ok(Self { endpoint_url: server.url(), _server: server })
+    }
+}

@@ -1,0 +1,256 @@
+//! What does not wear: stickers, cases, agents, charms and music kits.
+
+use super::design::{Design, Forms, STATTRAK};
+use super::price::{Band, price, scaled};
+use super::random::Random;
+
+const PART: u64 = 2;
+
+const EVENTS: [&str; 5] = ["Lisbon 2022", "Oslo 2023", "Toronto 2024", "Seoul 2025", "Prague 2026"];
+const TEAMS: [&str; 24] = [
+    "Ninth Wave",
+    "Old Harbour",
+    "Redshift",
+    "Team Meridian",
+    "Kite Club",
+    "Northlight",
+    "Zero Sum",
+    "Bad Weather",
+    "Iron Goats",
+    "Pale Riders",
+    "Low Tide",
+    "Sunday League",
+    "Team Ozone",
+    "Paper Tigers",
+    "Black Kettle",
+    "Half Moon",
+    "Granite",
+    "Last Bus",
+    "Hexagon",
+    "The Lodgers",
+    "Wild Geese",
+    "Off By One",
+    "Saltworks",
+    "Volta",
+];
+/// What a team's sticker is made of, and its price in percent of a plain one.
+const TEAM_FINISHES: [(&str, u64); 4] = [("", 100), (" (Glitter)", 180), (" (Holo)", 420), (" (Gold)", 1_500)];
+const PICTURES: [&str; 40] = [
+    "Lucky Cat",
+    "Bomb Squirrel",
+    "Rush Hour",
+    "Empty Magazine",
+    "Good Game",
+    "Lost Sock",
+    "Old Radio",
+    "Hot Potato",
+    "Silent Step",
+    "Eco Round",
+    "Broken Clock",
+    "Toast",
+    "Paper Plane",
+    "Third Time",
+    "Moth",
+    "One Tap",
+    "Night Owl",
+    "Left Turn",
+    "Cold Coffee",
+    "Smoke Ring",
+    "Pogo",
+    "Sleeping Fox",
+    "Traffic Cone",
+    "Tea Break",
+    "Blind Corner",
+    "Rubber Duck",
+    "Chess Horse",
+    "Big Fish",
+    "No Signal",
+    "Sad Cactus",
+    "Hourglass",
+    "Match Point",
+    "Anchor",
+    "Snail Mail",
+    "Loose Change",
+    "Full Moon",
+    "Jump Throw",
+    "Pin Puller",
+    "Spare Key",
+    "Wrong Floor",
+];
+const PICTURE_FINISHES: [(&str, u64); 3] = [("", 100), (" (Foil)", 260), (" (Holo)", 340)];
+
+const CASES: [&str; 30] = [
+    "Harbour",
+    "Lantern",
+    "Breakwater",
+    "Sawmill",
+    "Copperhead",
+    "Monsoon",
+    "Quarry",
+    "Northern Line",
+    "Parallax",
+    "Foundry",
+    "Tidewater",
+    "Aurora",
+    "Switchback",
+    "Juniper",
+    "Cinder",
+    "Outrider",
+    "Lighthouse",
+    "Basalt",
+    "Skylark",
+    "Clockwork",
+    "Ravine",
+    "Mistral",
+    "Semaphore",
+    "Cathedral",
+    "Windfall",
+    "Backdraft",
+    "Solstice",
+    "Ironbark",
+    "Rooftop",
+    "Undercity",
+];
+const MAPS: [&str; 6] = ["Old Mill", "Ferry", "Observatory", "Salt Mine", "Terrace", "Depot"];
+
+const FACTIONS: [&str; 8] = [
+    "Tidewatch",
+    "Grey Company",
+    "Mountain Rescue",
+    "The Syndicate",
+    "Coastal Guard",
+    "Dune Runners",
+    "Night Market",
+    "Customs Bureau",
+];
+const PEOPLE: [&str; 10] = [
+    "Sergeant Brandt",
+    "'Doc' Okafor",
+    "Lt. Marlowe",
+    "The Accountant",
+    "Ilse Varga",
+    "Chief Tamm",
+    "'Fuse' Moreau",
+    "Corporal Lindqvist",
+    "Big Sal",
+    "Agent Petrov",
+];
+
+const CHARM_SIZES: [&str; 6] = ["Tiny", "Pocket", "Lucky", "Chrome", "Wooden", "Glass"];
+const CHARM_SHAPES: [&str; 20] = [
+    "Anvil",
+    "Lighthouse",
+    "Dice",
+    "Toaster",
+    "Owl",
+    "Skull",
+    "Padlock",
+    "Rocket",
+    "Teapot",
+    "Whale",
+    "Grenade",
+    "Chicken",
+    "Compass",
+    "Bell",
+    "Acorn",
+    "Robot",
+    "Mushroom",
+    "Horseshoe",
+    "Piano",
+    "Lemon",
+];
+
+/// Who plays, and what.
+const MUSIC: [&str; 30] = [
+    "Alma Reyes, Warm Static",
+    "Bent Pins, Overtime",
+    "Cold Ferry, Last Boat Out",
+    "Dial Tone, Busy Line",
+    "Emil Vance, Ten Seconds",
+    "Fjordlys, Polar Day",
+    "Glass Ox, Stampede",
+    "Hanna Qvist, Undertow",
+    "Idle Hands, Machinery",
+    "Juno Park, High Noon",
+    "Kilo Watt, Blackout",
+    "Lo Fi Lo, Rain Check",
+    "Mira Solis, Golden Age",
+    "Night Clerk, Room 12",
+    "Oto Brandt, Stairwell",
+    "Pale Blue, Orbit",
+    "Quarter Past, Alarm",
+    "Rusty Nail, Saloon",
+    "Sable, Quiet Riot Gear",
+    "Tall Order, Bigger Boat",
+    "Umber, Clay",
+    "Vera Lund, Wolfsong",
+    "White Elephant, Parade",
+    "Xylo, Bone Dance",
+    "Yuki Arai, Snowblind",
+    "Zed Minor, Final Boss",
+    "The Ushers, Curtain Call",
+    "Low Ceiling, Crawlspace",
+    "Pine Street, Porchlight",
+    "Two Left Feet, Waltz",
+];
+
+const TEAM: [Band; 2] = [Band::new(5, 4, 45), Band::new(1, 45, 900)];
+const PICTURE: [Band; 2] = [Band::new(4, 25, 180), Band::new(1, 180, 1_400)];
+const CASE: [Band; 3] = [Band::new(5, 25, 180), Band::new(3, 180, 900), Band::new(1, 900, 6_500)];
+const AGENT: [Band; 3] = [Band::new(5, 90, 400), Band::new(3, 400, 1_500), Band::new(1, 1_500, 6_000)];
+const CHARM: [Band; 2] = [Band::new(5, 20, 250), Band::new(1, 250, 3_000)];
+const KIT: [Band; 1] = [Band::new(1, 180, 900)];
+
+/// All of them, kind by kind.
+pub(super) fn designs() -> Vec<Design> {
+    let random = &mut Random::of_part(PART);
+    let mut designs = stickers(random);
+    designs.extend(cases(random));
+    designs.extend(
+        pairs(&PEOPLE, &FACTIONS)
+            .map(|(person, faction)| Design::single("agent", format!("{person} | {faction}"), price(random, &AGENT))),
+    );
+    designs.extend(
+        pairs(&CHARM_SIZES, &CHARM_SHAPES)
+            .map(|(size, shape)| Design::single("charm", format!("Charm | {size} {shape}"), price(random, &CHARM))),
+    );
+    designs.extend(MUSIC.iter().flat_map(|music| music_kits(random, music)));
+    designs
+}
+
+fn stickers(random: &mut Random) -> Vec<Design> {
+    let mut stickers = Vec::with_capacity(600);
+    for (event, team) in pairs(&EVENTS, &TEAMS) {
+        let cents = price(random, &TEAM);
+        stickers.extend(TEAM_FINISHES.map(|(finish, percent)| {
+            Design::single("sticker", format!("Sticker | {team}{finish} | {event}"), scaled(cents, percent))
+        }));
+    }
+    for picture in PICTURES {
+        let cents = price(random, &PICTURE);
+        stickers.extend(PICTURE_FINISHES.map(|(finish, percent)| {
+            Design::single("sticker", format!("Sticker | {picture}{finish}"), scaled(cents, percent))
+        }));
+    }
+    stickers
+}
+
+fn cases(random: &mut Random) -> Vec<Design> {
+    let ordinary = CASES.iter().map(|case| format!("{case} Case"));
+    let souvenirs = pairs(&EVENTS, &MAPS).map(|(event, map)| format!("{event} {map} Souvenir Package"));
+    ordinary.chain(souvenirs).map(|name| Design::single("case", name, price(random, &CASE))).collect()
+}
+
+/// A kit plain and with a counter of matches won: items of their own, because a kit has no variants.
+fn music_kits(random: &mut Random, music: &str) -> [Design; 2] {
+    let (cents, name) = (price(random, &KIT), format!("Music Kit | {music}"));
+    let counting = format!("{STATTRAK}{name}");
+    [
+        Design::single("music_kit", name, cents),
+        Design { kind: "music_kit", name: counting, cents: scaled(cents, 170), forms: Forms::OneStatTrak },
+    ]
+}
+
+fn pairs<'a>(left: &'a [&'a str], right: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    left.iter().flat_map(move |left| right.iter().map(move |right| (*left, *right)))
+}

@@ -1,0 +1,111 @@
+//! A design, as its maker drew it, and the variants in which it is traded.
+
+use super::price::scaled;
+use super::random::Random;
+
+/// What counts kills says so in front of its name.
+pub(super) const STATTRAK: &str = "StatTrak™ ";
+/// Knives and gloves have a star before everything else.
+pub(super) const STAR: &str = "★ ";
+/// What a kill counter does to the price, in percent.
+const STATTRAK_PERCENT: u64 = 190;
+
+/// A degree of wear and what it does to the price, in percent of that of the field-tested.
+#[derive(Clone, Copy)]
+pub(super) struct Wear {
+    pub(super) name: &'static str,
+    percent: u64,
+}
+
+const WEARS: [Wear; 5] = [
+    Wear { name: "Factory New", percent: 178 },
+    Wear { name: "Minimal Wear", percent: 126 },
+    Wear { name: "Field-Tested", percent: 100 },
+    Wear { name: "Well-Worn", percent: 91 },
+    Wear { name: "Battle-Scarred", percent: 84 },
+];
+
+/// The degrees that a design may come in, from the first to before the second; most come in all.
+const SPANS: [(usize, usize); 10] = [(0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 4), (0, 3), (0, 2), (1, 5)];
+
+/// The forms in which a design is traded.
+pub(super) enum Forms {
+    /// In one.
+    One,
+    /// In one that counts kills.
+    OneStatTrak,
+    /// In these degrees of wear, and if told so in each with a kill counter too.
+    Worn(&'static [Wear], bool),
+}
+
+impl Forms {
+    /// Some degrees of wear.
+    pub(super) fn worn(random: &mut Random, stattrak: bool) -> Self {
+        let (from, to) = random.pick(&SPANS).copied().unwrap_or((0, WEARS.len()));
+        Self::Worn(WEARS.get(from..to).unwrap_or(&WEARS), stattrak)
+    }
+}
+
+/// Something that was designed.
+pub(super) struct Design {
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    /// What its plainest form costs.
+    pub(super) cents: u64,
+    pub(super) forms: Forms,
+}
+
+/// One form of a design.
+pub(super) struct Variant {
+    pub(super) wear: Option<&'static str>,
+    pub(super) stattrak: bool,
+    pub(super) market_hash_name: String,
+    pub(super) cents: u64,
+}
+
+impl Design {
+    /// A design that is traded in one form.
+    pub(super) fn single(kind: &'static str, name: String, cents: u64) -> Self {
+        Self { kind, name, cents, forms: Forms::One }
+    }
+
+    /// Its variants, those without a kill counter first.
+    pub(super) fn variants(&self) -> Vec<Variant> {
+        let (wears, counted) = match self.forms {
+            Forms::One => return vec![self.unworn(false)],
+            Forms::OneStatTrak => return vec![self.unworn(true)],
+            Forms::Worn(wears, counted) => (wears, counted),
+        };
+        let counters = if counted { [false, true].as_slice() } else { &[false] };
+        let worn = |&stattrak| wears.iter().map(move |&wear| self.worn(wear, stattrak));
+        counters.iter().flat_map(worn).collect()
+    }
+
+    /// The place among its variants of the one that changes hands most: the middle wear, no kill counter.
+    pub(super) const fn usual(&self) -> usize {
+        match self.forms {
+            Forms::One | Forms::OneStatTrak => 0,
+            Forms::Worn(wears, _) => wears.len() / 2,
+        }
+    }
+
+    fn unworn(&self, stattrak: bool) -> Variant {
+        Variant { wear: None, stattrak, market_hash_name: self.name.clone(), cents: self.cents }
+    }
+
+    fn worn(&self, wear: Wear, stattrak: bool) -> Variant {
+        let name = &self.name;
+        let name = match (stattrak, name.strip_prefix(STAR)) {
+            (false, _) => name.clone(),
+            (true, None) => format!("{STATTRAK}{name}"),
+            (true, Some(rest)) => format!("{STAR}{STATTRAK}{rest}"),
+        };
+        let cents = scaled(self.cents, wear.percent);
+        Variant {
+            wear: Some(wear.name),
+            stattrak,
+            market_hash_name: format!("{name} ({})", wear.name),
+            cents: if stattrak { scaled(cents, STATTRAK_PERCENT) } else { cents },
+        }
+    }
+}

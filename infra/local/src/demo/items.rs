@@ -1,0 +1,78 @@
+//! From designs to the catalog's items, and to the variants with their prices that all trade refers to.
+
+use shared::ids::{ItemId, Label, VariantId};
+use shared::model::{PublicItem, PublicItemDetail, PublicVariant};
+
+use super::design::{Design, Variant};
+use super::random::Random;
+use super::{arms, collectibles, ids};
+
+const PART: u64 = 3;
+
+/// So many percent of the variants beside an item's most usual one are traded every day.
+const TRADED_PERCENT: u64 = 22;
+
+/// What the market deals in.
+pub(super) struct Stock {
+    pub(super) items: Vec<PublicItemDetail>,
+    pub(super) priced: Vec<Priced>,
+}
+
+/// A variant and what it is worth.
+pub(super) struct Priced {
+    pub(super) item: ItemId,
+    pub(super) variant: VariantId,
+    pub(super) market_hash_name: Option<Label>,
+    pub(super) cents: u64,
+    /// Traded every day: the other marketplaces have it too.
+    pub(super) traded: bool,
+}
+
+/// Every item, with at least one variant that is traded every day.
+pub(super) fn stock() -> Stock {
+    let mut random = Random::of_part(PART);
+    let mut stock = Stock { items: Vec::new(), priced: Vec::new() };
+    for design in arms::designs().into_iter().chain(collectibles::designs()) {
+        if let Some(item) = item(&design, &mut random, &mut stock.priced) {
+            stock.items.push(item);
+        }
+    }
+    stock
+}
+
+fn item(design: &Design, random: &mut Random, priced: &mut Vec<Priced>) -> Option<PublicItemDetail> {
+    let slug = ids::slug(&design.name);
+    let item = PublicItem {
+        id: slug.parse().ok()?,
+        kind: design.kind.parse().ok()?,
+        name: Some(design.name.parse().ok()?),
+        image: Some(format!("https://img.example.com/{slug}.png").parse().ok()?),
+        slug: Some(slug.try_into().ok()?),
+    };
+    let forms = design.variants();
+    let usual = design.usual();
+    let mut variants = Vec::with_capacity(forms.len());
+    for (index, form) in forms.into_iter().enumerate() {
+        let traded = index == usual || random.percent(TRADED_PERCENT);
+        let cents = form.cents;
+        let variant = variant(form)?;
+        priced.push(Priced {
+            item: item.id.clone(),
+            variant: variant.variant_id,
+            market_hash_name: variant.market_hash_name.clone(),
+            cents,
+            traded,
+        });
+        variants.push(variant);
+    }
+    Some(PublicItemDetail { item, variants })
+}
+
+fn variant(form: Variant) -> Option<PublicVariant> {
+    Some(PublicVariant {
+        variant_id: ids::uuid("variant", &form.market_hash_name),
+        wear: form.wear.map(str::parse).transpose().ok()?,
+        stattrak: form.stattrak,
+        market_hash_name: Some(form.market_hash_name.try_into().ok()?),
+    })
+}

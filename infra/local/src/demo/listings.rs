@@ -1,0 +1,59 @@
+//! What is on sale on the service itself.
+
+use shared::model::{ListingKind, PublicListing};
+use shared::money::Usd;
+use shared::timestamp::Timestamp;
+
+use super::ids;
+use super::items::Priced;
+use super::price::scaled;
+use super::random::{DAY, Random};
+
+const PART: u64 = 5;
+
+/// How many there are.
+pub(super) const COUNT: u32 = 20_000;
+
+/// So many percent are of the variants that are traded every day.
+const TRADED_PERCENT: u64 = 85;
+const AUCTION_PERCENT: u64 = 5;
+const BOT_PERCENT: u64 = 38;
+/// Listings went up within so many milliseconds; an auction does not run that long.
+const LISTED_WITHIN: u64 = 60 * DAY;
+const AUCTIONED_WITHIN: u64 = 5 * DAY;
+
+/// The listings, of which the popular items have more.
+pub(super) fn listings(priced: &[Priced], now: Timestamp) -> Vec<PublicListing> {
+    let mut random = Random::of_part(PART);
+    let all: Vec<&Priced> = priced.iter().collect();
+    let traded: Vec<&Priced> = priced.iter().filter(|priced| priced.traded).collect();
+    let mut listing = |number| {
+        let choices = if random.percent(TRADED_PERCENT) { &traded } else { &all };
+        let sold = random.pick_early(choices)?;
+        Some(listing(&mut random, number, sold, now))
+    };
+    (0..COUNT).filter_map(&mut listing).collect()
+}
+
+fn listing(random: &mut Random, number: u32, sold: &Priced, now: Timestamp) -> PublicListing {
+    let is_auction = random.percent(AUCTION_PERCENT);
+    let kind = if !is_auction && random.percent(BOT_PERCENT) { ListingKind::Bot } else { ListingKind::P2p };
+    // A bid starts low; instant delivery costs a little more.
+    let (low, high) = match kind {
+        _ if is_auction => (45, 95),
+        ListingKind::Bot => (98, 122),
+        ListingKind::P2p => (92, 128),
+    };
+    let price = scaled(sold.cents, random.between(low, high));
+    PublicListing {
+        id: ids::uuid("listing", &number.to_string()),
+        id8: ids::id8(number),
+        price_usd: Usd::from_cents(price),
+        kind,
+        is_auction,
+        created_at: random.before(now, if is_auction { AUCTIONED_WITHIN } else { LISTED_WITHIN }),
+        item_id: Some(sold.item.clone()),
+        variant_id: Some(sold.variant),
+        market_hash_name: sold.market_hash_name.clone(),
+    }
+}

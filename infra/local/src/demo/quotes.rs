@@ -1,0 +1,56 @@
+//! What the other marketplaces ask for the variants that are traded every day.
+
+use shared::ids::VariantId;
+use shared::market::Quote;
+use shared::money::Usd;
+use shared::timestamp::Timestamp;
+
+use super::items::Priced;
+use super::places::{PLACES, Place};
+use super::price::scaled;
+use super::random::{HOUR, Random};
+
+const PART: u64 = 4;
+
+/// So many percent of the traded variants are found at one more marketplace, and at the one switched off.
+const SECOND_PERCENT: u64 = 55;
+const DISABLED_PERCENT: u64 = 8;
+const MOST_ASKS: u64 = 9;
+/// So many percent of the quotes hold a dreamer's ask, far above the others.
+const STRAY_PERCENT: u64 = 6;
+/// The marketplaces were last looked at within so many milliseconds.
+const OBSERVED_WITHIN: u64 = 4 * HOUR;
+
+/// The quotes, variant by variant; none stands for the disabled marketplace alone.
+pub(super) fn quotes(priced: &[Priced], now: Timestamp) -> Vec<(VariantId, Quote)> {
+    let mut random = Random::of_part(PART);
+    let (enabled, disabled): (Vec<&Place>, Vec<&Place>) = PLACES.iter().partition(|place| place.enabled);
+    let mut quotes = Vec::with_capacity(6_000);
+    for priced in priced.iter().filter(|priced| priced.traded) {
+        let first = random.below(enabled.len() as u64) as usize;
+        let seen = 1 + usize::from(random.percent(SECOND_PERCENT));
+        let closed = usize::from(random.percent(DISABLED_PERCENT));
+        let open = enabled.iter().cycle().skip(first).take(seen);
+        for place in open.chain(disabled.iter().take(closed)) {
+            if let Some(quote) = quote(&mut random, place, priced.cents, now) {
+                quotes.push((priced.variant, quote));
+            }
+        }
+    }
+    quotes
+}
+
+fn quote(random: &mut Random, place: &Place, cents: u64, now: Timestamp) -> Option<Quote> {
+    let cents = scaled(cents, place.level);
+    let mut asks: Vec<u64> =
+        (0..random.between(2, MOST_ASKS)).map(|_| scaled(cents, random.between(95, 124))).collect();
+    if random.percent(STRAY_PERCENT) {
+        asks.push(scaled(cents, random.between(250, 600)));
+    }
+    asks.sort_unstable();
+    Some(Quote {
+        marketplace: place.key()?,
+        asks: asks.into_iter().map(Usd::from_cents).collect(),
+        observed_at: random.before(now, OBSERVED_WITHIN),
+    })
+}

@@ -1,0 +1,82 @@
+//! `SplitMix64`: a few lines that will give the same numbers for ever, which no crate promises of its generator.
+
+use shared::timestamp::Timestamp;
+
+/// In milliseconds, like all times.
+pub(super) const MINUTE: u64 = 60 * 1_000;
+pub(super) const HOUR: u64 = 60 * MINUTE;
+pub(super) const DAY: u64 = 24 * HOUR;
+
+/// A stream of numbers that look random.
+pub(super) struct Random(u64);
+
+impl Random {
+    /// The stream of one part of the market. Each part has its own, so that a change to one moves no other.
+    pub(super) const fn of_part(part: u64) -> Self {
+        Self(0x5EED_0F5C_1245_0000 ^ part)
+    }
+
+    /// Any number.
+    pub(super) const fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+
+    /// One of 0 to `limit - 1`; 0 if the limit is.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// One of `low` to `high`, both included.
+    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// True so many times out of a hundred.
+    pub(super) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// One of the choices, each as likely; nothing if there are none.
+    pub(super) fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+        choices.get(self.below(choices.len() as u64) as usize)
+    }
+
+    /// One of the choices, the earlier ones more often.
+    pub(super) fn pick_early<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+        let limit = choices.len() as u64;
+        choices.get(self.below(limit).min(self.below(limit)) as usize)
+    }
+
+    /// A time in the last so many milliseconds before `now`.
+    pub(super) fn before(&mut self, now: Timestamp, millis: u64) -> Timestamp {
+        now.plus_millis(-self.below(millis).cast_signed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    /// The first numbers after seed 0 of Vigna's reference implementation.
+    #[test]
+    fn it_is_split_mix_64() {
+        let mut random = Random(0);
+        let first = [random.bits(), random.bits(), random.bits()];
+        assert_eq!(first, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
+    }
+
+    #[test]
+    fn bounds_hold_and_are_reached() {
+        let mut random = Random::of_part(0);
+        let mut seen = [false; 5];
+        for _ in 0..1_000 {
+            seen[random.between(3, 7) as usize - 3] = true;
+        }
+        assert_eq!(seen, [true; 5]);
+        assert_eq!((random.below(0), random.pick::<u8>(&[]), random.pick_early::<u8>(&[])), (0, None, None));
+    }
+}

@@ -1,0 +1,107 @@
+//! Two-word names for designs: enough of them that each is used once.
+
+const FIRST: [&str; 40] = [
+    "Amber",
+    "Arctic",
+    "Ashen",
+    "Auric",
+    "Bitter",
+    "Blazing",
+    "Brass",
+    "Cobalt",
+    "Copper",
+    "Crimson",
+    "Drifting",
+    "Dusty",
+    "Electric",
+    "Emerald",
+    "Fallen",
+    "Feral",
+    "Frosted",
+    "Gilded",
+    "Hollow",
+    "Indigo",
+    "Iron",
+    "Jagged",
+    "Lunar",
+    "Marble",
+    "Midnight",
+    "Molten",
+    "Neon",
+    "Obsidian",
+    "Paper",
+    "Phantom",
+    "Quiet",
+    "Rusted",
+    "Scarlet",
+    "Silent",
+    "Solar",
+    "Static",
+    "Toxic",
+    "Turquoise",
+    "Velvet",
+    "Wild",
+];
+
+const SECOND: [&str; 36] = [
+    "Anthem",
+    "Bloom",
+    "Canyon",
+    "Cascade",
+    "Cipher",
+    "Circuit",
+    "Cobra",
+    "Comet",
+    "Current",
+    "Dynasty",
+    "Eclipse",
+    "Ember",
+    "Falcon",
+    "Fracture",
+    "Garden",
+    "Grove",
+    "Harvest",
+    "Heron",
+    "Jackal",
+    "Labyrinth",
+    "Lantern",
+    "Mantis",
+    "Mirage",
+    "Monolith",
+    "Oracle",
+    "Orchid",
+    "Pulse",
+    "Raven",
+    "Relic",
+    "Requiem",
+    "Ritual",
+    "Serpent",
+    "Signal",
+    "Sonata",
+    "Tide",
+    "Vortex",
+];
+
+/// How many names there are.
+pub(super) const NAMES: usize = FIRST.len() * SECOND.len();
+
+/// Has no factor in common with the number of names, so that every name comes up before one comes again.
+const STRIDE: usize = 577;
+
+/// The name with this number; numbers below `NAMES` have different ones, neighbours unlike ones.
+pub(super) fn name(number: usize) -> String {
+    let place = number * STRIDE % NAMES;
+    format!("{} {}", FIRST[place / SECOND.len()], SECOND[place % SECOND.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{NAMES, name};
+
+    #[test]
+    fn no_name_comes_twice() {
+        assert_eq!((0..NAMES).map(name).collect::<HashSet<_>>().len(), NAMES);
+    }
+}

@@ -1,0 +1,106 @@
+//! API Gateway on one machine: each HTTP request becomes an HTTP API event (payload format 2.0) for the
+//! function of its route, and the function's answer an HTTP response.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use http::header::{HeaderMap, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use lambda_http::Body as LambdaBody;
+use percent_encoding::percent_decode_str;
+use shared::http::{Event, Handler, Response as LambdaResponse};
+use shared::routes::{DEFAULT, ROUTES};
+use tokio::net::TcpListener;
+use uuid::Uuid;
+
+use crate::server::{Body, Server};
+
+/// The functions by name.
+pub type Functions = HashMap<&'static str, Arc<dyn Handler>>;
+
+/// Serves the functions on a listener.
+pub fn serve(listener: TcpListener, functions: Functions) -> io::Result<Server> {
+    let functions = Arc::new(functions);
+    Server::start(listener, move |request| {
+        let functions = Arc::clone(&functions);
+        async move { answer(&functions, &request).await }
+    })
+}
+
+async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<Body> {
+    let (function, event) = event(request);
+    let Some(handler) = functions.get(function).cloned() else {
+        return failure(StatusCode::NOT_FOUND, "Not Found");
+    };
+    // A task of its own: a client that goes away does not stop it, as in Lambda, and a panic costs one request.
+    match tokio::spawn(async move { handler.handle(event).await }).await {
+        Ok(response) => convert(response),
+        Err(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+    }
+}
+
+/// The event of a request, and the function that gets it.
+fn event(request: &Request<Incoming>) -> (&'static str, Event) {
+    let raw_path = request.uri().path();
+    let matched = ROUTES.iter().find_map(|route| route.matches(raw_path).map(|parameters| (route, parameters)));
+    let (function, route_key, parameters) = match matched {
+        Some((route, parameters)) => (route.function, format!("ANY {}", route.path), parameters),
+        None => (DEFAULT, "$default".to_owned(), Vec::new()),
+    };
+    let mut event = Event::default();
+    event.version = Some("2.0".to_owned());
+    event.route_key = Some(route_key.clone());
+    event.raw_path = Some(decode(raw_path));
+    event.raw_query_string = Some(request.uri().query().unwrap_or_default().to_owned());
+    event.path_parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), decode(value))).collect();
+    event.headers = joined(request.headers());
+    let context = &mut event.request_context;
+    context.route_key = Some(route_key);
+    context.stage = Some("$default".to_owned());
+    context.request_id = Some(Uuid::new_v4().to_string());
+    context.http.method = request.method().clone();
+    context.http.path = Some(decode(raw_path));
+    context.http.protocol = Some("HTTP/1.1".to_owned());
+    (function, event)
+}
+
+fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Repeated headers joined by commas, as the gateway hands them on.
+fn joined(headers: &HeaderMap) -> HeaderMap {
+    let mut joined = HeaderMap::new();
+    for name in headers.keys() {
+        let values: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(value) = HeaderValue::from_bytes(&values.join(&b","[..])) {
+            joined.insert(name.clone(), value);
+        }
+    }
+    joined
+}
+
+fn convert(response: LambdaResponse) -> Response<Body> {
+    let body = match response.body {
+        Some(LambdaBody::Text(text)) => text.into_bytes(),
+        Some(LambdaBody::Binary(bytes)) => bytes,
+        _ => Vec::new(),
+    };
+    let status = u16::try_from(response.status_code).ok().and_then(|code| StatusCode::from_u16(code).ok());
+    let mut converted = Response::new(Full::from(body).map_err(|never| match never {}).boxed());
+    *converted.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *converted.headers_mut() = response.headers;
+    converted
+}
+
+/// What the gateway answers by itself, in its own words.
+fn failure(status: StatusCode, message: &str) -> Response<Body> {
+    let body = Full::from(format!(r#"{{"message":"{message}"}}"#)).map_err(|never| match never {}).boxed();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

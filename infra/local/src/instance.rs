@@ -1,0 +1,53 @@
+//! One instance of every function behind one gateway.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use shared::aws::Missing;
+use shared::clock::Clock;
+use shared::http::Handler;
+use shared::service::Service;
+
+use crate::environment::Variables;
+use crate::gateway::{self, Functions};
+use crate::server::Server;
+
+/// Running functions; they end when this is dropped.
+pub struct Instance {
+    /// Where the API is served.
+    pub base_url: String,
+    _server: Server,
+}
+
+impl Instance {
+    /// Builds every function from the variables, warms each up, and serves them.
+    pub async fn start(listen: SocketAddr, variables: &Variables, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        let listener = Server::bind(listen).await?;
+        let lookup = |name: &str| variables.get(name);
+        let functions = Service::new(&lookup, clock).and_then(|service| functions(&service));
+        let functions = functions.map_err(io::Error::other)?;
+        for handler in functions.values() {
+            handler.warm_up().await;
+        }
+        let server = gateway::serve(listener, functions)?;
+        Ok(Self { base_url: server.url(), _server: server })
+    }
+}
+
+fn functions(service: &Service<'_>) -> Result<Functions, Missing> {
+    fn arc(handler: impl Handler + 'static) -> Arc<dyn Handler> {
+        Arc::new(handler)
+    }
+    Ok(Functions::from([
+        ("me", arc(me::api(service)?)),
+        ("catalog", arc(catalog::api(service)?)),
+        ("item", arc(item::api(service)?)),
+        ("prices", arc(prices::api(service)?)),
+        ("marketplaces", arc(marketplaces::api(service)?)),
+        ("listings", arc(listings::api(service)?)),
+        ("orders", arc(orders::api(service)?)),
+        ("balance", arc(balance::api(service)?)),
+        ("openapi", arc(openapi::api(service)?)),
+    ]))
+}

@@ -1,0 +1,73 @@
+//! What is printed once everything runs: for people with lines to paste, for scripts as JSON.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use shared::ids::UserId;
+
+use crate::environment::Variables;
+use crate::seed::DemoKey;
+
+/// What a user needs to know of a running stack.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Where the API is, unless only the AWS side runs.
+    pub base_url: Option<String>,
+    /// The demo user, where the store was seeded.
+    pub user_id: Option<UserId>,
+    /// Keys of the demo user, the one with every scope first.
+    pub keys: Vec<DemoKey>,
+    /// What functions and `marketctl` need.
+    pub variables: Variables,
+}
+
+impl Ready {
+    /// The one line for scripts.
+    pub fn json(&self) -> Value {
+        json!({
+            "base_url": self.base_url,
+            "aws_endpoint_url": self.variables.get("AWS_ENDPOINT_URL"),
+            "user_id": self.user_id,
+            "api_key": self.keys.first().map(|key| &key.text),
+            "env": self.variables,
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    /// The text for people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(url) = &self.base_url {
+            let _ = writeln!(text, "The API is ready at {url}; its docs are at {url}/docs\n");
+        }
+        if let (Some(user), Some(first)) = (self.user_id, self.keys.first()) {
+            let _ = writeln!(text, "Keys of the demo user {user}:");
+            for key in &self.keys {
+                let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+                let _ = writeln!(text, "  {}  {}", key.text, scopes.join(" "));
+            }
+            if let Some(url) = &self.base_url {
+                let _ = write!(text, "\nTry it:\n{}", curl_lines(url, &first.text));
+            }
+        }
+        let endpoint = self.variables.get("AWS_ENDPOINT_URL").unwrap_or_default();
+        let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For marketctl and the AWS CLI:");
+        for (name, value) in self.variables.iter().filter(|(name, _)| name.starts_with("AWS_")) {
+            let _ = writeln!(text, "  export {name}={value}");
+        }
+        let _ = write!(text, "\nCtrl-C ends it.");
+        text
+    }
+}
+
+fn curl_lines(url: &str, key: &str) -> String {
+    let paths = [
+        "/v1/public/me",
+        "/v1/public/catalog?q=redline&page_size=2",
+        "/v1/public/listings?sort=price_asc&max_price=5&page_size=2",
+        "/v1/public/orders?page_size=1",
+        "/v1/public/wallet/balance",
+    ];
+    let lines = paths.map(|path| format!("  curl -sS -H 'Authorization: Bearer {key}' '{url}{path}'\n"));
+    lines.concat()
+}

@@ -1,0 +1,142 @@
+//! Fills an empty store with the demo market, and makes keys to try it with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use shared::accounts::Accounts;
+use shared::aws::{Environment, Patience};
+use shared::clock::Clock;
+use shared::feed::{Applied, Applier, Stores};
+use shared::ids::UserId;
+use shared::keys::{KeyAdmin, NewKey};
+use shared::market::Market;
+use shared::resources::{Resources, Table};
+use shared::scope::{Scope, Scopes, Tier};
+
+use crate::aws::setup::{Clients, create};
+use crate::demo;
+use crate::environment::Variables;
+
+/// Messages applied at once.
+const CHUNK: usize = 4_000;
+
+/// The administrator's side of a stack.
+pub struct Admin {
+    clients: Clients,
+    resources: Resources,
+    clock: Arc<dyn Clock>,
+}
+
+/// A key made for trying things out.
+#[derive(Clone, Debug)]
+pub struct DemoKey {
+    /// What it may do.
+    pub scopes: Scopes,
+    /// Its text.
+    pub text: String,
+}
+
+/// Marks a store whose seeding has begun and not ended, so that the next start takes it up again.
+struct Unfinished(Option<PathBuf>);
+
+impl Admin {
+    /// Administration of the default stack under these variables.
+    pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        let lookup = |name: &str| variables.get(name);
+        let environment = Environment::read(&lookup).map_err(|error| error.to_string())?;
+        let clients = Clients {
+            dynamodb: environment.dynamodb(Patience::Bulk),
+            sqs: environment.sqs(Patience::Bulk),
+            secrets: environment.secrets(Patience::Bulk),
+        };
+        Ok(Self { clients, resources: Resources::of(Resources::DEFAULT_STACK), clock })
+    }
+
+    /// Creates tables, queues and secret where they are missing.
+    pub async fn set_up(&self) -> Result<(), String> {
+        create(&self.clients, &self.resources).await
+    }
+
+    /// The tables that messages are applied to.
+    pub fn stores(&self) -> Stores {
+        let table = |table| (self.clients.dynamodb.clone(), self.resources.table(table));
+        let ((client, market), (_, accounts)) = (table(Table::Market), table(Table::Accounts));
+        Stores { market: Market::new(client.clone(), market), accounts: Accounts::new(client, accounts) }
+    }
+
+    /// Administration of keys.
+    pub fn keys(&self) -> KeyAdmin {
+        let table = self.resources.table(Table::Keys);
+        KeyAdmin::new(self.clients.dynamodb.clone(), table, Arc::clone(&self.clock))
+    }
+
+    /// Puts the demo market into a store that is empty, or was being seeded when its process ended.
+    pub async fn seed(&self, data: Option<&Path>) -> Result<(), String> {
+        let unfinished = Unfinished(data.map(|folder| folder.join("seeding")));
+        let stores = self.stores();
+        let is_empty = stores.market.is_empty().await.map_err(|error| error.to_string())?;
+        if !is_empty && !unfinished.is_marked() {
+            return Ok(());
+        }
+        unfinished.mark()?;
+        let now = self.clock.now();
+        let messages = demo::messages(now);
+        let bar = progress(messages.len());
+        let mut applier = Applier::new(stores);
+        let mut messages = messages.into_iter().enumerate().peekable();
+        while messages.peek().is_some() {
+            let chunk: Vec<_> = messages.by_ref().take(CHUNK).collect();
+            for (_, outcome) in applier.apply(chunk, now).await {
+                match outcome {
+                    Ok(Applied::Rejected(rejection)) => return Err(format!("demo market: {rejection}")),
+                    Ok(_) => bar.inc(1),
+                    Err(error) => return Err(format!("demo market: {error}")),
+                }
+            }
+        }
+        bar.finish_and_clear();
+        unfinished.unmark()
+    }
+
+    /// Makes a key per scope set for the demo user, the one with every scope first.
+    pub async fn demo_keys(&self) -> Result<Vec<DemoKey>, String> {
+        let sets: [&[Scope]; 4] =
+            [&Scope::ALL, &[Scope::CatalogRead], &[Scope::ListingsRead], &[Scope::OrdersRead, Scope::WalletRead]];
+        let mut keys = Vec::new();
+        for scopes in sets {
+            keys.push(self.demo_key(demo::demo_user(), scopes).await?);
+        }
+        Ok(keys)
+    }
+
+    /// Makes a free key of a user.
+    pub async fn demo_key(&self, user_id: UserId, scopes: &[Scope]) -> Result<DemoKey, String> {
+        let scopes: Scopes = scopes.iter().copied().collect();
+        let name = Some("demo".to_owned());
+        let new = NewKey { user_id, name, tier: Tier::Free, scopes: scopes.clone(), expires_at: None };
+        let (text, _) = self.keys().create(new).await.map_err(|error| error.to_string())?;
+        Ok(DemoKey { scopes, text: text.reveal().to_owned() })
+    }
+}
+
+impl Unfinished {
+    fn is_marked(&self) -> bool {
+        self.0.as_ref().is_some_and(|path| path.exists())
+    }
+
+    fn mark(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), |path| std::fs::write(path, "")).map_err(|error| error.to_string())
+    }
+
+    fn unmark(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), std::fs::remove_file).map_err(|error| error.to_string())
+    }
+}
+
+/// A bar on standard error, where that is a terminal.
+fn progress(length: usize) -> ProgressBar {
+    let bar = ProgressBar::new(length as u64);
+    let style = ProgressStyle::with_template("demo market {bar:40} {pos}/{len} records");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

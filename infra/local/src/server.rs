@@ -1,0 +1,85 @@
+//! A small HTTP/1.1 server on loopback, shared by the gateway and the AWS side.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::BoxBody;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// A response body of whatever making.
+pub type Body = BoxBody<Bytes, io::Error>;
+
+/// A server that ends, connections included, when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    accepting: JoinHandle<()>,
+}
+
+impl Server {
+    /// Binds an address; port 0 picks a free one.
+    pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+        let listener = TcpListener::bind(address).await;
+        listener.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+    }
+
+    /// Serves each request of each connection with `answer`.
+    pub fn start<F, Fut>(listener: TcpListener, answer: F) -> io::Result<Self>
+    where
+        F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let address = listener.local_addr()?;
+        Ok(Self { address, accepting: tokio::spawn(accept(listener, answer)) })
+    }
+
+    /// The base URL of what it serves.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept<F, Fut>(listener: TcpListener, answer: F)
+where
+    F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Response<Body>> + Send + 'static,
+{
+    let mut connections = JoinSet::new();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        // A small answer waits for nothing.
+        let _ = stream.set_nodelay(true);
+        let answer = answer.clone();
+        let service = service_fn(move |request| {
+            let answer = answer(request);
+            async move { Ok::<_, Infallible>(answer.await) }
+        });
+        let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+        // A client that goes away in the middle is no event.
+        connections.spawn(async move { connection.await.unwrap_or_default() });
+        while connections.try_join_next().is_some() {}
+    }
+}

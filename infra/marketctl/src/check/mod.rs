@@ -1,0 +1,109 @@
+//! Whether every table, queue and secret of a stack is there and reachable.
+
+mod probe;
+mod problem;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use shared::resources::{Queue, Table};
+
+pub(crate) use probe::table;
+pub(crate) use problem::Problem;
+
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::session::Session;
+
+/// What a stack is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Table,
+    Queue,
+    Secret,
+}
+
+/// What became of looking at one resource.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    kind: Kind,
+    name: String,
+    ok: bool,
+    /// What is wrong with it and what to do next.
+    pub(crate) error: Option<String>,
+}
+
+/// What became of looking at all of them.
+#[derive(Debug, Serialize)]
+pub(crate) struct CheckReport {
+    ok: bool,
+    pub(crate) checks: Vec<Check>,
+}
+
+impl Kind {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Queue => "queue",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+impl Check {
+    fn new(kind: Kind, name: String, found: Result<(), Problem>) -> Self {
+        let error = found.err().map(|problem| problem.of(kind, &name));
+        Self { kind, name, ok: error.is_none(), error }
+    }
+}
+
+impl CheckReport {
+    fn new(checks: Vec<Check>) -> Self {
+        Self { ok: checks.iter().all(|check| check.ok), checks }
+    }
+
+    pub(crate) fn failed(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| !check.ok)
+    }
+}
+
+pub(crate) async fn run(stack: &str, output: Output) -> Result<(), Failure> {
+    let session = Session::open(stack).await?;
+    let report = CheckReport::new(look(&session).await);
+    output.print(&report, text)?;
+    if report.ok { Ok(()) } else { Err(Failure::Unhealthy(report)) }
+}
+
+/// Looks at everything at once.
+async fn look(session: &Session) -> Vec<Check> {
+    let Session { resources, dynamodb, .. } = session;
+    let (sqs, secrets) = (&session.sqs(), &session.secrets());
+    let tables = Table::ALL.map(|table| async move {
+        let name = resources.table(table);
+        let found = probe::table(dynamodb, &name).await;
+        Check::new(Kind::Table, name, found)
+    });
+    let queues = Queue::ALL.map(|queue| async move {
+        let name = resources.queue(queue);
+        let found = probe::queue(sqs, &name).await;
+        Check::new(Kind::Queue, name, found)
+    });
+    let keyring = async {
+        let name = resources.keyring();
+        let found = probe::secret(secrets, &name).await;
+        Check::new(Kind::Secret, name, found)
+    };
+    let (mut checks, queues, keyring) = tokio::join!(join_all(tables), join_all(queues), keyring);
+    checks.extend(queues);
+    checks.push(keyring);
+    checks
+}
+
+fn text(report: &CheckReport) -> String {
+    let rows = report.checks.iter().map(|check| {
+        let state = if check.ok { "ok" } else { "failed" };
+        [check.kind.as_str().to_owned(), check.name.clone(), state.to_owned()]
+    });
+    let table = output::table(["KIND", "NAME", "STATE"], rows);
+    if report.ok { format!("{table}\n\nEverything is there and reachable.") } else { table }
+}

@@ -1,0 +1,59 @@
+//! What can be wrong with a resource, and what to do about it.
+
+use std::error::Error;
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use thiserror::Error;
+
+use super::Kind;
+use crate::session::chain;
+
+/// Why a resource cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Problem {
+    #[error("does not exist")]
+    Missing,
+    /// It is there, but being made, changed or deleted.
+    #[error("is {0}")]
+    NotActive(String),
+    #[error("may not be looked at with these credentials")]
+    Denied,
+    #[error("could not be looked at ({0})")]
+    Refused(String),
+    #[error("cannot be reached ({0})")]
+    Unreachable(String),
+}
+
+impl Problem {
+    /// The whole sentence: which resource, what is wrong, what to do next.
+    pub(crate) fn of(&self, kind: Kind, name: &str) -> String {
+        let next = match (self, kind) {
+            (Self::Missing, _) => "deploy the stack, or name the right one with --stack and its region with AWS_REGION",
+            (Self::NotActive(_), Kind::Secret) => "restore it: without it no webhook secret can be opened",
+            (Self::NotActive(_), _) => "wait until it is active, then check again",
+            (Self::Denied, Kind::Table) => "allow dynamodb:DescribeTable, or use another profile",
+            (Self::Denied, Kind::Queue) => "allow sqs:GetQueueUrl and sqs:GetQueueAttributes, or use another profile",
+            (Self::Denied, Kind::Secret) => "allow secretsmanager:DescribeSecret, or use another profile",
+            (Self::Refused(_), _) => "look at the credentials and AWS_REGION",
+            (Self::Unreachable(_), _) => "look at the network, AWS_REGION and AWS_ENDPOINT_URL",
+        };
+        format!("{} {name} {self}: {next}", kind.as_str())
+    }
+}
+
+impl<E> From<SdkError<E, HttpResponse>> for Problem
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
+        match error.code() {
+            Some("ResourceNotFoundException" | "QueueDoesNotExist" | "AWS.SimpleQueueService.NonExistentQueue") => {
+                Self::Missing
+            }
+            Some("AccessDeniedException" | "AccessDenied") => Self::Denied,
+            Some(code) => Self::Refused(error.message().map_or_else(|| code.to_owned(), |why| format!("{code}: {why}"))),
+            None => Self::Unreachable(chain(&error)),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The command line as its user sees it. Everything is parsed here; wrong usage ends with exit code 2.
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand};
+use shared::ids::{KeyId, UserId};
+use shared::resources::Resources;
+use shared::scope::{Scope, Tier};
+use shared::timestamp::Timestamp;
+
+use crate::import::Source;
+
+/// Operates a stack of the marketplace API: keys, bulk import, a check of what it is made of.
+///
+/// Region, credentials and endpoint are found as by any AWS tool: AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL
+/// and the rest, and the files that `aws configure` writes.
+///
+/// Exit codes: 0 done, 1 some or all of it refused, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "marketctl", version, verbatim_doc_comment)]
+pub(crate) struct Arguments {
+    /// The stack whose tables, queues and secret are meant
+    #[arg(long, global = true, default_value = Resources::DEFAULT_STACK, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) stack: String,
+    /// Print one JSON document; what is refused, and why, goes to standard error as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make, list and end API keys
+    #[command(subcommand)]
+    Keys(KeyCommand),
+    /// Write messages straight to the tables, in bulk; repeating an import changes nothing
+    Import {
+        /// One JSON message per line; `-` is standard input
+        #[arg(value_name = "FILE|-")]
+        file: Source,
+    },
+    /// Look whether every table, queue and secret is there and reachable
+    Check,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key; its text is shown this once
+    Create(CreateKey),
+    /// List a user's keys, oldest first, revoked ones included
+    List {
+        /// The owner, a UUID
+        #[arg(long, value_name = "UUID")]
+        user: UserId,
+    },
+    /// End a key: its next request is refused
+    Revoke {
+        /// The key's id as `keys list` shows it
+        key_id: KeyId,
+    },
+    /// Make a key like this one and end this one, both or neither
+    Rotate {
+        /// The key's id as `keys list` shows it
+        key_id: KeyId,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CreateKey {
+    /// The owner, a UUID
+    #[arg(long, value_name = "UUID")]
+    pub(crate) user: UserId,
+    /// The owner's name for the key, 1 to 128 bytes
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The plan: free, or pro and business, which are coming soon
+    #[arg(long, default_value = Tier::Free.as_str())]
+    pub(crate) tier: Tier,
+    /// What the key may do: catalog:read, listings:read, orders:read, wallet:read; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE", required = true)]
+    pub(crate) scopes: Vec<Scope>,
+    /// When the key stops being accepted, such as 2027-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_at: Option<Timestamp>,
+    /// Allow a tier that is coming soon
+    #[arg(long)]
+    pub(crate) preview: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    const USER: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    fn refused(line: &str) -> ErrorKind {
+        Arguments::try_parse_from(line.split_whitespace()).unwrap_err().kind()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn scopes_repeat_and_the_common_options_stand_anywhere() {
+        let line = format!("marketctl keys create --user {USER} --scope orders:read --scope wallet:read --json");
+        let arguments = Arguments::parse_from(line.split_whitespace());
+        assert!(arguments.json);
+        assert_eq!(arguments.stack, "marketplace");
+        let Command::Keys(KeyCommand::Create(create)) = arguments.command else { panic!("another command") };
+        assert_eq!(create.scopes, [Scope::OrdersRead, Scope::WalletRead]);
+        assert_eq!(create.tier, Tier::Free);
+    }
+
+    #[test]
+    fn what_is_not_of_its_form_is_wrong_usage() {
+        assert_eq!(refused("marketctl keys list --user nobody"), ErrorKind::ValueValidation);
+        assert_eq!(refused("marketctl keys revoke 42"), ErrorKind::ValueValidation);
+        for bad in ["--scope catalog:write", "--scope catalog:read --tier gold", "--scope catalog:read --expires-at soon"] {
+            assert_eq!(refused(&format!("marketctl keys create --user {USER} {bad}")), ErrorKind::ValueValidation);
+        }
+        assert_eq!(refused(&format!("marketctl keys create --user {USER}")), ErrorKind::MissingRequiredArgument);
+    }
+}

@@ -1,0 +1,105 @@
+//! Why a command did not do all of what was asked, and what to do next. The one place that knows exit codes.
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use shared::keys::AdminError;
+use shared::scope::Tier;
+use thiserror::Error;
+
+use crate::check::CheckReport;
+use crate::import::{ImportReport, Stopped};
+use crate::output::printable;
+
+/// So many details are shown to people; JSON holds all of them.
+const SHOWN: usize = 20;
+
+/// What was refused, or failed.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("no AWS region is set")]
+    NoRegion,
+    #[error("no AWS credentials are found: {0}")]
+    NoCredentials(String),
+    #[error("the tier {} is coming soon", .0.as_str())]
+    ComingSoon(Tier),
+    #[error(transparent)]
+    Keys(#[from] AdminError),
+    #[error("{name} cannot be opened: {cause}")]
+    Unopened { name: String, cause: io::Error },
+    #[error("{} of {} lines refused", .0.refused.len(), .0.lines())]
+    Refused(ImportReport),
+    #[error("{stopped}; {} of {} lines read until then refused", .report.refused.len(), .report.lines())]
+    Stopped { report: ImportReport, stopped: Stopped },
+    #[error("{} of {} checks failed", .0.failed().count(), .0.checks.len())]
+    Unhealthy(CheckReport),
+    #[error("it is done, but its result cannot be shown: {0}")]
+    Unshown(io::Error),
+}
+
+impl From<Failure> for ExitCode {
+    fn from(_: Failure) -> Self {
+        // Wrong usage, the other code, is found while the arguments are parsed.
+        Self::from(1)
+    }
+}
+
+impl Failure {
+    /// For people: what and why, then what to do next.
+    pub(crate) fn text(&self) -> String {
+        let details = self.details();
+        let more = details.len().saturating_sub(SHOWN);
+        let mut lines = vec![format!("error: {self}")];
+        lines.extend(details.into_iter().take(SHOWN).map(|detail| format!("  {detail}")));
+        if more > 0 {
+            lines.push(format!("  … and {more} more; --json lists all of them"));
+        }
+        lines.push(self.hint().to_owned());
+        lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// For programs: the same, with every detail.
+    pub(crate) fn document(&self) -> Value {
+        let mut document = json!({ "error": self.to_string(), "hint": self.hint() });
+        match self {
+            Self::Refused(report) | Self::Stopped { report, .. } => document["refused"] = json!(report.refused),
+            Self::Unhealthy(report) => document["checks"] = json!(report.failed().collect::<Vec<_>>()),
+            _ => {}
+        }
+        document
+    }
+
+    fn details(&self) -> Vec<String> {
+        match self {
+            Self::Refused(report) | Self::Stopped { report, .. } => {
+                report.refused.iter().map(ToString::to_string).collect()
+            }
+            Self::Unhealthy(report) => report.failed().filter_map(|check| check.error.clone()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::NoRegion => "Set AWS_REGION, or name a profile that has a region in AWS_PROFILE.",
+            Self::NoCredentials(_) => {
+                "Log in (`aws sso login`), name a profile in AWS_PROFILE, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            }
+            Self::ComingSoon(_) => "Add --preview to make such a key all the same, or choose --tier free.",
+            Self::Keys(AdminError::Store(_)) => "`marketctl check` tells what is missing; then try again.",
+            Self::Keys(AdminError::Unknown(_)) => "`marketctl keys list --user UUID` shows the ids of a user's keys.",
+            Self::Keys(AdminError::NotActive(_)) => "`marketctl keys create` makes a new key.",
+            Self::Keys(AdminError::Invalid { .. }) => "Nothing was made; correct it and try again.",
+            Self::Unopened { .. } => "Name a readable file, or `-` for standard input.",
+            Self::Refused(_) => {
+                "All other lines are stored. Correct these and import the file again: what is stored already does not change."
+            }
+            Self::Stopped { .. } => {
+                "Put that right (`marketctl check` helps) and import the file again: what is stored already does not change."
+            }
+            Self::Unhealthy(_) => "Put these right and check again.",
+            Self::Unshown(_) => "`marketctl keys list --user UUID` shows keys; one whose text nobody saw is best revoked.",
+        }
+    }
+}

@@ -1,0 +1,61 @@
+use std::io::BufReader;
+
+use super::*;
+
+/// Every line of the stream, read through a buffer of a few bytes, so that each spans several reads.
+fn lines(stream: &[u8]) -> Vec<Result<String, Unreadable>> {
+    let mut lines = Lines::of(BufReader::with_capacity(7, stream));
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while let Some(line) = lines.next().unwrap() {
+        bytes += line.bytes;
+        found.push(line.text.map(str::to_owned));
+    }
+    assert!(bytes <= stream.len() as u64);
+    found
+}
+
+fn text(line: &str) -> Result<String, Unreadable> {
+    Ok(line.to_owned())
+}
+
+#[test]
+fn a_last_line_needs_no_ending_and_an_ending_may_be_that_of_windows() {
+    assert_eq!(lines(b""), []);
+    assert_eq!(lines(b"{1}"), [text("{1}")]);
+    assert_eq!(lines(b"{1}\n{2}"), [text("{1}"), text("{2}")]);
+    assert_eq!(lines(b"{1}\r\n{2}\r\n"), [text("{1}"), text("{2}")]);
+}
+
+#[test]
+fn an_empty_line_is_refused_unless_it_is_the_last() {
+    assert_eq!(lines(b"\n"), []);
+    assert_eq!(lines(b"{1}\n\n"), [text("{1}")]);
+    assert_eq!(lines(b"{1}\r\n\r\n"), [text("{1}")]);
+    assert_eq!(lines(b"{1}\n\n{2}\n"), [text("{1}"), Err(Unreadable::Empty), text("{2}")]);
+    assert_eq!(lines(b"{1}\n\n\n"), [text("{1}"), Err(Unreadable::Empty)]);
+    assert_eq!(lines(b"{1}\n \t\n"), [text("{1}"), Err(Unreadable::Empty)]);
+}
+
+#[test]
+fn bytes_that_are_no_utf_8_spoil_their_own_line_only() {
+    assert_eq!(lines(b"{1}\n\xff\xfe\n{2}\n"), [text("{1}"), Err(Unreadable::NotUtf8), text("{2}")]);
+}
+
+#[test]
+fn the_longest_line_is_read_and_a_longer_one_is_not_held() {
+    let longest = "é".repeat(MAX_MESSAGE_BYTES / 2);
+    for ending in ["", "\n", "\r\n", "\n{2}", "\r\n{2}"] {
+        let found = lines(format!("{longest}{ending}").as_bytes());
+        assert_eq!(found[0].as_ref().map(String::len), Ok(MAX_MESSAGE_BYTES));
+        assert_eq!(found.len(), if ending.ends_with('}') { 2 } else { 1 });
+    }
+    for extra in [1, 2, 3, 1_000_000] {
+        let stream = format!("{longest}{}\n{{2}}\n", "x".repeat(extra));
+        let mut long = Lines::of(stream.as_bytes());
+        let line = long.next().unwrap().unwrap();
+        assert_eq!(line, Line { text: Err(Unreadable::TooLong), bytes: (MAX_MESSAGE_BYTES + extra + 1) as u64 });
+        assert_eq!(long.next().unwrap().unwrap().text, Ok("{2}"));
+        assert!(long.buffer.capacity() <= 4 * MAX_MESSAGE_BYTES);
+    }
+    assert_eq!(lines(format!("{longest}xxx").as_bytes()), [Err(Unreadable::TooLong)]);
+}

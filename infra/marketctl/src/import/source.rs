@@ -1,0 +1,70 @@
+//! Where the messages come from: a file or standard input.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// A FILE argument; `-` is standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Stdin,
+    File(PathBuf),
+}
+
+/// A source that can be read.
+pub(super) struct Opened {
+    pub(super) stream: Box<dyn Read + Send>,
+    /// How long it is, if that is known.
+    pub(super) bytes: Option<u64>,
+}
+
+impl From<OsString> for Source {
+    fn from(argument: OsString) -> Self {
+        if argument == "-" { Self::Stdin } else { Self::File(argument.into()) }
+    }
+}
+
+impl Source {
+    pub(super) fn open(&self) -> Result<Opened, Failure> {
+        match self {
+            Self::Stdin => Ok(Opened { stream: Box::new(io::stdin()), bytes: None }),
+            Self::File(path) => {
+                let name = path.display().to_string();
+                open(path).map_err(|cause| Failure::Unopened { name, cause })
+            }
+        }
+    }
+}
+
+fn open(path: &PathBuf) -> io::Result<Opened> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    // A pipe or a device has no length worth showing.
+    let bytes = metadata.is_file().then_some(metadata.len());
+    Ok(Opened { stream: Box::new(file), bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_is_standard_input() {
+        assert_eq!(Source::from(OsString::from("-")), Source::Stdin);
+        assert_eq!(Source::from(OsString::from("./-")), Source::File("./-".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for path in ["/nowhere/feed.ndjson", "/"] {
+            let refused = Source::File(path.into()).open().err().unwrap();
+            assert!(refused.to_string().starts_with(&format!("{path} cannot be opened: ")));
+        }
+    }
+}

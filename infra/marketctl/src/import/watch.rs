@@ -1,0 +1,42 @@
+//! Whether the tables that an import writes to still answer.
+//!
+//! A writer tries a call many times before it gives up on it, and then goes on to the next one. With a
+//! store that is away altogether, that would take hours to get through a file.
+
+use std::time::Duration;
+
+use shared::resources::Table;
+
+use super::report::Stopped;
+use crate::check::{self, Kind, Problem};
+use crate::session::Session;
+
+/// A chunk that takes longer than this is reason to look, again and again until it is done.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Looks at the tables.
+pub(super) struct Watch {
+    dynamodb: aws_sdk_dynamodb::Client,
+    tables: [String; 2],
+}
+
+impl Watch {
+    pub(super) fn new(session: &Session) -> Self {
+        let tables = [Table::Market, Table::Accounts].map(|table| session.resources.table(table));
+        Self { dynamodb: session.dynamodb.clone(), tables }
+    }
+
+    /// What keeps every message from being written, if anything does.
+    pub(super) async fn look(&self) -> Result<(), Stopped> {
+        for name in &self.tables {
+            match check::table(&self.dynamodb, name).await {
+                Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
+                    return Err(Stopped::AtOnce(problem.of(Kind::Table, name)));
+                }
+                // Being changed, or not to be looked at: it may well be written to.
+                Err(Problem::NotActive(_) | Problem::Denied) | Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+}

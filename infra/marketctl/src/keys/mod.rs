@@ -1,0 +1,105 @@
+//! Making, listing and ending keys.
+
+mod show;
+
+use serde::Serialize;
+use shared::keys::{KeyRecord, KeyText, NewKey};
+
+use crate::cli::{CreateKey, KeyCommand};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+
+/// A key together with its text, for the one time that it is shown.
+#[derive(Serialize)]
+struct ShownOnce<'a> {
+    #[serde(flatten)]
+    record: &'a KeyRecord,
+    api_key: &'a str,
+}
+
+impl<'a> ShownOnce<'a> {
+    fn new((text, record): &'a (KeyText, KeyRecord)) -> Self {
+        Self { record, api_key: text.reveal() }
+    }
+}
+
+pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), Failure> {
+    match command {
+        KeyCommand::Create(create) => {
+            let new = new_key(create)?;
+            let key = Session::open(stack).await?.keys().create(new).await?;
+            output.print(&ShownOnce::new(&key), show::created)
+        }
+        KeyCommand::List { user } => {
+            let keys = Session::open(stack).await?.keys().list(user).await?;
+            output.print(&keys, |keys| show::list(user, keys))
+        }
+        KeyCommand::Revoke { key_id } => {
+            let record = Session::open(stack).await?.keys().revoke(key_id).await?;
+            output.print(&record, show::revoked)
+        }
+        KeyCommand::Rotate { key_id } => {
+            let key = Session::open(stack).await?.keys().rotate(key_id).await?;
+            output.print(&ShownOnce::new(&key), |key| show::rotated(key_id, key))
+        }
+    }
+}
+
+fn new_key(create: CreateKey) -> Result<NewKey, Failure> {
+    let CreateKey { user, name, tier, scopes, expires_at, preview } = create;
+    if tier.is_coming_soon() && !preview {
+        return Err(Failure::ComingSoon(tier));
+    }
+    Ok(NewKey { user_id: user, name, tier, scopes: scopes.into_iter().collect(), expires_at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use shared::keys::KeyStatus;
+    use shared::scope::{Scope, Tier};
+    use shared::timestamp::Timestamp;
+
+    const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    fn asked(tier: Tier, preview: bool) -> CreateKey {
+        let user = ID.parse().unwrap();
+        CreateKey { user, name: None, tier, scopes: vec![Scope::CatalogRead], expires_at: None, preview }
+    }
+
+    #[test]
+    fn a_tier_that_is_coming_soon_needs_preview() {
+        assert!(new_key(asked(Tier::Free, false)).is_ok());
+        for tier in [Tier::Pro, Tier::Business] {
+            assert!(matches!(new_key(asked(tier, false)), Err(Failure::ComingSoon(refused)) if refused == tier));
+            assert!(new_key(asked(tier, true)).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_document_is_the_record_and_the_text() {
+        let text = KeyText::from_bits([7; 32]);
+        let record = KeyRecord {
+            key_id: ID.parse().unwrap(),
+            user_id: ID.parse().unwrap(),
+            name: None,
+            tier: Tier::Free,
+            scopes: [Scope::CatalogRead].into(),
+            limit: 60,
+            status: KeyStatus::Active,
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+            last_used_at: None,
+            last4: text.last4().to_owned(),
+        };
+        let expected = json!({
+            "key_id": ID, "user_id": ID, "name": null, "tier": "free", "scopes": ["catalog:read"],
+            "rate_limit_per_minute": 60, "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
+            "expires_at": null, "last_used_at": null, "last4": text.last4(), "api_key": text.reveal(),
+        });
+        let key = (text, record);
+        assert_eq!(serde_json::to_value(ShownOnce::new(&key)).unwrap(), expected);
+    }
+}

@@ -1,0 +1,72 @@
+//! Keys as text for people.
+
+use shared::ids::{KeyId, UserId};
+use shared::keys::KeyRecord;
+use shared::timestamp::Timestamp;
+
+use super::ShownOnce;
+use crate::output::table;
+
+pub(super) fn created(key: &ShownOnce<'_>) -> String {
+    let KeyRecord { key_id, user_id, .. } = key.record;
+    format!("Key {key_id} of user {user_id} is ready.\n\n{}", once(key))
+}
+
+pub(super) fn rotated(old: KeyId, key: &ShownOnce<'_>) -> String {
+    let KeyRecord { key_id, user_id, .. } = key.record;
+    format!("Key {old} is revoked; key {key_id} of user {user_id} takes its place.\n\n{}", once(key))
+}
+
+pub(super) fn revoked(key: &KeyRecord) -> String {
+    format!(
+        "Key {} of user {} is revoked: its next request is refused. There is no way back; `marketctl keys create` makes a new one.",
+        key.key_id, key.user_id
+    )
+}
+
+pub(super) fn list(user: UserId, keys: &[KeyRecord]) -> String {
+    if keys.is_empty() {
+        return format!(
+            "User {user} has no keys. Make one:\n\n    marketctl keys create --user {user} --scope catalog:read"
+        );
+    }
+    let header = ["KEY ID", "NAME", "TIER", "SCOPES", "PER MINUTE", "STATUS", "CREATED", "EXPIRES", "LAST USED", "ENDS IN"];
+    table(header, keys.iter().map(row))
+}
+
+fn once(key: &ShownOnce<'_>) -> String {
+    let KeyRecord { tier, limit, expires_at, .. } = key.record;
+    let expiry = expires_at.map_or_else(|| "never expires".to_owned(), |at| format!("expires {at}"));
+    format!(
+        "    {}\n\n\
+         It may do {} ({}, {limit} requests a minute each) and {expiry}.\n\
+         This is the only time that the key is shown: store it now. With it in API_KEY and the API's address in BASE_URL:\n\n\
+         \x20   curl -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/v1/public/me\"",
+        key.api_key,
+        scopes(key.record),
+        tier.as_str(),
+    )
+}
+
+fn row(key: &KeyRecord) -> [String; 10] {
+    [
+        key.key_id.to_string(),
+        key.name.clone().unwrap_or_else(|| "-".to_owned()),
+        key.tier.as_str().to_owned(),
+        scopes(key),
+        key.limit.to_string(),
+        key.status.as_str().to_owned(),
+        key.created_at.to_string(),
+        time(key.expires_at),
+        time(key.last_used_at),
+        key.last4.clone(),
+    ]
+}
+
+fn scopes(key: &KeyRecord) -> String {
+    key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn time(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "-".to_owned(), |at| at.to_string())
+}

@@ -1,0 +1,66 @@
+//! What is printed: one JSON document for programs, or text and tables for people.
+
+use std::io::{self, Write};
+
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Who reads the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Text,
+    Json,
+}
+
+impl Output {
+    pub(crate) const fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+
+    /// Prints a command's result to standard output.
+    pub(crate) fn print<D: Serialize>(self, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
+        let result = match self {
+            Self::Text => text(document),
+            Self::Json => serde_json::to_string(document).map_err(|error| Failure::Unshown(error.into()))?,
+        };
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{result}").and_then(|()| stdout.flush()).map_err(Failure::Unshown)
+    }
+
+    /// Prints what was refused, and why, to standard error.
+    pub(crate) fn complain(self, failure: &Failure) {
+        let text = match self {
+            Self::Text => failure.text(),
+            Self::Json => failure.document().to_string(),
+        };
+        // Without a standard error there is nobody left to tell; the exit code still says it.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}
+
+/// Rows under a header, columns aligned.
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
+    table.trim_fmt()
+}
+
+/// The text without control characters, which could make a terminal do something.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_reaches_the_terminal_with_an_escape_sequence() {
+        let shown = table(["name"], [["\u{1b}[2Jgone".to_owned()]]);
+        assert!(shown.contains("gone"));
+        assert!(!shown.contains('\u{1b}'));
+    }
+}

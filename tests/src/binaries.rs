@@ -1,0 +1,67 @@
+//! The project's binaries, built by the harness: `cargo test` does not build those of other packages.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use escargot::format::Message;
+use local::environment::Variables;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// Where a package's binary lies. The first call builds all of them, with the features of a whole build, so
+/// that nothing is compiled twice.
+pub fn binary(name: &str) -> PathBuf {
+    static BUILT: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+        let build = escargot::CargoBuild::new().manifest_path(manifest).args(["--workspace", "--bins"]);
+        let messages = build.current_release().exec().unwrap();
+        messages.filter_map(|message| executable(message.unwrap().decode().unwrap())).collect()
+    });
+    built.get(name).unwrap_or_else(|| panic!("no binary {name} among {:?}", built.keys())).clone()
+}
+
+fn executable(message: Message<'_>) -> Option<(String, PathBuf)> {
+    let Message::CompilerArtifact(artifact) = message else { return None };
+    let path = artifact.executable?;
+    Some((artifact.target.name.into_owned(), path.into_owned()))
+}
+
+/// What a program left behind.
+#[derive(Debug)]
+pub struct Program {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Program {
+    /// Standard output as one JSON document.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+}
+
+/// Runs `marketctl` against a stack.
+pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -> Program {
+    let mut child = Command::new(binary("marketctl"))
+        .args(arguments)
+        .envs(variables.iter())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // A program that refuses its arguments reads nothing.
+    let writing = tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
+    let output = child.wait_with_output().await.unwrap();
+    let _ = writing.await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Program { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+}

@@ -1,0 +1,70 @@
+//! A client that shows status, headers and whole body.
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// An HTTP client of one instance.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base_url: String,
+}
+
+/// An answer as it arrived.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+}
+
+impl Client {
+    pub fn of(base_url: &str) -> Self {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { http, base_url: base_url.to_owned() }
+    }
+
+    /// `GET` with a key.
+    pub async fn get(&self, key: &str, path: &str) -> Reply {
+        self.send("GET", path, &[("authorization", &format!("Bearer {key}"))]).await
+    }
+
+    /// Any request.
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+        let method = method.parse().unwrap();
+        let mut request = self.http.request(method, format!("{}{path}", self.base_url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Reply { status, headers, bytes: response.bytes().await.unwrap().to_vec() }
+    }
+}
+
+impl Reply {
+    /// A header's text, empty if absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|error| {
+            panic!("{error}: status {}, body {:?}", self.status, String::from_utf8_lossy(&self.bytes))
+        })
+    }
+
+    /// The rate-limit headers: limit, remaining, reset.
+    pub fn rate(&self) -> (u32, u32, u32) {
+        let number = |name| self.header(name).parse().unwrap_or_else(|_| panic!("{name} of {self:?}"));
+        (number("x-ratelimit-limit"), number("x-ratelimit-remaining"), number("x-ratelimit-reset"))
+    }
+
+    /// The ids of a page's records.
+    pub fn ids(&self) -> Vec<String> {
+        let body = self.json();
+        let items = body["items"].as_array().unwrap_or_else(|| panic!("no items in {body}"));
+        items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    }
+}

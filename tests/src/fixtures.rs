@@ -1,0 +1,58 @@
+//! Messages of the feed, short to write.
+
+use serde_json::{Value, json};
+use shared::ids::UserId;
+use uuid::Uuid;
+
+/// The n-th UUID.
+pub fn uuid(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
+
+pub fn item(id: &str, kind: &str, name: Option<&str>, version: u64) -> Value {
+    json!({
+        "type": "item", "id": id, "kind": kind, "name": name, "slug": id, "image": null,
+        "variants": [{"variant_id": uuid(7), "wear": "Field-Tested", "stattrak": false, "market_hash_name": name}],
+        "version": version,
+    })
+}
+
+/// A listing whose id is the n-th UUID.
+pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> Value {
+    json!({
+        "type": "listing", "id": uuid(u128::from(number)), "id8": format!("{number:08x}"),
+        "account_id": uuid(1), "price_usd": price_usd, "kind": "bot", "is_auction": false, "created_at": created_at,
+        "item_id": "ak-47-redline", "variant_id": uuid(7), "market_hash_name": "AK-47 | Redline (Field-Tested)",
+        "status": "active", "version": version,
+    })
+}
+
+pub fn marketplace(key: &str, enabled: bool, version: u64) -> Value {
+    json!({
+        "type": "marketplace", "key": key, "name": key.to_uppercase(), "link": format!("https://{key}.example"),
+        "kind": "p2p", "enabled": enabled, "version": version,
+    })
+}
+
+pub fn quote(variant: Uuid, marketplace: &str, asks_usd: &[&str], observed_at: &str) -> Value {
+    json!({
+        "type": "quote", "variant_id": variant, "marketplace": marketplace, "asks_usd": asks_usd,
+        "observed_at": observed_at,
+    })
+}
+
+/// An order whose id is the n-th UUID.
+pub fn order(user: UserId, number: u32, created_at: &str, version: u64) -> Value {
+    json!({
+        "type": "order", "id": uuid(u128::from(number)), "account_id": user, "status": "delivered",
+        "source": "checkout", "total_usd": "12.50", "created_at": created_at, "delivered_at": created_at,
+        "items": [{"listing_id": uuid(9), "price_usd": "12.50", "item_id": "ak-47-redline"}], "version": version,
+    })
+}
+
+pub fn balance(user: UserId, store: &str, trade: &str, available: &str, version: u64) -> Value {
+    json!({
+        "type": "balance", "account_id": user, "available_usd": available, "store_usd": store, "trade_usd": trade,
+        "withdrawable_usd": store, "held_usd": "2.50", "escrow_usd": "0.00", "version": version,
+    })
+}

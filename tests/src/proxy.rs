@@ -1,0 +1,175 @@
+//! A proxy in front of DynamoDB that records calls, and can be made to fail in every way a store fails.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// What the proxy does to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Forward it.
+    None,
+    /// Forward it after a pause.
+    Slow(Duration),
+    /// Close the connection without an answer, and without forwarding.
+    Refuse,
+    /// Never answer.
+    Hang,
+    /// Answer with an error of DynamoDB's, by code.
+    Error(&'static str),
+    /// Answer with something else than DynamoDB's JSON.
+    Garbage,
+    /// Forward it, then close the connection instead of answering.
+    LoseAnswer,
+}
+
+/// One call that reached the proxy.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The operation, such as `UpdateItem`.
+    pub operation: String,
+    pub began: Instant,
+    pub ended: Instant,
+}
+
+/// Decides what happens to a call, by its operation.
+type Plan = Box<dyn FnMut(&str) -> Fault + Send>;
+
+/// A running proxy.
+pub struct Proxy {
+    pub url: String,
+    state: Arc<State>,
+    accepting: JoinHandle<()>,
+}
+
+struct State {
+    upstream: String,
+    client: Client<HttpConnector, Full<Bytes>>,
+    plan: Mutex<Plan>,
+    calls: Mutex<Vec<Call>>,
+}
+
+impl Proxy {
+    pub async fn start(upstream: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let state = Arc::new(State {
+            upstream: upstream.to_owned(),
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            plan: Mutex::new(Box::new(|_| Fault::None)),
+            calls: Mutex::default(),
+        });
+        let accepting = tokio::spawn(accept(listener, state.clone()));
+        Self { url, state, accepting }
+    }
+
+    /// Does the same to every call from now on.
+    pub fn set(&self, fault: Fault) {
+        self.plan(move |_| fault.clone());
+    }
+
+    /// Decides call by call from now on.
+    pub fn plan(&self, plan: impl FnMut(&str) -> Fault + Send + 'static) {
+        *self.state.plan.lock().unwrap() = Box::new(plan);
+    }
+
+    /// The calls since the last time this was asked.
+    pub fn take_calls(&self) -> Vec<Call> {
+        std::mem::take(&mut self.state.calls.lock().unwrap())
+    }
+}
+
+impl Call {
+    /// The longest chain of calls each of which began after the one before had ended: round trips.
+    pub fn round_trips(calls: &[Self]) -> usize {
+        let mut by_end = calls.to_vec();
+        by_end.sort_by_key(|call| call.ended);
+        let (mut trips, mut free) = (0, None);
+        for call in by_end {
+            if free.is_none_or(|free| call.began >= free) {
+                trips += 1;
+                free = Some(call.ended);
+            }
+        }
+        trips
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        let state = state.clone();
+        let service = service_fn(move |request| {
+            let state = state.clone();
+            async move { state.answer(request).await }
+        });
+        connections.spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+impl State {
+    /// An error closes the connection.
+    async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+        let began = Instant::now();
+        let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
+        let operation = target.and_then(|target| target.split('.').next_back()).unwrap_or_default().to_owned();
+        let fault = (self.plan.lock().unwrap())(&operation);
+        let outcome = match fault {
+            Fault::None => self.forward(request).await,
+            Fault::Slow(pause) => {
+                tokio::time::sleep(pause).await;
+                self.forward(request).await
+            }
+            Fault::Refuse => Err(io::Error::other("refused")),
+            Fault::Hang => std::future::pending().await,
+            Fault::Error(code) => {
+                let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"injected"}}"#);
+                Ok(answer(StatusCode::BAD_REQUEST, body))
+            }
+            Fault::Garbage => Ok(answer(StatusCode::OK, "<html>It works!</html>".to_owned())),
+            Fault::LoseAnswer => {
+                self.forward(request).await?;
+                Err(io::Error::other("lost"))
+            }
+        };
+        self.calls.lock().unwrap().push(Call { operation, began, ended: Instant::now() });
+        outcome
+    }
+
+    async fn forward(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+        let (mut parts, body) = request.into_parts();
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        parts.uri = self.upstream.parse().map_err(io::Error::other)?;
+        let request = Request::from_parts(parts, Full::new(body));
+        let response = self.client.request(request).await.map_err(io::Error::other)?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        Ok(Response::from_parts(parts, Full::new(body)))
+    }
+}
+
+fn answer(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/x-amz-json-1.0"));
+    response
+}

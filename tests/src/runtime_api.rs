@@ -1,0 +1,114 @@
+//! The Lambda Runtime API on loopback: hands a function's binary one event after another.
+
+use std::io;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use local::environment::Variables;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::{Mutex, mpsc};
+
+use crate::binaries::binary;
+
+/// A function's binary under the Runtime API.
+pub struct RuntimeApi {
+    events: mpsc::UnboundedSender<Value>,
+    answers: mpsc::UnboundedReceiver<Value>,
+    child: Child,
+}
+
+struct Side {
+    events: Mutex<mpsc::UnboundedReceiver<Value>>,
+    answers: mpsc::UnboundedSender<Value>,
+}
+
+impl RuntimeApi {
+    /// Starts the binary of a function with a stack's variables.
+    pub async fn run(function: &str, variables: &Variables) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (events, received) = mpsc::unbounded_channel();
+        let (answered, answers) = mpsc::unbounded_channel();
+        let side = Arc::new(Side { events: Mutex::new(received), answers: answered });
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let side = side.clone();
+                let service = service_fn(move |request| {
+                    let side = side.clone();
+                    async move { side.answer(request).await }
+                });
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+        let child = Command::new(binary(function))
+            .env_clear()
+            .envs(variables.iter())
+            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .env("AWS_LAMBDA_FUNCTION_NAME", function)
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
+            .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self { events, answers, child }
+    }
+
+    /// Hands over one event and waits for the function's answer.
+    pub async fn invoke(&mut self, event: Value) -> Value {
+        self.events.send(event).unwrap();
+        tokio::select! {
+            answer = self.answers.recv() => answer.unwrap(),
+            status = self.child.wait() => panic!("the function ended: {status:?}"),
+            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not answer"),
+        }
+    }
+
+    /// An API Gateway event, as documented for payload format 2.0.
+    pub fn event(route: &str, path: &str, query: &str, headers: &Value) -> Value {
+        json!({
+            "version": "2.0", "routeKey": format!("ANY {route}"), "rawPath": path, "rawQueryString": query,
+            "headers": headers, "isBase64Encoded": false,
+            "requestContext": {
+                "accountId": "123456789012", "apiId": "api", "domainName": "api.execute-api.us-east-1.amazonaws.com",
+                "domainPrefix": "api", "requestId": "gateway-request-1", "routeKey": format!("ANY {route}"),
+                "stage": "$default", "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
+                "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "t"},
+            },
+        })
+    }
+}
+
+impl Side {
+    async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+        let path = request.uri().path().to_owned();
+        if path.ends_with("/invocation/next") {
+            let event = self.events.lock().await.recv().await.ok_or_else(|| io::Error::other("no more events"))?;
+            let mut response = Response::new(Full::from(event.to_string()));
+            let headers = response.headers_mut();
+            headers.insert("lambda-runtime-aws-request-id", "invocation-1".parse().unwrap());
+            headers.insert("lambda-runtime-deadline-ms", "4000000000000".parse().unwrap());
+            headers.insert("lambda-runtime-invoked-function-arn", "arn:aws:lambda:x".parse().unwrap());
+            headers.insert("lambda-runtime-trace-id", "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700".parse().unwrap());
+            return Ok(response);
+        }
+        let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
+        if path.ends_with("/response") || path.ends_with("/error") {
+            let answer = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            self.answers.send(answer).map_err(io::Error::other)?;
+        }
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = StatusCode::ACCEPTED;
+        Ok(response)
+    }
+}

@@ -1,0 +1,131 @@
+//! A stack of one's own on free ports: an empty AWS side, and instances with clocks that stand still.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use local::aws::AwsSide;
+use local::environment::Variables;
+use local::instance::Instance;
+use local::seed::Admin;
+use serde_json::Value;
+use shared::clock::{Clock, ManualClock};
+use shared::feed::{Applied, Applier, parse};
+use shared::ids::UserId;
+use shared::keys::{KeyRecord, NewKey};
+use shared::scope::{Scope, Tier};
+use shared::timestamp::Timestamp;
+use uuid::Uuid;
+
+use crate::client::Client;
+use crate::proxy::Proxy;
+
+/// The time at which every clock starts: the beginning of a minute.
+pub const NOON: &str = "2026-11-20T12:00:00.000Z";
+
+/// An AWS side, and the means to fill it.
+pub struct Stack {
+    pub aws: AwsSide,
+    pub admin: Admin,
+    pub clock: Arc<ManualClock>,
+}
+
+/// An instance with its clock and a client.
+pub struct Running {
+    pub client: Client,
+    pub clock: Arc<ManualClock>,
+    pub instance: Instance,
+}
+
+impl Stack {
+    /// An empty stack in memory.
+    pub async fn new() -> Self {
+        let aws = AwsSide::start(any_port(), None).await.unwrap();
+        let clock = clock_at(0);
+        let admin = Admin::new(&Variables::at(&aws.endpoint_url), clock.clone()).unwrap();
+        admin.set_up().await.unwrap();
+        Self { aws, admin, clock }
+    }
+
+    /// An instance whose clock shows noon, started after whatever the store holds.
+    pub async fn instance(&self) -> Running {
+        self.instance_with(&self.aws.endpoint_url, clock_at(0)).await
+    }
+
+    /// An instance whose clock is wrong by so many seconds.
+    pub async fn instance_off_by(&self, seconds: i64) -> Running {
+        self.instance_with(&self.aws.endpoint_url, clock_at(seconds)).await
+    }
+
+    /// An instance behind a proxy that can be made to fail.
+    pub async fn instance_behind_proxy(&self) -> (Running, Proxy) {
+        let proxy = Proxy::start(&self.aws.endpoint_url).await;
+        let running = self.instance_with(&proxy.url, clock_at(0)).await;
+        (running, proxy)
+    }
+
+    async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {
+        let instance = Instance::start(any_port(), &Variables::at(endpoint), clock.clone()).await.unwrap();
+        Running { client: Client::of(&instance.base_url), clock, instance }
+    }
+
+    /// A free key of a new user.
+    pub async fn key(&self, scopes: &[Scope]) -> String {
+        self.key_of(Uuid::new_v4().into(), scopes).await.0
+    }
+
+    /// A free key with every scope.
+    pub async fn full_key(&self) -> String {
+        self.key(&Scope::ALL).await
+    }
+
+    /// A free key of a user.
+    pub async fn key_of(&self, user_id: UserId, scopes: &[Scope]) -> (String, KeyRecord) {
+        self.key_with(NewKey {
+            user_id,
+            name: None,
+            tier: Tier::Free,
+            scopes: scopes.iter().copied().collect(),
+            expires_at: None,
+        })
+        .await
+    }
+
+    /// Any key.
+    pub async fn key_with(&self, new: NewKey) -> (String, KeyRecord) {
+        let (text, record) = self.admin.keys().create(new).await.unwrap();
+        (text.reveal().to_owned(), record)
+    }
+
+    /// Applies messages; each must change something.
+    pub async fn feed(&self, messages: &[Value]) {
+        for outcome in self.feed_outcomes(messages).await {
+            assert_eq!(outcome, Applied::Changed);
+        }
+    }
+
+    /// Applies messages and says what became of each, in order.
+    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
+        let now = self.clock.now();
+        let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
+        let mut outcomes = Applier::new(self.admin.stores()).apply(parsed.collect(), now).await;
+        outcomes.sort_by_key(|(index, _)| *index);
+        outcomes.into_iter().map(|(_, outcome)| outcome.unwrap()).collect()
+    }
+}
+
+impl Running {
+    /// Lets the instance's time pass.
+    pub fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+}
+
+fn clock_at(offset_seconds: i64) -> Arc<ManualClock> {
+    let noon: Timestamp = NOON.parse().unwrap();
+    Arc::new(ManualClock::at(noon.plus_millis(offset_seconds * 1_000)))
+}
+
+fn any_port() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
