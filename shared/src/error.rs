@@ -120,6 +120,7 @@ impl From<StoreError> for ApiError {
 
 /// The body of every answer that is not a success (specification, section 7).
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[schema(description = "The body of every answer that is not a success.")]
 pub struct ErrorEnvelope {
     /// What went wrong.
     pub error: ErrorBody,

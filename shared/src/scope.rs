@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 /// A right that a key carries (specification, section 5). A closed list: an unknown name grants nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[schema(description = "A right that a key carries.")]
 pub enum Scope {
     /// Items, prices and marketplaces.
     #[serde(rename = "catalog:read")]
@@ -65,6 +66,7 @@ impl FromStr for Scope {
 /// A plan: how many requests a key may make per minute and scope (specification, section 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(description = "A plan: how many requests a key may make per minute and scope.")]
 pub enum Tier {
     /// 60 requests per minute and scope.
     Free,

@@ -8,6 +8,7 @@ mod fixtures;
 mod proxy;
 mod runtime_api;
 mod stack;
+mod tables;
 
 pub use binaries::{Program, binary, marketctl};
 pub use client::{Client, Reply};
@@ -15,3 +16,4 @@ pub use fixtures::{balance, item, listing, marketplace, order, quote, uuid};
 pub use proxy::{Call, Fault, Proxy};
 pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
+pub use tables::{dynamodb, key_item_size, set_limit};

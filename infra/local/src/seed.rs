@@ -13,6 +13,7 @@ use shared::keys::{KeyAdmin, NewKey};
 use shared::market::Market;
 use shared::resources::{Resources, Table};
 use shared::scope::{Scope, Scopes, Tier};
+use shared::timestamp::Timestamp;
 
 use crate::aws::setup::{Clients, create};
 use crate::demo;
@@ -76,11 +77,13 @@ impl Admin {
         let unfinished = Unfinished(data.map(|folder| folder.join("seeding")));
         let stores = self.stores();
         let is_empty = stores.market.is_empty().await.map_err(|error| error.to_string())?;
-        if !is_empty && !unfinished.is_marked() {
+        let begun = unfinished.begun();
+        if !is_empty && begun.is_none() {
             return Ok(());
         }
-        unfinished.mark()?;
-        let now = self.clock.now();
+        // Taken up again with the time at which it began: an order's creation never changes.
+        let now = begun.unwrap_or_else(|| self.clock.now());
+        unfinished.mark(now)?;
         let messages = demo::messages(now);
         let bar = progress(messages.len());
         let mut applier = Applier::new(stores);
@@ -121,12 +124,14 @@ impl Admin {
 }
 
 impl Unfinished {
-    fn is_marked(&self) -> bool {
-        self.0.as_ref().is_some_and(|path| path.exists())
+    /// When the unfinished seeding began.
+    fn begun(&self) -> Option<Timestamp> {
+        std::fs::read_to_string(self.0.as_ref()?).ok()?.parse().ok()
     }
 
-    fn mark(&self) -> Result<(), String> {
-        self.0.as_ref().map_or(Ok(()), |path| std::fs::write(path, "")).map_err(|error| error.to_string())
+    fn mark(&self, now: Timestamp) -> Result<(), String> {
+        let marked = self.0.as_ref().map_or(Ok(()), |path| std::fs::write(path, now.to_string()));
+        marked.map_err(|error| error.to_string())
     }
 
     fn unmark(&self) -> Result<(), String> {

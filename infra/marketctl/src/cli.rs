@@ -11,8 +11,8 @@ use crate::import::Source;
 
 /// Operates a stack of the marketplace API: keys, bulk import, a check of what it is made of.
 ///
-/// Region, credentials and endpoint are found as by any AWS tool: AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL
-/// and the rest, and the files that `aws configure` writes.
+/// Region, credentials and endpoint are found as by any AWS tool: in the variables of the environment
+/// and in the files that `aws configure` writes.
 ///
 /// Exit codes: 0 done, 1 some or all of it refused, 2 wrong usage.
 #[derive(Debug, Parser)]
@@ -119,7 +119,9 @@ mod tests {
     fn what_is_not_of_its_form_is_wrong_usage() {
         assert_eq!(refused("marketctl keys list --user nobody"), ErrorKind::ValueValidation);
         assert_eq!(refused("marketctl keys revoke 42"), ErrorKind::ValueValidation);
-        for bad in ["--scope catalog:write", "--scope catalog:read --tier gold", "--scope catalog:read --expires-at soon"] {
+        for bad in
+            ["--scope catalog:write", "--scope catalog:read --tier gold", "--scope catalog:read --expires-at soon"]
+        {
             assert_eq!(refused(&format!("marketctl keys create --user {USER} {bad}")), ErrorKind::ValueValidation);
         }
         assert_eq!(refused(&format!("marketctl keys create --user {USER}")), ErrorKind::MissingRequiredArgument);

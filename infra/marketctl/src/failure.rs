@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::check::CheckReport;
 use crate::import::{ImportReport, Stopped};
-use crate::output::printable;
+use crate::output::{printable, shortened};
 
 /// So many details are shown to people; JSON holds all of them.
 const SHOWN: usize = 20;
@@ -20,17 +20,17 @@ const SHOWN: usize = 20;
 pub(crate) enum Failure {
     #[error("no AWS region is set")]
     NoRegion,
-    #[error("no AWS credentials are found: {0}")]
+    #[error("no AWS credentials are found: {}", shortened(.0))]
     NoCredentials(String),
     #[error("the tier {} is coming soon", .0.as_str())]
     ComingSoon(Tier),
-    #[error(transparent)]
+    #[error("{}", shortened(&.0.to_string()))]
     Keys(#[from] AdminError),
     #[error("{name} cannot be opened: {cause}")]
     Unopened { name: String, cause: io::Error },
     #[error("{} of {} lines refused", .0.refused.len(), .0.lines())]
     Refused(ImportReport),
-    #[error("{stopped}; {} of {} lines read until then refused", .report.refused.len(), .report.lines())]
+    #[error("{stopped}")]
     Stopped { report: ImportReport, stopped: Stopped },
     #[error("{} of {} checks failed", .0.failed().count(), .0.checks.len())]
     Unhealthy(CheckReport),
@@ -99,7 +99,36 @@ impl Failure {
                 "Put that right (`marketctl check` helps) and import the file again: what is stored already does not change."
             }
             Self::Unhealthy(_) => "Put these right and check again.",
-            Self::Unshown(_) => "`marketctl keys list --user UUID` shows keys; one whose text nobody saw is best revoked.",
+            Self::Unshown(_) => {
+                "`marketctl keys list --user UUID` shows keys; one whose text nobody saw is best revoked."
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(count: u64) -> Failure {
+        let mut report = ImportReport::default();
+        report.abandon(&(1..=count).collect::<Vec<_>>(), "away");
+        Failure::Refused(report)
+    }
+
+    #[test]
+    fn people_see_the_first_refusals_and_how_many_more_there_are() {
+        let text = refused(25).text();
+        assert!(text.starts_with("error: 25 of 25 lines refused\n  line 1: "));
+        assert!(text.contains("\n  line 20: ") && !text.contains("line 21: "));
+        assert!(text.contains("… and 5 more"));
+        assert!(!refused(20).text().contains("more;"));
+    }
+
+    #[test]
+    fn programs_see_all_of_them() {
+        let document = refused(25).document();
+        assert_eq!(document["error"], "25 of 25 lines refused");
+        assert_eq!(document["refused"].as_array().map(Vec::len), Some(25));
     }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+const MAX_CHARS: usize = 300;
+
 /// Who reads the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
@@ -43,14 +45,27 @@ impl Output {
 /// Rows under a header, columns aligned.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_style(presets::NOTHING).set_header(header);
     table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
     table.trim_fmt()
 }
 
-/// The text without control characters, which could make a terminal do something.
+/// The text on one line, without control characters, which could make a terminal do something.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let shown = |c: char| match c {
+        c if c.is_whitespace() => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// The text, cut off where it gets longer than anybody reads: it may quote what somebody sent.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -59,8 +74,14 @@ mod tests {
 
     #[test]
     fn no_cell_reaches_the_terminal_with_an_escape_sequence() {
-        let shown = table(["name"], [["\u{1b}[2Jgone".to_owned()]]);
-        assert!(shown.contains("gone"));
+        let shown = table(["name"], [["\u{1b}[2Jgone\nwild".to_owned()]]);
+        assert!(shown.contains("gone wild"));
         assert!(!shown.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(shortened(&"é".repeat(200_000)).chars().count(), MAX_CHARS + 1);
+        assert_eq!(shortened("short"), "short");
     }
 }

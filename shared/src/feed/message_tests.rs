@@ -1,1 +1,118 @@
+use serde_json::{Value, json};
 
+use super::*;
+
+const UUID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+fn now() -> Timestamp {
+    "2026-11-20T12:00:00Z".parse().unwrap()
+}
+
+fn examples() -> Vec<Value> {
+    vec![
+        json!({"type": "marketplace", "key": "skinport", "name": "Skinport", "link": "https://skinport.example",
+            "kind": "p2p", "enabled": true, "version": 1}),
+        json!({"type": "item", "id": "ak-47-redline", "kind": "skin", "name": "AK-47 | Redline", "slug": "ak-47-redline",
+            "image": "https://img.example/1.png", "variants": [{"variant_id": UUID, "wear": "Field-Tested",
+            "stattrak": false, "market_hash_name": "AK-47 | Redline (Field-Tested)"}], "version": 1}),
+        json!({"type": "item", "id": "ak-47-redline", "removed": true, "version": 2}),
+        json!({"type": "quote", "variant_id": UUID, "marketplace": "skinport", "asks_usd": ["11.90", "12.00"],
+            "observed_at": "2026-11-20T10:00:00Z"}),
+        json!({"type": "listing", "id": UUID, "id8": "a1b2c3d4", "account_id": UUID, "price_usd": "12.50",
+            "kind": "bot", "is_auction": false, "created_at": "2026-11-20T10:00:00+02:00", "item_id": "ak-47-redline",
+            "variant_id": UUID, "market_hash_name": "AK-47 | Redline", "status": "active", "version": 1}),
+        json!({"type": "order", "id": UUID, "account_id": UUID, "status": "awaiting_delivery", "source": "checkout",
+            "total_usd": "12.50", "created_at": "2026-11-20T10:00:00Z", "delivered_at": null,
+            "items": [{"listing_id": UUID, "price_usd": "12.50", "item_id": "ak-47-redline"}], "version": 1}),
+        json!({"type": "balance", "account_id": UUID, "available_usd": "15.00", "store_usd": "10.00",
+            "trade_usd": "5.00", "withdrawable_usd": "10.00", "held_usd": "0.00", "escrow_usd": "0.00", "version": 1}),
+    ]
+}
+
+fn refusal(message: &Value) -> Rejection {
+    parse(&message.to_string(), now()).unwrap_err()
+}
+
+/// An example with one field changed, or with `null` for a pointer's `-` removed.
+fn with(example: usize, pointer: &str, value: Value) -> Value {
+    let mut message = examples().remove(example);
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let parent = message.pointer_mut(parent).unwrap();
+    parent[name] = value;
+    message
+}
+
+#[test]
+fn every_example_is_accepted() {
+    for example in examples() {
+        parse(&example.to_string(), now()).unwrap();
+    }
+}
+
+#[test]
+fn every_field_is_strict_and_named() {
+    let cases = [
+        (with(0, "/link", json!("ftp://x")), "link"),
+        (with(0, "/kind", json!("P2P")), "kind"),
+        (with(0, "/extra", json!(1)), "extra"),
+        (with(0, "/version", json!(-1)), "version"),
+        (with(0, "/version", json!("1")), "version"),
+        (with(1, "/id", json!("no spaces")), "id"),
+        (with(1, "/variants/0/variant_id", json!("x")), "variants[0].variant_id"),
+        (with(1, "/variants/0/colour", json!("red")), "variants[0].colour"),
+        (with(1, "/name", json!("tab\t")), "name"),
+        (with(2, "/name", json!("gone")), "name"),
+        (with(3, "/asks_usd/1", json!("1.234")), "asks_usd[1]"),
+        (with(3, "/asks_usd/0", json!("-1")), "asks_usd[0]"),
+        (with(3, "/asks_usd/0", json!(11.9)), "asks_usd[0]"),
+        (with(3, "/observed_at", json!("2026-11-20T12:05:00.001Z")), "observed_at"),
+        (with(4, "/id8", json!("A1B2C3D4")), "id8"),
+        (with(4, "/kind", json!("drone")), "kind"),
+        (with(4, "/status", json!("paused")), "status"),
+        (with(4, "/created_at", json!("yesterday")), "created_at"),
+        (with(5, "/source", json!("gift")), "source"),
+        (with(5, "/items/0/item_id", json!("ß")), "items[0].item_id"),
+        (with(6, "/available_usd", json!("15.01")), "available_usd"),
+        (with(6, "/held_usd", json!("-0.01")), "held_usd"),
+        (json!({"type": "gossip"}), "type"),
+        (json!({"type": 7}), "type"),
+        (json!({}), "type"),
+        (json!({"type": "item", "id": "x", "version": 1}), "kind"),
+        (json!({"type": "item", "kind": "skin", "version": 1}), "id"),
+    ];
+    for (message, field) in cases {
+        let refused = refusal(&message);
+        assert_eq!(refused.field, field, "{message}: {refused}");
+        assert!(!refused.reason.is_empty());
+    }
+}
+
+#[test]
+fn what_is_no_single_object_is_refused() {
+    for text in ["", " ", "[]", "null", "{", "{\"type\":\"item\"}{}", "\u{0}"] {
+        assert!(parse(text, now()).is_err(), "{text:?}");
+    }
+    let repeated = r#"{"type":"item","id":"a","id":"b","kind":"skin","version":1}"#;
+    assert_eq!(parse(repeated, now()).unwrap_err().field, "id");
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let mut item = with(1, "/variants", json!([]));
+    let variant = examples()[1]["variants"][0].clone();
+    item["variants"] = json!(vec![variant.clone(); 500]);
+    assert!(parse(&item.to_string(), now()).is_ok());
+    item["variants"] = json!(vec![variant; 501]);
+    assert_eq!(refusal(&item).field, "variants");
+    assert!(parse(&with(3, "/asks_usd", json!(vec!["1"; 1_000])).to_string(), now()).is_ok());
+    assert_eq!(refusal(&with(3, "/asks_usd", json!(vec!["1"; 1_001]))).field, "asks_usd");
+    let padded = format!("{}{}", examples()[0], " ".repeat(MAX_MESSAGE_BYTES));
+    assert!(parse(&padded, now()).unwrap_err().reason.contains("bytes"));
+}
+
+#[test]
+fn optional_fields_may_be_absent() {
+    let item = json!({"type": "item", "id": "x", "kind": "case", "version": 1});
+    let Message::Item(item, 1) = parse(&item.to_string(), now()).unwrap() else { panic!() };
+    assert_eq!((item.item.name, item.variants.len()), (None, 0));
+}

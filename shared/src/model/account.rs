@@ -20,7 +20,7 @@ pub struct PublicMe {
     /// Plan of the key.
     pub tier: Tier,
     /// Scopes held by the key.
-    #[schema(value_type = Vec<Scope>, examples(json!(["catalog:read", "orders:read"])))]
+    #[schema(value_type = Vec<Scope>)]
     pub scopes: Scopes,
     /// Requests per minute per scope.
     #[schema(value_type = i32, minimum = 0, examples(60))]

@@ -85,7 +85,7 @@ pub struct VariantPrices {
     #[schema(minimum = 1, examples(42))]
     pub sample_size: i32,
     /// Keys of the marketplaces the figures come from, sorted.
-    #[schema(value_type = Vec<String>, examples(json!(["buff", "skinport"])))]
+    #[schema(value_type = Vec<String>, examples("buff", "skinport"))]
     pub source_keys: Vec<MarketplaceKey>,
     /// Lowest ask in US dollars.
     #[schema(required, value_type = Option<String>, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("11.90"))]

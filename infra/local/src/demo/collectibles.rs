@@ -1,83 +1,12 @@
-//! What does not wear: stickers, cases, agents, charms and music kits.
+//! What does not wear and is not a sticker: cases, agents, charms and music kits.
 
 use super::design::{Design, Forms, STATTRAK};
 use super::price::{Band, price, scaled};
 use super::random::Random;
+use super::stickers::EVENTS;
+use super::words::pairs;
 
 const PART: u64 = 2;
-
-const EVENTS: [&str; 5] = ["Lisbon 2022", "Oslo 2023", "Toronto 2024", "Seoul 2025", "Prague 2026"];
-const TEAMS: [&str; 24] = [
-    "Ninth Wave",
-    "Old Harbour",
-    "Redshift",
-    "Team Meridian",
-    "Kite Club",
-    "Northlight",
-    "Zero Sum",
-    "Bad Weather",
-    "Iron Goats",
-    "Pale Riders",
-    "Low Tide",
-    "Sunday League",
-    "Team Ozone",
-    "Paper Tigers",
-    "Black Kettle",
-    "Half Moon",
-    "Granite",
-    "Last Bus",
-    "Hexagon",
-    "The Lodgers",
-    "Wild Geese",
-    "Off By One",
-    "Saltworks",
-    "Volta",
-];
-/// What a team's sticker is made of, and its price in percent of a plain one.
-const TEAM_FINISHES: [(&str, u64); 4] = [("", 100), (" (Glitter)", 180), (" (Holo)", 420), (" (Gold)", 1_500)];
-const PICTURES: [&str; 40] = [
-    "Lucky Cat",
-    "Bomb Squirrel",
-    "Rush Hour",
-    "Empty Magazine",
-    "Good Game",
-    "Lost Sock",
-    "Old Radio",
-    "Hot Potato",
-    "Silent Step",
-    "Eco Round",
-    "Broken Clock",
-    "Toast",
-    "Paper Plane",
-    "Third Time",
-    "Moth",
-    "One Tap",
-    "Night Owl",
-    "Left Turn",
-    "Cold Coffee",
-    "Smoke Ring",
-    "Pogo",
-    "Sleeping Fox",
-    "Traffic Cone",
-    "Tea Break",
-    "Blind Corner",
-    "Rubber Duck",
-    "Chess Horse",
-    "Big Fish",
-    "No Signal",
-    "Sad Cactus",
-    "Hourglass",
-    "Match Point",
-    "Anchor",
-    "Snail Mail",
-    "Loose Change",
-    "Full Moon",
-    "Jump Throw",
-    "Pin Puller",
-    "Spare Key",
-    "Wrong Floor",
-];
-const PICTURE_FINISHES: [(&str, u64); 3] = [("", 100), (" (Foil)", 260), (" (Holo)", 340)];
 
 const CASES: [&str; 30] = [
     "Harbour",
@@ -194,8 +123,6 @@ const MUSIC: [&str; 30] = [
     "Two Left Feet, Waltz",
 ];
 
-const TEAM: [Band; 2] = [Band::new(5, 4, 45), Band::new(1, 45, 900)];
-const PICTURE: [Band; 2] = [Band::new(4, 25, 180), Band::new(1, 180, 1_400)];
 const CASE: [Band; 3] = [Band::new(5, 25, 180), Band::new(3, 180, 900), Band::new(1, 900, 6_500)];
 const AGENT: [Band; 3] = [Band::new(5, 90, 400), Band::new(3, 400, 1_500), Band::new(1, 1_500, 6_000)];
 const CHARM: [Band; 2] = [Band::new(5, 20, 250), Band::new(1, 250, 3_000)];
@@ -204,8 +131,7 @@ const KIT: [Band; 1] = [Band::new(1, 180, 900)];
 /// All of them, kind by kind.
 pub(super) fn designs() -> Vec<Design> {
     let random = &mut Random::of_part(PART);
-    let mut designs = stickers(random);
-    designs.extend(cases(random));
+    let mut designs = cases(random);
     designs.extend(
         pairs(&PEOPLE, &FACTIONS)
             .map(|(person, faction)| Design::single("agent", format!("{person} | {faction}"), price(random, &AGENT))),
@@ -218,30 +144,13 @@ pub(super) fn designs() -> Vec<Design> {
     designs
 }
 
-fn stickers(random: &mut Random) -> Vec<Design> {
-    let mut stickers = Vec::with_capacity(600);
-    for (event, team) in pairs(&EVENTS, &TEAMS) {
-        let cents = price(random, &TEAM);
-        stickers.extend(TEAM_FINISHES.map(|(finish, percent)| {
-            Design::single("sticker", format!("Sticker | {team}{finish} | {event}"), scaled(cents, percent))
-        }));
-    }
-    for picture in PICTURES {
-        let cents = price(random, &PICTURE);
-        stickers.extend(PICTURE_FINISHES.map(|(finish, percent)| {
-            Design::single("sticker", format!("Sticker | {picture}{finish}"), scaled(cents, percent))
-        }));
-    }
-    stickers
-}
-
 fn cases(random: &mut Random) -> Vec<Design> {
     let ordinary = CASES.iter().map(|case| format!("{case} Case"));
     let souvenirs = pairs(&EVENTS, &MAPS).map(|(event, map)| format!("{event} {map} Souvenir Package"));
     ordinary.chain(souvenirs).map(|name| Design::single("case", name, price(random, &CASE))).collect()
 }
 
-/// A kit plain and with a counter of matches won: items of their own, because a kit has no variants.
+/// A kit plain and with a counter: two items, because what does not wear has one variant.
 fn music_kits(random: &mut Random, music: &str) -> [Design; 2] {
     let (cents, name) = (price(random, &KIT), format!("Music Kit | {music}"));
     let counting = format!("{STATTRAK}{name}");
@@ -249,8 +158,4 @@ fn music_kits(random: &mut Random, music: &str) -> [Design; 2] {
         Design::single("music_kit", name, cents),
         Design { kind: "music_kit", name: counting, cents: scaled(cents, 170), forms: Forms::OneStatTrak },
     ]
-}
-
-fn pairs<'a>(left: &'a [&'a str], right: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-    left.iter().flat_map(move |left| right.iter().map(move |right| (*left, *right)))
 }

@@ -1,4 +1,4 @@
-//! Ids that are the same on every machine: UUIDv5 of what they name, or a number's shuffle.
+//! Ids that are the same on every machine: UUIDs made from names, and numbers shuffled.
 
 use shared::ids::Id8;
 use uuid::Uuid;
@@ -8,7 +8,7 @@ pub(super) const DEMO_USER: Uuid = Uuid::from_u128(0x3e0b_1a8c_1f7a_4b58_8f0b_6c
 
 const NAMESPACE: Uuid = Uuid::from_u128(0xd2a6_1f0b_77c4_4e0e_9b1d_5a0c_3e8f_4411);
 
-/// The UUID of a named thing of some kind.
+/// The UUID, of version 5, of a named thing of some kind.
 pub(super) fn uuid<T: From<Uuid>>(kind: &str, name: &str) -> T {
     Uuid::new_v5(&NAMESPACE, format!("{kind}/{name}").as_bytes()).into()
 }

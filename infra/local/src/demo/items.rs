@@ -5,7 +5,7 @@ use shared::model::{PublicItem, PublicItemDetail, PublicVariant};
 
 use super::design::{Design, Variant};
 use super::random::Random;
-use super::{arms, collectibles, ids};
+use super::{arms, collectibles, ids, stickers};
 
 const PART: u64 = 3;
 
@@ -32,15 +32,17 @@ pub(super) struct Priced {
 pub(super) fn stock() -> Stock {
     let mut random = Random::of_part(PART);
     let mut stock = Stock { items: Vec::new(), priced: Vec::new() };
-    for design in arms::designs().into_iter().chain(collectibles::designs()) {
-        if let Some(item) = item(&design, &mut random, &mut stock.priced) {
+    let designs = [arms::designs(), stickers::designs(), collectibles::designs()];
+    for design in designs.into_iter().flatten() {
+        if let Some((item, priced)) = stocked(&design, &mut random) {
             stock.items.push(item);
+            stock.priced.extend(priced);
         }
     }
     stock
 }
 
-fn item(design: &Design, random: &mut Random, priced: &mut Vec<Priced>) -> Option<PublicItemDetail> {
+fn stocked(design: &Design, random: &mut Random) -> Option<(PublicItemDetail, Vec<Priced>)> {
     let slug = ids::slug(&design.name);
     let item = PublicItem {
         id: slug.parse().ok()?,
@@ -51,7 +53,7 @@ fn item(design: &Design, random: &mut Random, priced: &mut Vec<Priced>) -> Optio
     };
     let forms = design.variants();
     let usual = design.usual();
-    let mut variants = Vec::with_capacity(forms.len());
+    let (mut variants, mut priced) = (Vec::with_capacity(forms.len()), Vec::with_capacity(forms.len()));
     for (index, form) in forms.into_iter().enumerate() {
         let traded = index == usual || random.percent(TRADED_PERCENT);
         let cents = form.cents;
@@ -65,7 +67,7 @@ fn item(design: &Design, random: &mut Random, priced: &mut Vec<Priced>) -> Optio
         });
         variants.push(variant);
     }
-    Some(PublicItemDetail { item, variants })
+    Some((PublicItemDetail { item, variants }, priced))
 }
 
 fn variant(form: Variant) -> Option<PublicVariant> {

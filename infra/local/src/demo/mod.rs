@@ -16,6 +16,7 @@ mod places;
 mod price;
 mod quotes;
 mod random;
+mod stickers;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -57,13 +58,13 @@ pub fn demo_user() -> UserId {
 
 /// Some of the store balance is on its way out already, so that `withdrawable_usd` differs from it.
 fn balance() -> PublicBalance {
-    let (store, trade) = (184_27, 46_30);
+    let (store, trade) = (18_427, 4_630);
     PublicBalance {
         available_usd: Usd::from_cents(store + trade),
         store_usd: Usd::from_cents(store),
         trade_usd: Usd::from_cents(trade),
-        withdrawable_usd: Usd::from_cents(159_27),
-        held_usd: Usd::from_cents(12_50),
-        escrow_usd: Usd::from_cents(38_75),
+        withdrawable_usd: Usd::from_cents(15_927),
+        held_usd: Usd::from_cents(1_250),
+        escrow_usd: Usd::from_cents(3_875),
     }
 }

@@ -20,6 +20,8 @@ const STRETCH: u64 = 540 * DAY / COUNT;
 const UNDER_WAY: u64 = 4;
 const REFUNDED_PERCENT: u64 = 6;
 const MOST_LINES: u64 = 4;
+/// A collector of modest means: nothing that is worth more cents than this.
+const DEAREST: u64 = 12_000;
 
 /// How orders come about, the usual ways more often.
 const SOURCES: [OrderSource; 10] = [
@@ -38,18 +40,18 @@ const SOURCES: [OrderSource; 10] = [
 /// The orders, oldest first.
 pub(super) fn orders(priced: &[Priced], now: Timestamp) -> Vec<PublicOrder> {
     let mut random = Random::of_part(PART);
-    let traded: Vec<&Priced> = priced.iter().filter(|priced| priced.traded).collect();
-    (0..COUNT).filter_map(|number| order(&mut random, number, &traded, now)).collect()
+    let wanted: Vec<&Priced> = priced.iter().filter(|priced| priced.traded && priced.cents <= DEAREST).collect();
+    (0..COUNT).filter_map(|number| order(&mut random, number, &wanted, now)).collect()
 }
 
-fn order(random: &mut Random, number: u64, traded: &[&Priced], now: Timestamp) -> Option<PublicOrder> {
+fn order(random: &mut Random, number: u64, wanted: &[&Priced], now: Timestamp) -> Option<PublicOrder> {
     let newer = COUNT - 1 - number;
     let created_at = random.before(now, STRETCH).plus_millis(-(newer * STRETCH).cast_signed());
     let source = random.pick(&SOURCES).copied()?;
     // Only a cart holds several things; the rest are about one.
     let lines = if matches!(source, OrderSource::Checkout) { random.between(1, MOST_LINES) } else { 1 };
     let lines: Vec<(u64, PublicOrderLine)> =
-        (0..lines).filter_map(|line| bought(random, number, line, traded)).collect();
+        (0..lines).filter_map(|line| bought(random, number, line, wanted)).collect();
     let delivery = random.between(MINUTE, 30 * HOUR);
     let (status, delivered_at) = match random.percent(REFUNDED_PERCENT) {
         _ if newer < UNDER_WAY => ("awaiting_delivery", None),
@@ -68,8 +70,8 @@ fn order(random: &mut Random, number: u64, traded: &[&Priced], now: Timestamp) -
 }
 
 /// A line, and its price in cents. Its listing is no longer active: it was sold.
-fn bought(random: &mut Random, order: u64, line: u64, traded: &[&Priced]) -> Option<(u64, PublicOrderLine)> {
-    let bought = random.pick_early(traded)?;
+fn bought(random: &mut Random, order: u64, line: u64, wanted: &[&Priced]) -> Option<(u64, PublicOrderLine)> {
+    let bought = random.pick_early(wanted)?;
     let cents = scaled(bought.cents, random.between(90, 115));
     let listing_id = ids::uuid("sold", &format!("{order}/{line}"));
     Some((cents, PublicOrderLine { listing_id, price_usd: Usd::from_cents(cents), item_id: Some(bought.item.clone()) }))

@@ -1,4 +1,4 @@
-//! Two-word names for designs: enough of them that each is used once.
+//! Names put together: two words for a design, enough of them that each is used once, and lists combined.
 
 const FIRST: [&str; 40] = [
     "Amber",
@@ -92,6 +92,11 @@ const STRIDE: usize = 577;
 pub(super) fn name(number: usize) -> String {
     let place = number * STRIDE % NAMES;
     format!("{} {}", FIRST[place / SECOND.len()], SECOND[place % SECOND.len()])
+}
+
+/// Each of the left with each of the right.
+pub(super) fn pairs<'a>(left: &'a [&'a str], right: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    left.iter().flat_map(move |left| right.iter().map(move |right| (*left, *right)))
 }
 
 #[cfg(test)]

@@ -52,7 +52,9 @@ where
                 Self::Missing
             }
             Some("AccessDeniedException" | "AccessDenied") => Self::Denied,
-            Some(code) => Self::Refused(error.message().map_or_else(|| code.to_owned(), |why| format!("{code}: {why}"))),
+            Some(code) => {
+                Self::Refused(error.message().map_or_else(|| code.to_owned(), |why| format!("{code}: {why}")))
+            }
             None => Self::Unreachable(chain(&error)),
         }
     }

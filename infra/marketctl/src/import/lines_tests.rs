@@ -14,31 +14,27 @@ fn lines(stream: &[u8]) -> Vec<Result<String, Unreadable>> {
     found
 }
 
-fn text(line: &str) -> Result<String, Unreadable> {
-    Ok(line.to_owned())
-}
-
 #[test]
 fn a_last_line_needs_no_ending_and_an_ending_may_be_that_of_windows() {
     assert_eq!(lines(b""), []);
-    assert_eq!(lines(b"{1}"), [text("{1}")]);
-    assert_eq!(lines(b"{1}\n{2}"), [text("{1}"), text("{2}")]);
-    assert_eq!(lines(b"{1}\r\n{2}\r\n"), [text("{1}"), text("{2}")]);
+    assert_eq!(lines(b"{1}"), [Ok("{1}".to_owned())]);
+    assert_eq!(lines(b"{1}\n{2}"), [Ok("{1}".to_owned()), Ok("{2}".to_owned())]);
+    assert_eq!(lines(b"{1}\r\n{2}\r\n"), [Ok("{1}".to_owned()), Ok("{2}".to_owned())]);
 }
 
 #[test]
 fn an_empty_line_is_refused_unless_it_is_the_last() {
     assert_eq!(lines(b"\n"), []);
-    assert_eq!(lines(b"{1}\n\n"), [text("{1}")]);
-    assert_eq!(lines(b"{1}\r\n\r\n"), [text("{1}")]);
-    assert_eq!(lines(b"{1}\n\n{2}\n"), [text("{1}"), Err(Unreadable::Empty), text("{2}")]);
-    assert_eq!(lines(b"{1}\n\n\n"), [text("{1}"), Err(Unreadable::Empty)]);
-    assert_eq!(lines(b"{1}\n \t\n"), [text("{1}"), Err(Unreadable::Empty)]);
+    assert_eq!(lines(b"{1}\n\n"), [Ok("{1}".to_owned())]);
+    assert_eq!(lines(b"{1}\r\n\r\n"), [Ok("{1}".to_owned())]);
+    assert_eq!(lines(b"{1}\n\n{2}\n"), [Ok("{1}".to_owned()), Err(Unreadable::Empty), Ok("{2}".to_owned())]);
+    assert_eq!(lines(b"{1}\n\n\n"), [Ok("{1}".to_owned()), Err(Unreadable::Empty)]);
+    assert_eq!(lines(b"{1}\n \t\n"), [Ok("{1}".to_owned()), Err(Unreadable::Empty)]);
 }
 
 #[test]
 fn bytes_that_are_no_utf_8_spoil_their_own_line_only() {
-    assert_eq!(lines(b"{1}\n\xff\xfe\n{2}\n"), [text("{1}"), Err(Unreadable::NotUtf8), text("{2}")]);
+    assert_eq!(lines(b"{1}\n\xff\xfe\n{2}\n"), [Ok("{1}".to_owned()), Err(Unreadable::NotUtf8), Ok("{2}".to_owned())]);
 }
 
 #[test]

@@ -9,13 +9,14 @@ mod run;
 mod source;
 mod watch;
 
+use std::sync::Arc;
+
 pub(crate) use report::{ImportReport, Stopped};
 pub(crate) use source::Source;
 
 use progress::Progress;
 use reader::Reader;
 use run::Import;
-use watch::Watch;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -24,14 +25,11 @@ use crate::session::Session;
 pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(), Failure> {
     let opened = source.open()?;
     let session = Session::open(stack).await?;
-    let mut import = Import::new(&session, Progress::new(opened.bytes, &session));
-    let finished = match Watch::new(&session).look().await {
-        Ok(()) => import.run(Reader::start(opened.stream, &session)).await,
-        Err(stopped) => Err(stopped),
-    };
-    let report = import.finish();
+    let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));
+    let reader = Reader::start(opened.stream, Arc::clone(&session.clock));
+    let (report, ended) = Import::new(&session, progress).run(reader).await;
     output.print(&report, ImportReport::text)?;
-    match finished {
+    match ended {
         Err(stopped) => Err(Failure::Stopped { report, stopped }),
         Ok(()) if report.refused.is_empty() => Ok(()),
         Ok(()) => Err(Failure::Refused(report)),

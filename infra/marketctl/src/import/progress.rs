@@ -1,0 +1,72 @@
+//! How far an import is, on standard error and only if that is a terminal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use shared::clock::Clock;
+
+const TICK: Duration = Duration::from_millis(200);
+const BAR: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
+const SPINNER: &str = "{spinner} {bytes}, {msg}";
+
+/// A bar where the size is known, else a spinner.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    clock: Arc<dyn Clock>,
+    started: Duration,
+    lines: u64,
+}
+
+impl Progress {
+    pub(super) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
+        // Both draw to standard error, and nothing at all where that is no terminal.
+        let (bar, template) = match bytes {
+            Some(bytes) => (ProgressBar::new(bytes), BAR),
+            None => (ProgressBar::new_spinner(), SPINNER),
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(TICK);
+        let progress = Self { bar, started: clock.monotonic(), clock, lines: 0 };
+        progress.tell();
+        progress
+    }
+
+    /// So much more is done.
+    pub(super) fn advance(&mut self, lines: u64, bytes: u64) {
+        self.lines += lines;
+        self.bar.inc(bytes);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        let elapsed = self.clock.monotonic().saturating_sub(self.started);
+        let rate = per_second(self.lines, elapsed);
+        self.bar.set_message(format!("{} lines, {} lines/s", HumanCount(self.lines), HumanCount(rate)));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn per_second(count: u64, elapsed: Duration) -> u64 {
+    let millis = elapsed.as_millis().max(1);
+    u64::try_from(u128::from(count) * 1_000 / millis).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_per_second_and_needs_no_time_to_have_passed() {
+        assert_eq!(per_second(4_000, Duration::from_millis(500)), 8_000);
+        assert_eq!(per_second(0, Duration::ZERO), 0);
+        assert_eq!(per_second(1, Duration::from_secs(3)), 0);
+    }
+}

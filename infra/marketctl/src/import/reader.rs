@@ -1,14 +1,13 @@
 //! A thread that reads and parses the next chunk while the last one is being written.
 
 use std::io::{self, BufReader, Read};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use shared::clock::Clock;
-use std::sync::Arc;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::chunks::{Chunk, Chunks};
-use crate::session::Session;
 
 const BUFFER_BYTES: usize = 256 * 1_024;
 
@@ -20,9 +19,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn start(stream: Box<dyn Read + Send>, session: &Session) -> Self {
+    pub(super) fn start(stream: Box<dyn Read + Send>, clock: Arc<dyn Clock>) -> Self {
         let (sender, chunks) = mpsc::channel(1);
-        let clock = Arc::clone(&session.clock);
         let thread = std::thread::spawn(move || read(stream, clock, &sender));
         Self { chunks, thread: Some(thread) }
     }
@@ -46,5 +44,29 @@ fn read(stream: Box<dyn Read + Send>, clock: Arc<dyn Clock>, sender: &Sender<io:
         if sender.blocking_send(chunk).is_err() || last {
             break;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::clock::SystemClock;
+
+    /// A stream that breaks its reader.
+    struct Breaking;
+
+    impl Read for Breaking {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            panic!("a fault in the reading thread")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_breaks_down_is_not_the_end_of_the_file() {
+        let clock = Arc::new(SystemClock::new());
+        let mut reader = Reader::start(Box::new(&b"nonsense\n"[..]), clock.clone());
+        assert_eq!(reader.next().await.unwrap().unwrap().lines, 1);
+        assert!(reader.next().await.unwrap().is_none());
+        assert!(Reader::start(Box::new(Breaking), clock).next().await.is_err());
     }
 }

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use serde::Serialize;
-use shared::feed::Rejection;
-use thiserror::Error;
+use shared::feed::{Applied, Outcome, Rejection};
 
-/// A reason may quote the line; so much of it is kept.
-const MAX_CHARS: usize = 500;
+use crate::output::shortened;
+
+/// So many messages in a row do not fail each for a reason of its own.
+const MANY: usize = 20;
 
 /// What became of the lines.
 #[derive(Debug, Default, Serialize)]
@@ -29,12 +30,11 @@ pub(crate) struct Refusal {
 }
 
 /// Why an import ended before its input did.
-#[derive(Debug, Error)]
-pub(crate) enum Stopped {
-    #[error("nothing was imported: {0}")]
-    AtOnce(String),
-    #[error("stopped after line {line}: {reason}")]
-    After { line: u64, reason: String },
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    /// The last line that was read.
+    pub(super) line: u64,
+    pub(super) reason: String,
 }
 
 impl ImportReport {
@@ -43,13 +43,44 @@ impl ImportReport {
         self.applied + self.unchanged + self.refused.len() as u64
     }
 
+    /// Counts what became of messages. An error if none of them reached the tables, and not by chance.
+    pub(super) fn settle(&mut self, outcomes: Vec<Outcome<u64>>) -> Result<(), String> {
+        let (messages, mut errors) = (outcomes.len(), Vec::new());
+        for (line, outcome) in outcomes {
+            match outcome {
+                Ok(Applied::Changed) => self.applied += 1,
+                Ok(Applied::Unchanged) => self.unchanged += 1,
+                Ok(Applied::Rejected(rejection)) => self.refused.push(Refusal::of(line, &rejection)),
+                Err(error) => errors.push(Refusal::whole(line, &error.to_string())),
+            }
+        }
+        let away = errors.first().filter(|_| errors.len() == messages && messages >= MANY);
+        let ended = away.map(|error| format!("none of {messages} messages could be stored: {}", error.reason));
+        self.refused.append(&mut errors);
+        ended.map_or(Ok(()), Err)
+    }
+
+    /// Counts messages whose fate nobody waited for.
+    pub(crate) fn abandon(&mut self, lines: &[u64], reason: &str) {
+        let reason = format!("it is not known whether this was stored: {reason}");
+        self.refused.extend(lines.iter().map(|line| Refusal::whole(*line, &reason)));
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.refused.sort_by_key(|refusal| refusal.line);
+    }
+
     pub(super) fn text(&self) -> String {
         let Self { applied, unchanged, refused } = self;
-        match (applied, unchanged, refused.len()) {
-            (0, 0, 0) => "There was nothing to import.".to_owned(),
-            (_, _, 0) => format!("{applied} applied, {unchanged} unchanged because what is stored is as new."),
-            (_, _, count) => format!("{applied} applied, {unchanged} unchanged, {count} refused."),
+        if self.lines() == 0 {
+            return "Nothing was imported.".to_owned();
         }
+        let why = if *unchanged > 0 { " (what is stored is as new)" } else { "" };
+        let refused = match refused.len() {
+            0 => String::new(),
+            count => format!(", {count} refused"),
+        };
+        format!("{applied} applied, {unchanged} unchanged{why}{refused}.")
     }
 }
 
@@ -64,6 +95,15 @@ impl Refusal {
     }
 }
 
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "nothing was imported: {}", self.reason),
+            line => write!(f, "stopped after line {line}: {}", self.reason),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, field, reason } = self;
@@ -71,17 +111,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use shared::store::StoreError;
 
     #[test]
     fn the_document_names_line_field_and_reason() {
@@ -96,9 +130,23 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_quotes_a_long_line_is_shortened() {
-        let refusal = Refusal::whole(1, &"é".repeat(200_000));
-        assert_eq!(refusal.reason.chars().count(), MAX_CHARS + 1);
-        assert_eq!(Refusal::whole(1, "short").reason, "short");
+    fn messages_that_fail_one_and_all_end_the_import() {
+        let error = || Err(StoreError::Unavailable("away".to_owned()));
+        let mut report = ImportReport::default();
+        assert!(report.settle((1..=19).map(|line| (line, error())).collect()).is_ok());
+        assert!(report.settle((20..=60).map(|line| (line, error())).collect()).is_err());
+        let one_stored = (61..=99).map(|line| (line, error())).chain([(100, Ok(Applied::Changed))]);
+        assert!(report.settle(one_stored.collect()).is_ok());
+        assert_eq!((report.applied, report.lines()), (1, 100));
+        assert_eq!(report.refused[0], Refusal::whole(1, "away"));
+    }
+
+    #[test]
+    fn refusals_are_told_by_line() {
+        let mut report = ImportReport::default();
+        report.abandon(&[7, 9], "away");
+        report.refused.push(Refusal::whole(8, "no"));
+        report.sort();
+        assert_eq!(report.refused.iter().map(|refusal| refusal.line).collect::<Vec<_>>(), [7, 8, 9]);
     }
 }

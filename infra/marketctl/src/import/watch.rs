@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use shared::resources::Table;
 
-use super::report::Stopped;
 use crate::check::{self, Kind, Problem};
 use crate::session::Session;
 
@@ -27,16 +26,29 @@ impl Watch {
     }
 
     /// What keeps every message from being written, if anything does.
-    pub(super) async fn look(&self) -> Result<(), Stopped> {
+    pub(super) async fn look(&self) -> Result<(), String> {
         for name in &self.tables {
             match check::table(&self.dynamodb, name).await {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
-                    return Err(Stopped::AtOnce(problem.of(Kind::Table, name)));
+                    return Err(problem.of(Kind::Table, name));
                 }
                 // Being changed, or not to be looked at: it may well be written to.
                 Err(Problem::NotActive(_) | Problem::Denied) | Ok(()) => {}
             }
         }
         Ok(())
+    }
+
+    /// Waits until the tables cannot be written to, and says why; for ever if they can.
+    pub(super) async fn outage(&self) -> String {
+        let mut failed_before = false;
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            // One failed look may be chance: a throttled writer uses up the client's retries.
+            match self.look().await {
+                Err(reason) if failed_before => return reason,
+                looked => failed_before = looked.is_err(),
+            }
+        }
     }
 }

@@ -32,8 +32,9 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
             output.print(&ShownOnce::new(&key), show::created)
         }
         KeyCommand::List { user } => {
-            let keys = Session::open(stack).await?.keys().list(user).await?;
-            output.print(&keys, |keys| show::list(user, keys))
+            let session = Session::open(stack).await?;
+            let keys = session.keys().list(user).await?;
+            output.print(&keys, |keys| show::list(user, keys, session.clock.now()))
         }
         KeyCommand::Revoke { key_id } => {
             let record = Session::open(stack).await?.keys().revoke(key_id).await?;

@@ -1,7 +1,7 @@
 //! Keys as text for people.
 
 use shared::ids::{KeyId, UserId};
-use shared::keys::KeyRecord;
+use shared::keys::{KeyRecord, KeyStatus};
 use shared::timestamp::Timestamp;
 
 use super::ShownOnce;
@@ -24,14 +24,14 @@ pub(super) fn revoked(key: &KeyRecord) -> String {
     )
 }
 
-pub(super) fn list(user: UserId, keys: &[KeyRecord]) -> String {
+pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {
     if keys.is_empty() {
         return format!(
             "User {user} has no keys. Make one:\n\n    marketctl keys create --user {user} --scope catalog:read"
         );
     }
-    let header = ["KEY ID", "NAME", "TIER", "SCOPES", "PER MINUTE", "STATUS", "CREATED", "EXPIRES", "LAST USED", "ENDS IN"];
-    table(header, keys.iter().map(row))
+    let header = ["KEY ID", "NAME", "TIER", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED", "ENDS IN"];
+    table(header, keys.iter().map(|key| row(key, now)))
 }
 
 fn once(key: &ShownOnce<'_>) -> String {
@@ -48,17 +48,16 @@ fn once(key: &ShownOnce<'_>) -> String {
     )
 }
 
-fn row(key: &KeyRecord) -> [String; 10] {
+fn row(key: &KeyRecord, now: Timestamp) -> [String; 9] {
     [
         key.key_id.to_string(),
         key.name.clone().unwrap_or_else(|| "-".to_owned()),
         key.tier.as_str().to_owned(),
         scopes(key),
-        key.limit.to_string(),
-        key.status.as_str().to_owned(),
-        key.created_at.to_string(),
-        time(key.expires_at),
-        time(key.last_used_at),
+        status(key, now).to_owned(),
+        minute(Some(key.created_at)),
+        minute(key.expires_at),
+        minute(key.last_used_at),
         key.last4.clone(),
     ]
 }
@@ -67,6 +66,29 @@ fn scopes(key: &KeyRecord) -> String {
     key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn time(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "-".to_owned(), |at| at.to_string())
+fn status(key: &KeyRecord, now: Timestamp) -> &'static str {
+    match key.status {
+        KeyStatus::Active if !key.is_live(now) => "expired",
+        status => status.as_str(),
+    }
+}
+
+/// To the minute, which is all that a table has room for.
+fn minute(at: Option<Timestamp>) -> String {
+    let Some(at) = at else { return "-".to_owned() };
+    let mut text = at.to_string().replace('T', " ");
+    text.truncate("YYYY-MM-DD HH:MM".len());
+    text.push('Z');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_shown_to_the_minute() {
+        assert_eq!(minute(None), "-");
+        assert_eq!(minute("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00Z");
+    }
 }

@@ -1,0 +1,128 @@
+//! The answers that are not a success. Their example bodies are made by the very type that makes the real ones.
+
+use shared::error::{ApiError, FieldCode, FieldError};
+use shared::http::CacheControl;
+use shared::scope::{Budget, Scope};
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::{Content, ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
+use uuid::uuid;
+
+use super::{JSON, headers, schemas};
+
+const UNAUTHORIZED: &str = "Unauthorized";
+const METHOD_NOT_ALLOWED: &str = "MethodNotAllowed";
+const INTERNAL: &str = "Internal";
+const UNAVAILABLE: &str = "Unavailable";
+
+/// Every error that the service answers with, and when.
+pub(super) fn catalogue() -> [(ApiError, &'static str); 11] {
+    let invalid = FieldError::new("page_size", FieldCode::Malformed, []);
+    let variant = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11").into();
+    [
+        (ApiError::Invalid(vec![invalid]), "parameters are bad; `fields` names them"),
+        (ApiError::KeyMissing, "no `Authorization: Bearer` header"),
+        (ApiError::KeyInvalid, "the key is malformed, unknown, revoked or expired"),
+        (ApiError::ScopeMissing(Scope::CatalogRead), "the key lacks the scope"),
+        (ApiError::ItemNotFound("no-such-item".to_owned()), "no such item"),
+        (ApiError::PricesNotFound(variant), "no prices for the variant"),
+        (ApiError::RouteNotFound, "no such path"),
+        (method_not_allowed(), "the path takes `GET` and `HEAD` alone"),
+        (rate_limited(Budget::Scope(Scope::CatalogRead)), "the budget of this minute is spent"),
+        (internal(), "a defect of the service"),
+        (unavailable(), "the service cannot answer right now; try again"),
+    ]
+}
+
+/// The names of an error's `params`.
+pub(super) fn params(error: ApiError) -> Vec<String> {
+    error.envelope().error.params.into_iter().map(|(name, _)| name).collect()
+}
+
+/// The responses that are the same for every operation, for the components.
+pub(super) fn shared() -> [(&'static str, Response); 4] {
+    let unauthorized = [ApiError::KeyMissing, ApiError::KeyInvalid];
+    [
+        (UNAUTHORIZED, response("The key is missing or not acceptable.", unauthorized, &["WWW-Authenticate"])),
+        (
+            METHOD_NOT_ALLOWED,
+            response("The path takes `GET` and `HEAD` alone; no key is needed.", [method_not_allowed()], &["Allow"]),
+        ),
+        (INTERNAL, response("A defect of the service.", [internal()], &[])),
+        (UNAVAILABLE, response("The service cannot answer right now.", [unavailable()], &["Retry-After.trouble"])),
+    ]
+}
+
+/// The refusals of an operation that needs a key.
+pub(super) fn of_key(budget: Budget, fields: Vec<FieldError>) -> Vec<(&'static str, RefOr<Response>)> {
+    let mut responses = vec![
+        ("400", response("Parameters are bad.", [ApiError::Invalid(fields)], &[]).into()),
+        ("401", reference(UNAUTHORIZED)),
+        ("429", spent(budget).into()),
+        ("500", reference(INTERNAL)),
+        ("503", reference(UNAVAILABLE)),
+    ];
+    responses.extend(budget.scope().map(|scope| {
+        let description = format!("The key lacks the scope `{scope}`.");
+        ("403", response(&description, [ApiError::ScopeMissing(scope)], &[]).into())
+    }));
+    responses
+}
+
+/// The refusal of another method.
+pub(super) fn of_method() -> (&'static str, RefOr<Response>) {
+    ("405", reference(METHOD_NOT_ALLOWED))
+}
+
+/// The refusal of an id that names nothing.
+pub(super) fn of_id(error: ApiError) -> (&'static str, RefOr<Response>) {
+    let description = format!("{}.", sentence(&error));
+    ("404", response(&description, [error], &[]).into())
+}
+
+fn sentence(error: &ApiError) -> &'static str {
+    match error {
+        ApiError::ItemNotFound(_) => "There is no such item",
+        ApiError::PricesNotFound(_) => "There are no prices for the variant",
+        _ => "There is no such path",
+    }
+}
+
+fn spent(budget: Budget) -> Response {
+    response("The budget of this minute is spent.", [rate_limited(budget)], &["Retry-After.budget"])
+}
+
+fn reference(name: &str) -> RefOr<Response> {
+    Ref::from_response_name(name).into()
+}
+
+fn response<const N: usize>(description: &str, errors: [ApiError; N], extra: &[&str]) -> Response {
+    let response = ResponseBuilder::new().description(description).content(JSON, content(errors));
+    let response = headers::add(response, &headers::EVERY);
+    let response = headers::add(response, &[headers::cache_control(CacheControl::NoStore)]);
+    headers::add(response, extra).build()
+}
+
+fn content<const N: usize>(errors: [ApiError; N]) -> Content {
+    let examples = errors.map(|error| {
+        let code = error.code();
+        let body = serde_json::to_value(error.envelope()).unwrap_or_default();
+        (code, ExampleBuilder::new().value(Some(body)))
+    });
+    ContentBuilder::new().schema(Some(schemas::record("ErrorEnvelope"))).examples_from_iter(examples).build()
+}
+
+fn method_not_allowed() -> ApiError {
+    ApiError::MethodNotAllowed("POST".to_owned())
+}
+
+fn rate_limited(budget: Budget) -> ApiError {
+    ApiError::RateLimited { budget, limit: 60, retry_after: 17 }
+}
+
+fn internal() -> ApiError {
+    ApiError::Internal(String::new())
+}
+
+fn unavailable() -> ApiError {
+    ApiError::Unavailable(String::new())
+}

@@ -1,0 +1,85 @@
+//! The OpenAPI 3.1 description, put together from its parts.
+
+mod errors;
+mod guide;
+mod headers;
+mod operation;
+mod operations;
+mod parameters;
+mod schemas;
+mod success;
+mod webhooks;
+
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths,
+    PathsBuilder, Server, Tag,
+};
+
+pub(crate) use guide::{Section, sections};
+
+/// The version of the API (specification, section 9).
+const VERSION: &str = "1.0.0";
+/// The media type of every JSON body.
+pub(crate) const JSON: &str = "application/json";
+/// The name of the security scheme.
+const API_KEY: &str = "ApiKey";
+/// The SPDX expression that stands in for a name too.
+const LICENSE: &str = "MIT OR Apache-2.0";
+
+/// The whole description.
+pub fn openapi() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Marketplace Public API")
+        .version(VERSION)
+        .description(Some(guide::markdown()))
+        .license(Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build()));
+    OpenApiBuilder::new()
+        .info(info)
+        .servers(Some([Server::new("/")]))
+        .tags(Some(tags()))
+        .paths(paths())
+        .webhooks(Some(webhooks::all()))
+        .components(Some(components()))
+        .build()
+}
+
+fn paths() -> Paths {
+    let item = |get: operation::Get| (get.path, PathItem::new(HttpMethod::Get, get.operation()));
+    let items = operations::all().into_iter().map(item);
+    items.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
+}
+
+fn tags() -> [Tag; 6] {
+    [
+        (operations::KEY, "The key that asks."),
+        (operations::CATALOG, "Items, and what they cost on other marketplaces."),
+        (operations::LISTINGS, "What is on sale."),
+        (operations::ACCOUNT, "The caller's own orders and balance."),
+        (operations::DESCRIPTION, "This description."),
+        (webhooks::TAG, "What the service reports to registered endpoints."),
+    ]
+    .map(|(name, description)| TagBuilder::new().name(name).description(Some(description)).build())
+}
+
+fn components() -> Components {
+    let key = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("sk_…")
+        .description(Some("An API key. The names that an operation lists here are the scopes that the key must carry."));
+    let mut components = ComponentsBuilder::new()
+        .schemas_from_iter(schemas::all())
+        .responses_from_iter(errors::shared())
+        .security_scheme(API_KEY, SecurityScheme::Http(key.build()));
+    for (name, header) in headers::all() {
+        components = components.header(name, header);
+    }
+    for (name, parameter) in parameters::shared().into_iter().chain(webhooks::shared()) {
+        components = components.parameter(name, parameter);
+    }
+    components.build()
+}
+
+#[cfg(test)]
+mod tests;

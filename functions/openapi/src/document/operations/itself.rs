@@ -1,0 +1,32 @@
+//! The description itself.
+
+use serde_json::json;
+use shared::http::CacheControl;
+use shared::routes;
+use utoipa::openapi::{ObjectBuilder, Type};
+
+use super::DESCRIPTION;
+use crate::document::VERSION;
+use crate::document::operation::Get;
+
+pub(super) fn description() -> Get {
+    let schema = ObjectBuilder::new().schema_type(Type::Object).description(Some("An OpenAPI 3.1 document."));
+    let example = json!({
+        "openapi": "3.1.0",
+        "info": {"title": "Marketplace Public API", "version": VERSION},
+        "paths": {}
+    });
+    Get {
+        path: routes::DESCRIPTION,
+        id: "getDescription",
+        tag: DESCRIPTION,
+        summary: "This description",
+        description: "The API as OpenAPI 3.1. The same for people is served at `/docs`.",
+        budget: None,
+        cache: CacheControl::Public,
+        parameters: Vec::new(),
+        answer: ("The description.", schema.into(), example),
+        bad_request: Vec::new(),
+        not_found: None,
+    }
+}

@@ -1,0 +1,55 @@
+//! What the scope `listings:read` opens.
+
+use serde_json::json;
+use shared::error::{FieldCode, FieldError};
+use shared::http::CacheControl;
+use shared::scope::{Budget, Scope};
+use utoipa::openapi::ObjectBuilder;
+
+use super::LISTINGS;
+use crate::document::operation::Get;
+use crate::document::parameters::{money, one_of, paging, query, uuid, word};
+use crate::document::schemas::page_of;
+
+const VARIANT: &str = "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11";
+const SORTS: [&str; 3] = ["newest", "price_asc", "price_desc"];
+
+pub(super) fn listings() -> Get {
+    let sort = ObjectBuilder::from(one_of(&SORTS)).default(Some(json!(SORTS[0]))).build();
+    let mut parameters = vec![
+        query("item_id", "Listings of this item.", &word(), "ak-47-redline"),
+        query("variant_id", "Listings of this variant.", &uuid(), VARIANT),
+        query("min_price", "The lowest price in US dollars, inclusive; not above `max_price`.", &money(), "10.00"),
+        query("max_price", "The highest price in US dollars, inclusive.", &money(), "20.00"),
+        query("sort", "Newest first, or by price, the newest first among equals.", &sort, "price_asc"),
+    ];
+    parameters.extend(paging());
+    let listing = json!({
+        "id": "0b0e7b1e-63f1-4b6a-8f0e-3f1a7d0c9b21",
+        "id8": "a1b2c3d4",
+        "price_usd": "12.50",
+        "kind": "bot",
+        "is_auction": false,
+        "created_at": "2026-11-20T10:00:00.000Z",
+        "item_id": "ak-47-redline",
+        "variant_id": VARIANT,
+        "market_hash_name": "AK-47 | Redline (Field-Tested)"
+    });
+    let example = json!({"items": [listing], "page": 1, "page_size": 50, "total": 1});
+    Get {
+        path: "/v1/public/listings",
+        id: "searchListings",
+        tag: LISTINGS,
+        summary: "Search the active listings",
+        description: "Filters narrow the result together. An unknown item or variant gives an empty page.",
+        budget: Some(Budget::Scope(Scope::ListingsRead)),
+        cache: CacheControl::PrivateNoCache,
+        parameters,
+        answer: ("A page of listings.", page_of("PublicListing"), example),
+        bad_request: vec![
+            FieldError::new("min_price", FieldCode::Inverted, []),
+            FieldError::new("sort", FieldCode::NotAllowed, [("allowed", json!(SORTS))]),
+        ],
+        not_found: None,
+    }
+}

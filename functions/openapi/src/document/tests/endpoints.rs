@@ -1,0 +1,91 @@
+//! The endpoints are told as they declare themselves.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use shared::http::{CacheControl, Endpoint, Input, params};
+use shared::scope::Scope;
+
+use super::{document, resolved};
+
+/// Checks an endpoint's operation. The path parameters and the query are bad in the way that the example of a 400 shows.
+fn check<E: Endpoint>(path: &str, bad_path: &[(&str, &str)], bad_query: &str) {
+    let document = document();
+    let operation = &document["paths"][path]["get"];
+    assert_eq!(operation.get("x-required-scope"), E::BUDGET.scope().map(|scope| json!(scope)).as_ref(), "{path}");
+    let spent = error(operation, "429", "rate_limits.exceeded");
+    assert_eq!(spent["params"]["scope"], E::BUDGET.as_str(), "{path}");
+    if let Some(scope) = E::BUDGET.scope() {
+        assert_eq!(error(operation, "403", "api_keys.scope_missing")["params"]["scope"], scope.as_str(), "{path}");
+    }
+
+    let cache = match E::CACHE {
+        CacheControl::PrivateNoCache => "#/components/headers/Cache-Control.private",
+        CacheControl::NoStore => "#/components/headers/Cache-Control.no-store",
+        CacheControl::Public => "#/components/headers/Cache-Control.public",
+    };
+    for status in ["200", "304"] {
+        assert_eq!(operation["responses"][status]["headers"]["Cache-Control"]["$ref"], cache, "{path}");
+    }
+
+    let parameters = operation["parameters"].as_array().unwrap().iter();
+    let parameters: Vec<_> = parameters.map(|parameter| resolved(&document, parameter)).collect();
+    let named = |place: &str| -> BTreeSet<&str> {
+        parameters.iter().filter(|p| p["in"] == place).filter_map(|p| p["name"].as_str()).collect()
+    };
+    assert_eq!(named("query"), E::Input::QUERY.iter().copied().collect(), "{path}");
+    let in_template = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    assert_eq!(named("path"), in_template.collect(), "{path}");
+
+    let bad_path: Vec<_> = bad_path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let Err(problems) = params::parse::<E::Input>(&bad_path, bad_query) else { panic!("{path}: not refused") };
+    assert_eq!(error(operation, "400", "request.invalid")["fields"], json!(problems), "{path}");
+}
+
+fn error<'a>(operation: &'a Value, status: &str, code: &str) -> &'a Value {
+    &operation["responses"][status]["content"]["application/json"]["examples"][code]["value"]["error"]
+}
+
+#[test]
+fn each_as_it_is() {
+    check::<me::Me>("/v1/public/me", &[], "verbose=1");
+    check::<catalog::SearchCatalog>("/v1/public/catalog", &[], "page_size=500&knid=skin");
+    check::<item::Item>("/v1/public/items/{id}", &[("id", "ak-47-redline")], "variants=1");
+    check::<prices::Prices>("/v1/public/prices/{variant_id}", &[("variant_id", "ak-47")], "");
+    check::<marketplaces::Marketplaces>("/v1/public/marketplaces", &[], "page=2");
+    check::<listings::SearchListings>("/v1/public/listings", &[], "min_price=20&max_price=10&sort=cheapest");
+    check::<orders::Orders>("/v1/public/orders", &[], "page=0&page_size=10&page_size=20");
+    check::<balance::Balance>("/v1/public/wallet/balance", &[], "currency=EUR");
+}
+
+#[test]
+fn every_scope_is_needed_somewhere() {
+    let document = document();
+    let needed: BTreeSet<_> = super::operations(&document)
+        .into_iter()
+        .filter_map(|(_, operation)| operation.get("x-required-scope")?.as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(needed, Scope::ALL.iter().map(Scope::to_string).collect());
+}
+
+/// Whatever the schema of a parameter takes, the endpoint takes, and the other way round.
+#[test]
+fn the_schemas_draw_the_line_where_the_parser_does() {
+    let document = document();
+    let parameters = document["paths"]["/v1/public/listings"]["get"]["parameters"].as_array().unwrap();
+    for parameter in parameters {
+        let Some(name) = parameter["name"].as_str() else { continue };
+        let schema = &parameter["schema"];
+        for text in [
+            "", "0", "1", "100", "101", "-1", "1.5", "1.50", "1.234", ".5", "1.", "1e3", "newest", "price_asc", "oldest",
+            "9999999999999", "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11", "4F2C1F4E-6A57-5C0E-9D3A-0F6F0A3C7A11",
+            "4f2c1f4e6a575c0e9d3a0f6f0a3c7a11",
+        ] {
+            let number = text.parse::<i64>().ok().filter(|_| schema["type"] == "integer");
+            let value = number.map_or_else(|| json!(text), |number| json!(number));
+            let fits = super::misfits(&document, schema, &value).is_empty();
+            let taken = params::parse::<listings::ListingsInput>(&[], &format!("{name}={text}")).is_ok();
+            assert_eq!(fits, taken, "{name}={text}");
+        }
+    }
+}

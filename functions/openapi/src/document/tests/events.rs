@@ -1,0 +1,111 @@
+use serde_json::{Value, json};
+
+use super::{document, misfits};
+use crate::events;
+
+fn body<'a>(document: &'a Value, event: &str) -> &'a Value {
+    &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"]
+}
+
+#[test]
+fn the_events_are_those_of_the_specification() {
+    let names = events::all().map(|event| event.name);
+    let specified = [
+        "listing.created",
+        "listing.sold",
+        "listing.cancelled",
+        "order.completed",
+        "order.refunded",
+        "trade.completed",
+        "trade.reversed",
+        "wallet.deposit",
+        "wallet.withdrawal",
+    ];
+    assert_eq!(names, specified);
+    let told: Vec<_> = super::super::openapi().webhooks.unwrap().paths.into_keys().collect();
+    assert_eq!(told, specified);
+}
+
+#[test]
+fn the_envelope_names_its_event_and_no_other() {
+    let document = document();
+    for event in events::all() {
+        let content = body(&document, event.name);
+        assert_eq!(content["schema"]["required"], json!(["id", "event", "created_at", "data"]));
+        assert_eq!(content["schema"]["properties"]["event"]["enum"], json!([event.name]));
+        let mut other = content["example"].clone();
+        other["event"] = json!("listing.renamed");
+        assert!(!misfits(&document, &content["schema"], &other).is_empty());
+    }
+}
+
+#[test]
+fn the_data_is_strict() {
+    let document = document();
+    for event in events::all() {
+        let content = body(&document, event.name);
+        let schema = &content["schema"];
+        let data = content["example"]["data"].as_object().unwrap();
+        let with = |name: &str, value: Option<Value>| {
+            let mut example = content["example"].clone();
+            let data = example["data"].as_object_mut().unwrap();
+            match value {
+                Some(value) => drop(data.insert(name.to_owned(), value)),
+                None => drop(data.remove(name)),
+            }
+            misfits(&document, schema, &example).is_empty()
+        };
+        assert!(!with("surprise", Some(json!(1))), "{}", event.name);
+        for name in data.keys() {
+            let of_trade = event.name.starts_with("trade.") && ["order_id", "listing_id"].contains(&name.as_str());
+            let of_created = ["item_id", "variant_id", "market_hash_name"].contains(&name.as_str());
+            let optional = of_trade || of_created;
+            assert_eq!(with(name, None), optional, "{} {name} absent", event.name);
+            assert_eq!(with(name, Some(Value::Null)), optional, "{} {name} null", event.name);
+            assert!(!with(name, Some(json!(["x"]))), "{} {name}", event.name);
+        }
+    }
+}
+
+#[test]
+fn amounts_and_times_are_as_they_were_reported() {
+    let document = document();
+    let content = body(&document, "order.completed");
+    for (name, value, fits) in [
+        ("total_usd", "12", true),
+        ("total_usd", "12.5", true),
+        ("total_usd", "12.505", false),
+        ("total_usd", "-1", false),
+        ("delivered_at", "2026-11-20T12:04:31+02:00", true),
+        ("delivered_at", "2026-11-20", false),
+    ] {
+        let mut example = content["example"].clone();
+        example["data"][name] = json!(value);
+        assert_eq!(misfits(&document, &content["schema"], &example).is_empty(), fits, "{name}: {value}");
+    }
+}
+
+#[test]
+fn every_delivery_carries_both_sets_of_headers() {
+    let document = document();
+    for event in events::all() {
+        let operation = &document["webhooks"][event.name]["post"];
+        let parameters = operation["parameters"].as_array().unwrap().iter();
+        let headers: Vec<_> = parameters.map(|parameter| super::resolved(&document, parameter)).collect();
+        let mut names: Vec<_> = headers.iter().filter_map(|header| header["name"].as_str()).collect();
+        names.sort_unstable();
+        let expected = [
+            "X-Service-Delivery-Id",
+            "X-Service-Event",
+            "X-Service-Signature",
+            "X-Service-Timestamp",
+            "webhook-id",
+            "webhook-signature",
+            "webhook-timestamp",
+        ];
+        assert_eq!(names, expected);
+        assert!(headers.iter().all(|header| header["in"] == "header" && header["required"] == true));
+        let responses: Vec<_> = operation["responses"].as_object().unwrap().keys().collect();
+        assert_eq!(responses, ["2XX", "default"]);
+    }
+}

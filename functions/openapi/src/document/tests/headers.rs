@@ -1,0 +1,77 @@
+//! The headers told are those that are sent.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shared::error::ApiError;
+use shared::http::reply::{JSON, respond};
+use shared::http::{CacheControl, Reply, Response};
+use shared::keys::Rate;
+use shared::timestamp::Timestamp;
+
+use super::super::errors;
+use super::{document, misfits, request, resolved};
+
+const PRIVATE: &str = "/v1/public/catalog";
+const NO_STORE: &str = "/v1/public/orders";
+const PUBLIC: &str = "/v1/openapi.json";
+
+fn rate() -> Rate {
+    Rate::none(Timestamp::from_millis(0))
+}
+
+fn sent(outcome: Result<Reply, ApiError>, given: &[(&'static str, &str)]) -> Response {
+    let mut event = request();
+    for (name, value) in given {
+        event.headers.insert(*name, value.parse().unwrap());
+    }
+    respond(&event, outcome, rate())
+}
+
+/// Checks that the response of the document names the headers sent, no more, no fewer, and that their values fit.
+fn check(path: &str, response: &Response) {
+    let document = document();
+    let told = &document["paths"][path]["get"]["responses"][response.status_code.to_string()];
+    let headers = resolved(&document, told)["headers"].as_object().unwrap();
+    let names: BTreeSet<_> = headers.keys().map(|name| name.to_ascii_lowercase()).collect();
+    let sent = response.headers.keys().map(|name| name.as_str().to_owned()).filter(|name| name != "content-type");
+    assert_eq!(sent.collect::<BTreeSet<_>>(), names, "{path} {}", response.status_code);
+    for (name, header) in headers {
+        let schema = &resolved(&document, header)["schema"];
+        let text = response.headers[name].to_str().unwrap();
+        let value = if schema["type"] == "integer" { Value::from(text.parse::<i64>().unwrap()) } else { text.into() };
+        let misfits = misfits(&document, schema, &value);
+        assert!(misfits.is_empty(), "{path} {name}: {misfits:?}");
+    }
+}
+
+fn reply(cache: CacheControl) -> Reply {
+    Reply { body: vec![b' '; 2_000], content_type: JSON, cache }
+}
+
+#[test]
+fn of_a_success() {
+    for (path, cache) in
+        [(PRIVATE, CacheControl::PrivateNoCache), (NO_STORE, CacheControl::NoStore), (PUBLIC, CacheControl::Public)]
+    {
+        let ok = sent(Ok(reply(cache)), &[("accept-encoding", "gzip")]);
+        assert_eq!(ok.status_code, 200);
+        check(path, &ok);
+        let unchanged = sent(Ok(reply(cache)), &[("if-none-match", "*")]);
+        assert_eq!(unchanged.status_code, 304);
+        check(path, &unchanged);
+    }
+}
+
+#[test]
+fn of_every_error() {
+    for (error, _) in errors::catalogue() {
+        let path = match error {
+            ApiError::RouteNotFound => continue,
+            ApiError::ItemNotFound(_) => "/v1/public/items/{id}",
+            ApiError::PricesNotFound(_) => "/v1/public/prices/{variant_id}",
+            _ => PRIVATE,
+        };
+        check(path, &sent(Err(error), &[]));
+    }
+}

@@ -1,0 +1,56 @@
+//! Tests of the description as clients get it: the JSON, not the types it is made of.
+
+mod endpoints;
+mod events;
+mod examples;
+mod headers;
+mod records;
+mod structure;
+
+use serde_json::{Map, Value, json};
+use shared::http::Event;
+
+pub(super) fn document() -> Value {
+    serde_json::to_value(super::openapi()).unwrap()
+}
+
+/// Every object of the document with the path to it.
+pub(super) fn objects<'a>(value: &'a Value, at: &str, visit: &mut dyn FnMut(&str, &'a Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            visit(at, object);
+            object.iter().for_each(|(name, value)| objects(value, &format!("{at}/{name}"), visit));
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(n, value)| objects(value, &format!("{at}/{n}"), visit));
+        }
+        _ => {}
+    }
+}
+
+/// What a reference names, or the object itself.
+pub(super) fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    match value.get("$ref").and_then(Value::as_str) {
+        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} names nothing")),
+        None => value,
+    }
+}
+
+/// Why a value does not fit a schema of the document.
+pub(super) fn misfits(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+    let schema = json!({"allOf": [schema], "components": document["components"]});
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    validator.iter_errors(value).map(|error| error.to_string()).collect()
+}
+
+/// Every operation: path, item.
+pub(super) fn operations(document: &Value) -> Vec<(&str, &Value)> {
+    document["paths"].as_object().unwrap().iter().map(|(path, item)| (path.as_str(), &item["get"])).collect()
+}
+
+/// A request as the gateway hands it over.
+pub(super) fn request() -> Event {
+    let mut event = Event::default();
+    event.request_context.request_id = Some("JKJaXmPLvHcESHA=".to_owned());
+    event
+}

@@ -1,0 +1,65 @@
+//! The import itself: chunk after chunk into the tables, until the input ends or the tables are away.
+
+use std::sync::Arc;
+
+use shared::clock::Clock;
+use shared::feed::{Applier, Message};
+
+use super::progress::Progress;
+use super::reader::Reader;
+use super::report::{ImportReport, Stopped};
+use super::watch::Watch;
+use crate::session::Session;
+
+/// An import on its way.
+pub(super) struct Import {
+    applier: Applier,
+    watch: Watch,
+    clock: Arc<dyn Clock>,
+    progress: Progress,
+    report: ImportReport,
+}
+
+impl Import {
+    pub(super) fn new(session: &Session, progress: Progress) -> Self {
+        Self {
+            applier: Applier::new(session.stores()),
+            watch: Watch::new(session),
+            clock: Arc::clone(&session.clock),
+            progress,
+            report: ImportReport::default(),
+        }
+    }
+
+    /// Imports everything. Whatever line was read is in the report, also if it stops before the end.
+    pub(super) async fn run(mut self, mut reader: Reader) -> (ImportReport, Result<(), Stopped>) {
+        let mut line = 0;
+        let ended = self.drain(&mut reader, &mut line).await;
+        self.report.sort();
+        (self.report, ended.map_err(|reason| Stopped { line, reason }))
+    }
+
+    async fn drain(&mut self, reader: &mut Reader, line: &mut u64) -> Result<(), String> {
+        self.watch.look().await?;
+        while let Some(chunk) = reader.next().await.map_err(|error| format!("the input cannot be read: {error}"))? {
+            *line += chunk.lines;
+            self.report.refused.extend(chunk.refused);
+            self.apply(chunk.messages).await?;
+            self.progress.advance(chunk.lines, chunk.bytes);
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, messages: Vec<(u64, Message)>) -> Result<(), String> {
+        let lines: Vec<u64> = messages.iter().map(|(line, _)| *line).collect();
+        let applied = Box::pin(self.applier.apply(messages, self.clock.now()));
+        tokio::select! {
+            biased;
+            outcomes = applied => self.report.settle(outcomes),
+            reason = self.watch.outage() => {
+                self.report.abandon(&lines, &reason);
+                Err(reason)
+            }
+        }
+    }
+}

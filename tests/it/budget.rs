@@ -1,0 +1,197 @@
+//! The token bucket through HTTP (specification, section 8).
+
+use futures_util::future::join_all;
+use serde_json::json;
+use shared::ids::UserId;
+use shared::keys::NewKey;
+use shared::scope::{Scope, Tier};
+use tests::{Fault, Stack};
+
+const PATH: &str = "/v1/public/marketplaces";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_at_once_over_two_instances_admit_exactly_sixty() {
+    let stack = Stack::new().await;
+    let (one, other) = (stack.instance().await, stack.instance().await);
+    let key = stack.full_key().await;
+    let requests = (0..200).map(|n| if n % 2 == 0 { &one } else { &other }).map(|running| running.client.get(&key, PATH));
+    let replies = join_all(requests).await;
+    let mut remaining: Vec<u32> = replies.iter().filter(|r| r.status == 200).map(|r| r.rate().1).collect();
+    remaining.sort_unstable();
+    assert_eq!(remaining, (0..60).collect::<Vec<_>>());
+    for refused in replies.iter().filter(|reply| reply.status != 200) {
+        assert_eq!((refused.status, refused.rate()), (429, (60, 0, 60)));
+        assert_eq!(refused.header("retry-after"), "60");
+        assert_eq!(refused.header("cache-control"), "no-store");
+        let params = json!({"scope": "catalog:read", "limit": 60, "retry_after": 60});
+        assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_thirty_seconds_off_admits_no_more_in_any_named_minute() {
+    for offset in [-30, 30] {
+        let stack = Stack::new().await;
+        let (right, wrong) = (stack.instance().await, stack.instance_off_by(offset).await);
+        let key = stack.full_key().await;
+        // Five seconds into a minute the right clock's requests show a reset of 55, the wrong one's of 25.
+        let requests = (0..200).map(|n| if n % 2 == 0 { &right } else { &wrong }).map(|r| r.client.get(&key, PATH));
+        let replies = join_all(requests).await;
+        let admitted = |reset| replies.iter().filter(|r| r.status == 200 && r.rate().2 == reset).count();
+        let [by_right, by_wrong] = [55, 25].map(admitted);
+        if offset < 0 {
+            assert_eq!([by_right, by_wrong], [60, 60], "each names a minute of its own");
+        } else {
+            assert_eq!(by_right + by_wrong, 60, "both name one minute");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_is_whole_again_at_the_next_utc_minute() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let key = stack.full_key().await;
+    running.wait(59);
+    for _ in 0..61 {
+        running.client.get(&key, PATH).await;
+    }
+    let refused = running.client.get(&key, PATH).await;
+    assert_eq!((refused.status, refused.rate(), refused.header("retry-after")), (429, (60, 0, 1), "1"));
+    running.wait(1);
+    assert_eq!(running.client.get(&key, PATH).await.rate(), (60, 59, 60));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scopes_have_budgets_of_their_own() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let key = stack.full_key().await;
+    assert_eq!(running.client.get(&key, "/v1/public/catalog").await.rate().1, 59);
+    assert_eq!(running.client.get(&key, PATH).await.rate().1, 58);
+    for path in ["/v1/public/listings", "/v1/public/orders", "/v1/public/wallet/balance", "/v1/public/me"] {
+        assert_eq!(running.client.get(&key, path).await.rate().1, 59, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn head_and_304_and_400_and_404_take_a_token_and_403_takes_none() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let key = stack.key(&[Scope::CatalogRead]).await;
+    let authorization = format!("Bearer {key}");
+    let first = running.client.get(&key, PATH).await;
+    let tag = first.header("etag").to_owned();
+    let send = async |method, path, extra: &[(&str, &str)]| {
+        let mut headers = vec![("authorization", authorization.as_str())];
+        headers.extend_from_slice(extra);
+        let reply = running.client.send(method, path, &headers).await;
+        (reply.status, reply.rate().1)
+    };
+    assert_eq!(send("HEAD", PATH, &[]).await, (200, 58));
+    assert_eq!(send("GET", PATH, &[("if-none-match", &tag)]).await, (304, 57));
+    assert_eq!(send("GET", "/v1/public/catalog?page=0", &[]).await, (400, 56));
+    assert_eq!(send("GET", "/v1/public/items/none", &[]).await, (404, 55));
+    assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, 60));
+    assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, 60));
+    assert_eq!(send("GET", PATH, &[]).await, (200, 54));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_downgrade_within_the_minute_remaining_saturates_at_zero() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let (user_id, scopes) = (UserId::from(tests::uuid(1)), Scope::ALL.into_iter().collect());
+    let (key, _) = stack.key_with(NewKey { user_id, name: None, tier: Tier::Pro, scopes, expires_at: None }).await;
+    for left in (529..600).rev() {
+        assert_eq!(running.client.get(&key, PATH).await.rate(), (600, left, 60));
+    }
+    tests::set_limit(&stack, &key, 60).await;
+    let refused = running.client.get(&key, PATH).await;
+    assert_eq!((refused.status, refused.rate()), (429, (60, 0, 60)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spent_minute_is_refused_for_a_second_without_asking_the_store() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    for _ in 0..61 {
+        running.client.get(&key, PATH).await;
+    }
+    proxy.take_calls();
+    for _ in 0..10 {
+        assert_eq!(running.client.get(&key, PATH).await.status, 429);
+    }
+    let writes = |calls: Vec<tests::Call>| calls.iter().filter(|call| call.operation == "UpdateItem").count();
+    assert_eq!(writes(proxy.take_calls()), 0);
+    running.wait(1);
+    let refused = running.client.get(&key, PATH).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, "59"));
+    assert_eq!(writes(proxy.take_calls()), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_not_counted_twice() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    for left in (0..60).rev() {
+        let mut first = true;
+        proxy.plan(move |operation| {
+            let lose = operation == "UpdateItem" && std::mem::take(&mut first);
+            if lose { Fault::LoseAnswer } else { Fault::None }
+        });
+        let reply = running.client.get(&key, PATH).await;
+        assert_eq!((reply.status, reply.rate().1), (200, left));
+    }
+    proxy.set(Fault::None);
+    assert_eq!(running.client.get(&key, PATH).await.status, 429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_more_than_a_minute_behind_is_fenced_off() {
+    let stack = Stack::new().await;
+    let (right, behind) = (stack.instance().await, stack.instance_off_by(-120).await);
+    let key = stack.full_key().await;
+    assert_eq!(right.client.get(&key, PATH).await.status, 200);
+    let reply = behind.client.get(&key, PATH).await;
+    assert_eq!((reply.status, reply.header("retry-after")), (503, "1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sparse_use_is_cleaned_up_and_the_item_stays_below_one_kilobyte() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    let mut clean_ups = 0;
+    for round in 0..40 {
+        let paths = ["/v1/public/me", PATH, "/v1/public/listings", "/v1/public/orders", "/v1/public/wallet/balance"];
+        proxy.take_calls();
+        let path = paths[round % paths.len()];
+        assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
+        let calls = proxy.take_calls();
+        clean_ups += calls.iter().filter(|call| call.operation == "UpdateItem").count() - 1;
+        let (counters, bytes) = tests::key_item_size(&stack, &key).await;
+        assert!(counters <= 17 && bytes < 1_024, "{counters} counters, {bytes} bytes");
+        running.wait(20 * 60);
+    }
+    assert_eq!(clean_ups, 2, "at most one in sixteen");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_conflict_is_retried() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    let mut conflicts = 2;
+    proxy.plan(move |operation| {
+        if operation == "UpdateItem" && conflicts > 0 {
+            conflicts -= 1;
+            return Fault::Error("TransactionConflictException");
+        }
+        Fault::None
+    });
+    let reply = running.client.get(&key, PATH).await;
+    assert_eq!((reply.status, reply.rate().1), (200, 59));
+}

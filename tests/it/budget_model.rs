@@ -1,0 +1,146 @@
+//! The bucket under random clocks, instances, tiers, revocations and lost answers, against a plain count.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use local::environment::Variables;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use shared::aws::{Environment, Patience};
+use shared::clock::{Clock, ManualClock};
+use shared::error::ApiError;
+use shared::keys::{Gate, KeyText};
+use shared::scope::{Budget, Scope};
+use tests::{Fault, Proxy, Stack};
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many requests at once at an instance, for a scope.
+    Ask { instance: usize, scope: usize, requests: usize },
+    /// Time passes for everyone.
+    Wait { seconds: u16 },
+    /// The next answers of key writes are lost, one in so many.
+    Lose { one_in: usize },
+    /// The key's limit changes, as by a change of tier.
+    Limit { limit: u32 },
+    /// The key is revoked.
+    Revoke,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => (0usize..3, 0usize..2, 1usize..12).prop_map(|(instance, scope, requests)| Step::Ask { instance, scope, requests }),
+        3 => (0u16..70).prop_map(|seconds| Step::Wait { seconds }),
+        2 => (0usize..4).prop_map(|one_in| Step::Lose { one_in }),
+        1 => (0u32..12).prop_map(|limit| Step::Limit { limit }),
+        1 => Just(Step::Revoke),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+/// What a client may rely on, counted from outside.
+#[derive(Default)]
+struct Model {
+    admitted: HashMap<(usize, i64), u32>,
+    largest_limit: HashMap<(usize, i64), u32>,
+    revoked: bool,
+}
+
+struct World {
+    stack: Stack,
+    proxy: Proxy,
+    gates: Vec<(Gate, Arc<ManualClock>)>,
+    text: String,
+    key_id: shared::ids::KeyId,
+}
+
+const SCOPES: [Scope; 2] = [Scope::CatalogRead, Scope::OrdersRead];
+
+impl World {
+    async fn new(offsets: [i64; 3]) -> Self {
+        let stack = Stack::new().await;
+        let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+        let variables = Variables::at(&proxy.url);
+        let environment = Environment::read(&|name| variables.get(name)).unwrap();
+        let noon: shared::timestamp::Timestamp = tests::NOON.parse().unwrap();
+        let gates = offsets.map(|offset| {
+            let clock = Arc::new(ManualClock::at(noon.plus_millis(offset * 1_000)));
+            let dyn_clock: Arc<dyn Clock> = clock.clone();
+            (Gate::new(environment.dynamodb(Patience::Request), "marketplace-keys".to_owned(), dyn_clock), clock)
+        });
+        let (text, record) = stack.key_of(tests::uuid(1).into(), &SCOPES).await;
+        tests::set_limit(&stack, &text, 7).await;
+        Self { stack, proxy, gates: gates.into(), text, key_id: record.key_id }
+    }
+
+    async fn ask(&self, instance: usize, scope: usize, requests: usize, limit: u32, model: &mut Model) {
+        let (gate, clock) = &self.gates[instance];
+        let hash = KeyText::parse(&self.text).unwrap().hash();
+        let minute = (scope, clock.now().minute());
+        let verdicts = (0..requests).map(|_| gate.admit(&hash, Budget::Scope(SCOPES[scope])));
+        let verdicts = futures_util::future::join_all(verdicts).await;
+        let largest = model.largest_limit.entry(minute).or_default();
+        *largest = limit.max(*largest);
+        let admitted = model.admitted.entry(minute).or_default();
+        for verdict in verdicts {
+            match verdict {
+                Ok(grant) => {
+                    *admitted += 1;
+                    assert!(!model.revoked, "a revoked key was admitted");
+                    assert!(grant.rate.remaining < grant.rate.limit, "{:?}", grant.rate);
+                }
+                Err(refused) if model.revoked => assert!(
+                    matches!(refused.error, ApiError::KeyInvalid | ApiError::Unavailable(_) | ApiError::RateLimited { .. })
+                ),
+                Err(refused) => assert!(
+                    matches!(refused.error, ApiError::RateLimited { .. } | ApiError::Unavailable(_)),
+                    "{:?}",
+                    refused.error
+                ),
+            }
+        }
+        assert!(*admitted <= *largest, "{admitted} admitted of {largest} in {minute:?}");
+    }
+}
+
+async fn play(offsets: [i64; 3], steps: Vec<Step>) {
+    let world = World::new(offsets).await;
+    let (mut model, mut limit) = (Model::default(), 7);
+    for step in steps {
+        match step {
+            Step::Ask { instance, scope, requests } => world.ask(instance, scope, requests, limit, &mut model).await,
+            Step::Wait { seconds } => {
+                let by = std::time::Duration::from_secs(seconds.into());
+                world.gates.iter().for_each(|(_, clock)| clock.advance(by));
+            }
+            Step::Lose { one_in } => {
+                let mut calls = 0;
+                world.proxy.plan(move |_| {
+                    calls += 1;
+                    if one_in > 0 && calls % (one_in + 1) == 0 { Fault::LoseAnswer } else { Fault::None }
+                });
+            }
+            Step::Limit { limit: new } => {
+                limit = new;
+                tests::set_limit(&world.stack, &world.text, new).await;
+            }
+            Step::Revoke => {
+                world.stack.admin.keys().revoke(world.key_id).await.unwrap();
+                model.revoked = true;
+            }
+        }
+    }
+}
+
+#[test]
+fn no_history_admits_more_than_the_limit() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
+    let offsets = [-30i64..=30, -30i64..=30, -30i64..=30];
+    TestRunner::new(config)
+        .run(&(offsets, steps()), |(offsets, steps)| {
+            runtime.block_on(play(offsets, steps));
+            Ok(())
+        })
+        .unwrap();
+}

@@ -1,0 +1,143 @@
+//! The store stopped, hanging, throttling, answering garbage or losing its answer: it never fails open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tests::{Fault, Reply, Running, Stack, item, uuid};
+
+use crate::access::PATHS;
+
+/// A 503 must have left by then.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+async fn get(running: &Running, key: &str, path: &str) -> Reply {
+    tokio::time::timeout(DEADLINE, running.client.get(key, path)).await.expect("an answer within three seconds")
+}
+
+fn assert_unavailable(reply: &Reply, what: &str) {
+    assert_eq!(reply.status, 503, "{what}");
+    assert_eq!(reply.header("retry-after"), "1", "{what}");
+    assert_eq!(reply.header("cache-control"), "no-store");
+    assert_eq!(reply.json(), json!({"error": {"code": "service.unavailable", "params": {}}}), "{what}");
+}
+
+fn faults() -> Vec<Fault> {
+    vec![
+        Fault::Refuse,
+        Fault::Hang,
+        Fault::Error("ProvisionedThroughputExceededException"),
+        Fault::Error("ThrottlingException"),
+        Fault::Error("InternalServerError"),
+        Fault::Error("ResourceNotFoundException"),
+        Fault::Error("TransactionConflictException"),
+        Fault::Garbage,
+        Fault::LoseAnswer,
+    ]
+}
+
+async fn market() -> Stack {
+    let stack = Stack::new().await;
+    stack.feed(&[item("ak-47-redline", "skin", Some("AK-47 | Redline"), 1)]).await;
+    stack
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_key_write_is_503_everywhere_and_recovery_is_immediate() {
+    let stack = market().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    for fault in faults() {
+        proxy.plan({
+            let fault = fault.clone();
+            move |operation| if operation == "UpdateItem" { fault.clone() } else { Fault::None }
+        });
+        let requests = PATHS.map(|(path, _)| get(&running, &key, path));
+        for (reply, (path, _)) in futures_util::future::join_all(requests).await.iter().zip(PATHS) {
+            assert_unavailable(reply, &format!("{fault:?} on {path}"));
+            assert_eq!((reply.rate().0, reply.rate().1), (0, 0));
+        }
+        proxy.set(Fault::None);
+        assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "after {fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
+    let stack = market().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    for fault in [Fault::Refuse, Fault::Hang, Fault::Error("ThrottlingException"), Fault::Garbage] {
+        let key = stack.full_key().await;
+        running.wait(5);
+        proxy.plan({
+            let fault = fault.clone();
+            move |operation| if operation == "UpdateItem" { Fault::None } else { fault.clone() }
+        });
+        let reading = ["catalog", "items/x", "marketplaces", "listings", "orders", "wallet/balance"];
+        for path in reading {
+            let reply = get(&running, &key, &format!("/v1/public/{path}")).await;
+            assert_unavailable(&reply, &format!("{fault:?} on {path}"));
+            assert_eq!(reply.rate().0, 60);
+        }
+        assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "no read, no failure");
+        proxy.set(Fault::None);
+        for path in reading {
+            assert_ne!(get(&running, &key, &format!("/v1/public/{path}")).await.status, 503, "{path} after {fault:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_store_gone_the_process_lives_and_answers_503() {
+    let Stack { aws, admin, .. } = Stack::new().await;
+    let variables = local::environment::Variables::at(&aws.endpoint_url);
+    let key = admin.demo_key(uuid(1).into(), &shared::scope::Scope::ALL).await.unwrap().text;
+    let clock = Arc::new(shared::clock::SystemClock::new());
+    let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &variables, clock).await.unwrap();
+    let client = tests::Client::of(&instance.base_url);
+    assert_eq!(client.get(&key, "/v1/public/me").await.status, 200);
+    drop(aws);
+    for (path, _) in PATHS {
+        let reply = tokio::time::timeout(DEADLINE, client.get(&key, path)).await.unwrap();
+        assert_unavailable(&reply, path);
+    }
+    assert_eq!(client.get(&key, "/v1/openapi.json").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storm_of_faults_never_admits_one_too_many() {
+    let stack = market().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    let seed = Arc::new(AtomicU64::new(7));
+    proxy.plan(move |operation| {
+        // A fixed sequence of faults; the order in which calls meet it is the scheduler's.
+        let drawn = seed.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
+        match drawn {
+            0..=3 if operation == "UpdateItem" => Fault::LoseAnswer,
+            4 => Fault::Refuse,
+            5 => Fault::Error("ThrottlingException"),
+            6 => Fault::Garbage,
+            _ => Fault::None,
+        }
+    });
+    let mut admitted = 0;
+    for _ in 0..6 {
+        let requests = (0..25).map(|_| get(&running, &key, "/v1/public/marketplaces"));
+        let replies = futures_util::future::join_all(requests).await;
+        assert!(replies.iter().all(|reply| [200, 429, 503].contains(&reply.status)));
+        admitted += replies.iter().filter(|reply| reply.status == 200).count();
+    }
+    proxy.set(Fault::None);
+    let mut remaining = Vec::new();
+    loop {
+        let reply = get(&running, &key, "/v1/public/marketplaces").await;
+        if reply.status == 429 {
+            break;
+        }
+        remaining.push(reply.rate().1);
+    }
+    assert!(admitted + remaining.len() <= 60, "{admitted} in the storm, {} after it", remaining.len());
+    assert!(remaining.is_sorted_by(|a, b| a > b));
+}

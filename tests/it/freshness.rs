@@ -1,0 +1,114 @@
+//! What is committed is seen within two seconds, on every instance, whatever its clocks do.
+
+use std::time::Duration;
+
+use tests::{Fault, Running, Stack, dynamodb, item, listing, uuid};
+
+const MARKET: &str = "marketplace-market";
+
+async fn total(stack: &Stack, running: &Running) -> u64 {
+    let reply = running.client.get(&stack.full_key().await, "/v1/public/listings").await;
+    assert_eq!(reply.status, 200, "{:?}", reply.json());
+    reply.json()["total"].as_u64().unwrap()
+}
+
+async fn add(stack: &Stack, number: u32) {
+    stack.feed(&[listing(number, "1.00", "2026-11-20T10:00:00Z", 1)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
+    let stack = Stack::new().await;
+    let (one, other) = (stack.instance().await, stack.instance().await);
+    add(&stack, 1).await;
+    assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [0, 0], "no second has passed");
+    one.wait(1);
+    other.wait(1);
+    assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [1, 1]);
+
+    add(&stack, 2).await;
+    let frozen = one.clock.clone();
+    frozen.set_wall("2026-11-20T12:00:02Z".parse().unwrap());
+    assert_eq!(total(&stack, &one).await, 2, "the monotonic clock stood still");
+
+    add(&stack, 3).await;
+    frozen.set_wall("2026-11-20T11:59:00Z".parse().unwrap());
+    assert_eq!(total(&stack, &one).await, 3, "the wall clock went back");
+
+    add(&stack, 4).await;
+    other.wait(1);
+    other.clock.set_wall("2026-11-20T12:00:01Z".parse().unwrap());
+    assert_eq!(total(&stack, &other).await, 4, "the wall clock stood still");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn within_two_seconds_of_a_success_a_failing_catch_up_is_forgiven_and_after_them_it_is_503() {
+    let stack = Stack::new().await;
+    add(&stack, 1).await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    assert_eq!(total(&stack, &running).await, 1);
+    proxy.plan(|operation| if operation == "Query" { Fault::Refuse } else { Fault::None });
+    running.clock.advance(Duration::from_millis(1_999));
+    assert_eq!(total(&stack, &running).await, 1);
+    running.clock.advance(Duration::from_millis(1));
+    let reply = running.client.get(&stack.full_key().await, "/v1/public/listings").await;
+    assert_eq!(reply.status, 503);
+    proxy.set(Fault::None);
+    assert_eq!(total(&stack, &running).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    for number in 1..=3 {
+        add(&stack, number).await;
+    }
+    let store = dynamodb(&stack);
+    let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    let delete = store.delete_item().table_name(MARKET).key("pk", key("log#listings#0")).key("sk", key("00000000000000000002"));
+    delete.send().await.unwrap();
+    running.wait(1);
+    assert_eq!(total(&stack, &running).await, 3);
+    add(&stack, 4).await;
+    running.wait(1);
+    assert_eq!(total(&stack, &running).await, 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_started_between_two_batches_misses_nothing() {
+    let stack = Stack::new().await;
+    let items: Vec<_> = (0..250).map(|n| item(&format!("i{n}"), "skin", Some("Same"), 1)).collect();
+    stack.feed(&items[..120]).await;
+    let running = stack.instance().await;
+    stack.feed(&items[120..]).await;
+    let fresh = stack.instance().await;
+    running.wait(1);
+    for running in [&running, &fresh] {
+        let reply = running.client.get(&stack.full_key().await, "/v1/public/catalog?q=same&page_size=1").await;
+        assert_eq!(reply.json()["total"], 250);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_writers_lose_nothing() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let writers = (0..4).map(|writer| {
+        let stack = &stack;
+        async move {
+            for number in 0..20 {
+                add(stack, writer * 100 + number).await;
+                // The same listing from everyone: the newest version stays, once.
+                let version = u64::from(number * 4 + writer + 1);
+                stack.feed_outcomes(&[listing(9_999, &format!("{version}.00"), "2026-11-20T10:00:00Z", version)]).await;
+            }
+        }
+    });
+    futures_util::future::join_all(writers).await;
+    running.wait(1);
+    assert_eq!(total(&stack, &running).await, 81);
+    let dearest = running.client.get(&stack.full_key().await, "/v1/public/listings?sort=price_desc&page_size=1").await;
+    assert_eq!(dearest.ids(), [uuid(9_999).to_string()]);
+    assert_eq!(dearest.json()["items"][0]["price_usd"], "80.00");
+}

@@ -1,0 +1,67 @@
+//! The functions' binaries under the Lambda Runtime API.
+
+use std::process::Stdio;
+
+use local::environment::Variables;
+use serde_json::{Value, json};
+use tests::{RuntimeApi, Stack, binary, item, order, uuid};
+
+fn event(route: &str, path: &str, query: &str, key: &str) -> Value {
+    RuntimeApi::event(route, path, query, &json!({"authorization": format!("Bearer {key}"), "accept": "*/*"}))
+}
+
+fn body(answer: &Value) -> Value {
+    serde_json::from_str(answer["body"].as_str().unwrap_or_else(|| panic!("no body in {answer}"))).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn me_catalog_and_orders_answer_gateway_events() {
+    let stack = Stack::new().await;
+    let user = uuid(5);
+    stack
+        .feed(&[item("ak", "skin", Some("AK"), 1), order(user.into(), 1, "2026-11-20T10:00:00Z", 1)])
+        .await;
+    let (key, record) = stack.key_of(user.into(), &shared::scope::Scope::ALL).await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+
+    let mut me = RuntimeApi::run("me", &variables).await;
+    let path = "/v1/public/me";
+    let answer = me.invoke(event(path, path, "", &key)).await;
+    assert_eq!((&answer["statusCode"], &answer["isBase64Encoded"]), (&json!(200), &json!(false)), "{answer}");
+    assert_eq!(body(&answer)["api_key_id"], json!(record.key_id));
+    assert_eq!(answer["headers"]["x-request-id"], "gateway-request-1");
+    assert_eq!(answer["headers"]["x-ratelimit-remaining"], "59");
+    let again = me.invoke(event(path, path, "", &key)).await;
+    assert_eq!(again["headers"]["x-ratelimit-remaining"], "58");
+
+    let mut catalog = RuntimeApi::run("catalog", &variables).await;
+    let path = "/v1/public/catalog";
+    let answer = catalog.invoke(event(path, path, "q=ak&page_size=10", &key)).await;
+    assert_eq!((&answer["statusCode"], &body(&answer)["total"]), (&json!(200), &json!(1)), "{answer}");
+    let refused = catalog.invoke(event(path, path, "page=0&page=1", &key)).await;
+    assert_eq!(refused["statusCode"], 400);
+
+    let mut orders = RuntimeApi::run("orders", &variables).await;
+    let path = "/v1/public/orders";
+    let answer = orders.invoke(event(path, path, "", &key)).await;
+    assert_eq!((&answer["statusCode"], &body(&answer)["total"]), (&json!(200), &json!(1)), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
+    let output = tokio::process::Command::new(binary("catalog"))
+        .env_clear()
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ACCESS_KEY_ID", "x")
+        .env("AWS_SECRET_ACCESS_KEY", "x")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .await
+        .unwrap();
+    assert!(!output.status.success());
+    let log = String::from_utf8(output.stdout).unwrap();
+    let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["level"], &line["missing"]), (&json!("ERROR"), &json!("environment variables not set: MARKET_TABLE")));
+    assert_eq!(log.lines().count(), 1);
+}

@@ -1,0 +1,71 @@
+//! `local` as others script against it.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tests::{Client, binary};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// Starts `local` on free ports and waits for its line.
+async fn start(arguments: &[&str]) -> (Child, Value) {
+    let mut child = Command::new(binary("local"))
+        .args(["--listen", "127.0.0.1:0", "--json"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let line = BufReader::new(child.stdout.take().unwrap()).lines().next_line().await.unwrap().unwrap();
+    (child, serde_json::from_str(&line).unwrap())
+}
+
+const OWN_AWS: [&str; 2] = ["--aws-listen", "127.0.0.1:0"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_market_is_kept_in_a_folder_and_not_made_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = ["--data", folder.path().to_str().unwrap()];
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let (mut child, ready) = start(&[&OWN_AWS[..], &data].concat()).await;
+        let names: Vec<&str> = ready.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["api_key", "aws_endpoint_url", "base_url", "env", "user_id", "version"]);
+        let client = Client::of(ready["base_url"].as_str().unwrap());
+        let key = ready["api_key"].as_str().unwrap().to_owned();
+        let get = async |path: &str| client.get(&key, path).await.json();
+        assert_eq!(get("/v1/public/me").await["user_id"], ready["user_id"]);
+        assert!(get("/v1/public/catalog").await["total"].as_u64().unwrap() >= 2_000);
+        assert_eq!(get("/v1/public/listings").await["total"], 20_000);
+        assert_eq!(get("/v1/public/orders").await["total"], 300);
+        assert_eq!(get("/v1/public/marketplaces").await.as_array().unwrap().len(), 5);
+        assert_ne!(get("/v1/public/wallet/balance").await["available_usd"], "0.00");
+        keys.push(key);
+        child.kill().await.unwrap();
+    }
+    assert_ne!(keys[0], keys[1], "each start makes a key of its own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_aws_side_alone_serves_a_second_process() {
+    let (_aws, ready) = start(&[&OWN_AWS[..], &["--aws-only", "--empty"]].concat()).await;
+    assert_eq!((&ready["base_url"], &ready["api_key"], &ready["user_id"]), (&Value::Null, &Value::Null, &Value::Null));
+    let endpoint = ready["aws_endpoint_url"].as_str().unwrap();
+    assert_eq!(ready["env"]["AWS_ENDPOINT_URL"], endpoint);
+    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "KEYS_TABLE", "MARKET_TABLE", "ACCOUNTS_TABLE"] {
+        assert!(ready["env"][name].is_string(), "{name}");
+    }
+    let (_functions, second) = start(&["--aws-endpoint", endpoint, "--clock-offset-s", "-30", "--store-latency-ms", "1"]).await;
+    assert_eq!((&second["api_key"], &second["user_id"]), (&Value::Null, &Value::Null));
+    let client = Client::of(second["base_url"].as_str().unwrap());
+    let reply = client.send("GET", "/v1/public/me", &[]).await;
+    assert_eq!((reply.status, reply.json()["error"]["code"].clone()), (401, json!("api_keys.missing")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contradicting_arguments_are_wrong_usage() {
+    for arguments in [&["--demo", "--empty"][..], &["--data", "/tmp/x", "--memory"], &["--aws-only", "--aws-endpoint", "http://x"]] {
+        let output = Command::new(binary("local")).args(arguments).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}

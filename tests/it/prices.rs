@@ -1,0 +1,91 @@
+//! `GET /v1/public/prices/{variant_id}`.
+
+use serde_json::{Value, json};
+use shared::feed::Applied;
+use tests::{Stack, marketplace, quote, uuid};
+
+const FRESH: &str = "2026-11-20T11:00:00Z";
+
+fn path() -> String {
+    format!("/v1/public/prices/{}", uuid(7))
+}
+
+async fn market() -> Stack {
+    let stack = Stack::new().await;
+    stack.feed(&[marketplace("one", true, 1), marketplace("two", true, 1), marketplace("off", false, 1)]).await;
+    stack
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
+    let stack = market().await;
+    let stale = "2026-11-19T11:59:59.999Z";
+    stack
+        .feed(&[
+            quote(uuid(7), "two", &["12.00", "11.90"], FRESH),
+            quote(uuid(7), "one", &["13.00", "40"], "2026-11-19T12:00:00Z"),
+            quote(uuid(7), "off", &["0.01"], FRESH),
+            quote(uuid(7), "unheard_of", &["0.02"], FRESH),
+            quote(uuid(8), "one", &["1.00"], stale),
+        ])
+        .await;
+    let running = stack.instance().await;
+    let key = stack.full_key().await;
+    let reply = running.client.get(&key, &path().to_uppercase().replace("/V1/PUBLIC/PRICES", "/v1/public/prices")).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "variant_id": uuid(7), "sample_size": 4, "source_keys": ["one", "two"], "lowest_usd": "11.90",
+            "mean_usd": "19.22", "median_usd": "12.50", "recommended_list_usd": "11.89",
+        })
+    );
+    let none = running.client.get(&key, &format!("/v1/public/prices/{}", uuid(8))).await;
+    assert_eq!(none.status, 404);
+    assert_eq!(none.json(), json!({"error": {"code": "prices.not_found", "params": {"variant_id": uuid(8)}}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_quote_replaces_an_earlier_one_and_an_empty_one_is_kept() {
+    let stack = market().await;
+    let quotes = [
+        quote(uuid(7), "one", &["5.00"], "2026-11-20T10:00:00Z"),
+        quote(uuid(7), "one", &["1.00"], "2026-11-20T10:00:00Z"),
+        quote(uuid(7), "one", &["2.00"], "2026-11-20T09:00:00Z"),
+        quote(uuid(7), "one", &[], "2026-11-20T10:00:00.001Z"),
+        quote(uuid(7), "one", &["3.00"], "2026-11-20T10:00:00Z"),
+    ];
+    let mut outcomes = Vec::new();
+    for message in &quotes {
+        outcomes.extend(stack.feed_outcomes(std::slice::from_ref(message)).await);
+    }
+    use Applied::{Changed, Unchanged};
+    assert_eq!(outcomes, [Changed, Unchanged, Unchanged, Changed, Unchanged]);
+    let running = stack.instance().await;
+    assert_eq!(running.client.get(&stack.full_key().await, &path()).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quotes_age_out_after_a_day() {
+    let stack = market().await;
+    stack.feed(&[quote(uuid(7), "one", &["5.00"], "2026-11-20T12:00:00Z")]).await;
+    let running = stack.instance().await;
+    let key = stack.full_key().await;
+    running.wait(24 * 3_600);
+    assert_eq!(running.client.get(&key, &path()).await.status, 200);
+    running.wait(1);
+    assert_eq!(running.client.get(&key, &path()).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_marketplace_is_out_within_a_minute_and_an_enabled_one_in() {
+    let stack = market().await;
+    let sources = |body: Value| body["source_keys"].clone();
+    stack.feed(&[quote(uuid(7), "one", &["5.00"], FRESH), quote(uuid(7), "off", &["6.00"], FRESH)]).await;
+    let running = stack.instance().await;
+    let key = stack.full_key().await;
+    assert_eq!(sources(running.client.get(&key, &path()).await.json()), json!(["one"]));
+    stack.feed(&[marketplace("one", false, 2), marketplace("off", true, 2)]).await;
+    running.wait(60);
+    assert_eq!(sources(running.client.get(&key, &path()).await.json()), json!(["off"]));
+}

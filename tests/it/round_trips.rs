@@ -1,0 +1,72 @@
+//! One sequential DynamoDB round trip per warm request, on every endpoint.
+
+use std::time::Duration;
+
+use tests::{Call, Fault, Stack, item, listing, marketplace, order, quote, uuid};
+
+use crate::access::PATHS;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warm_request_costs_one_round_trip() {
+    let stack = Stack::new().await;
+    let user = uuid(1);
+    stack
+        .feed(&[
+            item("ak-47-redline", "skin", Some("AK-47 | Redline"), 1),
+            marketplace("one", true, 1),
+            quote(uuid(7), "one", &["5.00"], "2026-11-20T11:00:00Z"),
+            listing(1, "1.00", "2026-11-20T10:00:00Z", 1),
+            order(user.into(), 1, "2026-11-20T10:00:00Z", 1),
+        ])
+        .await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let (key, _) = stack.key_of(user.into(), &shared::scope::Scope::ALL).await;
+    for (path, _) in PATHS {
+        assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
+    }
+    // Slow enough that calls which are sent together overlap, however busy the machine.
+    proxy.set(Fault::Slow(Duration::from_millis(60)));
+    // Replicas and the marketplaces that prices keep are due again after these pauses.
+    for pause in [0, 1, 31] {
+        running.wait(pause);
+        for (path, _) in PATHS {
+            proxy.take_calls();
+            assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
+            let calls = proxy.take_calls();
+            let writes = calls.iter().filter(|call| call.operation == "UpdateItem").count();
+            assert_eq!((Call::round_trips(&calls), writes), (1, 1), "{path} after {pause} s: {calls:?}");
+            assert!(calls.len() <= 3, "{path}: {calls:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_asks_for_changes_once_a_second_at_most() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    running.wait(5);
+    proxy.take_calls();
+    let queries = |calls: Vec<Call>| calls.iter().filter(|call| call.operation == "Query").count();
+    for _ in 0..3 {
+        running.client.get(&key, "/v1/public/listings").await;
+    }
+    assert_eq!(queries(proxy.take_calls()), 1);
+    running.clock.advance(Duration::from_millis(999));
+    running.client.get(&key, "/v1/public/listings").await;
+    assert_eq!(queries(proxy.take_calls()), 0);
+    running.clock.advance(Duration::from_millis(1));
+    running.client.get(&key, "/v1/public/listings").await;
+    assert_eq!(queries(proxy.take_calls()), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_key_costs_no_call() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    proxy.take_calls();
+    for (path, _) in PATHS {
+        assert_eq!(running.client.get("sk_nonsense", path).await.status, 401);
+    }
+    assert_eq!(proxy.take_calls().len(), 0);
+}

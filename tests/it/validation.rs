@@ -1,0 +1,125 @@
+//! The grammar of parameters, and errors that name every bad one (specification, sections 4 and 7).
+
+use serde_json::{Value, json};
+use tests::{Reply, Running, Stack};
+
+async fn get(stack: &Stack, running: &Running, path: &str) -> Reply {
+    // A key of its own for each request: there are more cases than tokens.
+    running.client.get(&stack.full_key().await, path).await
+}
+
+fn invalid(fields: &Value) -> Value {
+    json!({"error": {"code": "request.invalid", "params": {}, "fields": fields}})
+}
+
+fn entry(field: &str, code: &str, params: &Value) -> Value {
+    json!({"field": field, "code": code, "params": params})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_value_is_named_with_its_rule() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let none = json!({});
+    let page = json!({"min": 1});
+    let size = json!({"min": 1, "max": 100});
+    let money = json!({"min": "0.00"});
+    let sorts = json!({"allowed": ["newest", "price_asc", "price_desc"]});
+    let mut cases = Vec::new();
+    for list in ["catalog", "listings", "orders"] {
+        for bad in ["", "x", "1.0", "+1", "%201", "1e1", "0x1", "--1", "-", "%D9%A1"] {
+            cases.push((format!("{list}?page={bad}"), entry("page", "malformed", &none)));
+            cases.push((format!("{list}?page_size={bad}"), entry("page_size", "malformed", &none)));
+        }
+        for bad in ["0", "-1", "9223372036854775808", "-9223372036854775809"] {
+            cases.push((format!("{list}?page={bad}"), entry("page", "out_of_range", &page)));
+        }
+        for bad in ["0", "-5", "101", "99999999999999999999"] {
+            cases.push((format!("{list}?page_size={bad}"), entry("page_size", "out_of_range", &size)));
+        }
+    }
+    for field in ["min_price", "max_price"] {
+        for bad in ["", "1e3", "NaN", "1.234", "%2B1", "+1", ".5", "1.", "1,5", "1234567890123", "-x", "0x10"] {
+            cases.push((format!("listings?{field}={bad}"), entry(field, "malformed", &none)));
+        }
+        for bad in ["-1", "-0.01", "-12.5"] {
+            cases.push((format!("listings?{field}={bad}"), entry(field, "out_of_range", &money)));
+        }
+    }
+    for bad in ["", "x", "6f9619ff8b86d011b42d00c04fc964ff", "%7B6f9619ff-8b86-d011-b42d-00c04fc964ff%7D"] {
+        cases.push((format!("listings?variant_id={bad}"), entry("variant_id", "malformed", &none)));
+    }
+    cases.push(("prices/not-a-uuid".to_owned(), entry("variant_id", "malformed", &none)));
+    cases.push(("prices/6f9619ff-8b86-d011-b42d-00c04fc964fg".to_owned(), entry("variant_id", "malformed", &none)));
+    cases.push(("listings?sort=oldest".to_owned(), entry("sort", "not_allowed", &sorts)));
+    cases.push(("listings?sort=Newest".to_owned(), entry("sort", "not_allowed", &sorts)));
+    for empty in ["listings?sort=", "listings?item_id=", "catalog?kind=", "catalog?kind"] {
+        let field = empty.split(['?', '=']).nth(1).unwrap();
+        cases.push((empty.to_owned(), entry(field, "malformed", &none)));
+    }
+    for bad in ["%ff", "%", "%4", "%zz"] {
+        cases.push((format!("catalog?q={bad}"), entry("q", "malformed", &none)));
+    }
+    cases.push(("listings?min_price=5&max_price=4.99".to_owned(), entry("min_price", "inverted", &none)));
+    cases.push(("catalog?pagesize=5".to_owned(), entry("pagesize", "unknown", &json!({"suggestion": "page_size"}))));
+    cases.push(("catalog?sort=newest".to_owned(), entry("sort", "unknown", &none)));
+    cases.push(("catalog?page=1&page=1".to_owned(), entry("page", "duplicate", &none)));
+    for (path, unknown) in [("me?x=1", "x"), ("marketplaces?page=1", "page"), ("wallet/balance?q=", "q"), ("items/a?b", "b")] {
+        cases.push((path.to_owned(), entry(unknown, "unknown", &none)));
+    }
+    for (path, expected) in cases {
+        let reply = get(&stack, &running, &format!("/v1/public/{path}")).await;
+        assert_eq!(reply.status, 400, "{path}");
+        assert_eq!(reply.json(), invalid(&json!([expected])), "{path}");
+        assert_eq!(reply.rate(), (60, 59, 60), "{path}");
+        assert_eq!(reply.header("cache-control"), "no-store");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_bad_values_are_all_named_in_order() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let path = "/v1/public/listings?sort=up&limit=3&page_size=0&min_price=7&variant_id=z&max_price=6&page=1&page=x&offset=0";
+    let reply = get(&stack, &running, path).await;
+    assert_eq!(reply.status, 400);
+    let expected = json!([
+        entry("sort", "not_allowed", &json!({"allowed": ["newest", "price_asc", "price_desc"]})),
+        entry("limit", "unknown", &json!({})),
+        entry("page_size", "out_of_range", &json!({"min": 1, "max": 100})),
+        entry("min_price", "inverted", &json!({})),
+        entry("variant_id", "malformed", &json!({})),
+        entry("page", "duplicate", &json!({})),
+        entry("offset", "unknown", &json!({})),
+    ]);
+    assert_eq!(reply.json(), invalid(&expected));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_path_comes_before_the_query() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let reply = get(&stack, &running, "/v1/public/prices/x?y=1").await;
+    let expected = json!([entry("variant_id", "malformed", &json!({})), entry("y", "unknown", &json!({}))]);
+    assert_eq!((reply.status, reply.json()), (400, invalid(&expected)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_farthest_values_are_accepted() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    for path in [
+        "catalog?page=9223372036854775807&page_size=100",
+        "listings?page=0001&page_size=1&min_price=999999999999.99&max_price=999999999999.99",
+        "orders?page=9223372036854775807",
+        "listings?variant_id=6F9619FF-8B86-D011-B42D-00C04FC964FF&min_price=0&max_price=0.0",
+        "catalog?q=&kind=no_such_kind",
+        "catalog?q",
+        "catalog?",
+        "listings?item_id=no%20such%20item",
+    ] {
+        let reply = get(&stack, &running, &format!("/v1/public/{path}")).await;
+        assert_eq!(reply.status, 200, "{path}: {:?}", reply.json());
+        assert_eq!((&reply.json()["items"], &reply.json()["total"]), (&json!([]), &json!(0)), "{path}");
+    }
+}

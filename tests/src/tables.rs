@@ -1,0 +1,54 @@
+//! Looking into the tables, and changing them behind the service's back.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::environment::Variables;
+use shared::aws::{Environment, Patience};
+use shared::keys::KeyText;
+
+use crate::stack::Stack;
+
+const KEYS: &str = "marketplace-keys";
+
+/// A client of a stack's tables.
+pub fn dynamodb(stack: &Stack) -> Client {
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk)
+}
+
+/// Changes a key's limit, as a change of tier would.
+pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
+    let update = dynamodb(stack).update_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
+    let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit");
+    update.expression_attribute_values(":limit", AttributeValue::N(limit.to_string())).send().await.unwrap();
+}
+
+/// How many counters a key's item holds, and its size by DynamoDB's reckoning.
+pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
+    let get = dynamodb(stack).get_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
+    let item = get.send().await.unwrap().item.unwrap();
+    let is_counter = |name: &&String| {
+        name.strip_prefix('u').is_some_and(|rest| rest.len() > 1 && rest[1..].bytes().all(|b| b.is_ascii_digit()))
+    };
+    let size = item.iter().map(|(name, value)| name.len() + value_size(value)).sum();
+    (item.keys().filter(is_counter).count(), size)
+}
+
+/// Sizes as documented by DynamoDB: text and bytes as long as they are, two digits of a number a byte.
+fn value_size(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::S(text) => text.len(),
+        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        AttributeValue::N(digits) => digits.len().div_ceil(2) + 1,
+        AttributeValue::Ss(texts) => texts.iter().map(String::len).sum(),
+        other => panic!("unexpected attribute {other:?}"),
+    }
+}
+
+fn partition(key: &str) -> AttributeValue {
+    s(&format!("key#{}", KeyText::parse(key).unwrap().hash().hex()))
+}
+
+fn s(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
+}
