@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
 
@@ -43,9 +43,27 @@ where
     fn from(error: SdkError<E, HttpResponse>) -> Self {
         match error.code() {
             Some("TransactionConflictException" | "TransactionInProgressException") => Self::Conflict,
-            _ => Self::Unavailable(DisplayErrorContext(&error).to_string()),
+            _ => Self::Unavailable(explain(&error)),
         }
     }
+}
+
+/// What went wrong in one line: the service's own code and message, or the chain of causes.
+pub fn explain<E>(error: &SdkError<E, HttpResponse>) -> String
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    if let Some(code) = error.code() {
+        return error.message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}"));
+    }
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
 }
 
 /// Repeats a call while it meets transaction conflicts, with growing, jittered pauses.

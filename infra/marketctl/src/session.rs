@@ -65,7 +65,7 @@ impl Session {
 }
 
 /// An error and its causes, outermost first.
-pub(crate) fn chain(error: &dyn Error) -> String {
+fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -16,8 +16,8 @@ pub(crate) struct Section {
 const INTRODUCTION: &str = "Read-only access to an item marketplace: the catalog, prices on other marketplaces, \
     active listings, and the account's own orders and balance; and signed webhooks that report events on the account.";
 
-/// The guide, in the order of reading.
-pub(crate) fn sections() -> [Section; 7] {
+/// What a caller reads first, in this order.
+pub(crate) fn of_calls() -> [Section; 6] {
     let section = |title, markdown: &str| Section { title, markdown: markdown.to_owned() };
     [
         section("Introduction", INTRODUCTION),
@@ -26,14 +26,18 @@ pub(crate) fn sections() -> [Section; 7] {
         section("Paging", include_str!("../guide/paging.md")),
         section("Requests and answers", include_str!("../guide/requests.md")),
         Section { title: "Errors", markdown: format!("{}\n{}", include_str!("../guide/errors.md"), table_of_codes()) },
-        section("Webhooks", include_str!("../guide/webhooks.md")),
     ]
+}
+
+/// What a receiver of events reads first.
+pub(crate) fn of_webhooks() -> Section {
+    Section { title: "Webhooks", markdown: include_str!("../guide/webhooks.md").to_owned() }
 }
 
 /// The guide as one text.
 pub(super) fn markdown() -> String {
     let mut text = String::new();
-    for Section { title, markdown } in sections() {
+    for Section { title, markdown } in of_calls().into_iter().chain([of_webhooks()]) {
         let heading = if text.is_empty() { String::new() } else { format!("\n\n## {title}\n\n") };
         text.push_str(&heading);
         text.push_str(markdown.trim());

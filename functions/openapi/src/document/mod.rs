@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 description, put together from its parts.
 
 mod errors;
-mod guide;
+pub(crate) mod guide;
 mod headers;
 mod operation;
 mod operations;
@@ -16,8 +16,6 @@ use utoipa::openapi::{
     Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths,
     PathsBuilder, Server, Tag,
 };
-
-pub(crate) use guide::{Section, sections};
 
 /// The version of the API (specification, section 9).
 const VERSION: &str = "1.0.0";
@@ -64,10 +62,9 @@ fn tags() -> [Tag; 6] {
 }
 
 fn components() -> Components {
-    let key = HttpBuilder::new()
-        .scheme(HttpAuthScheme::Bearer)
-        .bearer_format("sk_…")
-        .description(Some("An API key. The names that an operation lists here are the scopes that the key must carry."));
+    let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("sk_…").description(Some(
+        "An API key. The names that an operation lists here are the scopes that the key must carry.",
+    ));
     let mut components = ComponentsBuilder::new()
         .schemas_from_iter(schemas::all())
         .responses_from_iter(errors::shared())

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shared::error::{ApiError, FieldError};
 use shared::http::CacheControl;
-use shared::scope::Budget;
+use shared::scope::{Budget, Scope};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter};
 use utoipa::openapi::{RefOr, Schema, SecurityRequirement};
@@ -45,7 +45,7 @@ impl Get {
             .description(Some(format!("{} {}", self.description, need(self.budget))))
             .operation_id(Some(self.id))
             .parameters((!self.parameters.is_empty()).then_some(self.parameters))
-            .securities(Some(self.budget.map(|_| SecurityRequirement::new(API_KEY, scope.map(|scope| scope.as_str())))))
+            .securities(Some(self.budget.map(|_| SecurityRequirement::new(API_KEY, scope.map(Scope::as_str)))))
             .extensions(scope.map(|scope| Extensions::from_iter([(REQUIRED_SCOPE, scope.as_str())])))
             .parameter_ref(parameters::reference(parameters::IF_NONE_MATCH))
             .response("200", success::ok(in_words, schema, example, self.cache))

@@ -39,7 +39,10 @@ fn delivery(event: &Event) -> Operation {
         .request_body(Some(body(event)))
         .response("2XX", Response::new(kept))
         .response("default", Response::new(tried_again));
-    shared().into_iter().fold(operation, |operation, (name, _)| operation.parameter_ref(parameters::reference(name))).build()
+    shared()
+        .into_iter()
+        .fold(operation, |operation, (name, _)| operation.parameter_ref(parameters::reference(name)))
+        .build()
 }
 
 /// `listing.sold` is `onListingSold`.

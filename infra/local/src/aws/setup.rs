@@ -1,6 +1,6 @@
 //! Creates a stack's tables, queues and secret from their one definition.
 
-use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
+use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TimeToLiveSpecification,
@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_secretsmanager::operation::create_secret::CreateSecretError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use shared::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
+use shared::store::explain;
 
 /// Clients of one AWS side.
 pub struct Clients {
@@ -45,12 +46,12 @@ async fn create_table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<(
         Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateTableError::ResourceInUseException(_)) => {
             return Ok(());
         }
-        Err(error) => return Err(format!("table {name}: {}", DisplayErrorContext(error))),
+        Err(error) => return Err(format!("table {name}: {}", explain(&error))),
     }
     let expiry = TimeToLiveSpecification::builder().attribute_name(TTL).enabled(true);
     let expiry = expiry.build().map_err(|error| error.to_string())?;
     let expiring = client.update_time_to_live().table_name(name).time_to_live_specification(expiry).send().await;
-    expiring.map_err(|error| format!("table {name}: {}", DisplayErrorContext(error)))?;
+    expiring.map_err(|error| format!("table {name}: {}", explain(&error)))?;
     Ok(())
 }
 
@@ -62,10 +63,10 @@ async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue
     }
     if let Some(dead) = queue.dead_letters() {
         let arn = format!("arn:aws:sqs:us-east-1:000000000000:{}", resources.queue(dead));
-        let policy = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":"{MAX_RECEIVES}"}}"#);
+        let policy = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{MAX_RECEIVES}}}"#);
         request = request.attributes(QueueAttributeName::RedrivePolicy, policy);
     }
-    request.send().await.map_err(|error| format!("queue {name}: {}", DisplayErrorContext(error)))?;
+    request.send().await.map_err(|error| format!("queue {name}: {}", explain(&error)))?;
     Ok(())
 }
 
@@ -75,6 +76,6 @@ async fn create_keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> 
         Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateSecretError::ResourceExistsException(_)) => {
             Ok(())
         }
-        Err(error) => Err(format!("secret {name}: {}", DisplayErrorContext(error))),
+        Err(error) => Err(format!("secret {name}: {}", explain(&error))),
     }
 }

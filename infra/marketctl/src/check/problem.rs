@@ -4,10 +4,10 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use shared::store::explain;
 use thiserror::Error;
 
 use super::Kind;
-use crate::session::chain;
 
 /// Why a resource cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -52,10 +52,8 @@ where
                 Self::Missing
             }
             Some("AccessDeniedException" | "AccessDenied") => Self::Denied,
-            Some(code) => {
-                Self::Refused(error.message().map_or_else(|| code.to_owned(), |why| format!("{code}: {why}")))
-            }
-            None => Self::Unreachable(chain(&error)),
+            Some(_) => Self::Refused(explain(&error)),
+            None => Self::Unreachable(explain(&error)),
         }
     }
 }

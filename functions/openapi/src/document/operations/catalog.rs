@@ -18,7 +18,12 @@ const VARIANT: Uuid = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11");
 pub(super) fn catalog() -> Get {
     let mut parameters = vec![
         query("q", "The name contains this, whatever the case. Empty matches all.", &text(), "redline"),
-        query("kind", "The kind of the item, such as `skin`; one that no item has gives an empty page.", &word(), "skin"),
+        query(
+            "kind",
+            "The kind of the item, such as `skin`; one that no item has gives an empty page.",
+            &word(),
+            "skin",
+        ),
     ];
     parameters.extend(paging());
     let example = json!({"items": [item_example()], "page": 1, "page_size": 50, "total": 1});

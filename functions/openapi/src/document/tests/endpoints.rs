@@ -77,8 +77,24 @@ fn the_schemas_draw_the_line_where_the_parser_does() {
         let Some(name) = parameter["name"].as_str() else { continue };
         let schema = &parameter["schema"];
         for text in [
-            "", "0", "1", "100", "101", "-1", "1.5", "1.50", "1.234", ".5", "1.", "1e3", "newest", "price_asc", "oldest",
-            "9999999999999", "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11", "4F2C1F4E-6A57-5C0E-9D3A-0F6F0A3C7A11",
+            "",
+            "0",
+            "1",
+            "100",
+            "101",
+            "-1",
+            "1.5",
+            "1.50",
+            "1.234",
+            ".5",
+            "1.",
+            "1e3",
+            "newest",
+            "price_asc",
+            "oldest",
+            "9999999999999",
+            "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11",
+            "4F2C1F4E-6A57-5C0E-9D3A-0F6F0A3C7A11",
             "4f2c1f4e6a575c0e9d3a0f6f0a3c7a11",
         ] {
             let number = text.parse::<i64>().ok().filter(|_| schema["type"] == "integer");
