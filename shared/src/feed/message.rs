@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::object::Object;
 use crate::ids::{
     Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
     VariantId,
@@ -85,7 +86,7 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
 
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
     let mut json = serde_json::Deserializer::from_str(text);
-    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let Object(read) = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         rejection(&path, error.inner())
     })?;
@@ -96,7 +97,7 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
 /// Names the field: the path, and for a missing, unknown or repeated field the name in serde's message.
 fn rejection(path: &str, error: &serde_json::Error) -> Rejection {
     let text = error.to_string();
-    let reason = text.split(" at line ").next().unwrap_or(&text);
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
     let path = if path == "." { "" } else { path };
     let named = ["missing field `", "unknown field `", "duplicate field `"]
         .iter()
@@ -142,7 +143,7 @@ struct ItemMessage {
     name: Option<Label>,
     slug: Option<Label>,
     image: Option<Link>,
-    variants: Option<Vec<PublicVariant>>,
+    variants: Option<Vec<Object<PublicVariant>>>,
     version: u64,
 }
 
@@ -163,7 +164,7 @@ impl ItemMessage {
             };
         }
         let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"))?;
-        let variants = variants.unwrap_or_default();
+        let variants: Vec<_> = variants.into_iter().flatten().map(|Object(variant)| variant).collect();
         at_most("variants", variants.len(), MAX_VARIANTS)?;
         Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version))
     }
@@ -243,7 +244,7 @@ struct OrderMessage {
     total_usd: Usd,
     created_at: Timestamp,
     delivered_at: Option<Timestamp>,
-    items: Vec<PublicOrderLine>,
+    items: Vec<Object<PublicOrderLine>>,
     version: u64,
 }
 
@@ -251,6 +252,7 @@ impl OrderMessage {
     fn message(self) -> Result<Message, Rejection> {
         let Self { id, account_id, status, source, total_usd, created_at, delivered_at, items, version, .. } = self;
         at_most("items", items.len(), MAX_LINES)?;
+        let items = items.into_iter().map(|Object(line)| line).collect();
         let order = PublicOrder { id, status, source, total_usd, created_at, delivered_at, items };
         Ok(Message::Order(account_id, order, version))
     }

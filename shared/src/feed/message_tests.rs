@@ -33,12 +33,16 @@ fn refusal(message: &Value) -> Rejection {
     parse(&message.to_string(), now()).unwrap_err()
 }
 
-/// An example with one field changed, or with `null` for a pointer's `-` removed.
+/// An example with one field changed or added.
 fn with(example: usize, pointer: &str, value: Value) -> Value {
     let mut message = examples().remove(example);
-    let (parent, name) = pointer.rsplit_once('/').unwrap();
-    let parent = message.pointer_mut(parent).unwrap();
-    parent[name] = value;
+    match message.pointer_mut(pointer) {
+        Some(known) => *known = value,
+        None => {
+            let (parent, name) = pointer.rsplit_once('/').unwrap();
+            message.pointer_mut(parent).unwrap()[name] = value;
+        }
+    }
     message
 }
 
@@ -74,6 +78,9 @@ fn every_field_is_strict_and_named() {
         (with(5, "/items/0/item_id", json!("ß")), "items[0].item_id"),
         (with(6, "/available_usd", json!("15.01")), "available_usd"),
         (with(6, "/held_usd", json!("-0.01")), "held_usd"),
+        (with(1, "/variants/0", json!([UUID, "FT", false, "x"])), "variants[0]"),
+        (with(5, "/items/0", json!([UUID, "1.00", "x"])), "items[0]"),
+        (with(1, "/colour at line 3", json!(1)), "colour at line 3"),
         (json!({"type": "gossip"}), "type"),
         (json!({"type": 7}), "type"),
         (json!({}), "type"),
@@ -89,7 +96,7 @@ fn every_field_is_strict_and_named() {
 
 #[test]
 fn what_is_no_single_object_is_refused() {
-    for text in ["", " ", "[]", "null", "{", "{\"type\":\"item\"}{}", "\u{0}"] {
+    for text in ["", " ", "[]", "[\"item\"]", "null", "{", "{\"type\":\"item\"}{}", "\u{0}"] {
         assert!(parse(text, now()).is_err(), "{text:?}");
     }
     let repeated = r#"{"type":"item","id":"a","id":"b","kind":"skin","version":1}"#;

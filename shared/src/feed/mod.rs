@@ -2,6 +2,7 @@
 
 mod apply;
 mod message;
+mod object;
 
 pub use apply::{Applied, Applier, Outcome, Stores};
 pub use message::{MAX_MESSAGE_BYTES, Message, Rejection, parse};
