@@ -89,8 +89,8 @@ impl Patience {
     /// Time limits of a call and its attempts.
     pub fn timeouts(self) -> TimeoutConfig {
         let (attempt, operation) = match self {
-            Self::Request => (Duration::from_millis(1_000), Duration::from_millis(2_500)),
-            Self::Bulk => (Duration::from_secs(10), Duration::from_secs(60)),
+            Self::Request => (Duration::from_secs(1), Duration::from_millis(2_500)),
+            Self::Bulk => (Duration::from_secs(10), Duration::from_mins(1)),
         };
         TimeoutConfig::builder()
             .connect_timeout(attempt)

@@ -132,6 +132,7 @@ pub fn s(text: impl Into<String>) -> AttributeValue {
 }
 
 /// A number attribute.
+#[expect(clippy::needless_pass_by_value, reason = "numbers are passed by value")]
 pub fn n(number: impl ToString) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }

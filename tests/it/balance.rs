@@ -35,7 +35,9 @@ async fn only_a_newer_version_changes_it() {
     let running = stack.instance().await;
     let user = uuid(1);
     let (key, _) = stack.key_of(user.into(), &[Scope::WalletRead]).await;
-    for (version, store, expected) in [(2, "2.00", Applied::Changed), (2, "9.00", Applied::Unchanged), (1, "1.00", Applied::Unchanged)] {
+    for (version, store, expected) in
+        [(2, "2.00", Applied::Changed), (2, "9.00", Applied::Unchanged), (1, "1.00", Applied::Unchanged)]
+    {
         let message = balance(user.into(), store, "0.00", store, version);
         assert_eq!(stack.feed_outcomes(&[message]).await, [expected]);
         assert_eq!(running.client.get(&key, PATH).await.json()["store_usd"], "2.00");

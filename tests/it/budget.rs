@@ -14,7 +14,8 @@ async fn two_hundred_at_once_over_two_instances_admit_exactly_sixty() {
     let stack = Stack::new().await;
     let (one, other) = (stack.instance().await, stack.instance().await);
     let key = stack.full_key().await;
-    let requests = (0..200).map(|n| if n % 2 == 0 { &one } else { &other }).map(|running| running.client.get(&key, PATH));
+    let requests =
+        (0..200).map(|n| if n % 2 == 0 { &one } else { &other }).map(|running| running.client.get(&key, PATH));
     let replies = join_all(requests).await;
     let mut remaining: Vec<u32> = replies.iter().filter(|r| r.status == 200).map(|r| r.rate().1).collect();
     remaining.sort_unstable();

@@ -89,9 +89,10 @@ impl World {
                     assert!(!model.revoked, "a revoked key was admitted");
                     assert!(grant.rate.remaining < grant.rate.limit, "{:?}", grant.rate);
                 }
-                Err(refused) if model.revoked => assert!(
-                    matches!(refused.error, ApiError::KeyInvalid | ApiError::Unavailable(_) | ApiError::RateLimited { .. })
-                ),
+                Err(refused) if model.revoked => assert!(matches!(
+                    refused.error,
+                    ApiError::KeyInvalid | ApiError::Unavailable(_) | ApiError::RateLimited { .. }
+                )),
                 Err(refused) => assert!(
                     matches!(refused.error, ApiError::RateLimited { .. } | ApiError::Unavailable(_)),
                     "{:?}",

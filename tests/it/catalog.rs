@@ -48,21 +48,29 @@ async fn search_and_kind_narrow_it() {
         ("kind=agent", vec![]),
     ] {
         let reply = running.client.get(&key, &format!("/v1/public/catalog?{query}")).await;
-        assert_eq!((reply.ids(), &reply.json()["total"]), (expected.iter().map(|id| (*id).to_owned()).collect(), &json!(expected.len())), "{query}");
+        assert_eq!(
+            (reply.ids(), &reply.json()["total"]),
+            (expected.iter().map(|id| (*id).to_owned()).collect(), &json!(expected.len())),
+            "{query}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn walking_all_pages_yields_each_item_once() {
     let stack = Stack::new().await;
-    let items: Vec<_> = (0..23).map(|n| item(&format!("i{n:02}"), "skin", Some(&format!("Name {}", n / 3)), 1)).collect();
+    let items: Vec<_> =
+        (0..23).map(|n| item(&format!("i{n:02}"), "skin", Some(&format!("Name {}", n / 3)), 1)).collect();
     stack.feed(&items).await;
     let running = stack.instance().await;
     let key = stack.full_key().await;
     let mut walked = Vec::new();
     for page in 1..=5 {
         let reply = running.client.get(&key, &format!("/v1/public/catalog?page={page}&page_size=5")).await;
-        assert_eq!((&reply.json()["total"], &reply.json()["page"], &reply.json()["page_size"]), (&json!(23), &json!(page), &json!(5)));
+        assert_eq!(
+            (&reply.json()["total"], &reply.json()["page"], &reply.json()["page_size"]),
+            (&json!(23), &json!(page), &json!(5))
+        );
         walked.extend(reply.ids());
     }
     assert_eq!(walked, (0..23).map(|n| format!("i{n:02}")).collect::<Vec<_>>());

@@ -66,7 +66,8 @@ async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
     }
     let store = dynamodb(&stack);
     let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-    let delete = store.delete_item().table_name(MARKET).key("pk", key("log#listings#0")).key("sk", key("00000000000000000002"));
+    let delete =
+        store.delete_item().table_name(MARKET).key("pk", key("log#listings#0")).key("sk", key("00000000000000000002"));
     delete.send().await.unwrap();
     running.wait(1);
     assert_eq!(total(&stack, &running).await, 3);

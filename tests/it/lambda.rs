@@ -18,9 +18,7 @@ fn body(answer: &Value) -> Value {
 async fn me_catalog_and_orders_answer_gateway_events() {
     let stack = Stack::new().await;
     let user = uuid(5);
-    stack
-        .feed(&[item("ak", "skin", Some("AK"), 1), order(user.into(), 1, "2026-11-20T10:00:00Z", 1)])
-        .await;
+    stack.feed(&[item("ak", "skin", Some("AK"), 1), order(user.into(), 1, "2026-11-20T10:00:00Z", 1)]).await;
     let (key, record) = stack.key_of(user.into(), &shared::scope::Scope::ALL).await;
     let variables = Variables::at(&stack.aws.endpoint_url);
 
@@ -62,6 +60,9 @@ async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
     assert!(!output.status.success());
     let log = String::from_utf8(output.stdout).unwrap();
     let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
-    assert_eq!((&line["level"], &line["missing"]), (&json!("ERROR"), &json!("environment variables not set: MARKET_TABLE")));
+    assert_eq!(
+        (&line["level"], &line["missing"]),
+        (&json!("ERROR"), &json!("environment variables not set: MARKET_TABLE"))
+    );
     assert_eq!(log.lines().count(), 1);
 }

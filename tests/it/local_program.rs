@@ -52,10 +52,13 @@ async fn the_aws_side_alone_serves_a_second_process() {
     assert_eq!((&ready["base_url"], &ready["api_key"], &ready["user_id"]), (&Value::Null, &Value::Null, &Value::Null));
     let endpoint = ready["aws_endpoint_url"].as_str().unwrap();
     assert_eq!(ready["env"]["AWS_ENDPOINT_URL"], endpoint);
-    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "KEYS_TABLE", "MARKET_TABLE", "ACCOUNTS_TABLE"] {
+    for name in
+        ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "KEYS_TABLE", "MARKET_TABLE", "ACCOUNTS_TABLE"]
+    {
         assert!(ready["env"][name].is_string(), "{name}");
     }
-    let (_functions, second) = start(&["--aws-endpoint", endpoint, "--clock-offset-s", "-30", "--store-latency-ms", "1"]).await;
+    let (_functions, second) =
+        start(&["--aws-endpoint", endpoint, "--clock-offset-s", "-30", "--store-latency-ms", "1"]).await;
     assert_eq!((&second["api_key"], &second["user_id"]), (&Value::Null, &Value::Null));
     let client = Client::of(second["base_url"].as_str().unwrap());
     let reply = client.send("GET", "/v1/public/me", &[]).await;
@@ -64,7 +67,9 @@ async fn the_aws_side_alone_serves_a_second_process() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contradicting_arguments_are_wrong_usage() {
-    for arguments in [&["--demo", "--empty"][..], &["--data", "/tmp/x", "--memory"], &["--aws-only", "--aws-endpoint", "http://x"]] {
+    for arguments in
+        [&["--demo", "--empty"][..], &["--data", "/tmp/x", "--memory"], &["--aws-only", "--aws-endpoint", "http://x"]]
+    {
         let output = Command::new(binary("local")).args(arguments).output().await.unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }

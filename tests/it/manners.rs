@@ -47,7 +47,17 @@ async fn another_method_is_405_before_the_key_is_asked_for() {
 async fn an_unknown_route_is_404_without_a_key() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
-    for path in ["/", "/v1", "/v1/public/me/", "/v1/public/items", "/v1/public/items/", "/v1/public/items/a/b", "/v2/public/me", "/V1/public/me", "//"] {
+    for path in [
+        "/",
+        "/v1",
+        "/v1/public/me/",
+        "/v1/public/items",
+        "/v1/public/items/",
+        "/v1/public/items/a/b",
+        "/v2/public/me",
+        "/V1/public/me",
+        "//",
+    ] {
         for method in ["GET", "POST"] {
             let reply = running.client.send(method, path, &[]).await;
             assert_eq!(reply.status, 404, "{method} {path}");

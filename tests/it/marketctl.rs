@@ -17,14 +17,50 @@ async fn a_key_is_created_listed_rotated_and_revoked() {
     let variables = variables(&stack);
     let run = async |arguments: &[&str]| marketctl(&variables, arguments, "").await;
 
-    let created = run(&["--json", "keys", "create", "--user", USER, "--name", "bot", "--scope", "wallet:read", "--scope", "catalog:read"]).await;
+    let created = run(&[
+        "--json",
+        "keys",
+        "create",
+        "--user",
+        USER,
+        "--name",
+        "bot",
+        "--scope",
+        "wallet:read",
+        "--scope",
+        "catalog:read",
+    ])
+    .await;
     assert_eq!(created.code, 0, "{created:?}");
     let key = created.json();
     let fields: Vec<&str> = key.as_object().unwrap().keys().map(String::as_str).collect();
-    let mut expected = vec!["api_key", "created_at", "expires_at", "key_id", "last4", "last_used_at", "name", "rate_limit_per_minute", "scopes", "status", "tier", "user_id"];
+    let mut expected = vec![
+        "api_key",
+        "created_at",
+        "expires_at",
+        "key_id",
+        "last4",
+        "last_used_at",
+        "name",
+        "rate_limit_per_minute",
+        "scopes",
+        "status",
+        "tier",
+        "user_id",
+    ];
     expected.sort_unstable();
-    assert_eq!({ let mut sorted = fields; sorted.sort_unstable(); sorted }, expected);
-    assert_eq!((&key["scopes"], &key["tier"], &key["status"]), (&json!(["catalog:read", "wallet:read"]), &json!("free"), &json!("active")));
+    assert_eq!(
+        {
+            let mut sorted = fields;
+            sorted.sort_unstable();
+            sorted
+        },
+        expected
+    );
+    assert_eq!(
+        (&key["scopes"], &key["tier"], &key["status"]),
+        (&json!(["catalog:read", "wallet:read"]), &json!("free"), &json!("active"))
+    );
     let text = key["api_key"].as_str().unwrap();
     assert_eq!(running.client.get(text, "/v1/public/marketplaces").await.status, 200);
 
@@ -91,7 +127,12 @@ async fn import_keeps_good_lines_and_reports_bad_ones() {
     assert_eq!(run.code, 1, "{run:?}");
     let report = run.json();
     assert_eq!((&report["applied"], &report["unchanged"]), (&json!(3), &json!(1)));
-    let refused: Vec<_> = report["refused"].as_array().unwrap().iter().map(|r| (r["line"].as_u64().unwrap(), r["field"].as_str().unwrap())).collect();
+    let refused: Vec<_> = report["refused"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["line"].as_u64().unwrap(), r["field"].as_str().unwrap()))
+        .collect();
     assert_eq!(refused, [(3, "price_usd"), (4, ""), (7, "available_usd")]);
     let again = marketctl(&variables(&stack), &["--json", "import", "-"], &lines[..2].join("\n")).await;
     assert_eq!((again.code, again.json()), (0, json!({"applied": 0, "unchanged": 2, "refused": []})));

@@ -56,9 +56,10 @@ async fn an_order_is_updated_in_place_and_never_moves() {
     let late = order(user, 1, created, 1);
     assert_eq!(stack.feed_outcomes(&[refunded]).await, [Applied::Changed]);
     assert_eq!(stack.feed_outcomes(&[late]).await, [Applied::Unchanged]);
-    for (message, field) in
-        [(order(uuid(200).into(), 1, created, 3), "account_id"), (order(user, 1, "2026-11-20T10:00:00.001Z", 3), "created_at")]
-    {
+    for (message, field) in [
+        (order(uuid(200).into(), 1, created, 3), "account_id"),
+        (order(user, 1, "2026-11-20T10:00:00.001Z", 3), "created_at"),
+    ] {
         let outcome = stack.feed_outcomes(&[message]).await;
         assert!(matches!(&outcome[..], [Applied::Rejected(rejection)] if rejection.field == field), "{outcome:?}");
     }
@@ -71,7 +72,8 @@ async fn an_order_is_updated_in_place_and_never_moves() {
 async fn any_page_is_reached_and_costs_one_round_trip_once_the_user_is_known() {
     let stack = Stack::new().await;
     let user = uuid(100).into();
-    let orders: Vec<_> = (0..130).map(|n| order(user, n, &format!("2026-{:02}-{:02}T10:00:00Z", 1 + n % 10, 1 + n % 28), 1)).collect();
+    let orders: Vec<_> =
+        (0..130).map(|n| order(user, n, &format!("2026-{:02}-{:02}T10:00:00Z", 1 + n % 10, 1 + n % 28), 1)).collect();
     stack.feed(&orders).await;
     let mut expected: Vec<(String, String)> = orders
         .iter()

@@ -31,7 +31,8 @@ async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
         .await;
     let running = stack.instance().await;
     let key = stack.full_key().await;
-    let reply = running.client.get(&key, &path().to_uppercase().replace("/V1/PUBLIC/PRICES", "/v1/public/prices")).await;
+    let reply =
+        running.client.get(&key, &path().to_uppercase().replace("/V1/PUBLIC/PRICES", "/v1/public/prices")).await;
     assert_eq!(reply.status, 200);
     assert_eq!(
         reply.json(),
@@ -59,8 +60,8 @@ async fn a_later_quote_replaces_an_earlier_one_and_an_empty_one_is_kept() {
     for message in &quotes {
         outcomes.extend(stack.feed_outcomes(std::slice::from_ref(message)).await);
     }
-    use Applied::{Changed, Unchanged};
-    assert_eq!(outcomes, [Changed, Unchanged, Unchanged, Changed, Unchanged]);
+    let (changed, unchanged) = (Applied::Changed, Applied::Unchanged);
+    assert_eq!(outcomes, [&changed, &unchanged, &unchanged, &changed, &unchanged].map(Clone::clone));
     let running = stack.instance().await;
     assert_eq!(running.client.get(&stack.full_key().await, &path()).await.status, 404);
 }

@@ -66,7 +66,8 @@ async fn play(steps: Vec<Step>) {
         match step {
             Step::Write(batch) => {
                 apply(&mut model, &batch);
-                let messages: Vec<Value> = batch.iter().map(|&(id, v, cents, active)| message(id, v, cents, active)).collect();
+                let messages: Vec<Value> =
+                    batch.iter().map(|&(id, v, cents, active)| message(id, v, cents, active)).collect();
                 stack.feed_outcomes(&messages).await;
             }
             Step::Start => {

@@ -64,7 +64,9 @@ async fn one_bad_value_is_named_with_its_rule() {
     cases.push(("catalog?pagesize=5".to_owned(), entry("pagesize", "unknown", &json!({"suggestion": "page_size"}))));
     cases.push(("catalog?sort=newest".to_owned(), entry("sort", "unknown", &none)));
     cases.push(("catalog?page=1&page=1".to_owned(), entry("page", "duplicate", &none)));
-    for (path, unknown) in [("me?x=1", "x"), ("marketplaces?page=1", "page"), ("wallet/balance?q=", "q"), ("items/a?b", "b")] {
+    for (path, unknown) in
+        [("me?x=1", "x"), ("marketplaces?page=1", "page"), ("wallet/balance?q=", "q"), ("items/a?b", "b")]
+    {
         cases.push((path.to_owned(), entry(unknown, "unknown", &none)));
     }
     for (path, expected) in cases {
@@ -80,7 +82,8 @@ async fn one_bad_value_is_named_with_its_rule() {
 async fn several_bad_values_are_all_named_in_order() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
-    let path = "/v1/public/listings?sort=up&limit=3&page_size=0&min_price=7&variant_id=z&max_price=6&page=1&page=x&offset=0";
+    let path =
+        "/v1/public/listings?sort=up&limit=3&page_size=0&min_price=7&variant_id=z&max_price=6&page=1&page=x&offset=0";
     let reply = get(&stack, &running, path).await;
     assert_eq!(reply.status, 400);
     let expected = json!([

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use shared::aws::Missing;
 use shared::clock::Clock;
 use shared::http::Handler;
@@ -27,9 +28,7 @@ impl Instance {
         let lookup = |name: &str| variables.get(name);
         let functions = Service::new(&lookup, clock).and_then(|service| functions(&service));
         let functions = functions.map_err(io::Error::other)?;
-        for handler in functions.values() {
-            handler.warm_up().await;
-        }
+        join_all(functions.values().map(|handler| handler.warm_up())).await;
         let server = gateway::serve(listener, functions)?;
         Ok(Self { base_url: server.url(), _server: server })
     }

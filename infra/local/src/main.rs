@@ -6,6 +6,10 @@ use clap::Parser;
 use local::cli::Options;
 use local::stack::Stack;
 
+/// The embedded stores allocate a lot.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();

@@ -19,8 +19,9 @@ use crate::aws::setup::{Clients, create};
 use crate::demo;
 use crate::environment::Variables;
 
-/// Messages applied at once.
-const CHUNK: usize = 4_000;
+/// The market is applied in so many parts, each with its share of every kind of message, so that the
+/// streams and the single records of a part are written side by side.
+const PARTS: usize = 8;
 
 /// The administrator's side of a stack.
 pub struct Admin {
@@ -87,10 +88,10 @@ impl Admin {
         let messages = demo::messages(now);
         let bar = progress(messages.len());
         let mut applier = Applier::new(stores);
-        let mut messages = messages.into_iter().enumerate().peekable();
-        while messages.peek().is_some() {
-            let chunk: Vec<_> = messages.by_ref().take(CHUNK).collect();
-            for (_, outcome) in applier.apply(chunk, now).await {
+        for part in 0..PARTS {
+            let messages = messages.iter().enumerate().skip(part).step_by(PARTS);
+            let messages = messages.map(|(index, message)| (index, message.clone())).collect();
+            for (_, outcome) in applier.apply(messages, now).await {
                 match outcome {
                     Ok(Applied::Rejected(rejection)) => return Err(format!("demo market: {rejection}")),
                     Ok(_) => bar.inc(1),

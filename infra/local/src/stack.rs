@@ -61,11 +61,7 @@ impl Stack {
 }
 
 /// Seeds with the machine's own time: a wrong clock is an instance's, not the market's.
-async fn prepare(
-    variables: &Variables,
-    data: Option<&Path>,
-    empty: bool,
-) -> Result<Vec<crate::seed::DemoKey>, String> {
+async fn prepare(variables: &Variables, data: Option<&Path>, empty: bool) -> Result<Vec<crate::seed::DemoKey>, String> {
     let admin = Admin::new(variables, Arc::new(SystemClock::new()))?;
     admin.set_up().await?;
     if empty {

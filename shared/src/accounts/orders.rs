@@ -136,6 +136,7 @@ impl Accounts {
 
 type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
 fn build_error(error: BuildError) -> StoreError {
     StoreError::corrupt(error.to_string())
 }

@@ -36,12 +36,11 @@ fn refusal(message: &Value) -> Rejection {
 /// An example with one field changed or added.
 fn with(example: usize, pointer: &str, value: Value) -> Value {
     let mut message = examples().remove(example);
-    match message.pointer_mut(pointer) {
-        Some(known) => *known = value,
-        None => {
-            let (parent, name) = pointer.rsplit_once('/').unwrap();
-            message.pointer_mut(parent).unwrap()[name] = value;
-        }
+    if let Some(known) = message.pointer_mut(pointer) {
+        *known = value;
+    } else {
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        message.pointer_mut(parent).unwrap()[name] = value;
     }
     message
 }

@@ -62,7 +62,7 @@ impl<E: Endpoint> Api<E> {
         let deadline = Instant::now() + DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
-                outcome: outcome.and_then(|output| self.reply(&output)),
+                outcome: outcome.and_then(|output| reply::<E>(&output)),
                 rate: grant.rate,
                 key_id: Some(grant.key.key_id),
             },
@@ -127,11 +127,11 @@ impl<E: Endpoint> Api<E> {
         let read = timeout_at(deadline, self.endpoint.read(caller, input)).await;
         read.unwrap_or_else(|_| Err(ApiError::Unavailable("read timed out".to_owned())))
     }
+}
 
-    fn reply(&self, output: &E::Output) -> Result<Reply, ApiError> {
-        let body = serde_json::to_vec(output).map_err(|error| ApiError::Internal(error.to_string()))?;
-        Ok(Reply { body, content_type: JSON, cache: E::CACHE })
-    }
+fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {
+    let body = serde_json::to_vec(output).map_err(|error| ApiError::Internal(error.to_string()))?;
+    Ok(Reply { body, content_type: JSON, cache: E::CACHE })
 }
 
 impl<E: Endpoint> Handler for Api<E> {
@@ -188,10 +188,9 @@ pub fn log(
     let key_id = key_id.as_deref();
     let status = response.status_code;
     let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    match cause {
-        Some((500.., cause)) => {
-            tracing::error!(request_id, method, route, status, key_id, duration_ms, cause, "request");
-        }
-        _ => tracing::info!(request_id, method, route, status, key_id, duration_ms, "request"),
+    if let Some((500.., cause)) = cause {
+        tracing::error!(request_id, method, route, status, key_id, duration_ms, cause, "request");
+    } else {
+        tracing::info!(request_id, method, route, status, key_id, duration_ms, "request");
     }
 }

@@ -157,9 +157,9 @@ fn gzip(body: &[u8]) -> Option<Vec<u8>> {
 
 /// A strong tag: 128 bits of the uncompressed body's SHA-256, told apart by encoding (RFC 9110, section 8.8.3).
 fn entity_tag(body: &[u8], compressed: bool) -> String {
-    let digest = Sha256::digest(body);
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}{}\"", if compressed { "-gzip" } else { "" })
+    let mut half = [0; 16];
+    half.copy_from_slice(&Sha256::digest(body)[..16]);
+    format!("\"{:032x}{}\"", u128::from_be_bytes(half), if compressed { "-gzip" } else { "" })
 }
 
 /// Whether `If-None-Match` names the tag (RFC 9110, section 13.1.2: weak comparison).

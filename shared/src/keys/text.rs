@@ -64,7 +64,11 @@ impl fmt::Debug for KeyText {
 impl KeyHash {
     /// The hash in hex, as it stands in the table.
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut hex = String::with_capacity(64);
+        for byte in self.0 {
+            hex.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+        }
+        hex
     }
 }
 

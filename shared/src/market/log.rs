@@ -74,6 +74,9 @@ impl<R: Record> Write<R> {
     }
 }
 
+/// A committed batch: its sequence number and its changes.
+pub type Batch<R> = (u64, Vec<Change<R, <R as Record>::Id>>);
+
 /// One stream of the market table.
 pub struct Log<R> {
     market: Market,
@@ -110,7 +113,7 @@ impl<R: Record> Log<R> {
     }
 
     /// The batches behind `seq` in order, each with its number, read strongly.
-    pub async fn since(&self, seq: u64) -> Result<Vec<(u64, Vec<Change<R, R::Id>>)>, StoreError> {
+    pub async fn since(&self, seq: u64) -> Result<Vec<Batch<R>>, StoreError> {
         let entries = self.market.partition(table::log_partition::<R>(), Some(table::log_position(seq))).await?;
         entries.iter().map(Self::unpack).collect()
     }
@@ -226,7 +229,7 @@ impl<R: Record> Log<R> {
         postcard::to_extend(&changes, vec![LAYOUT]).map_err(|error| StoreError::corrupt(error.to_string()))
     }
 
-    fn unpack(item: &Item) -> Result<(u64, Vec<Change<R, R::Id>>), StoreError> {
+    fn unpack(item: &Item) -> Result<Batch<R>, StoreError> {
         let read = Attributes(item);
         let seq = read.parsed(table::SK)?;
         let packed = read.bytes(table::CHANGES).unwrap_or_default();

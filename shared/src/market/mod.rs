@@ -9,7 +9,7 @@ mod table;
 
 use aws_sdk_dynamodb::Client;
 
-pub use log::{Change, Log, Record, Write};
+pub use log::{Batch, Change, Log, Record, Write};
 pub use marketplaces::MarketplaceCache;
 pub use quotes::Quote;
 pub use records::CatalogWrite;

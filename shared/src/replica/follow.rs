@@ -14,7 +14,7 @@ use futures_util::future::Shared;
 
 use crate::clock::Clock;
 use crate::error::ApiError;
-use crate::market::{Change, Log, Record};
+use crate::market::{Batch, Change, Log, Record};
 use crate::store::StoreError;
 
 /// A Query is due after so long.
@@ -155,7 +155,7 @@ impl<V: View> Inner<V> {
     }
 
     /// Takes in batches read after a Query sent at `sent`; false if there is a gap.
-    fn apply(&self, batches: Vec<(u64, Vec<ChangeOf<V>>)>, sent: Moment) -> bool {
+    fn apply(&self, batches: Vec<Batch<V::Record>>, sent: Moment) -> bool {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = state.as_mut() else { return false };
         let Some(cursor) = advance(&mut state.view, state.cursor, batches) else { return false };
@@ -182,15 +182,15 @@ impl<V: View> Inner<V> {
     }
 }
 
-type ChangeOf<V> = Change<<V as View>::Record, <<V as View>::Record as Record>::Id>;
-
 /// Applies the contiguous batches behind `cursor` and returns the new cursor; `None` if there is a gap.
-fn advance<V: View>(view: &mut V, mut cursor: u64, batches: Vec<(u64, Vec<ChangeOf<V>>)>) -> Option<u64> {
+fn advance<V: View>(view: &mut V, mut cursor: u64, batches: Vec<Batch<V::Record>>) -> Option<u64> {
     for (seq, changes) in batches {
         if seq != cursor + 1 {
             return None;
         }
-        changes.into_iter().for_each(|change| view.apply(change));
+        for change in changes {
+            view.apply(change);
+        }
         cursor = seq;
     }
     Some(cursor)

@@ -94,13 +94,13 @@ impl Listings {
                 let of_item = |row: &Row| row.item.is_some() && row.item == item && (min..=max).contains(&row.cents);
                 self.filtered(group, query.sort, of_item, paging)
             }
-            _ => self.ranged(group, query.sort, min..=max, paging),
+            _ => Self::ranged(group, query.sort, min..=max, paging),
         };
         (slots.into_iter().map(|slot| self.listing(slot)).collect(), total)
     }
 
     /// A page of a group's listings in a price range.
-    fn ranged(&self, group: &Group, sort: Sort, prices: RangeInclusive<u64>, paging: Paging) -> (Vec<Slot>, usize) {
+    fn ranged(group: &Group, sort: Sort, prices: RangeInclusive<u64>, paging: Paging) -> (Vec<Slot>, usize) {
         let low = group.by_price.count_below(*prices.start());
         let high = prices.end().checked_add(1).map_or(group.by_price.len(), |end| group.by_price.count_below(end));
         let total = high.saturating_sub(low);
@@ -110,9 +110,9 @@ impl Listings {
             return (Vec::new(), total);
         }
         let slots = match sort {
-            Sort::Newest if total == group.newest.len() => slots(group.newest.from_position(skip), wanted),
+            Sort::Newest if total == group.newest.len() => slots(group.newest.starting_at(skip), wanted),
             Sort::Newest => group.newest.in_price_range(prices, skip, wanted),
-            Sort::PriceAsc => slots(group.by_price.from_position(low + skip), wanted),
+            Sort::PriceAsc => slots(group.by_price.starting_at(low + skip), wanted),
             Sort::PriceDesc => descending(&group.by_price, low, high, skip, wanted),
         };
         (slots, total)
@@ -121,8 +121,8 @@ impl Listings {
     /// A page of the group's listings that pass a test: for the rare filter pairs without an index.
     fn filtered(&self, group: &Group, sort: Sort, test: impl Fn(&Row) -> bool, paging: Paging) -> (Vec<Slot>, usize) {
         let in_order = match sort {
-            Sort::Newest => slots(group.newest.from_position(0), group.newest.len()),
-            Sort::PriceAsc => slots(group.by_price.from_position(0), group.by_price.len()),
+            Sort::Newest => slots(group.newest.starting_at(0), group.newest.len()),
+            Sort::PriceAsc => slots(group.by_price.starting_at(0), group.by_price.len()),
             Sort::PriceDesc => descending(&group.by_price, 0, group.by_price.len(), 0, group.by_price.len()),
         };
         let passing: Vec<Slot> = in_order.into_iter().filter(|slot| test(self.row(*slot))).collect();
@@ -201,10 +201,10 @@ impl Listings {
         let row = &rows[slot as usize];
         self.all.remove(rows, slot);
         if let Some(item) = row.item {
-            remove_from(&mut self.by_item, item, rows, slot);
+            remove_from(&mut self.by_item, &item, rows, slot);
         }
         if let Some(variant) = row.variant {
-            remove_from(&mut self.by_variant, variant, rows, slot);
+            remove_from(&mut self.by_variant, &variant, rows, slot);
         }
         self.free.push(slot);
     }
@@ -292,11 +292,11 @@ fn deal(rows: &[Row], in_order: &[Slot]) -> Dealt {
     (Sequence::from_sorted(&all), items, variants)
 }
 
-fn remove_from<K: std::hash::Hash + Eq>(groups: &mut HashMap<K, Group>, key: K, rows: &[Row], slot: Slot) {
-    if let Some(group) = groups.get_mut(&key) {
+fn remove_from<K: std::hash::Hash + Eq>(groups: &mut HashMap<K, Group>, key: &K, rows: &[Row], slot: Slot) {
+    if let Some(group) = groups.get_mut(key) {
         group.remove(rows, slot);
         if group.newest.len() == 0 {
-            groups.remove(&key);
+            groups.remove(key);
         }
     }
 }
@@ -312,11 +312,11 @@ fn descending(by_price: &Sequence, low: usize, high: usize, skip: usize, take: u
     let (mut end, mut left) = (high, skip);
     while found.len() < take && end > low {
         // `left` may reach beyond this run: the run is that of the entry `left` places before `end`.
-        let Some((_, price)) = by_price.from_position(end - 1 - left.min(end - 1 - low)).next() else { break };
+        let Some((_, price)) = by_price.starting_at(end - 1 - left.min(end - 1 - low)).next() else { break };
         let start = by_price.count_below(price).max(low);
         let run_end = by_price.count_below(price.saturating_add(1)).min(high);
         left = left.saturating_sub(end - run_end);
-        found.extend(slots(by_price.from_position(start + left), (run_end - start - left).min(take - found.len())));
+        found.extend(slots(by_price.starting_at(start + left), (run_end - start - left).min(take - found.len())));
         left = 0;
         end = start;
     }

@@ -118,8 +118,8 @@ fn every_slot_is_used_again() {
                 variant: Some(0),
             })));
         }
-        for id in 0..100 {
-            listings.apply(Change::Remove(Uuid::from_u128(u128::from(id as u8)).into()));
+        for id in 0..100u128 {
+            listings.apply(Change::Remove(Uuid::from_u128(id).into()));
         }
     }
     assert_eq!(listings.rows.len(), 100);

@@ -72,7 +72,7 @@ impl Sequence {
     }
 
     /// The entries from a position on.
-    pub(super) fn from_position(&self, position: usize) -> impl Iterator<Item = (Slot, u64)> {
+    pub(super) fn starting_at(&self, position: usize) -> impl Iterator<Item = (Slot, u64)> {
         let (mut left, mut first) = (position, self.blocks.len());
         for (at, block) in self.blocks.iter().enumerate() {
             if left < block.slots.len() {
@@ -145,7 +145,7 @@ mod tests {
             }
             prop_assert_eq!(sequence.len(), model.len());
             for position in [0, 1, model.len() / 2, model.len(), model.len() + 1] {
-                let tail: Vec<_> = sequence.from_position(position).map(|(slot, _)| slot).collect();
+                let tail: Vec<_> = sequence.starting_at(position).map(|(slot, _)| slot).collect();
                 prop_assert_eq!(tail, model.iter().copied().skip(position).collect::<Vec<_>>());
             }
             let wanted = range.0..=range.1;

@@ -7,7 +7,7 @@ use utoipa::openapi::{Header, HeaderBuilder, Object, ObjectBuilder, Ref, Respons
 use shared::http::CacheControl;
 
 /// The headers of every answer.
-pub(super) const EVERY: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+pub(crate) const EVERY: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
 /// Every header component. Those that differ by answer have a suffix, which is not part of the header's name.
 pub(super) fn all() -> [(&'static str, Header); 14] {

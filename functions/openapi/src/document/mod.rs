@@ -10,6 +10,7 @@ mod schemas;
 mod success;
 mod webhooks;
 
+pub(crate) use headers::EVERY;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{

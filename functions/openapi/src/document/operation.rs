@@ -11,7 +11,8 @@ use utoipa::openapi::{RefOr, Schema, SecurityRequirement};
 use super::{API_KEY, errors, parameters, success};
 
 /// The scope that an operation needs, for programs that do not read security requirements of bearer schemes.
-pub(crate) const REQUIRED_SCOPE: &str = "x-required-scope";
+/// No second extension beside it: the library keeps them in a hash map, and the bytes would differ by instance.
+const REQUIRED_SCOPE: &str = "x-required-scope";
 
 /// A `GET`, as the description tells it.
 pub(super) struct Get {

@@ -101,8 +101,9 @@ fn parameter(
     let example = example.into();
     ParameterBuilder::new()
         .name(name)
-        .required(if place == ParameterIn::Path { Required::True } else { Required::False })
+        // In this order: the builder takes a parameter for one of the path, always required, until told otherwise.
         .parameter_in(place)
+        .required(Required::False)
         .description(Some(description))
         .schema(Some(ObjectBuilder::from(schema.clone()).examples([example.clone()])))
         .example(Some(example))

@@ -35,6 +35,7 @@ fn delivery(event: &Event) -> Operation {
         .tags(Some([TAG]))
         .summary(Some(event.meaning))
         .operation_id(Some(operation_id(event.name)))
+        .securities(Some([]))
         .parameter(header("X-Service-Event", "As in the body.", &one_of(&[event.name]), event.name))
         .request_body(Some(body(event)))
         .response("2XX", Response::new(kept))

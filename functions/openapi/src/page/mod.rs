@@ -1,5 +1,6 @@
 //! The docs page: one self-contained HTML document made from the description. No script, nothing fetched.
 
+mod example;
 mod html;
 mod kind;
 mod nav;
@@ -46,8 +47,8 @@ fn body(html: &mut Html, openapi: &OpenApi) {
         operation::write(html, components, path, told);
     }
     chapter(html, &guide::of_webhooks());
-    if let Some((_, delivery)) = webhooks(openapi).next() {
-        webhook::write_headers(html, components, delivery);
+    if let Some((name, delivery)) = webhooks(openapi).next() {
+        webhook::write_headers(html, components, name, delivery);
     }
     for (name, delivery) in webhooks(openapi) {
         webhook::write(html, components, name, delivery);

@@ -4,8 +4,8 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{Components, Content, RefOr, Required, Response, Schema};
 
 use super::html::Html;
-use super::{kind, prose};
-use crate::document::JSON;
+use super::{example, kind, prose};
+use crate::document::{EVERY, JSON};
 
 /// Writes the section of an operation.
 pub(super) fn write(html: &mut Html, components: &Components, path: &str, operation: &Operation) {
@@ -58,7 +58,7 @@ pub(super) fn write_parameters(html: &mut Html, parameters: &[&Parameter]) {
                     }
                 });
                 html.element("td", &[], |html| prose::inline(html, text(parameter.description.as_ref())));
-                html.element("td", &[], |html| html.leaf("code", &example(parameter)));
+                html.element("td", &[], |html| html.leaf("code", &sample(parameter)));
             });
         }
     });
@@ -68,15 +68,15 @@ pub(super) fn write_parameters(html: &mut Html, parameters: &[&Parameter]) {
 fn curl(path: &str, operation: &Operation, parameters: &[&Parameter]) -> String {
     let of = |place: ParameterIn| parameters.iter().filter(move |parameter| parameter.parameter_in == place);
     let template = path.to_owned();
-    let path = of(ParameterIn::Path).fold(template, |path, p| path.replace(&format!("{{{}}}", p.name), &example(p)));
-    let query = of(ParameterIn::Query).next().map(|p| format!("?{}={}", p.name, example(p))).unwrap_or_default();
+    let path = of(ParameterIn::Path).fold(template, |path, p| path.replace(&format!("{{{}}}", p.name), &sample(p)));
+    let query = of(ParameterIn::Query).next().map(|p| format!("?{}={}", p.name, sample(p))).unwrap_or_default();
     let needs_key = operation.security.as_ref().is_some_and(|security| !security.is_empty());
     let key = if needs_key { "-H \"Authorization: Bearer $API_KEY\" " } else { "" };
     format!("curl --compressed {key}\"$BASE_URL{path}{query}\"")
 }
 
 fn write_responses(html: &mut Html, components: &Components, operation: &Operation) {
-    html.table(&["Status", "Meaning", "Body", "Headers"], |html| {
+    html.table(&["Status", "Meaning", "Body", "Headers of its own"], |html| {
         for (status, response) in responses(components, operation) {
             html.element("tr", &[], |html| {
                 html.leaf("td", status);
@@ -86,7 +86,8 @@ fn write_responses(html: &mut Html, components: &Components, operation: &Operati
                         kind::write(html, schema);
                     }
                 });
-                html.leaf("td", &response.headers.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
+                let own = response.headers.keys().map(String::as_str).filter(|name| !EVERY.contains(name));
+                html.leaf("td", &own.collect::<Vec<_>>().join(", "));
             });
         }
     });
@@ -99,14 +100,14 @@ fn write_examples(html: &mut Html, components: &Components, operation: &Operatio
             RefOr::T(example) => Some((name.as_str(), example.value.as_ref()?)),
             RefOr::Ref(_) => None,
         });
-        for (name, example) in content.example.as_ref().map(|example| ("", example)).into_iter().chain(named) {
+        for (name, value) in content.example.as_ref().map(|example| ("", example)).into_iter().chain(named) {
             let open: &[_] = if status == "200" { &[("open", "")] } else { &[] };
             html.element("details", open, |html| {
                 html.element("summary", &[], |html| {
                     html.text(&format!("Example of {status} "));
                     html.leaf("code", name);
                 });
-                html.code(&serde_json::to_string_pretty(example).unwrap_or_default());
+                html.code(&example::pretty(components, content.schema.as_ref(), value));
             });
         }
     }
@@ -132,7 +133,7 @@ fn content(response: &Response) -> Option<&Content> {
 }
 
 /// The example of a parameter; the library gives out that of its schema alone.
-fn example(parameter: &Parameter) -> String {
+fn sample(parameter: &Parameter) -> String {
     match &parameter.schema {
         Some(RefOr::T(Schema::Object(object))) => object.examples.first().map(kind::plain).unwrap_or_default(),
         _ => String::new(),

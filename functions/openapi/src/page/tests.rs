@@ -76,9 +76,3 @@ fn what_is_opened_is_closed() {
 fn examples_are_escaped() {
     assert!(page().contains("&quot;rate_limits.exceeded&quot;"));
 }
-
-#[test]
-#[ignore = "writes the page to look at: PAGE=/tmp/docs.html"]
-fn written_to_a_file() {
-    std::fs::write(std::env::var("PAGE").unwrap(), page()).unwrap();
-}

@@ -4,12 +4,12 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, Content, RefOr};
 
 use super::html::{Html, slug};
-use super::{operation, prose, record};
+use super::{example, operation, prose, record};
 use crate::document::JSON;
 
-/// Writes the headers that every delivery carries.
-pub(super) fn write_headers(html: &mut Html, components: &Components, delivery: &Operation) {
-    html.raw("<h3 id=\"delivery-headers\">Headers of each delivery</h3>");
+/// Writes the headers that every delivery carries, by the example of one event.
+pub(super) fn write_headers(html: &mut Html, components: &Components, name: &str, delivery: &Operation) {
+    html.element("h3", &[], |html| prose::inline(html, &format!("Headers of each delivery, here of `{name}`")));
     operation::write_parameters(html, &operation::parameters(components, delivery));
 }
 
@@ -24,7 +24,9 @@ pub(super) fn write(html: &mut Html, components: &Components, name: &str, delive
         html.raw("<h4>Data</h4>");
         record::fields(html, &data.into_iter().collect::<Vec<_>>());
         html.raw("<h4>Body</h4>");
-        html.code(&content.example.as_ref().map(|example| format!("{example:#}")).unwrap_or_default());
+        if let Some(value) = &content.example {
+            html.code(&example::pretty(components, content.schema.as_ref(), value));
+        }
     });
 }
 

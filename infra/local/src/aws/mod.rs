@@ -25,7 +25,7 @@ use crate::server::{Body, Server};
 use queues::Emulated;
 
 /// DynamoDB removes expired items within days; a minute is close enough.
-const SWEEP: Duration = Duration::from_secs(60);
+const SWEEP: Duration = Duration::from_mins(1);
 
 /// A running AWS side; it ends when it is dropped.
 pub struct AwsSide {
@@ -42,10 +42,8 @@ impl AwsSide {
         let database = open(data)?;
         let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let upstream = format!("http://{}", inner.local_addr()?);
-        let tasks = [
-            tokio::spawn(dynoxide::server::serve_on(inner, database.clone())),
-            tokio::spawn(sweep_expired(database)),
-        ];
+        let tasks =
+            [tokio::spawn(dynoxide::server::serve_on(inner, database.clone())), tokio::spawn(sweep_expired(database))];
         let forwarder = Arc::new(Forwarder::to(&upstream));
         let listener = Server::bind(listen).await?;
         let emulated = Arc::new(Emulated::at(listener.local_addr()?));

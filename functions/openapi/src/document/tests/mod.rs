@@ -3,6 +3,7 @@
 mod endpoints;
 mod events;
 mod examples;
+mod guide;
 mod headers;
 mod records;
 mod structure;

@@ -65,6 +65,7 @@ fn every_operation_is_told_in_full() {
         assert!(tags.into_iter().any(|tag| *tag == operation["tags"][0]), "{path}");
         for parameter in operation["parameters"].as_array().unwrap() {
             let parameter = resolved(&document, parameter);
+            assert_eq!(parameter["required"], parameter["in"] == "path", "{path}: {parameter}");
             for field in ["name", "in", "description", "schema", "example"] {
                 assert!(parameter.get(field).is_some(), "{path}: {parameter}");
             }
