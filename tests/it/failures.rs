@@ -141,3 +141,19 @@ async fn a_storm_of_faults_never_admits_one_too_many() {
     assert!(admitted + remaining.len() <= 60, "{admitted} in the storm, {} after it", remaining.len());
     assert!(remaining.is_sorted_by(|a, b| a > b));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_read_is_500_and_shows_nothing_of_it() {
+    let stack = market().await;
+    let running = stack.instance().await;
+    let store = tests::dynamodb(&stack);
+    let scan = store.scan().table_name("marketplace-market").send().await.unwrap();
+    let broken = scan.items().iter().find(|item| item["pk"].as_s().unwrap().starts_with("entity#catalog")).unwrap();
+    let mut broken = broken.clone();
+    broken.insert("data".to_owned(), aws_sdk_dynamodb::types::AttributeValue::S("{\"secret\":".to_owned()));
+    store.put_item().table_name("marketplace-market").set_item(Some(broken)).send().await.unwrap();
+    let reply = get(&running, &stack.full_key().await, "/v1/public/items/ak-47-redline").await;
+    assert_eq!(reply.status, 500);
+    assert_eq!(reply.json(), json!({"error": {"code": "service.internal", "params": {}}}));
+    assert_eq!((reply.rate(), reply.header("cache-control")), ((60, 59, 60), "no-store"));
+}

@@ -5,6 +5,7 @@ mod balance;
 mod budget;
 mod budget_model;
 mod catalog;
+mod description;
 mod failures;
 mod freshness;
 mod item;
