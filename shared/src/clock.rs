@@ -1,4 +1,4 @@
-//! Time as the service sees it. Nothing else in the project asks the operating system for the time.
+//! Time as the service sees it. Nothing else in the project asks the operating system what time it is.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +11,29 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// Time since some fixed point: it never goes back, and may stand still while a function is frozen.
     fn monotonic(&self) -> Duration;
+}
+
+/// A point in time by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    wall: Timestamp,
+    monotonic: Duration,
+}
+
+impl Moment {
+    /// Now.
+    pub fn of(clock: &dyn Clock) -> Self {
+        Self { wall: clock.now(), monotonic: clock.monotonic() }
+    }
+
+    /// Whether *both* clocks say that less than `age` has passed since, and the wall clock has not gone
+    /// back: a frozen instance's monotonic clock may stand still.
+    pub fn is_within(self, age: Duration, clock: &dyn Clock) -> bool {
+        let now = Self::of(clock);
+        let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let by_wall = now.wall.millis() - self.wall.millis();
+        now.monotonic.saturating_sub(self.monotonic) < age && (0..millis).contains(&by_wall)
+    }
 }
 
 /// The machine's clocks, the wall clock shifted by a fixed offset.

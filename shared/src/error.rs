@@ -112,7 +112,7 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Corrupt { .. } => Self::Internal(error.to_string()),
+            StoreError::Corrupt { .. } | StoreError::Defect(_) => Self::Internal(error.to_string()),
             _ => Self::Unavailable(error.to_string()),
         }
     }

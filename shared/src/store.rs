@@ -5,7 +5,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
 
@@ -21,6 +22,9 @@ pub enum StoreError {
     /// Unreachable, throttled, timed out, refused or answered with something else than DynamoDB's answer.
     #[error("{0}")]
     Unavailable(String),
+    /// A request that this code could not put together: a defect of its own.
+    #[error("cannot put the request together: {0}")]
+    Defect(String),
     /// An item that this code did not write, or cannot read any more.
     #[error("unreadable item: {what}")]
     Corrupt {
@@ -36,6 +40,24 @@ impl StoreError {
     }
 }
 
+impl From<BuildError> for StoreError {
+    fn from(error: BuildError) -> Self {
+        Self::Defect(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for StoreError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Defect(error.to_string())
+    }
+}
+
+impl From<postcard::Error> for StoreError {
+    fn from(error: postcard::Error) -> Self {
+        Self::Defect(error.to_string())
+    }
+}
+
 impl<E> From<SdkError<E, HttpResponse>> for StoreError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
@@ -45,6 +67,17 @@ where
             Some("TransactionConflictException" | "TransactionInProgressException") => Self::Conflict,
             _ => Self::Unavailable(explain(&error)),
         }
+    }
+}
+
+/// Whether a conditional put changed anything: a condition that failed is an answer, not an error.
+pub fn changed(put: Result<PutItemOutput, SdkError<PutItemError, HttpResponse>>) -> Result<bool, StoreError> {
+    match put {
+        Ok(_) => Ok(true),
+        Err(error) => match error.as_service_error() {
+            Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
+            _ => Err(error.into()),
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use shared::keys::NewKey;
 use shared::scope::{Scope, Tier};
 use tests::Stack;
 
-/// Every path, the scope it needs, and a name for failures.
+/// A path of every route behind a key, and the scope it needs.
 pub(crate) const PATHS: [(&str, Option<Scope>); 8] = [
     ("/v1/public/me", None),
     ("/v1/public/catalog", Some(Scope::CatalogRead)),
@@ -16,6 +16,14 @@ pub(crate) const PATHS: [(&str, Option<Scope>); 8] = [
     ("/v1/public/orders", Some(Scope::OrdersRead)),
     ("/v1/public/wallet/balance", Some(Scope::WalletRead)),
 ];
+
+#[test]
+fn no_route_is_left_out() {
+    let routes = shared::routes::ROUTES.iter().filter(|route| route.function != shared::routes::DEFAULT);
+    for route in routes {
+        assert!(PATHS.iter().any(|(path, _)| route.matches(path).is_some()), "{}", route.path);
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_key_or_another_scheme_is_missing_and_the_rest_is_invalid() {

@@ -74,7 +74,15 @@ async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
             let fault = fault.clone();
             move |operation| if operation == "UpdateItem" { Fault::None } else { fault.clone() }
         });
-        let reading = ["catalog", "items/x", "marketplaces", "listings", "orders", "wallet/balance"];
+        let reading = [
+            "catalog",
+            "items/x",
+            "prices/00000000-0000-0000-0000-000000000007",
+            "marketplaces",
+            "listings",
+            "orders",
+            "wallet/balance",
+        ];
         for path in reading {
             let reply = get(&running, &key, &format!("/v1/public/{path}")).await;
             assert_unavailable(&reply, &format!("{fault:?} on {path}"));
@@ -93,16 +101,17 @@ async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let Stack { aws, admin, .. } = Stack::new().await;
     let variables = local::environment::Variables::at(&aws.endpoint_url);
     let key = admin.demo_key(uuid(1).into(), &shared::scope::Scope::ALL).await.unwrap().text;
+    let key = key.reveal();
     let clock = Arc::new(shared::clock::SystemClock::new());
     let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &variables, clock).await.unwrap();
     let client = tests::Client::of(&instance.base_url);
-    assert_eq!(client.get(&key, "/v1/public/me").await.status, 200);
+    assert_eq!(client.get(key, "/v1/public/me").await.status, 200);
     drop(aws);
     for (path, _) in PATHS {
-        let reply = tokio::time::timeout(DEADLINE, client.get(&key, path)).await.unwrap();
+        let reply = tokio::time::timeout(DEADLINE, client.get(key, path)).await.unwrap();
         assert_unavailable(&reply, path);
     }
-    assert_eq!(client.get(&key, "/v1/openapi.json").await.status, 200);
+    assert_eq!(client.get(key, "/v1/openapi.json").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

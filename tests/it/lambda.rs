@@ -46,6 +46,28 @@ async fn me_catalog_and_orders_answer_gateway_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_function_answers_and_logs_one_line_without_key_or_query() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    let functions: std::collections::BTreeSet<_> = shared::routes::ROUTES.iter().map(|route| route.function).collect();
+    for function in functions {
+        let mut running = RuntimeApi::run(function, &variables).await;
+        let answer = running.invoke(event("/x", "/v1/openapi.json", "q=hush", &key)).await;
+        assert!([200, 400].contains(&answer["statusCode"].as_u64().unwrap()), "{function}: {answer}");
+        let log = running.log();
+        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let [line] = &lines[..] else { panic!("{function}: {log}") };
+        assert_eq!(
+            (&line["request_id"], &line["method"], &line["status"]),
+            (&json!("gateway-request-1"), &json!("GET"), &answer["statusCode"])
+        );
+        assert!(line["key_id"].is_string() || function == "openapi", "{log}");
+        assert!(!log.contains(&key[3..]) && !log.contains("hush"), "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
     let output = tokio::process::Command::new(binary("catalog"))
         .env_clear()

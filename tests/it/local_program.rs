@@ -67,10 +67,12 @@ async fn the_aws_side_alone_serves_a_second_process() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contradicting_arguments_are_wrong_usage() {
-    for arguments in
-        [&["--demo", "--empty"][..], &["--data", "/tmp/x", "--memory"], &["--aws-only", "--aws-endpoint", "http://x"]]
-    {
-        let output = Command::new(binary("local")).args(arguments).output().await.unwrap();
+    let pairs: [&[&str]; 3] =
+        [&["--demo", "--empty"], &["--data", "x", "--memory"], &["--aws-only", "--aws-endpoint", "http://x"]];
+    for arguments in pairs {
+        let mut program = Command::new(binary("local"));
+        program.args(["--listen", "127.0.0.1:0"]).args(OWN_AWS).args(arguments).kill_on_drop(true);
+        let output = tokio::time::timeout(std::time::Duration::from_secs(20), program.output()).await.unwrap().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
 }

@@ -25,6 +25,7 @@ pub struct RuntimeApi {
     events: mpsc::UnboundedSender<Value>,
     answers: mpsc::UnboundedReceiver<Value>,
     child: Child,
+    log: tempfile::NamedTempFile,
 }
 
 struct Side {
@@ -50,6 +51,7 @@ impl RuntimeApi {
                 tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
             }
         });
+        let log = tempfile::NamedTempFile::new().unwrap();
         let child = Command::new(binary(function))
             .env_clear()
             .envs(variables.iter())
@@ -57,11 +59,11 @@ impl RuntimeApi {
             .env("AWS_LAMBDA_FUNCTION_NAME", function)
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(log.reopen().unwrap()))
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { events, answers, child }
+        Self { events, answers, child, log }
     }
 
     /// Hands over one event and waits for the function's answer.
@@ -72,6 +74,11 @@ impl RuntimeApi {
             status = self.child.wait() => panic!("the function ended: {status:?}"),
             () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not answer"),
         }
+    }
+
+    /// What the function has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
     }
 
     /// An API Gateway event, as documented for payload format 2.0.

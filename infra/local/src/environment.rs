@@ -1,34 +1,38 @@
 //! The environment of the functions and of `marketctl`: every variable that they need against one AWS side.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 use shared::resources::{Resources, Table};
 
-/// Variables by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// Variables by name. Their `Debug` keeps silent: credentials are among them.
+#[derive(Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Variables(BTreeMap<String, String>);
 
 impl Variables {
-    /// The variables of the default stack at an AWS endpoint.
-    ///
-    /// Credentials and region of the process are kept where there are any: the endpoint may be a real one.
+    /// The variables of the default stack at an AWS side of one's own, whose credentials nobody checks.
     pub fn at(endpoint_url: &str) -> Self {
         let resources = Resources::of(Resources::DEFAULT_STACK);
-        let inherited = |name: &str, otherwise: &str| {
-            let value = std::env::var(name).ok().filter(|value| !value.is_empty());
-            (name.to_owned(), value.unwrap_or_else(|| otherwise.to_owned()))
-        };
         let mut variables = BTreeMap::from([
-            inherited("AWS_ACCESS_KEY_ID", "local"),
-            inherited("AWS_SECRET_ACCESS_KEY", "local"),
-            inherited("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY".to_owned(), "local".to_owned()),
+            ("AWS_REGION".to_owned(), "us-east-1".to_owned()),
             ("AWS_ENDPOINT_URL".to_owned(), endpoint_url.to_owned()),
         ]);
-        variables.extend(std::env::var("AWS_SESSION_TOKEN").ok().map(|token| ("AWS_SESSION_TOKEN".to_owned(), token)));
         variables.extend(Table::ALL.map(|table| (table.variable().to_owned(), resources.table(table))));
         Self(variables)
+    }
+
+    /// The same for somebody else's endpoint, with the process's own credentials and region where it has any.
+    pub fn at_foreign(endpoint_url: &str) -> Self {
+        let mut variables = Self::at(endpoint_url);
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"] {
+            let own = std::env::var(name).ok().filter(|value| !value.is_empty());
+            variables.0.extend(own.map(|value| (name.to_owned(), value)));
+        }
+        variables
     }
 
     /// A variable's value.
@@ -39,5 +43,11 @@ impl Variables {
     /// Every variable, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Variables(…)")
     }
 }

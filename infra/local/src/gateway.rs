@@ -23,6 +23,9 @@ pub type Functions = HashMap<&'static str, Arc<dyn Handler>>;
 
 /// Serves the functions on a listener.
 pub fn serve(listener: TcpListener, functions: Functions) -> io::Result<Server> {
+    if let Some(route) = ROUTES.iter().find(|route| !functions.contains_key(route.function)) {
+        return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
+    }
     let functions = Arc::new(functions);
     Server::start(listener, move |request| {
         let functions = Arc::clone(&functions);
@@ -33,7 +36,7 @@ pub fn serve(listener: TcpListener, functions: Functions) -> io::Result<Server> 
 async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<Body> {
     let (function, event) = event(request);
     let Some(handler) = functions.get(function).cloned() else {
-        return failure(StatusCode::NOT_FOUND, "Not Found");
+        return failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
     };
     // A task of its own: a client that goes away does not stop it, as in Lambda, and a panic costs one request.
     match tokio::spawn(async move { handler.handle(event).await }).await {

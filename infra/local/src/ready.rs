@@ -19,6 +19,8 @@ pub struct Ready {
     pub keys: Vec<DemoKey>,
     /// What functions and `marketctl` need.
     pub variables: Variables,
+    /// Whether the AWS side is somebody else's.
+    pub is_foreign: bool,
 }
 
 impl Ready {
@@ -28,7 +30,7 @@ impl Ready {
             "base_url": self.base_url,
             "aws_endpoint_url": self.variables.get("AWS_ENDPOINT_URL"),
             "user_id": self.user_id,
-            "api_key": self.keys.first().map(|key| &key.text),
+            "api_key": self.keys.first().map(|key| key.text.reveal()),
             "env": self.variables,
             "version": env!("CARGO_PKG_VERSION"),
         })
@@ -44,15 +46,18 @@ impl Ready {
             let _ = writeln!(text, "Keys of the demo user {user}:");
             for key in &self.keys {
                 let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
-                let _ = writeln!(text, "  {}  {}", key.text, scopes.join(" "));
+                let _ = writeln!(text, "  {}  {}", key.text.reveal(), scopes.join(" "));
             }
             if let Some(url) = &self.base_url {
-                let _ = write!(text, "\nTry it:\n{}", curl_lines(url, &first.text));
+                let _ = write!(text, "\nTry it:\n{}", curl_lines(url, first.text.reveal()));
             }
         }
         let endpoint = self.variables.get("AWS_ENDPOINT_URL").unwrap_or_default();
         let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For marketctl and the AWS CLI:");
-        for (name, value) in self.variables.iter().filter(|(name, _)| name.starts_with("AWS_")) {
+        let of_aws = self.variables.iter().filter(|(name, _)| name.starts_with("AWS_"));
+        // Credentials of a foreign endpoint are the user's own, and stay where they are.
+        let shown = of_aws.filter(|(name, _)| !self.is_foreign || *name == "AWS_ENDPOINT_URL");
+        for (name, value) in shown {
             let _ = writeln!(text, "  export {name}={value}");
         }
         let _ = write!(text, "\nCtrl-C ends it.");

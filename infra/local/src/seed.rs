@@ -9,7 +9,7 @@ use shared::aws::{Environment, Patience};
 use shared::clock::Clock;
 use shared::feed::{Applied, Applier, Stores};
 use shared::ids::UserId;
-use shared::keys::{KeyAdmin, NewKey};
+use shared::keys::{KeyAdmin, KeyText, NewKey};
 use shared::market::Market;
 use shared::resources::{Resources, Table};
 use shared::scope::{Scope, Scopes, Tier};
@@ -36,7 +36,7 @@ pub struct DemoKey {
     /// What it may do.
     pub scopes: Scopes,
     /// Its text.
-    pub text: String,
+    pub text: KeyText,
 }
 
 /// Marks a store whose seeding has begun and not ended, so that the next start takes it up again.
@@ -120,7 +120,7 @@ impl Admin {
         let name = Some("demo".to_owned());
         let new = NewKey { user_id, name, tier: Tier::Free, scopes: scopes.clone(), expires_at: None };
         let (text, _) = self.keys().create(new).await.map_err(|error| error.to_string())?;
-        Ok(DemoKey { scopes, text: text.reveal().to_owned() })
+        Ok(DemoKey { scopes, text })
     }
 }
 

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server on loopback, shared by the gateway and the AWS side.
+//! A small HTTP/1.1 server, shared by the gateway and the AWS side.
 
 use std::convert::Infallible;
 use std::future::Future;

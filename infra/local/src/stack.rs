@@ -37,10 +37,13 @@ impl Stack {
                 aws.delay_store(latency);
                 (Some(aws), None, variables, keys)
             }
-            Some(url) if latency.is_zero() => (None, None, Variables::at(url), Vec::new()),
+            Some(url) if latency.is_zero() => (None, None, Variables::at_foreign(url), Vec::new()),
+            Some(url) if !url.starts_with("http://") => {
+                return Err("--store-latency-ms needs an http:// endpoint".to_owned());
+            }
             Some(url) => {
                 let relay = Relay::start(url, latency).await.map_err(|error| error.to_string())?;
-                let variables = Variables::at(&relay.endpoint_url);
+                let variables = Variables::at_foreign(&relay.endpoint_url);
                 (None, Some(relay), variables, Vec::new())
             }
         };
@@ -55,6 +58,7 @@ impl Stack {
             user_id: (!keys.is_empty()).then(demo::demo_user),
             keys,
             variables,
+            is_foreign: options.aws_endpoint.is_some(),
         };
         Ok(Self { ready, _aws: aws, _relay: relay, _instance: instance })
     }

@@ -90,6 +90,7 @@ impl Failure {
             Self::Keys(AdminError::Store(_)) => "`marketctl check` tells what is missing; then try again.",
             Self::Keys(AdminError::Unknown(_)) => "`marketctl keys list --user UUID` shows the ids of a user's keys.",
             Self::Keys(AdminError::NotActive(_)) => "`marketctl keys create` makes a new key.",
+            Self::Keys(AdminError::Changed) => "`marketctl keys list --user UUID` shows how the keys stand now.",
             Self::Keys(AdminError::Invalid { .. }) => "Nothing was made; correct it and try again.",
             Self::Unopened { .. } => "Name a readable file, or `-` for standard input.",
             Self::Refused(_) => {

@@ -1,11 +1,9 @@
 //! A user's balance: one item.
 
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-
 use super::{Accounts, table};
 use crate::ids::UserId;
 use crate::model::PublicBalance;
-use crate::store::{Attributes, StoreError, n, s};
+use crate::store::{Attributes, StoreError, changed, n, s};
 
 impl Accounts {
     /// A user's balance; six zeros for a user of whom no balance is known.
@@ -19,7 +17,7 @@ impl Accounts {
 
     /// Puts a balance unless what is there is as new; says whether anything changed.
     pub async fn put_balance(&self, user: UserId, balance: PublicBalance, version: u64) -> Result<bool, StoreError> {
-        let data = serde_json::to_string(&balance).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let data = serde_json::to_string(&balance)?;
         let put = self
             .client
             .put_item()
@@ -30,12 +28,6 @@ impl Accounts {
             .condition_expression("attribute_not_exists(#version) OR #version < :version")
             .expression_attribute_names("#version", table::VERSION)
             .expression_attribute_values(":version", n(version));
-        match put.send().await {
-            Ok(_) => Ok(true),
-            Err(error) => match error.as_service_error() {
-                Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(error.into()),
-            },
-        }
+        changed(put.send().await)
     }
 }

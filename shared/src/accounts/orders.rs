@@ -1,7 +1,6 @@
 //! Writing orders: an authority per order decides, and a new order moves its user's summary in the same
 //! transaction.
 
-use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 
 use super::summary::Summary;
@@ -31,7 +30,7 @@ pub enum OrderOutcome {
 impl Accounts {
     /// Applies an order message.
     pub async fn put_order(&self, user: UserId, order: &PublicOrder, version: u64) -> Result<OrderOutcome, StoreError> {
-        let data = serde_json::to_string(order).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let data = serde_json::to_string(order)?;
         for attempt in 0..ATTEMPTS {
             let authority = self.get(table::authority(order.id)).await?;
             let written = match &authority {
@@ -89,8 +88,7 @@ impl Accounts {
             .set_item(Some(item))
             .condition_expression("attribute_not_exists(#pk)")
             .expression_attribute_names("#pk", table::PK)
-            .build()
-            .map_err(build_error)?;
+            .build()?;
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
@@ -107,7 +105,7 @@ impl Accounts {
                 .expression_attribute_values(format!(":{name}"), value);
         }
         let assignments = next.to_attributes().map(|(name, _)| format!("#{name} = :{name}")).join(", ");
-        let update = update.update_expression(format!("SET {assignments}")).build().map_err(build_error)?;
+        let update = update.update_expression(format!("SET {assignments}")).build()?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
@@ -125,7 +123,7 @@ impl Accounts {
                 .expression_attribute_names("#data", table::DATA)
                 .expression_attribute_values(":data", AttributeValue::S(data.to_owned()));
         }
-        let update = update.update_expression(expression).build().map_err(build_error)?;
+        let update = update.update_expression(expression).build()?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
@@ -135,11 +133,6 @@ impl Accounts {
 }
 
 type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
-
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
-fn build_error(error: BuildError) -> StoreError {
-    StoreError::corrupt(error.to_string())
-}
 
 /// What a known order's authority says against the message, if anything.
 fn settled(

@@ -66,9 +66,9 @@ impl Applier {
         for (tag, message) in messages {
             match message {
                 Message::Item(item, version) => items.push((tag, CatalogWrite::item(&item, version))),
-                Message::ItemRemoved(id, version) => items.push((tag, Write::removal(id, version))),
+                Message::ItemRemoved(id, version) => items.push((tag, Ok(Write::removal(id, version)))),
                 Message::Listing(listing, version) => listings.push((tag, Write::listing(listing, version))),
-                Message::ListingEnded(id, version) => listings.push((tag, Write::removal(id, version))),
+                Message::ListingEnded(id, version) => listings.push((tag, Ok(Write::removal(id, version)))),
                 Message::Order(user, ..) => orders.entry(user).or_default().push((tag, message)),
                 other => others.push(vec![(tag, other)]),
             }
@@ -90,12 +90,21 @@ impl Applier {
 
 async fn commit<T: Copy, R: Record>(
     log: &Log<R>,
-    tagged: Vec<(T, Write<R>)>,
+    tagged: Vec<(T, Result<Write<R>, StoreError>)>,
     head: &mut Option<u64>,
     now: Timestamp,
 ) -> Vec<Outcome<T>> {
-    let (tags, writes): (Vec<T>, Vec<Write<R>>) = tagged.into_iter().unzip();
-    let (mut tags, mut outcomes) = (tags.into_iter(), Vec::new());
+    let (mut tags, mut writes, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    for (tag, write) in tagged {
+        match write {
+            Ok(write) => {
+                tags.push(tag);
+                writes.push(write);
+            }
+            Err(error) => outcomes.push((tag, Err(error))),
+        }
+    }
+    let mut tags = tags.into_iter();
     for batch in Log::batches(writes) {
         let committed = log.commit(&batch, head, now).await;
         let batch_tags = tags.by_ref().take(batch.len());
@@ -140,7 +149,7 @@ impl Stores {
                 })
             }
             Message::Item(..) | Message::ItemRemoved(..) | Message::Listing(..) | Message::ListingEnded(..) => {
-                Err(StoreError::corrupt("a stream's message outside its stream"))
+                Err(StoreError::Defect("a stream's message outside its stream".to_owned()))
             }
         }
     }

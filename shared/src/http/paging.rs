@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 
 use super::params::{Params, integer};
 
-/// Names of the paging parameters.
+/// The parameter that names a page.
 pub const PAGE: &str = "page";
-/// See [`PAGE`].
+/// The parameter that says how many records a page has.
 pub const PAGE_SIZE: &str = "page_size";
 
 /// Which page of how many records.

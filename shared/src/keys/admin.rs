@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use futures_util::future::try_join_all;
 use thiserror::Error;
 use uuid::Uuid;
@@ -46,6 +46,9 @@ pub enum AdminError {
     /// A key that is no longer active cannot be rotated.
     #[error("key {0} is revoked or expired; create a new one instead")]
     NotActive(KeyId),
+    /// The key was changed by somebody else at the same moment; nothing was done.
+    #[error("the key was changed at the same moment; look at it and try again")]
+    Changed,
     /// What was asked for is not allowed.
     #[error("{field}: {reason}")]
     Invalid {
@@ -104,8 +107,19 @@ impl KeyAdmin {
     /// Ends a key; its next request is refused everywhere. Ending it again changes nothing.
     pub async fn revoke(&self, key_id: KeyId) -> Result<KeyRecord, AdminError> {
         let (hash, record) = self.find(key_id).await?;
-        let revoke = TransactWriteItem::builder().update(self.revocation(&hash, None)?).build();
-        self.transact(&[revoke]).await?;
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let update = self
+                .client
+                .update_item()
+                .table_name(&self.table)
+                .set_key(Some(table::hash_item(&hash)))
+                .update_expression("SET #status = :revoked")
+                .condition_expression("attribute_exists(#status)")
+                .expression_attribute_names("#status", STATUS)
+                .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()));
+            Ok(update.send().await?)
+        })
+        .await?;
         Ok(KeyRecord { status: KeyStatus::Revoked, ..record })
     }
 
@@ -118,8 +132,7 @@ impl KeyAdmin {
         let KeyRecord { user_id, name, tier, scopes, expires_at, .. } = old;
         let (text, record) = self.fresh(NewKey { user_id, name, tier, scopes, expires_at })?;
         let mut writes = self.puts(&text.hash(), &record)?;
-        let revocation = self.revocation(&old_hash, Some(KeyStatus::Active))?;
-        writes.push(TransactWriteItem::builder().update(revocation).build());
+        writes.push(self.revocation(&old_hash)?);
         self.transact(&writes).await?;
         Ok((text, record))
     }
@@ -176,37 +189,31 @@ impl KeyAdmin {
                     .set_item(Some(item))
                     .condition_expression("attribute_not_exists(#pk)")
                     .expression_attribute_names("#pk", PK)
-                    .build()
-                    .map_err(|error| StoreError::corrupt(error.to_string()))?;
+                    .build()?;
                 Ok(TransactWriteItem::builder().put(put).build())
             })
             .collect()
     }
 
-    fn revocation(&self, hash: &str, only_if: Option<KeyStatus>) -> Result<Update, StoreError> {
+    fn revocation(&self, hash: &str) -> Result<TransactWriteItem, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::hash_item(hash)))
             .update_expression("SET #status = :revoked")
+            .condition_expression("#status = :active")
             .expression_attribute_names("#status", STATUS)
-            .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()));
-        let update = match only_if {
-            Some(status) => update
-                .condition_expression("#status = :status")
-                .expression_attribute_values(":status", s(status.as_str())),
-            None => update.condition_expression("attribute_exists(#status)"),
-        };
-        update.build().map_err(|error| StoreError::corrupt(error.to_string()))
+            .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
+            .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
+            .build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), StoreError> {
-        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+    async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), AdminError> {
+        let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
-            crate::transaction::send(request)
-                .await?
-                .map_err(|reasons| StoreError::Unavailable(format!("the key changed meanwhile ({reasons}); try again")))
-        })
-        .await
+            crate::transaction::send(request).await
+        });
+        sent.await?.map_err(|_| AdminError::Changed)
     }
 
     async fn find(&self, key_id: KeyId) -> Result<(String, KeyRecord), AdminError> {
@@ -220,7 +227,7 @@ impl KeyAdmin {
         self.get(key).await?.map(|item| KeyRecord::from_item(&item)).transpose()
     }
 
-    async fn get(&self, key: std::collections::HashMap<String, AttributeValue>) -> Result<Option<Item>, StoreError> {
+    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         Ok(request.send().await?.item)
     }

@@ -17,7 +17,7 @@ use crate::timestamp::Timestamp;
 
 /// Minutes before the last two whose counters a write removes.
 const SWEPT: std::ops::RangeInclusive<i64> = 2..=16;
-/// So many counters out of that reach are worth one call to remove them.
+/// So many counters that no write of this budget removes are worth one call to remove them.
 const STALE_ENOUGH: usize = 16;
 
 /// One request's try to take a token. Repeating it after a lost answer changes nothing.

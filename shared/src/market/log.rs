@@ -191,7 +191,6 @@ impl<R: Record> Log<R> {
         seq: u64,
         now: Timestamp,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let build = |error: aws_sdk_dynamodb::error::BuildError| StoreError::corrupt(error.to_string());
         let head = Update::builder()
             .table_name(&self.market.table)
             .set_key(Some(table::head::<R>()))
@@ -206,8 +205,8 @@ impl<R: Record> Log<R> {
         let entry = self.put(entry).condition_expression("attribute_not_exists(#pk)");
         let entry = entry.expression_attribute_names("#pk", table::PK);
         let mut writes = vec![
-            TransactWriteItem::builder().update(head.build().map_err(build)?).build(),
-            TransactWriteItem::builder().put(entry.build().map_err(build)?).build(),
+            TransactWriteItem::builder().update(head.build()?).build(),
+            TransactWriteItem::builder().put(entry.build()?).build(),
         ];
         for &index in live {
             let put = self
@@ -215,7 +214,7 @@ impl<R: Record> Log<R> {
                 .condition_expression("attribute_not_exists(#version) OR #version < :version")
                 .expression_attribute_names("#version", table::VERSION)
                 .expression_attribute_values(":version", n(batch[index].version));
-            writes.push(TransactWriteItem::builder().put(put.build().map_err(build)?).build());
+            writes.push(TransactWriteItem::builder().put(put.build()?).build());
         }
         Ok(writes)
     }
@@ -226,7 +225,7 @@ impl<R: Record> Log<R> {
 
     fn pack<'c>(changes: impl Iterator<Item = &'c Change<R, R::Id>>) -> Result<Vec<u8>, StoreError> {
         let changes: Vec<_> = changes.collect();
-        postcard::to_extend(&changes, vec![LAYOUT]).map_err(|error| StoreError::corrupt(error.to_string()))
+        Ok(postcard::to_extend(&changes, vec![LAYOUT])?)
     }
 
     fn unpack(item: &Item) -> Result<Batch<R>, StoreError> {

@@ -3,12 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-
 use super::{Market, table};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::model::PublicMarketplace;
-use crate::store::{Attributes, StoreError, n, s};
+use crate::store::{Attributes, StoreError, changed, n, s};
 
 /// Disabling a marketplace takes its asks out of every answer within a minute; half of it is kept here.
 const KEEP: Duration = Duration::from_secs(30);
@@ -26,7 +24,7 @@ impl Market {
 
     /// Puts a marketplace unless what is there is as new; says whether anything changed.
     pub async fn put_marketplace(&self, marketplace: &PublicMarketplace, version: u64) -> Result<bool, StoreError> {
-        let data = serde_json::to_string(marketplace).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let data = serde_json::to_string(marketplace)?;
         let put = self
             .client
             .put_item()
@@ -37,13 +35,7 @@ impl Market {
             .condition_expression("attribute_not_exists(#version) OR #version < :version")
             .expression_attribute_names("#version", table::VERSION)
             .expression_attribute_values(":version", n(version));
-        match put.send().await {
-            Ok(_) => Ok(true),
-            Err(error) => match error.as_service_error() {
-                Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(error.into()),
-            },
-        }
+        changed(put.send().await)
     }
 }
 
@@ -56,8 +48,7 @@ pub struct MarketplaceCache {
 
 struct Held {
     marketplaces: Arc<Vec<PublicMarketplace>>,
-    asked_at: Duration,
-    asked_wall: i64,
+    asked: Moment,
 }
 
 impl MarketplaceCache {
@@ -66,19 +57,16 @@ impl MarketplaceCache {
         Self { market, clock, held: Mutex::new(None) }
     }
 
-    /// The marketplaces, read again if half a minute has passed on either clock since they were asked for,
-    /// or the wall clock went back: a frozen instance's monotonic clock may have stood still.
+    /// The marketplaces, read again once half a minute has passed on either clock since they were asked for.
     pub async fn get(&self) -> Result<Arc<Vec<PublicMarketplace>>, StoreError> {
-        let (asked_at, asked_wall) = (self.clock.monotonic(), self.clock.now().millis());
-        if let Some(held) = &*self.held.lock().unwrap_or_else(PoisonError::into_inner) {
-            let keep = i64::try_from(KEEP.as_millis()).unwrap_or(i64::MAX);
-            let wall_age = asked_wall - held.asked_wall;
-            if asked_at.saturating_sub(held.asked_at) < KEEP && (0..keep).contains(&wall_age) {
-                return Ok(Arc::clone(&held.marketplaces));
-            }
+        if let Some(held) = &*self.held.lock().unwrap_or_else(PoisonError::into_inner)
+            && held.asked.is_within(KEEP, &*self.clock)
+        {
+            return Ok(Arc::clone(&held.marketplaces));
         }
+        let asked = Moment::of(&*self.clock);
         let marketplaces = Arc::new(self.market.marketplaces().await?);
-        let held = Held { marketplaces: Arc::clone(&marketplaces), asked_at, asked_wall };
+        let held = Held { marketplaces: Arc::clone(&marketplaces), asked };
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
         Ok(marketplaces)
     }

@@ -1,11 +1,9 @@
 //! Quotes: one marketplace's current asks for a variant.
 
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-
 use super::{Market, table};
 use crate::ids::{MarketplaceKey, VariantId};
 use crate::money::Usd;
-use crate::store::{Attributes, Item, StoreError, b, n};
+use crate::store::{Attributes, Item, StoreError, b, changed, n};
 use crate::timestamp::Timestamp;
 
 /// A quote enters no figure after a day; it may go after a week. A redelivered older one is older still.
@@ -32,7 +30,7 @@ impl Market {
     /// Puts a quote unless what is there was observed as late; says whether anything changed.
     pub async fn put_quote(&self, variant: VariantId, quote: &Quote) -> Result<bool, StoreError> {
         let cents: Vec<u64> = quote.asks.iter().map(|ask| ask.cents()).collect();
-        let packed = postcard::to_stdvec(&cents).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let packed = postcard::to_stdvec(&cents)?;
         let put = self
             .client
             .put_item()
@@ -44,13 +42,7 @@ impl Market {
             .condition_expression("attribute_not_exists(#observed) OR #observed < :observed")
             .expression_attribute_names("#observed", table::OBSERVED_AT)
             .expression_attribute_values(":observed", n(quote.observed_at.millis()));
-        match put.send().await {
-            Ok(_) => Ok(true),
-            Err(error) => match error.as_service_error() {
-                Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(error.into()),
-            },
-        }
+        changed(put.send().await)
     }
 }
 

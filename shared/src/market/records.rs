@@ -3,6 +3,7 @@
 use super::log::{Change, Record, Write};
 use crate::ids::{ItemId, ListingId};
 use crate::model::{PublicItem, PublicItemDetail, PublicListing};
+use crate::store::StoreError;
 
 /// A change of the catalog.
 pub type CatalogWrite = Write<PublicItem>;
@@ -35,17 +36,17 @@ impl Record for PublicListing {
 
 impl Write<PublicItem> {
     /// The item, variants included, is now this. Replicas learn all but the variants.
-    pub fn item(item: &PublicItemDetail, version: u64) -> Self {
-        let data = serde_json::to_string(item).ok();
-        Self { version, change: Change::Put(item.item.clone()), data }
+    pub fn item(item: &PublicItemDetail, version: u64) -> Result<Self, StoreError> {
+        let data = Some(serde_json::to_string(item)?);
+        Ok(Self { version, change: Change::Put(item.item.clone()), data })
     }
 }
 
 impl Write<PublicListing> {
     /// The listing is active and now this.
-    pub fn listing(listing: PublicListing, version: u64) -> Self {
-        let data = serde_json::to_string(&listing).ok();
-        Self { version, change: Change::Put(listing), data }
+    pub fn listing(listing: PublicListing, version: u64) -> Result<Self, StoreError> {
+        let data = Some(serde_json::to_string(&listing)?);
+        Ok(Self { version, change: Change::Put(listing), data })
     }
 }
 

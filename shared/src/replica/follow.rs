@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::error::ApiError;
 use crate::market::{Batch, Change, Log, Record};
 use crate::store::StoreError;
@@ -51,17 +51,11 @@ struct Inner<V: View> {
 struct State<V> {
     view: V,
     cursor: u64,
+    /// When the last successful Query was sent.
     caught_up: Moment,
 }
 
-/// When the last successful Query was sent, by both clocks.
-#[derive(Clone, Copy)]
-struct Moment {
-    wall: i64,
-    monotonic: Duration,
-}
-
-type Loading = Shared<Pin<Box<dyn Future<Output = Result<(), Arc<StoreError>>> + Send>>>;
+type Loading = Shared<Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>>;
 
 impl<V: View> Clone for Replica<V> {
     fn clone(&self) -> Self {
@@ -85,7 +79,7 @@ impl<V: View> Replica<V> {
         }
     }
 
-    /// Answers from one state that holds every change committed before the last second.
+    /// Answers from one state that holds every change committed more than two seconds ago.
     pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, ApiError> {
         let inner = &self.0;
         if !inner.is_fresh(DUE) {
@@ -102,14 +96,14 @@ impl<V: View> Replica<V> {
     async fn catch_up(&self) -> Result<(), ApiError> {
         let inner = &self.0;
         let Some(cursor) = inner.cursor() else {
-            return self.load().await.map_err(|error| ApiError::Unavailable(error.to_string()));
+            return Ok(self.load().await?);
         };
-        let sent = inner.moment();
+        let sent = Moment::of(&*inner.clock);
         match inner.log.since(cursor).await {
             Ok(batches) => {
                 if !inner.apply(batches, sent) {
                     tracing::warn!(stream = V::Record::STREAM, "a gap in the log: the replica is loaded afresh");
-                    return self.load().await.map_err(|error| ApiError::Unavailable(error.to_string()));
+                    return Ok(self.load().await?);
                 }
                 Ok(())
             }
@@ -120,7 +114,7 @@ impl<V: View> Replica<V> {
 
     /// Joins a load under way or starts one. The load is a task of its own, so that a request that gives
     /// up does not throw away what has been read.
-    async fn load(&self) -> Result<(), Arc<StoreError>> {
+    async fn load(&self) -> Result<(), StoreError> {
         let loading = {
             let mut slot = self.0.loading.lock().unwrap_or_else(PoisonError::into_inner);
             let under_way = slot.as_ref().filter(|loading| loading.peek().is_none()).cloned();
@@ -134,8 +128,8 @@ impl<V: View> Inner<V> {
     fn spawn_load(self: Arc<Self>) -> Loading {
         let task = tokio::spawn(async move { self.load().await });
         let outcome = task.map(|joined| match joined {
-            Ok(outcome) => outcome.map_err(Arc::new),
-            Err(error) => Err(Arc::new(StoreError::Unavailable(error.to_string()))),
+            Ok(outcome) => outcome,
+            Err(error) => Err(StoreError::Unavailable(error.to_string())),
         });
         let outcome: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(outcome);
         outcome.shared()
@@ -145,7 +139,7 @@ impl<V: View> Inner<V> {
     async fn load(&self) -> Result<(), StoreError> {
         let cursor = self.log.head().await?;
         let mut view = V::build(self.log.scan().await?);
-        let caught_up = self.moment();
+        let caught_up = Moment::of(&*self.clock);
         let batches = self.log.since(cursor).await?;
         let Some(cursor) = advance(&mut view, cursor, batches) else {
             return Err(StoreError::Unavailable("the log has a gap".to_owned()));
@@ -168,17 +162,10 @@ impl<V: View> Inner<V> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.cursor)
     }
 
-    fn moment(&self) -> Moment {
-        Moment { wall: self.clock.now().millis(), monotonic: self.clock.monotonic() }
-    }
-
     /// Whether both clocks say that less than `age` has passed since the last successful Query was sent.
     fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(Moment { wall, monotonic }) = state.as_ref().map(|state| state.caught_up) else { return false };
-        let now = self.moment();
-        let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        now.monotonic.saturating_sub(monotonic) < age && (0..millis).contains(&(now.wall - wall))
+        state.as_ref().is_some_and(|state| state.caught_up.is_within(age, &*self.clock))
     }
 }
 

@@ -1,5 +1,5 @@
 //! A sorted sequence of record slots with their prices, in blocks: insertion moves one block, a position is
-//! found by the blocks' lengths, a price range is counted by running over a packed column.
+//! found by the blocks' lengths, and what lies in a price range by running over a packed column.
 
 use std::cmp::Ordering;
 
