@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use lambda_http::Error;
+pub use lambda_http::Error;
 use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
 
 use crate::accounts::Accounts;

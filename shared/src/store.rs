@@ -89,8 +89,13 @@ where
     if let Some(code) = error.code() {
         return error.message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}"));
     }
+    causes(error)
+}
+
+/// An error and its causes, outermost first.
+pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
+    let mut cause = error.source();
     while let Some(inner) = cause {
         text.push_str(": ");
         text.push_str(&inner.to_string());

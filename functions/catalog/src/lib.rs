@@ -28,7 +28,7 @@ impl Input for CatalogInput {
     fn read(params: &mut Params<'_>) -> Option<Self> {
         let q = params.query("q", |value| Ok(value.to_owned())).unwrap_or_default();
         let kind = params.query("kind", params::text);
-        Some(Self { query: CatalogQuery { q, kind }, paging: Paging::read(params) })
+        Some(Self { query: CatalogQuery { q, kind }, paging: Paging::of(params) })
     }
 }
 
@@ -41,7 +41,7 @@ impl Endpoint for SearchCatalog {
 
     async fn read(&self, _: Anyone, input: CatalogInput) -> Result<Paged<PublicItem>, ApiError> {
         let (items, total) = self.replica.read(|catalog| catalog.page(&input.query, input.paging)).await?;
-        Ok(input.paging.of(items, total))
+        Ok(input.paging.envelope(items, total))
     }
 
     async fn warm_up(&self) {

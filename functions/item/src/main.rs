@@ -1,6 +1,6 @@
 //! The `item` function under Lambda.
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn main() -> Result<(), shared::service::Error> {
     shared::service::run(item::api).await
 }

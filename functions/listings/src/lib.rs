@@ -41,7 +41,7 @@ impl Input for ListingsInput {
         if query.min_price.zip(query.max_price).is_some_and(|(min, max)| min > max) {
             params.inverted("min_price");
         }
-        Some(Self { query, paging: Paging::read(params) })
+        Some(Self { query, paging: Paging::of(params) })
     }
 }
 
@@ -54,7 +54,7 @@ impl Endpoint for SearchListings {
 
     async fn read(&self, _: Anyone, input: ListingsInput) -> Result<Paged<PublicListing>, ApiError> {
         let (items, total) = self.replica.read(|listings| listings.page(&input.query, input.paging)).await?;
-        Ok(input.paging.of(items, total))
+        Ok(input.paging.envelope(items, total))
     }
 
     async fn warm_up(&self) {

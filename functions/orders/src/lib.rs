@@ -3,8 +3,7 @@
 use shared::accounts::OrderPages;
 use shared::aws::Missing;
 use shared::error::ApiError;
-use shared::http::paging::{PAGE, PAGE_SIZE};
-use shared::http::{Api, CacheControl, Endpoint, Input, Paged, Paging, Params};
+use shared::http::{Api, CacheControl, Endpoint, Paged, Paging};
 use shared::ids::UserId;
 use shared::model::PublicOrder;
 use shared::scope::{Budget, Scope};
@@ -15,26 +14,14 @@ pub struct Orders {
     pages: OrderPages,
 }
 
-/// The page asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct OrdersInput(Paging);
-
-impl Input for OrdersInput {
-    const QUERY: &'static [&'static str] = &[PAGE, PAGE_SIZE];
-
-    fn read(params: &mut Params<'_>) -> Option<Self> {
-        Some(Self(Paging::read(params)))
-    }
-}
-
 impl Endpoint for Orders {
     const BUDGET: Budget = Budget::Scope(Scope::OrdersRead);
     const CACHE: CacheControl = CacheControl::NoStore;
     type Caller = UserId;
-    type Input = OrdersInput;
+    type Input = Paging;
     type Output = Paged<PublicOrder>;
 
-    async fn read(&self, user: UserId, OrdersInput(paging): OrdersInput) -> Result<Paged<PublicOrder>, ApiError> {
+    async fn read(&self, user: UserId, paging: Paging) -> Result<Paged<PublicOrder>, ApiError> {
         Ok(self.pages.page(user, paging).await?)
     }
 }

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use shared::accounts::Accounts;
 use shared::aws::{Environment, Patience};
 use shared::clock::Clock;
 use shared::feed::{Applied, Applier, Stores};
 use shared::ids::UserId;
 use shared::keys::{KeyAdmin, KeyText, NewKey};
-use shared::market::Market;
 use shared::resources::{Resources, Table};
 use shared::scope::{Scope, Scopes, Tier};
 use shared::timestamp::Timestamp;
@@ -62,9 +60,7 @@ impl Admin {
 
     /// The tables that messages are applied to.
     pub fn stores(&self) -> Stores {
-        let table = |table| (self.clients.dynamodb.clone(), self.resources.table(table));
-        let ((client, market), (_, accounts)) = (table(Table::Market), table(Table::Accounts));
-        Stores { market: Market::new(client.clone(), market), accounts: Accounts::new(client, accounts) }
+        Stores::of(&self.clients.dynamodb, &self.resources)
     }
 
     /// Administration of keys.

@@ -1,17 +1,15 @@
 //! The operator's AWS session: clients for one stack, and the names of what the stack is made of.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::config::ProvideCredentials;
-use shared::accounts::Accounts;
 use shared::aws::{Patience, http_client};
 use shared::clock::{Clock, SystemClock};
 use shared::feed::Stores;
 use shared::keys::KeyAdmin;
-use shared::market::Market;
 use shared::resources::{Resources, Table};
+use shared::store::causes;
 
 use crate::failure::Failure;
 
@@ -38,7 +36,7 @@ impl Session {
         }
         // Asked for here, so that a session that has run out is told as what it is.
         if let Some(credentials) = config.credentials_provider() {
-            credentials.provide_credentials().await.map_err(|error| Failure::NoCredentials(chain(&error)))?;
+            credentials.provide_credentials().await.map_err(|error| Failure::NoCredentials(causes(&error)))?;
         }
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
         Ok(Self { config, resources: Resources::of(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
@@ -49,10 +47,7 @@ impl Session {
     }
 
     pub(crate) fn stores(&self) -> Stores {
-        Stores {
-            market: Market::new(self.dynamodb.clone(), self.resources.table(Table::Market)),
-            accounts: Accounts::new(self.dynamodb.clone(), self.resources.table(Table::Accounts)),
-        }
+        Stores::of(&self.dynamodb, &self.resources)
     }
 
     pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {
@@ -62,16 +57,4 @@ impl Session {
     pub(crate) fn secrets(&self) -> aws_sdk_secretsmanager::Client {
         aws_sdk_secretsmanager::Client::new(&self.config)
     }
-}
-
-/// An error and its causes, outermost first.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -57,7 +57,7 @@ impl OrderPages {
         let visible = read.orders.iter().filter(|order| order.ordinal <= total as u64);
         let page = visible.skip(skip).take(paging.take());
         let orders: Result<Vec<PublicOrder>, StoreError> = page.map(Placed::order).collect();
-        Ok(paging.of(orders?, total))
+        Ok(paging.envelope(orders?, total))
     }
 
     async fn read(&self, user: UserId, paging: Paging) -> Result<(Summary, Read, usize), StoreError> {

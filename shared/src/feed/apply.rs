@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aws_sdk_dynamodb::Client;
 use futures_util::StreamExt;
 use futures_util::stream;
 
@@ -10,6 +11,7 @@ use crate::accounts::{Accounts, OrderOutcome};
 use crate::ids::UserId;
 use crate::market::{CatalogWrite, Log, Market, Record, Write};
 use crate::model::{PublicItem, PublicListing};
+use crate::resources::{Resources, Table};
 use crate::store::StoreError;
 use crate::timestamp::Timestamp;
 
@@ -121,6 +123,14 @@ const fn settled(changed: bool) -> Applied {
 }
 
 impl Stores {
+    /// The tables of a stack.
+    pub fn of(client: &Client, resources: &Resources) -> Self {
+        Self {
+            market: Market::new(client.clone(), resources.table(Table::Market)),
+            accounts: Accounts::new(client.clone(), resources.table(Table::Accounts)),
+        }
+    }
+
     async fn apply_in_turn<T>(&self, messages: Vec<(T, Message)>) -> Vec<Outcome<T>> {
         let mut outcomes = Vec::with_capacity(messages.len());
         for (tag, message) in messages {

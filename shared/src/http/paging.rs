@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::params::{Params, integer};
+use super::params::{Input, Params, integer};
 
 /// The parameter that names a page.
 pub const PAGE: &str = "page";
@@ -26,7 +26,7 @@ impl Paging {
     pub const MAX_SIZE: i64 = 100;
 
     /// Reads `page` and `page_size`.
-    pub fn read(params: &mut Params<'_>) -> Self {
+    pub fn of(params: &mut Params<'_>) -> Self {
         let page = params.query(PAGE, |v| integer(v, 1, None)).unwrap_or(1);
         let page_size = params.query(PAGE_SIZE, |v| integer(v, 1, Some(Self::MAX_SIZE))).unwrap_or(Self::DEFAULT_SIZE);
         Self { page, page_size }
@@ -44,9 +44,18 @@ impl Paging {
     }
 
     /// The envelope of this page.
-    pub fn of<T>(self, items: Vec<T>, total: usize) -> Paged<T> {
+    pub fn envelope<T>(self, items: Vec<T>, total: usize) -> Paged<T> {
         let total = i64::try_from(total).unwrap_or(i64::MAX);
         Paged { items, page: self.page, page_size: self.page_size, total }
+    }
+}
+
+/// An endpoint that takes nothing but a page.
+impl Input for Paging {
+    const QUERY: &'static [&'static str] = &[PAGE, PAGE_SIZE];
+
+    fn read(params: &mut Params<'_>) -> Option<Self> {
+        Some(Self::of(params))
     }
 }
 
@@ -69,22 +78,11 @@ pub struct Paged<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::params::{Input, parse};
+    use crate::http::params::parse;
     use proptest::prelude::*;
 
-    #[derive(Clone)]
-    struct OnlyPaging(Paging);
-
-    impl Input for OnlyPaging {
-        const QUERY: &'static [&'static str] = &[PAGE, PAGE_SIZE];
-
-        fn read(params: &mut Params<'_>) -> Option<Self> {
-            Some(Self(Paging::read(params)))
-        }
-    }
-
     fn read(query: &str) -> Option<Paging> {
-        parse::<OnlyPaging>(&[], query).ok().map(|p| p.0)
+        parse::<Paging>(&[], query).ok()
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Input for Everything {
         let q = params.query("q", |v| Ok(v.to_owned()));
         let min = params.query("min_price", usd);
         let sort = params.query("sort", |v| one_of(v, &[("newest", 0), ("price_asc", 1)]));
-        let paging = Paging::read(params);
+        let paging = Paging::of(params);
         Some(Self { id, q, min, sort, paging })
     }
 }
