@@ -16,8 +16,9 @@ pub type Item = HashMap<String, AttributeValue>;
 /// A DynamoDB call that did not do what it should.
 #[derive(Clone, Debug, Error)]
 pub enum StoreError {
-    /// Another transaction holds one of the items; the same call may be repeated.
-    #[error("transaction conflict")]
+    /// Another transaction holds one of the items, or a part of this one was throttled; the same call may
+    /// be repeated.
+    #[error("transaction conflict or throttling")]
     Conflict,
     /// Unreachable, throttled, timed out, refused or answered with something else than DynamoDB's answer.
     #[error("{0}")]
@@ -125,9 +126,9 @@ where
     }
 }
 
-/// A random pause below 5 ms, 10 ms, 20 ms, … 320 ms.
+/// A random pause below 5 ms, 10 ms, 20 ms, … 2.56 s.
 pub fn jitter(attempt: u32) -> Duration {
-    let ceiling = 5_000u32 << attempt.min(6);
+    let ceiling = 5_000u32 << attempt.min(9);
     let mut random = [0; 4];
     let pause = if getrandom::fill(&mut random).is_ok() { u32::from_le_bytes(random) % ceiling } else { ceiling };
     Duration::from_micros(u64::from(pause))

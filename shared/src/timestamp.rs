@@ -67,6 +67,10 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
+        // The parser takes any separator; RFC 3339, section 5.6, only these.
+        if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
+            return Err(TimestampError);
+        }
         let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| TimestampError)?;
         let millis = parsed.unix_timestamp_nanos().div_euclid(1_000_000);
         let millis = i64::try_from(millis).map_err(|_| TimestampError)?;
@@ -117,6 +121,7 @@ mod tests {
             "",
             "2026-11-20",
             "2026-11-20T10:00:00",
+            "2026-11-20x10:00:00Z",
             "2026-13-01T00:00:00Z",
             "1763632800",
             "0000-01-01T00:00:00+01:00",

@@ -35,6 +35,8 @@ impl fmt::Display for Cancelled {
 }
 
 const CONDITION_FAILED: &str = "ConditionalCheckFailed";
+/// Reasons that say nothing about the writes themselves. The SDK does not look for them here.
+const RETRYABLE: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
 
 /// Sends a transaction. The inner error says whose conditions failed; a conflict with another
 /// transaction, or throttling of a part, is a [`StoreError`] even if conditions failed beside it.
@@ -49,7 +51,7 @@ pub async fn send(request: TransactWriteItemsFluentBuilder) -> Result<Result<(),
     };
     let reasons = cancelled.cancellation_reasons().to_vec();
     let has = |wanted: &str| reasons.iter().any(|reason| reason.code() == Some(wanted));
-    if has("TransactionConflict") {
+    if RETRYABLE.into_iter().any(has) {
         return Err(StoreError::Conflict);
     }
     let only_conditions = reasons.iter().all(|r| matches!(r.code(), None | Some("None" | CONDITION_FAILED)));

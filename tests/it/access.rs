@@ -42,6 +42,8 @@ async fn no_key_or_another_scheme_is_missing_and_the_rest_is_invalid() {
         (Some(format!("Bearer {broken}")), "api_keys.invalid"),
         (Some(format!("bEARER {}", unknown.reveal())), "api_keys.invalid"),
         (Some(format!("Bearer {good} {good}")), "api_keys.invalid"),
+        (Some("Bearer café".to_owned()), "api_keys.invalid"),
+        (Some("Bearer\tx".to_owned()), "api_keys.invalid"),
     ];
     for (path, _) in PATHS {
         for (authorization, code) in &cases {

@@ -113,3 +113,57 @@ async fn concurrent_writers_lose_nothing() {
     assert_eq!(dearest.ids(), [uuid(9_999).to_string()]);
     assert_eq!(dearest.json()["items"][0]["price_usd"], "80.00");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let (control, control_proxy) = stack.instance_behind_proxy().await;
+    // Long names: a log of several pages of 1 MB.
+    let items: Vec<_> = (0..1_500).map(|n| item(&format!("i{n}"), "skin", Some(&"x".repeat(1_000)), 1)).collect();
+    stack.feed(&items).await;
+    let key = stack.full_key().await;
+    let queries = |proxy: &tests::Proxy| proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
+    let total = async |running: &Running| running.client.get(&key, "/v1/public/catalog?page_size=1").await;
+    control.wait(2);
+    queries(&control_proxy);
+    assert_eq!(total(&control).await.json()["total"], 1_500);
+    let pages = queries(&control_proxy);
+    assert!(pages > 1, "{pages} pages");
+
+    running.wait(2);
+    let mut first = true;
+    proxy.plan(move |operation| {
+        let passes = operation != "Query" || std::mem::take(&mut first);
+        if passes { Fault::None } else { Fault::Refuse }
+    });
+    assert_eq!(total(&running).await.status, 503);
+    proxy.set(Fault::None);
+    queries(&proxy);
+    assert_eq!(total(&running).await.json()["total"], 1_500);
+    assert_eq!(queries(&proxy), pages - 1, "the first page was kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn throttled_and_conflicting_transactions_are_tried_again() {
+    let stack = Stack::new().await;
+    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = local::environment::Variables::at(&proxy.url);
+    let through = local::seed::Admin::new(&variables, stack.clock.clone()).unwrap();
+    let user = uuid(1);
+    let codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+    for (version, code) in (1..).zip(codes) {
+        let mut faults = 4;
+        proxy.plan(move |operation| {
+            let fails = operation == "TransactWriteItems" && faults > 0;
+            faults -= i32::from(fails);
+            if fails { Fault::Cancelled(code) } else { Fault::None }
+        });
+        let messages = [
+            listing(1, "1.00", "2026-11-20T10:00:00Z", version),
+            tests::order(user.into(), 1, "2026-11-20T10:00:00Z", version),
+        ];
+        let outcomes = stack.feed_through(through.stores(), &messages).await;
+        assert_eq!(outcomes, [shared::feed::Applied::Changed, shared::feed::Applied::Changed], "{code}");
+    }
+}

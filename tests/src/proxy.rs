@@ -29,6 +29,8 @@ pub enum Fault {
     Hang,
     /// Answer with an error of DynamoDB's, by code.
     Error(&'static str),
+    /// Answer that a transaction was cancelled, with this code as the reason of its first part.
+    Cancelled(&'static str),
     /// Answer with something else than DynamoDB's JSON.
     Garbage,
     /// Forward it, then close the connection instead of answering.
@@ -143,6 +145,12 @@ impl State {
             Fault::Hang => std::future::pending().await,
             Fault::Error(code) => {
                 let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"injected"}}"#);
+                Ok(answer(StatusCode::BAD_REQUEST, body))
+            }
+            Fault::Cancelled(code) => {
+                let reasons = format!(r#"[{{"Code":"{code}","Message":"injected"}},{{"Code":"None"}}]"#);
+                let name = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+                let body = format!(r#"{{"__type":"{name}","Message":"injected","CancellationReasons":{reasons}}}"#);
                 Ok(answer(StatusCode::BAD_REQUEST, body))
             }
             Fault::Garbage => Ok(answer(StatusCode::OK, "<html>It works!</html>".to_owned())),

@@ -10,7 +10,7 @@ use local::instance::Instance;
 use local::seed::Admin;
 use serde_json::Value;
 use shared::clock::{Clock, ManualClock};
-use shared::feed::{Applied, Applier, parse};
+use shared::feed::{Applied, Applier, Stores, parse};
 use shared::ids::UserId;
 use shared::keys::{KeyRecord, NewKey};
 use shared::scope::{Scope, Tier};
@@ -106,9 +106,14 @@ impl Stack {
 
     /// Applies messages and says what became of each, in order.
     pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
+        self.feed_through(self.admin.stores(), messages).await
+    }
+
+    /// The same through stores of another way to the tables.
+    pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<Applied> {
         let now = self.clock.now();
         let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
-        let mut outcomes = Applier::new(self.admin.stores()).apply(parsed.collect(), now).await;
+        let mut outcomes = Applier::new(stores).apply(parsed.collect(), now).await;
         outcomes.sort_by_key(|(index, _)| *index);
         outcomes.into_iter().map(|(_, outcome)| outcome.unwrap()).collect()
     }

@@ -1,13 +1,13 @@
 //! Writing orders: an authority per order decides, and a new order moves its user's summary in the same
 //! transaction.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::summary::Summary;
 use super::{Accounts, table};
 use crate::ids::UserId;
 use crate::model::PublicOrder;
-use crate::store::{Attributes, Item, StoreError, jitter, n, s};
+use crate::store::{Attributes, Item, StoreError, b, jitter, n, s};
 use crate::timestamp::Timestamp;
 use crate::transaction;
 
@@ -30,7 +30,7 @@ pub enum OrderOutcome {
 impl Accounts {
     /// Applies an order message.
     pub async fn put_order(&self, user: UserId, order: &PublicOrder, version: u64) -> Result<OrderOutcome, StoreError> {
-        let data = serde_json::to_string(order)?;
+        let data = pack(order)?;
         for attempt in 0..ATTEMPTS {
             let authority = self.get(table::authority(order.id)).await?;
             let written = match &authority {
@@ -51,7 +51,7 @@ impl Accounts {
         Err(StoreError::Conflict)
     }
 
-    async fn insert(&self, user: UserId, order: &PublicOrder, version: u64, data: &str) -> Written {
+    async fn insert(&self, user: UserId, order: &PublicOrder, version: u64, data: &[u8]) -> Written {
         let seen = self.summary(user).await?;
         let position = table::order_position(order.created_at, order.id);
         let mut next = seen.clone();
@@ -67,7 +67,7 @@ impl Accounts {
         record.extend([
             (table::VERSION.to_owned(), n(version)),
             (table::ORDINAL.to_owned(), n(next.total)),
-            (table::DATA.to_owned(), s(data)),
+            (table::DATA.to_owned(), b(data)),
         ]);
         let new = [authority, record].map(|item| self.put_new(item));
         let mut writes = new.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -75,7 +75,7 @@ impl Accounts {
         self.transact(writes).await
     }
 
-    async fn update(&self, user: UserId, order: &PublicOrder, version: u64, data: &str) -> Written {
+    async fn update(&self, user: UserId, order: &PublicOrder, version: u64, data: &[u8]) -> Written {
         let position = table::order_position(order.created_at, order.id);
         let authority = self.newer(table::authority(order.id), version, None)?;
         let record = self.newer(table::order(user, &position), version, Some(data))?;
@@ -109,7 +109,7 @@ impl Accounts {
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    fn newer(&self, key: Item, version: u64, data: Option<&str>) -> Result<TransactWriteItem, StoreError> {
+    fn newer(&self, key: Item, version: u64, data: Option<&[u8]>) -> Result<TransactWriteItem, StoreError> {
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key))
@@ -119,9 +119,8 @@ impl Accounts {
         let mut expression = "SET #version = :version".to_owned();
         if let Some(data) = data {
             expression.push_str(", #data = :data");
-            update = update
-                .expression_attribute_names("#data", table::DATA)
-                .expression_attribute_values(":data", AttributeValue::S(data.to_owned()));
+            update =
+                update.expression_attribute_names("#data", table::DATA).expression_attribute_values(":data", b(data));
         }
         let update = update.update_expression(expression).build()?;
         Ok(TransactWriteItem::builder().update(update).build())
@@ -133,6 +132,22 @@ impl Accounts {
 }
 
 type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
+
+/// The layout of a packed order; a reader that does not know it says so.
+const LAYOUT: u8 = 1;
+
+/// Packed, a full page of large orders still fits one call's answer of 1 MB.
+fn pack(order: &PublicOrder) -> Result<Vec<u8>, StoreError> {
+    Ok(postcard::to_extend(order, vec![LAYOUT])?)
+}
+
+/// The order in an item's data.
+pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
+    let Some((&LAYOUT, order)) = data.split_first() else {
+        return Err(StoreError::corrupt("order: unknown layout"));
+    };
+    postcard::from_bytes(order).map_err(|error| StoreError::corrupt(format!("order: {error}")))
+}
 
 /// What a known order's authority says against the message, if anything.
 fn settled(

@@ -2,7 +2,7 @@
 //!
 //! Summary and orders are read at once. Orders newer than the summary are told by their ordinal and left
 //! out. That the orders are not *older* than the summary is checked: every insert that the orders may have
-//! missed is among the summary's recent positions, and each of those that belongs on the page must be there.
+//! missed is among the summary's recent positions, and each of those whose place was read must be there.
 //! Where that cannot be told, or a deeper page's summary has moved, the orders are read once more.
 
 use std::collections::HashMap;
@@ -15,6 +15,8 @@ use crate::ids::UserId;
 use crate::model::PublicOrder;
 use crate::store::{Attributes, Item, StoreError, s};
 
+/// So many orders are read over rather than asking for the summary of an unknown user first.
+const NEAR: usize = 500;
 /// Orders read beyond the page, so that inserts during the read do not cost a second one.
 const SLACK: usize = 8;
 /// Tries to catch a page between inserts.
@@ -40,7 +42,7 @@ struct Read {
 struct Placed {
     position: String,
     ordinal: u64,
-    data: String,
+    data: Vec<u8>,
 }
 
 impl OrderPages {
@@ -62,20 +64,20 @@ impl OrderPages {
 
     async fn read(&self, user: UserId, paging: Paging) -> Result<(Summary, Read, usize), StoreError> {
         let remembered = self.recall(user);
-        let planned = match &remembered {
-            Some(summary) => Some(summary.start(paging.skip())),
-            None if paging.skip() == 0 => Some(Start { below: None, skip: 0 }),
-            None => None,
-        };
-        let Some(start) = planned else {
-            let summary = self.accounts.summary(user).await?;
-            return self.read_after(user, paging, summary).await;
+        let start = match &remembered {
+            Some(summary) => summary.start(paging.skip()),
+            None if paging.skip() <= NEAR => Start { below: None, skip: paging.skip() },
+            None => {
+                let summary = self.accounts.summary(user).await?;
+                return self.read_after(user, paging, summary).await;
+            }
         };
         let (summary, read) =
             tokio::try_join!(self.accounts.summary(user), self.accounts.orders(user, &start, paging.take()))?;
         let known = remembered.map_or(0, |remembered| remembered.total);
-        let holds = if paging.skip() == 0 { read.holds(&summary, known) } else { summary.total == known };
-        if holds && read.fills(&summary, start.skip, paging) {
+        // From the top, what moved shows; behind skipped months it does not.
+        let holds = if start.below.is_none() { read.covers(&summary, known) } else { summary.total == known };
+        if holds && read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
             return Ok((summary, read, start.skip));
         }
         self.read_after(user, paging, summary).await
@@ -95,7 +97,7 @@ impl OrderPages {
                 return Ok((summary, Read::default(), 0));
             }
             let read = self.accounts.orders(user, &start, paging.take()).await?;
-            if read.fills(&summary, start.skip, paging) {
+            if read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
                 return Ok((summary, read, start.skip));
             }
             summary = self.accounts.summary(user).await?;
@@ -127,17 +129,22 @@ impl Read {
         visible.take(paging.take()).count() == left.min(paging.take())
     }
 
-    /// Whether a first page misses nothing that the summary counts. Inserts up to `known`, and up to the
-    /// latest ordinal on the page, were there before; the rest must all be recent, and each in its place.
-    fn holds(&self, summary: &Summary, known: u64) -> bool {
+    /// Whether every insert that a read from the top may have missed is among the summary's recent ones.
+    /// Inserts up to `known`, and up to the latest ordinal that was read, were made before.
+    fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
-        let suspects = usize::try_from(summary.total.saturating_sub(seen)).unwrap_or(usize::MAX);
-        if suspects > summary.recent.len() {
-            return false;
-        }
+        summary.total.saturating_sub(seen) <= summary.recent.len() as u64
+    }
+
+    /// Whether every recent insert whose place was read is there: a Query may see a transaction's summary
+    /// before it sees its order.
+    fn shows_recent(&self, summary: &Summary, start: &Start) -> bool {
         let oldest = self.orders.last().filter(|_| !self.complete).map_or("", |order| &order.position);
-        let mut on_page = summary.recent.iter().rev().take(suspects).filter(|position| position.as_str() >= oldest);
-        on_page.all(|position| self.orders.iter().any(|order| &order.position == position))
+        let was_read = |position: &&String| {
+            position.as_str() >= oldest && start.below.as_ref().is_none_or(|below| *position < below)
+        };
+        let mut recent = summary.recent.iter().filter(was_read);
+        recent.all(|position| self.orders.iter().any(|order| &order.position == position))
     }
 }
 
@@ -147,12 +154,12 @@ impl Placed {
         Ok(Self {
             position: read.parsed(table::SK)?,
             ordinal: read.required_number(table::ORDINAL)?,
-            data: read.parsed(table::DATA)?,
+            data: read.bytes(table::DATA).ok_or_else(|| StoreError::corrupt(table::DATA))?.to_vec(),
         })
     }
 
     fn order(&self) -> Result<PublicOrder, StoreError> {
-        serde_json::from_str(&self.data).map_err(|error| StoreError::corrupt(format!("order: {error}")))
+        super::orders::unpack(&self.data)
     }
 }
 

@@ -21,7 +21,8 @@ use crate::timestamp::Timestamp;
 pub const MAX_MESSAGE_BYTES: usize = 200 * 1_024;
 const MAX_VARIANTS: usize = 500;
 const MAX_ASKS: usize = 1_000;
-const MAX_LINES: usize = 500;
+/// A page of 100 such orders stays inside Lambda's 6 MB for an answer.
+const MAX_LINES: usize = 200;
 /// A quote may be observed so far in the future, for clocks that run ahead.
 const MAX_AHEAD_MILLIS: i64 = 5 * 60 * 1_000;
 

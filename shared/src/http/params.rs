@@ -1,5 +1,7 @@
 //! Parameters of path and query, with every bad one named at once.
 
+use std::collections::HashMap;
+
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -35,6 +37,9 @@ pub struct Params<'a> {
 
 /// Why a value is refused, and the details to show.
 pub type Refusal = (FieldCode, Vec<(&'static str, Value)>);
+
+/// No parameter's name is longer by far.
+const LONGEST_NEAR_MISS: usize = 32;
 
 const MALFORMED: Refusal = (FieldCode::Malformed, Vec::new());
 
@@ -120,15 +125,19 @@ impl Params<'_> {
 
     fn refuse_unknown_and_repeated(&mut self, allowed: &[&'static str]) {
         let names: Vec<String> = self.query.iter().map(|(name, _)| name.clone()).collect();
+        let mut times = HashMap::<&str, usize>::new();
+        for name in &names {
+            *times.entry(name).or_default() += 1;
+        }
         for (at, name) in names.iter().enumerate() {
-            if names[..at].contains(name) {
-                continue;
-            }
-            if names[at + 1..].contains(name) {
-                self.problem(at + 1, name, (FieldCode::Duplicate, Vec::new()));
-            } else if !allowed.contains(&name.as_str()) {
-                let details = suggestion(name, allowed).map(|near| ("suggestion", json!(near)));
-                self.problem(at + 1, name, (FieldCode::Unknown, details.into_iter().collect()));
+            // Taken out: the first appearance speaks for all.
+            match times.remove(name.as_str()) {
+                Some(1) if !allowed.contains(&name.as_str()) => {
+                    let details = suggestion(name, allowed).map(|near| ("suggestion", json!(near)));
+                    self.problem(at + 1, name, (FieldCode::Unknown, details.into_iter().collect()));
+                }
+                Some(2..) => self.problem(at + 1, name, (FieldCode::Duplicate, Vec::new())),
+                _ => {}
             }
         }
     }
@@ -141,6 +150,9 @@ impl Params<'_> {
 
 /// The allowed name that was probably meant: at most two edits away.
 fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
+    if name.len() > LONGEST_NEAR_MISS {
+        return None;
+    }
     let name = name.to_ascii_lowercase();
     let near = allowed.iter().map(|known| (strsim::osa_distance(&name, known), *known));
     near.filter(|(edits, known)| *edits <= 2 && *edits < known.len()).min().map(|(_, known)| known)

@@ -209,8 +209,11 @@ impl KeyAdmin {
     }
 
     async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), AdminError> {
+        // One token for all tries: one that is in doubt and did succeed is not done again.
+        let token = Uuid::new_v4().to_string();
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
+            let request = request.client_request_token(&token);
             crate::transaction::send(request).await
         });
         sent.await?.map_err(|_| AdminError::Changed)

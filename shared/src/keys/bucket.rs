@@ -17,6 +17,9 @@ use crate::timestamp::Timestamp;
 
 /// Minutes before the last two whose counters a write removes.
 const SWEPT: std::ops::RangeInclusive<i64> = 2..=16;
+/// Clean-up spares one more minute than a write does: it meets budgets of which no newer counter fences
+/// off a host that is half a minute behind.
+const CLEANED_AFTER: i64 = 3;
 /// So many counters that no write of this budget removes are worth one call to remove them.
 const STALE_ENOUGH: usize = 16;
 
@@ -116,9 +119,9 @@ impl Attempt {
         Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
     }
 
-    /// Counters of every budget older than the last two minutes, once there are enough of them.
+    /// Counters of every budget old enough to be cleaned up, once there are enough of them.
     fn stale(&self, item: &Item) -> Vec<String> {
-        let newest_stale = self.now.minute() - *SWEPT.start();
+        let newest_stale = self.now.minute() - CLEANED_AFTER;
         let is_stale = |name: &&String| minute_of(name).is_some_and(|minute| minute <= newest_stale);
         let stale: Vec<String> = item.keys().filter(is_stale).cloned().collect();
         if stale.len() >= STALE_ENOUGH { stale } else { Vec::new() }

@@ -25,8 +25,8 @@ const MAX_BATCH_BYTES: usize = 2_000_000;
 const MAX_ENTRY_BYTES: usize = 300_000;
 /// Log entries are kept for 28 days.
 const KEEP_SECONDS: i64 = 28 * 24 * 3_600;
-/// A writer that meets so many conflicts in a row hands the batch back for a later try.
-const MAX_CONFLICTS: u32 = 50;
+/// A writer that loses so many races in a row hands the batch back for a later try.
+const MAX_RACES: u32 = 50;
 /// The layout of packed changes; a reader that does not know it says so.
 const LAYOUT: u8 = 1;
 
@@ -104,7 +104,7 @@ impl<R: Record> Log<R> {
     /// Every live record, read strongly from the entities.
     pub async fn scan(&self) -> Result<Vec<R>, StoreError> {
         let partitions = (0..table::ENTITY_PARTITIONS).map(|number| async move {
-            let items = self.market.partition(table::entity_partition::<R>(number), None).await?;
+            let items = self.market.partition(table::entity_partition::<R>(number)).await?;
             let live = items.iter().filter_map(|item| Attributes(item).text(table::DATA));
             let records: Result<Vec<R>, _> = live.map(R::from_data).collect();
             records.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))
@@ -112,10 +112,13 @@ impl<R: Record> Log<R> {
         Ok(try_join_all(partitions).await?.into_iter().flatten().collect())
     }
 
-    /// The batches behind `seq` in order, each with its number, read strongly.
-    pub async fn since(&self, seq: u64) -> Result<Vec<Batch<R>>, StoreError> {
-        let entries = self.market.partition(table::log_partition::<R>(), Some(table::log_position(seq))).await?;
-        entries.iter().map(Self::unpack).collect()
+    /// The batches behind `seq` in order, each with its number, read strongly; as many as one call gives,
+    /// and whether there are more.
+    pub async fn since(&self, seq: u64) -> Result<(Vec<Batch<R>>, bool), StoreError> {
+        let behind = Some(table::log_position(seq));
+        let page = self.market.query(table::log_partition::<R>(), behind).send().await?;
+        let batches: Result<Vec<_>, _> = page.items().iter().map(Self::unpack).collect();
+        Ok((batches?, page.last_evaluated_key().is_some()))
     }
 
     /// Splits writes into batches that fit a transaction: each entity at most once, in order.
@@ -152,7 +155,7 @@ impl<R: Record> Log<R> {
         now: Timestamp,
     ) -> Result<Vec<bool>, StoreError> {
         let mut live: Vec<usize> = (0..batch.len()).collect();
-        let mut conflicts = 0;
+        let mut races = 0;
         while !live.is_empty() {
             let seq = match *head {
                 Some(seq) => seq,
@@ -166,14 +169,17 @@ impl<R: Record> Log<R> {
                     break;
                 }
                 Ok(Err(cancelled)) => {
-                    *head = if cancelled.failed(0) || cancelled.failed(1) { None } else { Some(seq) };
+                    let moved = cancelled.failed(0) || cancelled.failed(1);
+                    *head = (!moved).then_some(seq);
                     let mut position = 2..;
                     live.retain(|_| !position.next().is_some_and(|at| cancelled.failed(at)));
+                    if moved {
+                        races = lost(races).await?;
+                    }
                 }
-                Err(StoreError::Conflict) if conflicts < MAX_CONFLICTS => {
+                Err(StoreError::Conflict) => {
                     *head = None;
-                    tokio::time::sleep(crate::store::jitter(conflicts)).await;
-                    conflicts += 1;
+                    races = lost(races).await?;
                 }
                 Err(error) => {
                     *head = None;
@@ -239,6 +245,15 @@ impl<R: Record> Log<R> {
             .map_err(|error| StoreError::corrupt(format!("{} log entry {seq}: {error}", R::STREAM)))?;
         Ok((seq, changes))
     }
+}
+
+/// Waits a little after a race that another writer won.
+async fn lost(races: u32) -> Result<u32, StoreError> {
+    if races == MAX_RACES {
+        return Err(StoreError::Conflict);
+    }
+    tokio::time::sleep(crate::store::jitter(races)).await;
+    Ok(races + 1)
 }
 
 fn entity<R: Record>(write: &Write<R>) -> Item {

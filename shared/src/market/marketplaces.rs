@@ -14,7 +14,7 @@ const KEEP: Duration = Duration::from_secs(30);
 impl Market {
     /// Every marketplace, disabled ones included, by key.
     pub async fn marketplaces(&self) -> Result<Vec<PublicMarketplace>, StoreError> {
-        let items = self.partition(table::MARKETPLACES.to_owned(), None).await?;
+        let items = self.partition(table::MARKETPLACES.to_owned()).await?;
         let records = items.iter().map(|item| {
             let data = Attributes(item).text(table::DATA).unwrap_or_default();
             serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("marketplace: {error}")))

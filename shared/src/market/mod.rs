@@ -8,6 +8,7 @@ mod records;
 mod table;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
 pub use log::{Batch, Change, Log, Record, Write};
 pub use marketplaces::MarketplaceCache;
@@ -16,7 +17,7 @@ pub use records::CatalogWrite;
 
 use crate::ids::ItemId;
 use crate::model::PublicItemDetail;
-use crate::store::{Attributes, Item, StoreError};
+use crate::store::{Attributes, Item, StoreError, s};
 
 /// The market table.
 #[derive(Clone)]
@@ -52,27 +53,31 @@ impl Market {
         Ok(request.send().await?.item)
     }
 
-    /// Every item of a partition whose sort key lies behind `after`, in its order.
-    async fn partition(&self, partition: String, after: Option<String>) -> Result<Vec<Item>, StoreError> {
-        let mut query = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .consistent_read(true)
-            .expression_attribute_names("#pk", table::PK)
-            .expression_attribute_values(":pk", crate::store::s(partition));
-        query = match after {
-            Some(after) => query
-                .key_condition_expression("#pk = :pk AND #sk > :after")
-                .expression_attribute_names("#sk", table::SK)
-                .expression_attribute_values(":after", crate::store::s(after)),
-            None => query.key_condition_expression("#pk = :pk"),
-        };
-        let mut pages = query.into_paginator().send();
+    /// Every item of a partition, in its order.
+    async fn partition(&self, partition: String) -> Result<Vec<Item>, StoreError> {
+        let mut pages = self.query(partition, None).into_paginator().send();
         let mut items = Vec::new();
         while let Some(page) = pages.next().await {
             items.append(&mut page?.items.unwrap_or_default());
         }
         Ok(items)
+    }
+
+    /// A strong query of a partition, perhaps only behind a sort key.
+    fn query(&self, partition: String, behind: Option<String>) -> QueryFluentBuilder {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .expression_attribute_names("#pk", table::PK)
+            .expression_attribute_values(":pk", s(partition));
+        match behind {
+            Some(behind) => query
+                .key_condition_expression("#pk = :pk AND #sk > :behind")
+                .expression_attribute_names("#sk", table::SK)
+                .expression_attribute_values(":behind", s(behind)),
+            None => query.key_condition_expression("#pk = :pk"),
+        }
     }
 }

@@ -23,7 +23,7 @@ pub struct Quote {
 impl Market {
     /// The latest quote of each marketplace for a variant.
     pub async fn quotes(&self, variant: VariantId) -> Result<Vec<Quote>, StoreError> {
-        let items = self.partition(table::quotes_partition(variant), None).await?;
+        let items = self.partition(table::quotes_partition(variant)).await?;
         items.iter().map(quote).collect()
     }
 

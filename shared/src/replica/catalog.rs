@@ -37,6 +37,8 @@ struct Block {
     text: String,
     /// Where each item's name begins.
     starts: Vec<u32>,
+    /// Whether text and starts are to be made anew.
+    is_stale: bool,
 }
 
 /// Every item of the catalog, by name and then id; items without a name last.
@@ -70,6 +72,26 @@ impl Catalog {
         (page, total)
     }
 
+    /// Puts an item in its place. One that keeps its name keeps its place.
+    fn put(&mut self, item: PublicItem) {
+        if self.names.get(&item.id) == Some(&item.name) {
+            self.replace(item);
+        } else {
+            self.remove(&item.id);
+            self.insert(item);
+        }
+    }
+
+    fn replace(&mut self, item: PublicItem) {
+        let kind = self.kinds.intern(item.kind.as_str());
+        let at = self.block_for(&key(&item));
+        let Some(block) = self.blocks.get_mut(at) else { return };
+        if let Ok(place) = block.items.binary_search_by(|known| key(known).cmp(&key(&item))) {
+            block.items[place] = item;
+            block.kinds[place] = kind;
+        }
+    }
+
     fn insert(&mut self, item: PublicItem) {
         self.names.insert(item.id.clone(), item.name.clone());
         let kind = self.kinds.intern(item.kind.as_str());
@@ -81,16 +103,16 @@ impl Catalog {
         let place = block.items.partition_point(|known| key(known) < key(&item));
         block.items.insert(place, item);
         block.kinds.insert(place, kind);
+        block.is_stale = true;
         if block.items.len() > BLOCK {
             let upper = Block {
                 items: block.items.split_off(BLOCK / 2),
                 kinds: block.kinds.split_off(BLOCK / 2),
+                is_stale: true,
                 ..Block::default()
             };
             self.blocks.insert(at + 1, upper);
-            self.blocks[at + 1].index();
         }
-        self.blocks[at].index();
     }
 
     fn remove(&mut self, id: &ItemId) {
@@ -101,7 +123,7 @@ impl Catalog {
         if let Ok(place) = block.items.binary_search_by(|known| order(known, &key)) {
             block.items.remove(place);
             block.kinds.remove(place);
-            block.index();
+            block.is_stale = true;
             if block.items.is_empty() {
                 self.blocks.remove(at);
             }
@@ -134,20 +156,22 @@ impl View for Catalog {
         catalog
     }
 
-    fn apply(&mut self, change: Change<PublicItem, ItemId>) {
-        match change {
-            Change::Put(item) => {
-                self.remove(&item.id);
-                self.insert(item);
+    /// Each block that changes is indexed once, however many of its items do.
+    fn apply(&mut self, changes: Vec<Change<PublicItem, ItemId>>) {
+        for change in changes {
+            match change {
+                Change::Put(item) => self.put(item),
+                Change::Remove(id) => self.remove(&id),
             }
-            Change::Remove(id) => self.remove(&id),
         }
+        self.blocks.iter_mut().filter(|block| block.is_stale).for_each(Block::index);
     }
 }
 
 impl Block {
     /// Makes the text anew from the items.
     fn index(&mut self) {
+        self.is_stale = false;
         self.text.clear();
         self.starts.clear();
         for item in &self.items {

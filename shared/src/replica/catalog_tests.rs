@@ -73,16 +73,20 @@ proptest! {
         let mut model: BTreeMap<u8, PublicItem> =
             (0..initial).map(|id| (id, item(id, Some(&format!("A{}", id % 50)), "skin"))).collect();
         let mut catalog = Catalog::build(model.values().cloned().collect());
+        let mut changes = Vec::new();
         for (id, name, is_case, remove) in steps {
             let new = item(id, name.as_deref(), if is_case { "case" } else { "skin" });
             if remove {
                 model.remove(&id);
-                catalog.apply(Change::Remove(new.id));
+                changes.push(Change::Remove(new.id));
             } else {
                 model.insert(id, new.clone());
-                catalog.apply(Change::Put(new));
+                changes.push(Change::Put(new));
             }
         }
+        let later = changes.split_off(changes.len() / 2);
+        catalog.apply(changes);
+        catalog.apply(later);
         for kind in [None, Some("skin"), Some("case"), Some("none")] {
             let expected = naive(&model, &q, kind);
             let mut walked = Vec::new();

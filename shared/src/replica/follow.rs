@@ -21,6 +21,8 @@ use crate::store::StoreError;
 const DUE: Duration = Duration::from_secs(1);
 /// What an instance answers from was true so long ago at most.
 const STALE: Duration = Duration::from_secs(2);
+/// A gap is looked at so often before the replica is loaded afresh.
+const LOOKS_AT_A_GAP: u32 = 3;
 /// Lambda gives the init phase ten seconds; a load that needs more goes on in the first invocation.
 const WARM_UP: Duration = Duration::from_secs(7);
 
@@ -32,8 +34,8 @@ pub trait View: Send + Sync + 'static {
     /// An index over all of these.
     fn build(records: Vec<Self::Record>) -> Self;
 
-    /// Takes in one change.
-    fn apply(&mut self, change: Change<Self::Record, <Self::Record as Record>::Id>);
+    /// Takes in changes, in their order.
+    fn apply(&mut self, changes: Vec<Change<Self::Record, <Self::Record as Record>::Id>>);
 }
 
 /// A view that follows its stream. Clones share it.
@@ -93,23 +95,26 @@ impl<V: View> Replica<V> {
         Ok(answer(&state.view))
     }
 
+    /// Follows the log to its end, or loads where there is nothing to follow from. What has been applied
+    /// stays applied when the request gives up in between, so that any backlog is worked off.
     async fn catch_up(&self) -> Result<(), ApiError> {
-        let inner = &self.0;
-        let Some(cursor) = inner.cursor() else {
-            return Ok(self.load().await?);
-        };
-        let sent = Moment::of(&*inner.clock);
-        match inner.log.since(cursor).await {
-            Ok(batches) => {
-                if !inner.apply(batches, sent) {
-                    tracing::warn!(stream = V::Record::STREAM, "a gap in the log: the replica is loaded afresh");
-                    return Ok(self.load().await?);
-                }
-                Ok(())
+        if self.0.cursor().is_none() {
+            self.load().await?;
+            // A load that was frozen with its instance has an old state to show.
+            if self.0.is_fresh(STALE) {
+                return Ok(());
             }
-            Err(_) if inner.is_fresh(STALE) => Ok(()),
-            Err(error) => Err(error.into()),
         }
+        for _ in 0..LOOKS_AT_A_GAP {
+            match self.0.follow().await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(_) if self.0.is_fresh(STALE) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        tracing::warn!(stream = V::Record::STREAM, "a gap in the log: the replica is loaded afresh");
+        Ok(self.load().await?)
     }
 
     /// Joins a load under way or starts one. The load is a task of its own, so that a request that gives
@@ -117,8 +122,7 @@ impl<V: View> Replica<V> {
     async fn load(&self) -> Result<(), StoreError> {
         let loading = {
             let mut slot = self.0.loading.lock().unwrap_or_else(PoisonError::into_inner);
-            let under_way = slot.as_ref().filter(|loading| loading.peek().is_none()).cloned();
-            under_way.unwrap_or_else(|| slot.insert(Arc::clone(&self.0).spawn_load()).clone())
+            slot.get_or_insert_with(|| Arc::clone(&self.0).spawn_load()).clone()
         };
         loading.await
     }
@@ -126,36 +130,61 @@ impl<V: View> Replica<V> {
 
 impl<V: View> Inner<V> {
     fn spawn_load(self: Arc<Self>) -> Loading {
-        let task = tokio::spawn(async move { self.load().await });
-        let outcome = task.map(|joined| match joined {
-            Ok(outcome) => outcome,
-            Err(error) => Err(StoreError::Unavailable(error.to_string())),
+        let task = tokio::spawn(async move {
+            let ended = Ended(&self.loading);
+            let outcome = self.load().await;
+            drop(ended);
+            outcome
         });
+        let outcome = task.map(|joined| joined.unwrap_or_else(|error| Err(StoreError::Defect(error.to_string()))));
         let outcome: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(outcome);
         outcome.shared()
     }
 
     /// Head first, then the entities, then the log behind that head: see [`crate::market::Log`].
     async fn load(&self) -> Result<(), StoreError> {
-        let cursor = self.log.head().await?;
+        let mut cursor = self.log.head().await?;
         let mut view = V::build(self.log.scan().await?);
-        let caught_up = Moment::of(&*self.clock);
-        let batches = self.log.since(cursor).await?;
-        let Some(cursor) = advance(&mut view, cursor, batches) else {
-            return Err(StoreError::Unavailable("the log has a gap".to_owned()));
-        };
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = Some(State { view, cursor, caught_up });
-        Ok(())
+        let mut looks = 0;
+        loop {
+            let sent = Moment::of(&*self.clock);
+            let (batches, more) = self.log.since(cursor).await?;
+            let whole = advance(&mut view, &mut cursor, batches);
+            if whole && !more {
+                self.install(State { view, cursor, caught_up: sent });
+                return Ok(());
+            }
+            looks += u32::from(!whole);
+            if looks == LOOKS_AT_A_GAP {
+                return Err(StoreError::Unavailable("the log has a gap".to_owned()));
+            }
+        }
     }
 
-    /// Takes in batches read after a Query sent at `sent`; false if there is a gap.
-    fn apply(&self, batches: Vec<Batch<V::Record>>, sent: Moment) -> bool {
+    /// Replaces the state, but never by an older one.
+    fn install(&self, new: State<V>) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(state) = state.as_mut() else { return false };
-        let Some(cursor) = advance(&mut state.view, state.cursor, batches) else { return false };
-        state.cursor = cursor;
-        state.caught_up = sent;
-        true
+        if state.as_ref().is_none_or(|state| state.cursor <= new.cursor) {
+            *state = Some(new);
+        }
+    }
+
+    /// Reads and applies the log to its end; false at a gap.
+    async fn follow(&self) -> Result<bool, StoreError> {
+        loop {
+            let Some(cursor) = self.cursor() else { return Ok(false) };
+            let sent = Moment::of(&*self.clock);
+            let (batches, more) = self.log.since(cursor).await?;
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            let Some(state) = state.as_mut() else { return Ok(false) };
+            if !advance(&mut state.view, &mut state.cursor, batches) {
+                return Ok(false);
+            }
+            if !more {
+                state.caught_up = sent;
+                return Ok(true);
+            }
+        }
     }
 
     fn cursor(&self) -> Option<u64> {
@@ -169,16 +198,29 @@ impl<V: View> Inner<V> {
     }
 }
 
-/// Applies the contiguous batches behind `cursor` and returns the new cursor; `None` if there is a gap.
-fn advance<V: View>(view: &mut V, mut cursor: u64, batches: Vec<Batch<V::Record>>) -> Option<u64> {
-    for (seq, changes) in batches {
-        if seq != cursor + 1 {
-            return None;
-        }
-        for change in changes {
-            view.apply(change);
-        }
-        cursor = seq;
+/// Empties the slot of the load under way, however it ends: whoever comes then starts one of their own.
+struct Ended<'a>(&'a Mutex<Option<Loading>>);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
-    Some(cursor)
+}
+
+/// Applies the contiguous batches behind the cursor and moves it along; false at a gap.
+///
+/// A gap may close by itself: a Query may see one transaction before an earlier one.
+fn advance<V: View>(view: &mut V, cursor: &mut u64, batches: Vec<Batch<V::Record>>) -> bool {
+    let mut whole = true;
+    let mut changes = Vec::new();
+    for (seq, mut batch) in batches {
+        if seq != *cursor + 1 {
+            whole = false;
+            break;
+        }
+        changes.append(&mut batch);
+        *cursor = seq;
+    }
+    view.apply(changes);
+    whole
 }

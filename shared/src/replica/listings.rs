@@ -62,6 +62,8 @@ struct Row {
 struct Group {
     newest: Sequence,
     by_price: Sequence,
+    /// How many of a variant's listings name which item; nearly always one.
+    items: Vec<(Option<Symbol>, usize)>,
 }
 
 /// Every active listing.
@@ -90,7 +92,7 @@ impl Listings {
         let min = query.min_price.map_or(0, Usd::cents);
         let max = query.max_price.map_or(u64::MAX, Usd::cents);
         let (slots, total) = match (query.variant_id, item) {
-            (Some(_), Some(item)) => {
+            (Some(_), Some(item)) if !group.is_all_of(item) => {
                 let of_item = |row: &Row| row.item.is_some() && row.item == item && (min..=max).contains(&row.cents);
                 self.filtered(group, query.sort, of_item, paging)
             }
@@ -118,16 +120,16 @@ impl Listings {
         (slots, total)
     }
 
-    /// A page of the group's listings that pass a test: for the rare filter pairs without an index.
+    /// A page of the group's listings that pass a test: for a variant that is listed under several items.
     fn filtered(&self, group: &Group, sort: Sort, test: impl Fn(&Row) -> bool, paging: Paging) -> (Vec<Slot>, usize) {
-        let in_order = match sort {
-            Sort::Newest => slots(group.newest.starting_at(0), group.newest.len()),
-            Sort::PriceAsc => slots(group.by_price.starting_at(0), group.by_price.len()),
-            Sort::PriceDesc => descending(&group.by_price, 0, group.by_price.len(), 0, group.by_price.len()),
-        };
-        let passing: Vec<Slot> = in_order.into_iter().filter(|slot| test(self.row(*slot))).collect();
+        let order = if sort == Sort::Newest { &group.newest } else { &group.by_price };
+        let mut passing: Vec<_> = order.starting_at(0).filter(|(slot, _)| test(self.row(*slot))).collect();
+        if sort == Sort::PriceDesc {
+            let runs = passing.chunk_by(|a, b| a.1 == b.1).rev();
+            passing = runs.flatten().copied().collect();
+        }
         let total = passing.len();
-        (passing.into_iter().skip(paging.skip()).take(paging.take()).collect(), total)
+        (slots(passing.into_iter().skip(paging.skip()), paging.take()), total)
     }
 
     fn listing(&self, slot: Slot) -> PublicListing {
@@ -189,7 +191,9 @@ impl Listings {
             self.by_item.entry(item).or_default().insert(rows, slot);
         }
         if let Some(variant) = variant {
-            self.by_variant.entry(variant).or_default().insert(rows, slot);
+            let group = self.by_variant.entry(variant).or_default();
+            group.insert(rows, slot);
+            group.count(item);
         }
     }
 
@@ -204,6 +208,9 @@ impl Listings {
             remove_from(&mut self.by_item, &item, rows, slot);
         }
         if let Some(variant) = row.variant {
+            if let Some(group) = self.by_variant.get_mut(&variant) {
+                group.discount(row.item);
+            }
             remove_from(&mut self.by_variant, &variant, rows, slot);
         }
         self.free.push(slot);
@@ -229,26 +236,55 @@ impl View for Listings {
         cheapest_first.sort_by_key(|slot| rows[*slot as usize].cents);
         let (all, items, variants) = deal(rows, &newest_first);
         let (all_by_price, mut items_by_price, mut variants_by_price) = deal(rows, &cheapest_first);
-        listings.all = Group { newest: all, by_price: all_by_price };
-        let pair = |newest, by_price: Option<Sequence>| Group { newest, by_price: by_price.unwrap_or_default() };
+        let pair = |newest, by_price: Option<Sequence>| Group {
+            newest,
+            by_price: by_price.unwrap_or_default(),
+            items: Vec::new(),
+        };
+        listings.all = pair(all, Some(all_by_price));
         listings.by_item = items.into_iter().map(|(k, newest)| (k, pair(newest, items_by_price.remove(&k)))).collect();
         listings.by_variant =
             variants.into_iter().map(|(k, newest)| (k, pair(newest, variants_by_price.remove(&k)))).collect();
+        for row in &listings.rows {
+            if let Some(group) = row.variant.and_then(|variant| listings.by_variant.get_mut(&variant)) {
+                group.count(row.item);
+            }
+        }
         listings
     }
 
-    fn apply(&mut self, change: Change<PublicListing, ListingId>) {
-        match change {
-            Change::Put(listing) => {
-                self.remove(listing.id);
-                self.insert(&listing);
+    fn apply(&mut self, changes: Vec<Change<PublicListing, ListingId>>) {
+        for change in changes {
+            match change {
+                Change::Put(listing) => {
+                    self.remove(listing.id);
+                    self.insert(&listing);
+                }
+                Change::Remove(id) => self.remove(id),
             }
-            Change::Remove(id) => self.remove(id),
         }
     }
 }
 
 impl Group {
+    fn is_all_of(&self, item: Option<Symbol>) -> bool {
+        matches!(self.items[..], [(only, _)] if item.is_some() && only == item)
+    }
+
+    fn count(&mut self, item: Option<Symbol>) {
+        match self.items.iter_mut().find(|(known, _)| *known == item) {
+            Some((_, count)) => *count += 1,
+            None => self.items.push((item, 1)),
+        }
+    }
+
+    fn discount(&mut self, item: Option<Symbol>) {
+        if let Some((_, count)) = self.items.iter_mut().find(|(known, _)| *known == item) {
+            *count -= 1;
+        }
+        self.items.retain(|(_, count)| *count > 0);
+    }
+
     fn insert(&mut self, rows: &[Row], slot: Slot) {
         let row = &rows[slot as usize];
         self.newest.insert(slot, row.cents, |known| newest(&rows[known as usize], row));

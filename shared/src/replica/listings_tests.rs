@@ -83,10 +83,10 @@ proptest! {
             let new = listing(&seed);
             if remove {
                 model.remove(&seed.id);
-                listings.apply(Change::Remove(new.id));
+                listings.apply(vec![Change::Remove(new.id)]);
             } else {
                 model.insert(seed.id, new.clone());
-                listings.apply(Change::Put(new));
+                listings.apply(vec![Change::Put(new)]);
             }
         }
         for query in &queries {
@@ -110,16 +110,11 @@ fn every_slot_is_used_again() {
     let mut listings = Listings::default();
     for round in 0..3 {
         for id in 0..100 {
-            listings.apply(Change::Put(listing(&Seed {
-                id,
-                cents: round,
-                created: 0,
-                item: Some(0),
-                variant: Some(0),
-            })));
+            let seed = Seed { id, cents: round, created: 0, item: Some(0), variant: Some(0) };
+            listings.apply(vec![Change::Put(listing(&seed))]);
         }
         for id in 0..100u128 {
-            listings.apply(Change::Remove(Uuid::from_u128(id).into()));
+            listings.apply(vec![Change::Remove(Uuid::from_u128(id).into())]);
         }
     }
     assert_eq!(listings.rows.len(), 100);
