@@ -1,7 +1,7 @@
 //! The served description, and the answers it describes.
 
 use serde_json::{Value, json};
-use tests::{Reply, Stack, balance, item, listing, marketplace, order, quote, uuid};
+use tests::{Reply, Stack, uuid};
 
 use crate::access::PATHS;
 
@@ -58,16 +58,7 @@ async fn it_is_served_without_a_key() {
 async fn every_answer_is_as_described() {
     let stack = Stack::new().await;
     let user = uuid(1);
-    stack
-        .feed(&[
-            item("ak-47-redline", "skin", Some("AK-47 | Redline"), 1),
-            marketplace("one", true, 1),
-            quote(uuid(7), "one", &["5.00"], "2026-11-20T11:00:00Z"),
-            listing(1, "1.00", "2026-11-20T10:00:00Z", 1),
-            order(user.into(), 1, "2026-11-20T10:00:00Z", 1),
-            balance(user.into(), "1.00", "2.00", "3.00", 1),
-        ])
-        .await;
+    stack.feed(&tests::market(user.into())).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let document = running.client.send("GET", "/v1/openapi.json", &[]).await.json();
     let key = stack.key_of(user.into(), &shared::scope::Scope::ALL).await.0;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tests::{Call, Fault, Stack, item, listing, marketplace, order, quote, uuid};
+use tests::{Call, Fault, Stack, uuid};
 
 use crate::access::PATHS;
 
@@ -10,15 +10,7 @@ use crate::access::PATHS;
 async fn a_warm_request_costs_one_round_trip() {
     let stack = Stack::new().await;
     let user = uuid(1);
-    stack
-        .feed(&[
-            item("ak-47-redline", "skin", Some("AK-47 | Redline"), 1),
-            marketplace("one", true, 1),
-            quote(uuid(7), "one", &["5.00"], "2026-11-20T11:00:00Z"),
-            listing(1, "1.00", "2026-11-20T10:00:00Z", 1),
-            order(user.into(), 1, "2026-11-20T10:00:00Z", 1),
-        ])
-        .await;
+    stack.feed(&tests::market(user.into())).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let (key, _) = stack.key_of(user.into(), &shared::scope::Scope::ALL).await;
     for (path, _) in PATHS {

@@ -4,6 +4,18 @@ use serde_json::{Value, json};
 use shared::ids::UserId;
 use uuid::Uuid;
 
+/// A market in which every path of the API has an answer for this user.
+pub fn market(user: UserId) -> Vec<Value> {
+    vec![
+        item("ak-47-redline", "skin", Some("AK-47 | Redline"), 1),
+        marketplace("one", true, 1),
+        quote(uuid(7), "one", &["5.00"], "2026-11-20T11:00:00Z"),
+        listing(1, "1.00", "2026-11-20T10:00:00Z", 1),
+        order(user, 1, "2026-11-20T10:00:00Z", 1),
+        balance(user, "1.00", "2.00", "3.00", 1),
+    ]
+}
+
 /// The n-th UUID.
 pub fn uuid(number: u128) -> Uuid {
     Uuid::from_u128(number)

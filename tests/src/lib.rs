@@ -12,7 +12,7 @@ mod tables;
 
 pub use binaries::{Program, binary, marketctl};
 pub use client::{Client, Reply};
-pub use fixtures::{balance, item, listing, marketplace, order, quote, uuid};
+pub use fixtures::{balance, item, listing, market, marketplace, order, quote, uuid};
 pub use proxy::{Call, Fault, Proxy};
 pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};

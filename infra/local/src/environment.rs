@@ -19,6 +19,8 @@ impl Variables {
             ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),
             ("AWS_SECRET_ACCESS_KEY".to_owned(), "local".to_owned()),
             ("AWS_REGION".to_owned(), "us-east-1".to_owned()),
+            // What boto3 and the AWS CLI read instead.
+            ("AWS_DEFAULT_REGION".to_owned(), "us-east-1".to_owned()),
             ("AWS_ENDPOINT_URL".to_owned(), endpoint_url.to_owned()),
         ]);
         variables.extend(Table::ALL.map(|table| (table.variable().to_owned(), resources.table(table))));
@@ -28,7 +30,9 @@ impl Variables {
     /// The same for somebody else's endpoint, with the process's own credentials and region where it has any.
     pub fn at_foreign(endpoint_url: &str) -> Self {
         let mut variables = Self::at(endpoint_url);
-        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"] {
+        for name in
+            ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"]
+        {
             let own = std::env::var(name).ok().filter(|value| !value.is_empty());
             variables.0.extend(own.map(|value| (name.to_owned(), value)));
         }
