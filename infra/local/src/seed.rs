@@ -19,7 +19,7 @@ use crate::environment::Variables;
 
 /// The market is applied in so many parts, each with its share of every kind of message, so that the
 /// streams and the single records of a part are written side by side.
-const PARTS: usize = 8;
+const PARTS: usize = 5;
 
 /// The administrator's side of a stack.
 pub struct Admin {

@@ -10,7 +10,7 @@ use super::{arms, collectibles, ids, stickers};
 const PART: u64 = 3;
 
 /// So many percent of the variants beside an item's most usual one are traded every day.
-const TRADED_PERCENT: u64 = 22;
+const TRADED_PERCENT: u64 = 10;
 
 /// What the market deals in.
 pub(super) struct Stock {

@@ -13,7 +13,7 @@ use super::random::{HOUR, Random};
 const PART: u64 = 4;
 
 /// So many percent of the traded variants are found at one more marketplace, and at the one switched off.
-const SECOND_PERCENT: u64 = 55;
+const SECOND_PERCENT: u64 = 30;
 const DISABLED_PERCENT: u64 = 8;
 const MOST_ASKS: u64 = 9;
 /// So many percent of the quotes hold a dreamer's ask, far above the others.
@@ -25,7 +25,7 @@ const OBSERVED_WITHIN: u64 = 4 * HOUR;
 pub(super) fn quotes(priced: &[Priced], now: Timestamp) -> Vec<(VariantId, Quote)> {
     let mut random = Random::of_part(PART);
     let (enabled, disabled): (Vec<&Place>, Vec<&Place>) = PLACES.iter().partition(|place| place.enabled);
-    let mut quotes = Vec::with_capacity(6_000);
+    let mut quotes = Vec::with_capacity(4_000);
     for priced in priced.iter().filter(|priced| priced.traded) {
         let first = random.below(enabled.len() as u64) as usize;
         let seen = 1 + usize::from(random.percent(SECOND_PERCENT));
