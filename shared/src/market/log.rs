@@ -1,86 +1,45 @@
 //! The log of changes: dense sequence numbers per stream, a batch of changes in one transaction.
 //!
 //! A transaction moves the stream's head from *n* to *n+1*, puts log entry *n+1*, and puts each changed
-//! entity on condition that it is newer than what is there. Readers start from a strong scan of the
-//! entities taken *after* reading the head, then apply log entries; an entry may repeat what the scan saw,
-//! never contradict it once the log has been read to its end.
+//! entity on condition that it is newer than what is there. Readers start from a base, which is exact at
+//! its sequence number, or from a strong scan of the entities taken *after* reading the head; then they apply
+//! log entries. An entry may repeat what a scan saw, never contradict it once the log has been read to its end.
 
-use std::fmt::Display;
 use std::marker::PhantomData;
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use futures_util::future::try_join_all;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::columns::Columns;
+use super::stream::{Batch, ChangeOf, Record};
 use super::{Market, table};
-use crate::store::{Attributes, Item, StoreError, b, n, s};
-use crate::timestamp::Timestamp;
-use crate::transaction;
+use crate::clock::{Clock, Moment};
+use crate::store::{Attributes, Item, StoreError};
 
-/// A transaction holds at most 100 writes (DynamoDB); two of them are the head and the log entry.
-const MAX_BATCH: usize = 98;
-/// Entities and log entry of a batch stay below this, well inside DynamoDB's 4 MB for a transaction.
-const MAX_BATCH_BYTES: usize = 2_000_000;
-/// The packed log entry stays below DynamoDB's 400 KB for an item.
-const MAX_ENTRY_BYTES: usize = 300_000;
-/// Log entries are kept for 28 days.
-const KEEP_SECONDS: i64 = 28 * 24 * 3_600;
-/// A writer that loses so many races in a row hands the batch back for a later try.
-const MAX_RACES: u32 = 50;
 /// The layout of packed changes; a reader that does not know it says so.
 const LAYOUT: u8 = 1;
-
-/// A record that travels in a stream and is held by replicas.
-pub trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// Its identifier.
-    type Id: Clone + Ord + Display + Send + Sync + Serialize + DeserializeOwned;
-    /// The stream's name in the table.
-    const STREAM: &'static str;
-
-    /// Its identifier.
-    fn id(&self) -> Self::Id;
-
-    /// The record in an entity's data.
-    fn from_data(data: &str) -> Result<Self, serde_json::Error>;
-}
-
-/// What happened to a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change<R, I> {
-    /// It is now this.
-    Put(R),
-    /// It is gone.
-    Remove(I),
-}
-
-/// A change on its way into the table.
-#[derive(Clone, Debug)]
-pub struct Write<R: Record> {
-    /// The entity's version; not newer than what is there means no change.
-    pub version: u64,
-    /// What replicas learn.
-    pub change: Change<R, R::Id>,
-    /// The entity's data as JSON; none for a removal.
-    pub data: Option<String>,
-}
-
-impl<R: Record> Write<R> {
-    /// The entity that changes.
-    pub fn id(&self) -> R::Id {
-        match &self.change {
-            Change::Put(record) => record.id(),
-            Change::Remove(id) => id.clone(),
-        }
-    }
-}
-
-/// A committed batch: its sequence number and its changes.
-pub type Batch<R> = (u64, Vec<Change<R, <R as Record>::Id>>);
+/// A gap is looked at so often before it counts as one: a Query may see a transaction before an earlier one.
+pub const LOOKS_AT_A_GAP: u32 = 3;
 
 /// One stream of the market table.
 pub struct Log<R> {
-    market: Market,
+    pub(super) market: Market,
     _record: PhantomData<fn() -> R>,
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The sequence number of the last committed batch; 0 before the first.
+    pub seq: u64,
+    /// How many changes have been committed in all.
+    pub changes: u64,
+}
+
+/// The log behind a position, read to its end.
+pub(super) struct Tail<R: Record> {
+    pub(super) batches: Vec<Batch<R>>,
+    /// When the Query that saw the end was sent.
+    pub(super) as_of: Moment,
 }
 
 impl<R> Clone for Log<R> {
@@ -96,20 +55,23 @@ impl<R: Record> Log<R> {
     }
 
     /// The sequence number of the last committed batch; 0 before the first.
-    pub async fn head(&self) -> Result<u64, StoreError> {
+    pub(super) async fn head(&self) -> Result<u64, StoreError> {
         let head = self.market.get(table::head::<R>()).await?;
-        head.map_or(Ok(0), |item| Attributes(&item).required_number(table::SEQ))
+        Ok(position(head.as_ref())?.seq)
     }
 
     /// Every live record, read strongly from the entities.
-    pub async fn scan(&self) -> Result<Vec<R>, StoreError> {
+    pub(super) async fn scan(&self) -> Result<Vec<R::Columns>, StoreError> {
         let partitions = (0..table::ENTITY_PARTITIONS).map(|number| async move {
             let items = self.market.partition(table::entity_partition::<R>(number)).await?;
-            let live = items.iter().filter_map(|item| Attributes(item).text(table::DATA));
-            let records: Result<Vec<R>, _> = live.map(R::from_data).collect();
-            records.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))
+            let mut columns = R::Columns::default();
+            for data in items.iter().filter_map(|item| Attributes(item).text(table::DATA)) {
+                let record = R::from_data(data);
+                columns.push(&record.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))?);
+            }
+            Ok::<_, StoreError>(columns)
         });
-        Ok(try_join_all(partitions).await?.into_iter().flatten().collect())
+        try_join_all(partitions).await
     }
 
     /// The batches behind `seq` in order, each with its number, read strongly; as many as one call gives,
@@ -121,115 +83,22 @@ impl<R: Record> Log<R> {
         Ok((batches?, page.last_evaluated_key().is_some()))
     }
 
-    /// Splits writes into batches that fit a transaction: each entity at most once, in order.
-    pub fn batches(writes: Vec<Write<R>>) -> Vec<Vec<Write<R>>> {
-        let (mut batches, mut batch, mut ids) = (Vec::new(), Vec::new(), std::collections::BTreeSet::new());
-        let (mut bytes, mut packed) = (0, 0);
-        for write in writes {
-            let size = write.data.as_ref().map_or(0, String::len) + 200;
-            let entry = postcard::experimental::serialized_size(&write.change).unwrap_or(size);
-            let full = batch.len() == MAX_BATCH || bytes + size > MAX_BATCH_BYTES || packed + entry > MAX_ENTRY_BYTES;
-            if full || ids.contains(&write.id()) {
-                batches.push(std::mem::take(&mut batch));
-                ids.clear();
-                (bytes, packed) = (0, 0);
+    /// The log behind `seq` to its end, which is `head` or later; nothing if it has a gap.
+    pub(super) async fn tail(&self, seq: u64, head: u64, clock: &dyn Clock) -> Result<Option<Tail<R>>, StoreError> {
+        let (mut batches, mut cursor, mut looks) = (Vec::new(), seq, 0);
+        while looks < LOOKS_AT_A_GAP {
+            let as_of = Moment::of(clock);
+            let (page, more) = self.since(cursor).await?;
+            let whole = contiguous(&mut cursor, page, &mut batches);
+            if whole && !more && cursor >= head {
+                return Ok(Some(Tail { batches, as_of }));
             }
-            ids.insert(write.id());
-            bytes += size;
-            packed += entry;
-            batch.push(write);
+            looks += u32::from(!(whole && more));
         }
-        if !batch.is_empty() {
-            batches.push(batch);
-        }
-        batches
+        Ok(None)
     }
 
-    /// Commits one batch and says for each of its writes whether it changed anything.
-    ///
-    /// `head` is the last sequence number this writer knows of, and is moved along.
-    pub async fn commit(
-        &self,
-        batch: &[Write<R>],
-        head: &mut Option<u64>,
-        now: Timestamp,
-    ) -> Result<Vec<bool>, StoreError> {
-        let mut live: Vec<usize> = (0..batch.len()).collect();
-        let mut races = 0;
-        while !live.is_empty() {
-            let seq = match *head {
-                Some(seq) => seq,
-                None => self.head().await?,
-            };
-            let request = self.market.client.transact_write_items();
-            let request = request.set_transact_items(Some(self.transaction(batch, &live, seq, now)?));
-            match transaction::send(request).await {
-                Ok(Ok(())) => {
-                    *head = Some(seq + 1);
-                    break;
-                }
-                Ok(Err(cancelled)) => {
-                    let moved = cancelled.failed(0) || cancelled.failed(1);
-                    *head = (!moved).then_some(seq);
-                    let mut position = 2..;
-                    live.retain(|_| !position.next().is_some_and(|at| cancelled.failed(at)));
-                    if moved {
-                        races = lost(races).await?;
-                    }
-                }
-                Err(StoreError::Conflict) => {
-                    *head = None;
-                    races = lost(races).await?;
-                }
-                Err(error) => {
-                    *head = None;
-                    return Err(error);
-                }
-            }
-        }
-        Ok((0..batch.len()).map(|index| live.contains(&index)).collect())
-    }
-
-    fn transaction(
-        &self,
-        batch: &[Write<R>],
-        live: &[usize],
-        seq: u64,
-        now: Timestamp,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let head = Update::builder()
-            .table_name(&self.market.table)
-            .set_key(Some(table::head::<R>()))
-            .update_expression("SET #seq = :next")
-            .condition_expression(if seq == 0 { "attribute_not_exists(#seq)" } else { "#seq = :seq" })
-            .expression_attribute_names("#seq", table::SEQ)
-            .expression_attribute_values(":next", n(seq + 1));
-        let head = if seq == 0 { head } else { head.expression_attribute_values(":seq", n(seq)) };
-        let mut entry = table::log_entry::<R>(seq + 1);
-        entry.insert(table::CHANGES.to_owned(), b(Self::pack(live.iter().map(|&index| &batch[index].change))?));
-        entry.insert(table::TTL.to_owned(), n(now.seconds() + KEEP_SECONDS));
-        let entry = self.put(entry).condition_expression("attribute_not_exists(#pk)");
-        let entry = entry.expression_attribute_names("#pk", table::PK);
-        let mut writes = vec![
-            TransactWriteItem::builder().update(head.build()?).build(),
-            TransactWriteItem::builder().put(entry.build()?).build(),
-        ];
-        for &index in live {
-            let put = self
-                .put(entity(&batch[index]))
-                .condition_expression("attribute_not_exists(#version) OR #version < :version")
-                .expression_attribute_names("#version", table::VERSION)
-                .expression_attribute_values(":version", n(batch[index].version));
-            writes.push(TransactWriteItem::builder().put(put.build()?).build());
-        }
-        Ok(writes)
-    }
-
-    fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {
-        Put::builder().table_name(&self.market.table).set_item(Some(item))
-    }
-
-    fn pack<'c>(changes: impl Iterator<Item = &'c Change<R, R::Id>>) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c ChangeOf<R>>) -> Result<Vec<u8>, StoreError> {
         let changes: Vec<_> = changes.collect();
         Ok(postcard::to_extend(&changes, vec![LAYOUT])?)
     }
@@ -247,21 +116,25 @@ impl<R: Record> Log<R> {
     }
 }
 
-/// Waits a little after a race that another writer won.
-async fn lost(races: u32) -> Result<u32, StoreError> {
-    if races == MAX_RACES {
-        return Err(StoreError::Conflict);
+/// Moves the contiguous batches behind the cursor over to `taken`, and the cursor along; false at a gap.
+pub(crate) fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(u64, C)>) -> bool {
+    for (seq, batch) in batches {
+        if seq != *cursor + 1 {
+            return false;
+        }
+        *cursor = seq;
+        taken.push((seq, batch));
     }
-    tokio::time::sleep(crate::store::jitter(races)).await;
-    Ok(races + 1)
+    true
 }
 
-fn entity<R: Record>(write: &Write<R>) -> Item {
-    let mut item = table::entity::<R>(&write.id().to_string());
-    item.insert(table::VERSION.to_owned(), n(write.version));
-    match &write.data {
-        Some(data) => item.insert(table::DATA.to_owned(), s(data)),
-        None => item.insert(table::REMOVED.to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true)),
-    };
-    item
+/// The position in the stream's head item; the beginning if there is none.
+pub(super) fn position(head: Option<&Item>) -> Result<Position, StoreError> {
+    head.map_or(Ok(Position::default()), |item| {
+        let read = Attributes(item);
+        Ok(Position {
+            seq: read.required_number(table::SEQ)?,
+            changes: read.number(table::CHANGES).unwrap_or_default(),
+        })
+    })
 }

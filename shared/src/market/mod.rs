@@ -1,19 +1,27 @@
 //! Public data: items, listings, marketplaces, quotes. One door to the market table.
 
+mod base;
+mod columns;
+mod commit;
 pub mod figures;
 mod log;
 mod marketplaces;
 mod quotes;
 mod records;
+mod stream;
 mod table;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
-pub use log::{Batch, Change, Log, Record, Write};
+pub use base::{Compacted, Compaction, Whole};
+pub use columns::{Columns, ItemColumns, ListingColumns};
+pub(crate) use log::contiguous;
+pub use log::{LOOKS_AT_A_GAP, Log, Position};
 pub use marketplaces::MarketplaceCache;
 pub use quotes::Quote;
 pub use records::CatalogWrite;
+pub use stream::{Batch, Change, ChangeOf, Record, Write};
 
 use crate::ids::ItemId;
 use crate::model::PublicItemDetail;

@@ -1,6 +1,9 @@
 //! The two streams' records.
 
-use super::log::{Change, Record, Write};
+use std::cmp::Ordering;
+
+use super::columns::{ItemColumns, ListingColumns};
+use super::stream::{Change, Record, Write};
 use crate::ids::{ItemId, ListingId};
 use crate::model::{PublicItem, PublicItemDetail, PublicListing};
 use crate::store::StoreError;
@@ -10,10 +13,16 @@ pub type CatalogWrite = Write<PublicItem>;
 
 impl Record for PublicItem {
     type Id = ItemId;
+    type Columns = ItemColumns;
     const STREAM: &'static str = "catalog";
 
     fn id(&self) -> ItemId {
         self.id.clone()
+    }
+
+    /// The catalog's own order, so that an index over a base has nothing to sort.
+    fn base_order(&self, other: &Self) -> Ordering {
+        self.catalog_key().cmp(&other.catalog_key())
     }
 
     fn from_data(data: &str) -> Result<Self, serde_json::Error> {
@@ -23,10 +32,17 @@ impl Record for PublicItem {
 
 impl Record for PublicListing {
     type Id = ListingId;
+    type Columns = ListingColumns;
     const STREAM: &'static str = "listings";
 
     fn id(&self) -> ListingId {
         self.id
+    }
+
+    /// Listings of one variant side by side: they share item, variant and name.
+    fn base_order(&self, other: &Self) -> Ordering {
+        let key = |listing: &Self| (listing.variant_id, listing.created_at, listing.id);
+        self.item_id.cmp(&other.item_id).then_with(|| key(self).cmp(&key(other)))
     }
 
     fn from_data(data: &str) -> Result<Self, serde_json::Error> {

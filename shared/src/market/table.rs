@@ -1,6 +1,8 @@
 //! The market table: key shapes and attribute names.
 
-use super::log::Record;
+use uuid::Uuid;
+
+use super::stream::Record;
 use crate::ids::{MarketplaceKey, VariantId};
 pub(super) use crate::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
 use crate::store::{Item, s};
@@ -12,6 +14,12 @@ pub(super) const SEQ: &str = "seq";
 pub(super) const CHANGES: &str = "changes";
 pub(super) const ASKS: &str = "asks";
 pub(super) const OBSERVED_AT: &str = "observed_at";
+pub(super) const GENERATION: &str = "generation";
+pub(super) const RECORDS: &str = "records";
+pub(super) const HASHES: &str = "hashes";
+pub(super) const WRITTEN_AT: &str = "written_at";
+pub(super) const SCANNED_AT: &str = "scanned_at";
+pub(super) const PACKED: &str = "packed";
 
 /// A stream's entities lie in so many partitions, so that a scan reads them in parallel.
 pub(super) const ENTITY_PARTITIONS: u32 = 16;
@@ -24,8 +32,25 @@ pub(super) fn entity_partition<R: Record>(number: u32) -> String {
     format!("entity#{}#{number:x}", R::STREAM)
 }
 
+/// Head and base pointer lie in one partition, so that one Query reads both as of one time.
+pub(super) fn standing_partition<R: Record>() -> String {
+    format!("head#{}#0", R::STREAM)
+}
+
+pub(super) const HEAD: &str = "head";
+pub(super) const BASE: &str = "base";
+
 pub(super) fn head<R: Record>() -> Item {
-    place(format!("head#{}#0", R::STREAM), "head".to_owned())
+    place(standing_partition::<R>(), HEAD.to_owned())
+}
+
+pub(super) fn base_pointer<R: Record>() -> Item {
+    place(standing_partition::<R>(), BASE.to_owned())
+}
+
+/// Each chunk in a partition of its own, so that no partition's read capacity bounds a cold start.
+pub(super) fn base_chunk<R: Record>(generation: Uuid, number: usize) -> Item {
+    place(format!("base#{}#{generation}#{number}", R::STREAM), "chunk".to_owned())
 }
 
 pub(super) fn log_partition<R: Record>() -> String {

@@ -26,6 +26,14 @@ pub struct PublicItem {
     pub image: Option<Link>,
 }
 
+impl PublicItem {
+    /// What the catalog is ordered by: name, then id; items without a name last.
+    pub fn catalog_key(&self) -> (bool, &str, &str) {
+        let name = self.name.as_ref();
+        (name.is_none(), name.map_or("", |name| name.as_str()), self.id.as_str())
+    }
+}
+
 /// An item with its variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PublicItemDetail {

@@ -140,7 +140,9 @@ impl Catalog {
 impl View for Catalog {
     type Record = PublicItem;
 
-    fn build(mut records: Vec<PublicItem>) -> Self {
+    fn build(chunks: Vec<crate::market::ItemColumns>) -> Self {
+        let mut records: Vec<PublicItem> =
+            chunks.iter().flat_map(|c| crate::market::Columns::records(c).unwrap_or_default()).collect();
         records.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
         let mut catalog = Self::default();
         let mut records = records.into_iter().peekable();

@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn built(items: &[PublicItem]) -> Catalog {
+    Catalog::build(vec![crate::market::Columns::of(items)])
+}
+
 fn item(id: u8, name: Option<&str>, kind: &str) -> PublicItem {
     PublicItem {
         id: format!("item-{id}").parse().unwrap(),
@@ -23,7 +27,7 @@ fn ids(catalog: &Catalog, q: &str, kind: Option<&str>, page: i64, page_size: i64
 #[test]
 fn search_ignores_case_in_any_script_and_trims_nothing() {
     let names = ["AK-47 | Redline", "ÄRGER", "★ Karambit", "Dragon 龍王", "StatTrak™ M4", "ΌΣ"];
-    let catalog = Catalog::build((0..).zip(names).map(|(id, name)| item(id, Some(name), "skin")).collect());
+    let catalog = built(&(0..).zip(names).map(|(id, name)| item(id, Some(name), "skin")).collect::<Vec<_>>());
     for (q, hits) in [
         ("redLINE", 1),
         ("ä", 1),
@@ -44,7 +48,7 @@ fn search_ignores_case_in_any_script_and_trims_nothing() {
 
 #[test]
 fn items_without_a_name_come_last_and_match_no_search() {
-    let catalog = Catalog::build(vec![item(1, None, "case"), item(3, Some("z"), "case"), item(2, None, "case")]);
+    let catalog = built(&[item(1, None, "case"), item(3, Some("z"), "case"), item(2, None, "case")]);
     assert_eq!(ids(&catalog, "", None, 1, 50), (vec!["item-3".into(), "item-1".into(), "item-2".into()], 3));
     assert_eq!(ids(&catalog, "z", None, 1, 50).1, 1);
 }
@@ -72,7 +76,7 @@ proptest! {
     ) {
         let mut model: BTreeMap<u8, PublicItem> =
             (0..initial).map(|id| (id, item(id, Some(&format!("A{}", id % 50)), "skin"))).collect();
-        let mut catalog = Catalog::build(model.values().cloned().collect());
+        let mut catalog = Catalog::build(vec![crate::market::Columns::of(model.values())]);
         let mut changes = Vec::new();
         for (id, name, is_case, remove) in steps {
             let new = item(id, name.as_deref(), if is_case { "case" } else { "skin" });

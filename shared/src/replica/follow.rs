@@ -14,15 +14,13 @@ use futures_util::future::Shared;
 
 use crate::clock::{Clock, Moment};
 use crate::error::ApiError;
-use crate::market::{Batch, Change, Log, Record};
+use crate::market::{Batch, ChangeOf, LOOKS_AT_A_GAP, Log, Record, contiguous};
 use crate::store::StoreError;
 
 /// A Query is due after so long.
 const DUE: Duration = Duration::from_secs(1);
 /// What an instance answers from was true so long ago at most.
 const STALE: Duration = Duration::from_secs(2);
-/// A gap is looked at so often before the replica is loaded afresh.
-const LOOKS_AT_A_GAP: u32 = 3;
 /// Lambda gives the init phase ten seconds; a load that needs more goes on in the first invocation.
 const WARM_UP: Duration = Duration::from_secs(7);
 
@@ -31,11 +29,11 @@ pub trait View: Send + Sync + 'static {
     /// What it indexes.
     type Record: Record;
 
-    /// An index over all of these.
-    fn build(records: Vec<Self::Record>) -> Self;
+    /// An index over all of these; no id is among them twice.
+    fn build(chunks: Vec<<Self::Record as Record>::Columns>) -> Self;
 
     /// Takes in changes, in their order.
-    fn apply(&mut self, changes: Vec<Change<Self::Record, <Self::Record as Record>::Id>>);
+    fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);
 }
 
 /// A view that follows its stream. Clones share it.
@@ -141,24 +139,14 @@ impl<V: View> Inner<V> {
         outcome.shared()
     }
 
-    /// Head first, then the entities, then the log behind that head: see [`crate::market::Log`].
+    /// Base or entities, then the log behind them: see [`crate::market::Whole`].
     async fn load(&self) -> Result<(), StoreError> {
-        let mut cursor = self.log.head().await?;
-        let mut view = V::build(self.log.scan().await?);
-        let mut looks = 0;
-        loop {
-            let sent = Moment::of(&*self.clock);
-            let (batches, more) = self.log.since(cursor).await?;
-            let whole = advance(&mut view, &mut cursor, batches);
-            if whole && !more {
-                self.install(State { view, cursor, caught_up: sent });
-                return Ok(());
-            }
-            looks += u32::from(!whole);
-            if looks == LOOKS_AT_A_GAP {
-                return Err(StoreError::Unavailable("the log has a gap".to_owned()));
-            }
-        }
+        let whole = self.log.whole(&*self.clock).await?;
+        let (cursor, caught_up) = (whole.end().seq, whole.as_of);
+        let mut view = V::build(whole.records);
+        view.apply(changes(whole.tail));
+        self.install(State { view, cursor, caught_up });
+        Ok(())
     }
 
     /// Replaces the state, but never by an older one.
@@ -177,7 +165,10 @@ impl<V: View> Inner<V> {
             let (batches, more) = self.log.since(cursor).await?;
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
             let Some(state) = state.as_mut() else { return Ok(false) };
-            if !advance(&mut state.view, &mut state.cursor, batches) {
+            let mut taken = Vec::with_capacity(batches.len());
+            let whole = contiguous(&mut state.cursor, batches, &mut taken);
+            state.view.apply(changes::<V::Record>(taken));
+            if !whole {
                 return Ok(false);
             }
             if !more {
@@ -207,20 +198,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Applies the contiguous batches behind the cursor and moves it along; false at a gap.
-///
-/// A gap may close by itself: a Query may see one transaction before an earlier one.
-fn advance<V: View>(view: &mut V, cursor: &mut u64, batches: Vec<Batch<V::Record>>) -> bool {
-    let mut whole = true;
-    let mut changes = Vec::new();
-    for (seq, mut batch) in batches {
-        if seq != *cursor + 1 {
-            whole = false;
-            break;
-        }
-        changes.append(&mut batch);
-        *cursor = seq;
-    }
-    view.apply(changes);
-    whole
+/// The changes of batches, in their order.
+fn changes<R: Record>(batches: Vec<Batch<R>>) -> Vec<ChangeOf<R>> {
+    batches.into_iter().flat_map(|(_, changes)| changes).collect()
 }

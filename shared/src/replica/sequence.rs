@@ -1,45 +1,57 @@
-//! A sorted sequence of record slots with their prices, in blocks: insertion moves one block, a position is
-//! found by the blocks' lengths, and what lies in a price range by running over a packed column.
+//! A sorted sequence of record slots with their prices, in blocks: insertion moves one block, a position or a
+//! price is found by binary search, and what lies in a price range by running over a packed column.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
 /// A block is split in two when it would hold more.
 const BLOCK: usize = 1_024;
+/// Stands in the packed column for prices that do not fit it; these are asked of the [`Exact`] prices.
+const LARGE: u32 = u32::MAX;
 
 /// A record's place in the replica's rows.
 pub(super) type Slot = u32;
 
+/// Where the price of a slot is known in full, in cents.
+pub(super) trait Exact {
+    fn cents(&self, slot: Slot) -> u64;
+}
+
 #[derive(Default)]
 struct Block {
+    /// The position of the first entry.
+    first: u32,
     slots: Vec<Slot>,
     /// Cents, in step with `slots`.
-    prices: Vec<u64>,
+    prices: Vec<u32>,
 }
 
 /// Slots in a fixed order that the caller's comparisons define.
 #[derive(Default)]
 pub(super) struct Sequence {
     blocks: Vec<Block>,
-    len: usize,
+    len: u32,
 }
 
 impl Sequence {
-    /// A sequence of entries that are in order already.
-    pub(super) fn from_sorted(entries: &[(Slot, u64)]) -> Self {
+    /// A sequence of slots that are in order already.
+    pub(super) fn from_sorted(slots: &[Slot], exact: &impl Exact) -> Self {
         // Blocks start three-quarters full, so that the next insertions split none.
-        let blocks = entries.chunks(BLOCK / 4 * 3).map(|chunk| {
-            let (slots, prices) = chunk.iter().copied().unzip();
-            Block { slots, prices }
+        const FILL: usize = BLOCK / 4 * 3;
+        let blocks = slots.chunks(FILL).enumerate().map(|(number, chunk)| Block {
+            first: (number * FILL) as u32,
+            slots: chunk.to_vec(),
+            prices: chunk.iter().map(|slot| packed(exact.cents(*slot))).collect(),
         });
-        Self { blocks: blocks.collect(), len: entries.len() }
+        Self { blocks: blocks.collect(), len: slots.len() as u32 }
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
-    /// Inserts an entry; `compare` orders an existing slot against it.
-    pub(super) fn insert(&mut self, slot: Slot, price: u64, compare: impl Fn(Slot) -> Ordering) {
+    /// Inserts a slot; `compare` orders an existing slot against it.
+    pub(super) fn insert(&mut self, slot: Slot, cents: u64, compare: impl Fn(Slot) -> Ordering) {
         let at = self.block_for(&compare);
         if self.blocks.is_empty() {
             self.blocks.push(Block::default());
@@ -47,16 +59,25 @@ impl Sequence {
         let block = &mut self.blocks[at];
         let place = block.slots.partition_point(|known| compare(*known).is_lt());
         block.slots.insert(place, slot);
-        block.prices.insert(place, price);
+        block.prices.insert(place, packed(cents));
         self.len += 1;
-        if block.slots.len() > BLOCK {
-            let half = BLOCK / 2;
-            let upper = Block { slots: block.slots.split_off(half), prices: block.prices.split_off(half) };
-            self.blocks.insert(at + 1, upper);
+        self.blocks[at + 1..].iter_mut().for_each(|block| block.first += 1);
+        if self.blocks[at].slots.len() > BLOCK {
+            self.split(at);
         }
     }
 
-    /// Removes the entry that `compare` finds equal.
+    fn split(&mut self, at: usize) {
+        let (half, block) = (BLOCK / 2, &mut self.blocks[at]);
+        let upper = Block {
+            first: block.first + half as u32,
+            slots: block.slots.split_off(half),
+            prices: block.prices.split_off(half),
+        };
+        self.blocks.insert(at + 1, upper);
+    }
+
+    /// Removes the slot that `compare` finds equal.
     pub(super) fn remove(&mut self, compare: impl Fn(Slot) -> Ordering) {
         let at = self.block_for(&compare);
         let Some(block) = self.blocks.get_mut(at) else { return };
@@ -65,51 +86,86 @@ impl Sequence {
             block.slots.remove(place);
             block.prices.remove(place);
             self.len -= 1;
-            if block.slots.is_empty() {
+            let is_empty = block.slots.is_empty();
+            self.blocks[at + 1..].iter_mut().for_each(|block| block.first -= 1);
+            if is_empty {
                 self.blocks.remove(at);
             }
         }
     }
 
-    /// The entries from a position on.
-    pub(super) fn starting_at(&self, position: usize) -> impl Iterator<Item = (Slot, u64)> {
-        let (mut left, mut first) = (position, self.blocks.len());
-        for (at, block) in self.blocks.iter().enumerate() {
-            if left < block.slots.len() {
-                first = at;
-                break;
-            }
-            left -= block.slots.len();
-        }
-        let entries = self.blocks[first..].iter().flat_map(|b| b.slots.iter().copied().zip(b.prices.iter().copied()));
-        entries.skip(if first < self.blocks.len() { left } else { 0 })
+    /// The slots from a position on.
+    pub(super) fn starting_at(&self, position: usize) -> impl Iterator<Item = Slot> {
+        let at = self.blocks.partition_point(|block| block.first as usize + block.slots.len() <= position);
+        let skip = self.blocks.get(at).map_or(0, |block| position - block.first as usize);
+        self.blocks[at..].iter().flat_map(|block| block.slots.iter().copied()).skip(skip)
     }
 
-    /// How many leading prices are below `price`, in a sequence sorted by price.
-    pub(super) fn count_below(&self, price: u64) -> usize {
-        let is_below = |block: &Block| block.prices.last().is_some_and(|last| *last < price);
-        let whole = self.blocks.partition_point(is_below);
-        let before: usize = self.blocks[..whole].iter().map(|block| block.slots.len()).sum();
-        before + self.blocks.get(whole).map_or(0, |block| block.prices.partition_point(|known| *known < price))
+    /// How many leading prices are below `cents`, in a sequence sorted by price.
+    pub(super) fn count_below(&self, cents: u64, exact: &impl Exact) -> usize {
+        let at = self.blocks.partition_point(|block| block.last_price(exact).is_some_and(|last| last < cents));
+        let Some(block) = self.blocks.get(at) else { return self.len() };
+        let in_block = if cents <= u64::from(LARGE) {
+            block.prices.partition_point(|price| u64::from(*price) < cents)
+        } else {
+            block.slots.partition_point(|slot| exact.cents(*slot) < cents)
+        };
+        block.first as usize + in_block
     }
 
     /// The slots whose price lies in `range`, without the first `skip` and at most `take` of them.
-    pub(super) fn in_price_range(&self, range: std::ops::RangeInclusive<u64>, skip: usize, take: usize) -> Vec<Slot> {
-        let (mut left, mut found) = (skip, Vec::with_capacity(take));
-        for block in &self.blocks {
-            let matching = block.prices.iter().filter(|price| range.contains(price)).count();
-            if matching <= left {
-                left -= matching;
-                continue;
-            }
-            let entries = block.slots.iter().zip(&block.prices).filter(|(_, price)| range.contains(price));
-            found.extend(entries.skip(left).map(|(slot, _)| *slot).take(take - found.len()));
-            left = 0;
+    ///
+    /// `total` is how many there are: the way to the page is counted from the nearer end.
+    pub(super) fn in_price_range(
+        &self,
+        range: &RangeInclusive<u64>,
+        exact: &impl Exact,
+        total: usize,
+        skip: usize,
+        take: usize,
+    ) -> Vec<Slot> {
+        let wanted = Wanted::of(range, exact);
+        let mut found = Vec::with_capacity(take);
+        let (first, mut before) = if skip <= total / 2 {
+            self.page_from_front(&wanted, skip)
+        } else {
+            self.page_from_back(&wanted, total, skip)
+        };
+        for block in &self.blocks[first..] {
             if found.len() == take {
                 break;
             }
+            let matching = block.slots.iter().zip(&block.prices).filter(|entry| wanted.has(entry));
+            let matching = matching.skip(skip.saturating_sub(before)).take(take - found.len());
+            found.extend(matching.map(|(slot, _)| *slot));
+            before = skip;
         }
         found
+    }
+
+    /// The block in which match number `skip` lies, and how many matches lie before that block.
+    fn page_from_front(&self, wanted: &Wanted<'_, impl Exact>, skip: usize) -> (usize, usize) {
+        let mut before = 0;
+        for (at, block) in self.blocks.iter().enumerate() {
+            let matching = wanted.count(block);
+            if before + matching > skip {
+                return (at, before);
+            }
+            before += matching;
+        }
+        (self.blocks.len(), before)
+    }
+
+    /// The same, counted from the end.
+    fn page_from_back(&self, wanted: &Wanted<'_, impl Exact>, total: usize, skip: usize) -> (usize, usize) {
+        let mut before = total;
+        for (at, block) in self.blocks.iter().enumerate().rev() {
+            before = before.saturating_sub(wanted.count(block));
+            if before <= skip {
+                return (at, before);
+            }
+        }
+        (0, before)
     }
 
     /// The block that holds, or would hold, the entry.
@@ -119,25 +175,85 @@ impl Sequence {
     }
 }
 
+impl Block {
+    fn last_price(&self, exact: &impl Exact) -> Option<u64> {
+        let (slot, price) = (self.slots.last()?, self.prices.last()?);
+        Some(if *price == LARGE { exact.cents(*slot) } else { u64::from(*price) })
+    }
+}
+
+/// A price range as the packed column sees it.
+struct Wanted<'a, E> {
+    start: u32,
+    /// How far the range reaches above `start`.
+    span: u32,
+    /// The range in full and where to ask, if one of its bounds lies among prices that do not fit the column.
+    large: Option<(&'a RangeInclusive<u64>, &'a E)>,
+}
+
+impl<'a, E: Exact> Wanted<'a, E> {
+    fn of(range: &'a RangeInclusive<u64>, exact: &'a E) -> Self {
+        let (start, end) = (packed(*range.start()), packed(*range.end()));
+        let is_cut = start == LARGE || (end == LARGE && *range.end() != u64::MAX);
+        Self { start, span: end - start, large: is_cut.then_some((range, exact)) }
+    }
+
+    const fn may_have(&self, price: u32) -> bool {
+        price.wrapping_sub(self.start) <= self.span
+    }
+
+    fn has(&self, (slot, price): &(&Slot, &u32)) -> bool {
+        match self.large {
+            Some((range, exact)) if **price == LARGE => range.contains(&exact.cents(**slot)),
+            _ => self.may_have(**price),
+        }
+    }
+
+    fn count(&self, block: &Block) -> usize {
+        if self.large.is_some() && block.prices.contains(&LARGE) {
+            return block.slots.iter().zip(&block.prices).filter(|entry| self.has(entry)).count();
+        }
+        // Counted in 32 bits, which the compiler makes four or more at a time of.
+        block.prices.iter().map(|price| u32::from(self.may_have(*price))).sum::<u32>() as usize
+    }
+}
+
+fn packed(cents: u64) -> u32 {
+    u32::try_from(cents).unwrap_or(LARGE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Prices on both sides of what the column holds, some of them equal.
+    struct Prices;
+
+    impl Exact for Prices {
+        fn cents(&self, slot: Slot) -> u64 {
+            u64::from(slot % 37) + if slot.is_multiple_of(3) { u64::from(LARGE) - 8 } else { 0 }
+        }
+    }
+
+    fn bound() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..40, (0u64..40).prop_map(|n| u64::from(LARGE) - 10 + n), Just(u64::MAX)]
+    }
 
     proptest! {
         #[test]
         fn a_sequence_is_a_sorted_list(
             initial in prop::collection::btree_set(0u32..100_000, 0..3_000),
             steps in prop::collection::vec((any::<bool>(), 0u32..5_000), 0..1_500),
-            range in (0u64..40, 0u64..40),
+            (one, other) in (bound(), bound()),
+            size in 1usize..200,
         ) {
-            let price = |slot: u32| u64::from(slot % 37);
             let mut model = initial;
-            let entries: Vec<_> = model.iter().map(|slot| (*slot, price(*slot))).collect();
-            let mut sequence = Sequence::from_sorted(&entries);
+            let sorted: Vec<_> = model.iter().copied().collect();
+            let mut sequence = Sequence::from_sorted(&sorted, &Prices);
             for (insert, slot) in steps {
                 if insert && model.insert(slot) {
-                    sequence.insert(slot, price(slot), |known| known.cmp(&slot));
+                    sequence.insert(slot, Prices.cents(slot), |known| known.cmp(&slot));
                 } else if !insert {
                     model.remove(&slot);
                     sequence.remove(|known| known.cmp(&slot));
@@ -145,15 +261,27 @@ mod tests {
             }
             prop_assert_eq!(sequence.len(), model.len());
             for position in [0, 1, model.len() / 2, model.len(), model.len() + 1] {
-                let tail: Vec<_> = sequence.starting_at(position).map(|(slot, _)| slot).collect();
+                let tail: Vec<_> = sequence.starting_at(position).collect();
                 prop_assert_eq!(tail, model.iter().copied().skip(position).collect::<Vec<_>>());
             }
-            let wanted = range.0..=range.1;
-            let matching: Vec<_> = model.iter().copied().filter(|slot| wanted.contains(&price(*slot))).collect();
-            for skip in [0, 7, matching.len()] {
-                let expected: Vec<_> = matching.iter().copied().skip(skip).take(20).collect();
-                prop_assert_eq!(sequence.in_price_range(wanted.clone(), skip, 20), expected);
+            let range = one.min(other)..=one.max(other);
+            let matching: Vec<_> = model.iter().copied().filter(|slot| range.contains(&Prices.cents(*slot))).collect();
+            for skip in [0, 7, matching.len() / 2, matching.len().saturating_sub(size), matching.len()] {
+                let expected: Vec<_> = matching.iter().copied().skip(skip).take(size).collect();
+                prop_assert_eq!(sequence.in_price_range(&range, &Prices, matching.len(), skip, size), expected);
             }
+        }
+
+        #[test]
+        fn prices_are_counted_in_a_sequence_by_price(
+            slots in prop::collection::btree_set(0u32..100_000, 0..3_000),
+            bound in bound(),
+        ) {
+            let mut by_price: Vec<_> = slots.into_iter().collect();
+            by_price.sort_by_key(|slot| Prices.cents(*slot));
+            let sequence = Sequence::from_sorted(&by_price, &Prices);
+            let expected = by_price.iter().filter(|slot| Prices.cents(**slot) < bound).count();
+            prop_assert_eq!(sequence.count_below(bound, &Prices), expected);
         }
     }
 }

@@ -3,6 +3,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ids::Id8;
+use crate::market::Columns;
+use crate::model::ListingKind;
+use crate::timestamp::Timestamp;
+use uuid::Uuid;
 
 #[derive(Clone, Debug)]
 struct Seed {
@@ -78,7 +83,7 @@ proptest! {
         page_size in 1i64..40,
     ) {
         let mut model: BTreeMap<u8, PublicListing> = initial.iter().map(|seed| (seed.id, listing(seed))).collect();
-        let mut listings = Listings::build(model.values().cloned().collect());
+        let mut listings = Listings::build(model.values().collect::<Vec<_>>().chunks(64).map(|chunk| ListingColumns::of(chunk.iter().copied())).collect());
         for (seed, remove) in steps {
             let new = listing(&seed);
             if remove {
@@ -117,6 +122,7 @@ fn every_slot_is_used_again() {
             listings.apply(vec![Change::Remove(Uuid::from_u128(id).into())]);
         }
     }
-    assert_eq!(listings.rows.len(), 100);
-    assert!(listings.by_item.is_empty() && listings.by_variant.is_empty() && listings.index.is_empty());
+    assert_eq!(listings.rows.slots(), 100);
+    assert!(listings.rows.is_empty() && listings.all.len() == 0);
+    assert!(listings.items.iter().chain(listings.variants.iter().map(|v| &v.group)).all(|group| group.len() == 0));
 }

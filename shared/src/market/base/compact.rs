@@ -1,0 +1,191 @@
+//! Folding the log into a new base.
+//!
+//! The chunks of a run lie under a name of its own; the pointer moves to them only if it still names what the
+//! run began with. Two runs at once therefore write two sets of chunks, of which one is never named, and a run
+//! that dies leaves chunks that nobody names: their time to live removes them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use uuid::Uuid;
+
+use super::chunk;
+use super::pointer::Pointer;
+use super::read::{Standing, Whole};
+use crate::clock::Clock;
+use crate::market::columns::Columns;
+use crate::market::log::Log;
+use crate::market::stream::{Change, Record};
+use crate::market::table;
+use crate::store::{StoreError, b, changed, n, s};
+use crate::timestamp::Timestamp;
+
+const DAY_MILLIS: i64 = 24 * 3_600 * 1_000;
+/// A base is folded anew after a week, well before its chunks expire.
+const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
+/// A base goes back to the entities after two weeks: whatever was wrong with it ends there.
+const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
+/// Chunks are kept for 28 days, as long as log entries.
+const KEEP_SECONDS: i64 = 28 * DAY_MILLIS / 1_000;
+/// So many changes behind the base are never worth a new one ...
+const FEW_CHANGES: u64 = 1_000;
+/// ... nor is this share of its records.
+const SHARE: u64 = 10;
+/// So many chunks are written at a time.
+const AT_A_TIME: usize = 8;
+
+/// The compaction of one stream.
+pub struct Compaction<R> {
+    log: Log<R>,
+    clock: Arc<dyn Clock>,
+    /// The generation that this instance has read whole or written.
+    sound: Mutex<Option<Uuid>>,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// The base is fresh enough.
+    Idle {
+        /// So many changes lie behind it.
+        behind: u64,
+    },
+    /// A new base is in place.
+    Written {
+        /// Its records.
+        records: usize,
+        /// Its chunks.
+        chunks: usize,
+        /// Whether the entities were read for it.
+        from_entities: bool,
+    },
+    /// Another run has put one in place meanwhile; this one's is abandoned.
+    Overtaken,
+}
+
+impl<R: Record> Compaction<R> {
+    /// The compaction of a stream.
+    pub fn new(log: Log<R>, clock: Arc<dyn Clock>) -> Self {
+        Self { log, clock, sound: Mutex::default() }
+    }
+
+    /// Writes a new base if one is due.
+    pub async fn run(&self) -> Result<Compacted, StoreError> {
+        let standing = self.log.standing().await?;
+        let now = self.clock.now();
+        let whole = match self.plan(&standing, now) {
+            Plan::Idle { behind } => return Ok(Compacted::Idle { behind }),
+            Plan::Fold => self.log.whole_at(&standing, &*self.clock).await?,
+            Plan::Rebuild => self.log.from_entities(standing.head, &*self.clock).await?,
+            Plan::Verify { generation, behind } => {
+                let whole = self.log.whole_at(&standing, &*self.clock).await?;
+                if whole.base.is_some() {
+                    self.trust(generation);
+                    return Ok(Compacted::Idle { behind });
+                }
+                whole
+            }
+        };
+        self.write(whole, &standing, now).await
+    }
+
+    fn plan(&self, standing: &Standing, now: Timestamp) -> Plan {
+        let Some(Ok(base)) = &standing.base else { return Plan::Rebuild };
+        let age = |then: Timestamp| now.millis() - then.millis();
+        let behind = standing.head.changes.saturating_sub(base.position.changes);
+        if age(base.scanned_at) >= TWO_WEEKS_MILLIS {
+            Plan::Rebuild
+        } else if behind > FEW_CHANGES.max(base.records / SHARE) || age(base.written_at) >= WEEK_MILLIS {
+            Plan::Fold
+        } else if *self.sound.lock().unwrap_or_else(PoisonError::into_inner) == Some(base.generation) {
+            Plan::Idle { behind }
+        } else {
+            Plan::Verify { generation: base.generation, behind }
+        }
+    }
+
+    /// Chunks first, then the pointer, on condition that nobody has moved it.
+    async fn write(&self, whole: Whole<R>, standing: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
+        let (position, from_entities) = (whole.end(), whole.base.is_none());
+        let scanned_at = whole.base.as_ref().map_or(now, |base| base.scanned_at);
+        let records = fold(whole)?;
+        let generation = run_id(now)?;
+        let chunks = chunk::pack(&records)?;
+        let hashes: Vec<_> = chunks.iter().map(|packed| Pointer::hash(packed)).collect();
+        let written = chunks.len();
+        let puts = (0..).zip(chunks).map(|(number, packed)| self.put_chunk(generation, number, packed, now));
+        stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(AT_A_TIME).try_collect::<Vec<()>>().await?;
+        let count = records.len();
+        let pointer = Pointer { generation, position, records: count as u64, hashes, written_at: now, scanned_at };
+        if !self.put_pointer(&pointer, standing).await? {
+            return Ok(Compacted::Overtaken);
+        }
+        self.trust(generation);
+        Ok(Compacted::Written { records: count, chunks: written, from_entities })
+    }
+
+    async fn put_chunk(&self, run: Uuid, number: usize, packed: Vec<u8>, now: Timestamp) -> Result<(), StoreError> {
+        let market = &self.log.market;
+        let put =
+            market.client.put_item().table_name(&market.table).set_item(Some(table::base_chunk::<R>(run, number)));
+        put.item(table::PACKED, b(packed)).item(table::TTL, n(now.seconds() + KEEP_SECONDS)).send().await?;
+        Ok(())
+    }
+
+    async fn put_pointer(&self, pointer: &Pointer, standing: &Standing) -> Result<bool, StoreError> {
+        let market = &self.log.market;
+        let put = market.client.put_item().table_name(&market.table).set_item(Some(pointer.item::<R>()));
+        let put = put.expression_attribute_names("#generation", table::GENERATION);
+        let put = match &standing.generation {
+            None => put.condition_expression("attribute_not_exists(#generation)"),
+            Some(seen) => put.condition_expression("#generation = :seen").expression_attribute_values(":seen", s(seen)),
+        };
+        changed(put.send().await)
+    }
+
+    fn trust(&self, generation: Uuid) {
+        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some(generation);
+    }
+}
+
+/// What a run should do.
+enum Plan {
+    Idle {
+        behind: u64,
+    },
+    /// Fold the log into the base; into the entities' records if it turns out to be broken.
+    Fold,
+    Rebuild,
+    /// Nothing is due, but this instance does not know yet whether the base can be read.
+    Verify {
+        generation: Uuid,
+        behind: u64,
+    },
+}
+
+/// The records at the end of the log, in the order of bases.
+fn fold<R: Record>(whole: Whole<R>) -> Result<Vec<R>, StoreError> {
+    let mut last: HashMap<R::Id, Option<R>> = HashMap::new();
+    for change in whole.tail.into_iter().flat_map(|(_, changes)| changes) {
+        match change {
+            Change::Put(record) => last.insert(record.id(), Some(record)),
+            Change::Remove(id) => last.insert(id, None),
+        };
+    }
+    let mut records = Vec::new();
+    for columns in whole.records {
+        records.extend(columns.records()?.into_iter().filter(|record| !last.contains_key(&record.id())));
+    }
+    records.extend(last.into_values().flatten());
+    records.sort_unstable_by(R::base_order);
+    Ok(records)
+}
+
+/// An id that sorts by time: chunks of a run are easily told from those of another.
+fn run_id(now: Timestamp) -> Result<Uuid, StoreError> {
+    let millis = u64::try_from(now.millis()).unwrap_or_default();
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(|error| StoreError::Defect(error.to_string()))?;
+    Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+}
