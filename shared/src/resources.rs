@@ -44,6 +44,9 @@ pub const SORT_KEY: &str = "sk";
 /// The TTL attribute of every table: seconds since the Unix epoch after which an item may go.
 pub const TTL: &str = "ttl";
 
+/// The time-out of the function that reads the feed, in seconds.
+pub const INGEST_TIMEOUT_SECONDS: u32 = 5;
+
 /// How often a message is received before it moves to its dead-letter queue: that is for crashes,
 /// since what cannot be applied is moved there by its consumer.
 pub const MAX_RECEIVES: u32 = 5;
@@ -83,6 +86,28 @@ impl Queue {
             Self::Feed => Some(Self::FeedDead),
             Self::WebhooksFirst | Self::WebhooksRetry => Some(Self::WebhooksDead),
             Self::FeedDead | Self::WebhooksDead | Self::Notices => None,
+        }
+    }
+
+    /// The environment variable that tells a function the queue's URL.
+    pub const fn variable(self) -> &'static str {
+        match self {
+            Self::Feed => "FEED_QUEUE_URL",
+            Self::FeedDead => "FEED_DEAD_QUEUE_URL",
+            Self::WebhooksFirst => "WEBHOOKS_FIRST_QUEUE_URL",
+            Self::WebhooksRetry => "WEBHOOKS_RETRY_QUEUE_URL",
+            Self::WebhooksDead => "WEBHOOKS_DEAD_QUEUE_URL",
+            Self::Notices => "NOTICES_QUEUE_URL",
+        }
+    }
+
+    /// For how long a received message is hidden from others, in seconds: for a queue that triggers a
+    /// function six times its time-out, as Lambda's documentation advises.
+    pub const fn visibility_seconds(self) -> u32 {
+        match self {
+            Self::Feed => 6 * INGEST_TIMEOUT_SECONDS,
+            // The default of SQS.
+            Self::FeedDead | Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksDead | Self::Notices => 30,
         }
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 pub use lambda_http::Error;
 use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::accounts::Accounts;
 use crate::aws::{Environment, Lookup, Missing, Patience, required};
@@ -12,11 +14,12 @@ use crate::clock::{Clock, SystemClock};
 use crate::http::{Api, Endpoint, Event, Handler};
 use crate::keys::Gate;
 use crate::market::Market;
-use crate::resources::Table;
+use crate::resources::{Queue, Table};
 
 /// The environment of a function, read once.
 pub struct Service<'a> {
     lookup: Lookup<'a>,
+    environment: Environment,
     /// The store, with a waiting client's patience.
     pub dynamodb: Client,
     /// Time.
@@ -26,14 +29,25 @@ pub struct Service<'a> {
 impl<'a> Service<'a> {
     /// Reads the environment.
     pub fn new(lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
-        let dynamodb = Environment::read(lookup)?.dynamodb(Patience::Request);
-        Ok(Self { lookup, dynamodb, clock })
+        let environment = Environment::read(lookup)?;
+        let dynamodb = environment.dynamodb(Patience::Request);
+        Ok(Self { lookup, environment, dynamodb, clock })
     }
 
     /// A table's name.
     pub fn table(&self, table: Table) -> Result<String, Missing> {
         let [name] = required(self.lookup, [table.variable()])?;
         Ok(name)
+    }
+
+    /// The URLs of queues; all that are missing are named at once.
+    pub fn queues<const N: usize>(&self, queues: [Queue; N]) -> Result<[String; N], Missing> {
+        required(self.lookup, queues.map(Queue::variable))
+    }
+
+    /// The queues' service, with the store's patience.
+    pub fn sqs(&self) -> aws_sdk_sqs::Client {
+        self.environment.sqs(Patience::Request)
     }
 
     /// The market table.
@@ -53,16 +67,45 @@ impl<'a> Service<'a> {
     }
 }
 
-/// Runs a function under Lambda: everything heavy before the first request, then one request at a time.
+/// A function that a queue or a schedule triggers.
+pub trait Worker: Send + Sync + 'static {
+    /// What triggers it.
+    type Event: DeserializeOwned + Send + 'static;
+    /// What the trigger is told.
+    type Response: Serialize + Send + 'static;
+
+    /// Does the work of one event. After an error, as after a crash, the same event may come again.
+    fn work(&self, event: Self::Event) -> impl Future<Output = Result<Self::Response, Error>> + Send;
+
+    /// Prepares the instance before its first event.
+    fn warm_up(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+}
+
+/// Runs a function of the API under Lambda: everything heavy before the first request, then one request at a
+/// time.
 pub async fn run<H: Handler + 'static>(build: impl FnOnce(&Service<'_>) -> Result<H, Missing>) -> Result<(), Error> {
-    crate::logging::to_stdout();
-    let lookup = |name: &str| std::env::var(name).ok();
-    let handler = Service::new(&lookup, Arc::new(SystemClock::new())).and_then(|service| build(&service));
-    let handler = handler.inspect_err(|missing| tracing::error!(%missing, "cannot start"))?;
+    let handler = start(build)?;
     handler.warm_up().await;
     let handler = &handler;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
         Ok::<_, Error>(handler.handle(event.payload).await)
     }))
     .await
+}
+
+/// The same for a function that a queue or a schedule triggers.
+pub async fn run_worker<W: Worker>(build: impl FnOnce(&Service<'_>) -> Result<W, Missing>) -> Result<(), Error> {
+    let worker = start(build)?;
+    worker.warm_up().await;
+    let worker = &worker;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload))).await
+}
+
+fn start<T>(build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
+    crate::logging::to_stdout();
+    let lookup = |name: &str| std::env::var(name).ok();
+    let built = Service::new(&lookup, Arc::new(SystemClock::new())).and_then(|service| build(&service));
+    built.inspect_err(|missing| tracing::error!(%missing, "cannot start"))
 }

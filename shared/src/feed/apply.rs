@@ -57,6 +57,16 @@ impl Applier {
         Self { stores, catalog, listings, catalog_head: None, listings_head: None }
     }
 
+    /// Reads the heads of the streams before the first messages come. An error says what cannot be read.
+    pub async fn warm_up(&mut self) -> Result<(), String> {
+        let (catalog, listings) = tokio::try_join!(self.catalog.head(), self.listings.head())
+            .map_err(|error| format!("market table: {error}"))?;
+        (self.catalog_head, self.listings_head) = (Some(catalog), Some(listings));
+        // Any read tells whether the table is there.
+        let balance = self.stores.accounts.balance(uuid::Uuid::nil().into()).await;
+        balance.map(drop).map_err(|error| format!("accounts table: {error}"))
+    }
+
     /// Applies messages, each with a tag that comes back with its outcome; outcomes are in no order.
     ///
     /// Messages about one entity may stand in any order: the newest version stays. An error concerns its

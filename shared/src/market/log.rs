@@ -55,7 +55,7 @@ impl<R: Record> Log<R> {
     }
 
     /// The sequence number of the last committed batch; 0 before the first.
-    pub(super) async fn head(&self) -> Result<u64, StoreError> {
+    pub async fn head(&self) -> Result<u64, StoreError> {
         let head = self.market.get(table::head::<R>()).await?;
         Ok(position(head.as_ref())?.seq)
     }

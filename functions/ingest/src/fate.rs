@@ -1,0 +1,57 @@
+//! What becomes of a message.
+
+use aws_lambda_events::sqs::SqsMessage;
+use shared::feed::{Applied, Rejection};
+use shared::store::StoreError;
+
+/// What becomes of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It changed something.
+    Changed,
+    /// What was there is as new.
+    Unchanged,
+    /// It is invalid and goes to the dead-letter queue.
+    Refused(Rejection),
+    /// The store was busy or away, which says nothing about the message: it goes to the end of the queue
+    /// instead of using up its receives.
+    Postponed(String),
+    /// It stays in the queue, and after a few receives it is moved to the dead-letter queue as it is.
+    Failed(String),
+}
+
+impl From<Result<Applied, StoreError>> for Fate {
+    fn from(outcome: Result<Applied, StoreError>) -> Self {
+        match outcome {
+            Ok(Applied::Changed) => Self::Changed,
+            Ok(Applied::Unchanged) => Self::Unchanged,
+            Ok(Applied::Rejected(rejection)) => Self::Refused(rejection),
+            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Self::Postponed(error.to_string()),
+            Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// One line for the batch, and one for each message that could not be applied; never a body.
+pub(crate) fn log(records: &[SqsMessage], fates: &[Fate]) {
+    for (record, fate) in records.iter().zip(fates) {
+        let message_id = record.message_id.as_deref();
+        match fate {
+            Fate::Refused(Rejection { field, reason }) => tracing::warn!(message_id, field, reason, "refused"),
+            Fate::Failed(error) => tracing::error!(message_id, error, "failed"),
+            Fate::Changed | Fate::Unchanged | Fate::Postponed(_) => {}
+        }
+    }
+    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count();
+    let because = fates.iter().find_map(|fate| if let Fate::Postponed(error) = fate { Some(error) } else { None });
+    tracing::info!(
+        received = fates.len(),
+        changed = count(|fate| matches!(fate, Fate::Changed)),
+        unchanged = count(|fate| matches!(fate, Fate::Unchanged)),
+        refused = count(|fate| matches!(fate, Fate::Refused(_))),
+        postponed = count(|fate| matches!(fate, Fate::Postponed(_))),
+        postponed_because = because,
+        failed = count(|fate| matches!(fate, Fate::Failed(_))),
+        "batch"
+    );
+}

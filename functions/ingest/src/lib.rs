@@ -1,0 +1,94 @@
+//! The feed's consumer: applies batches of messages from the feed queue to the tables.
+//!
+//! A message is acknowledged once it is applied, or once a copy of it lies where it belongs: in the
+//! dead-letter queue if it is invalid, in the feed queue again, delayed, if the store was busy or away. A
+//! crash between any two steps makes the message come again, and perhaps a copy beside it: versions decide.
+
+mod fate;
+mod outbox;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use fate::Fate;
+use futures_util::future::join_all;
+use outbox::Outbox;
+use shared::aws::Missing;
+use shared::clock::Clock;
+use shared::feed::{Applier, Stores, parse};
+use shared::resources::Queue;
+use shared::service::{Error, Service, Worker};
+use tokio::sync::Mutex;
+
+/// Within the function's five seconds this leaves the two and a half that a message's sending may take.
+const APPLY: Duration = Duration::from_secs(2);
+
+/// The function.
+pub struct Ingest {
+    /// It remembers the heads of the streams from batch to batch.
+    applier: Mutex<Applier>,
+    outbox: Outbox,
+    clock: Arc<dyn Clock>,
+}
+
+/// The function as its environment describes it.
+pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
+    let stores = Stores { market: service.market()?, accounts: service.accounts()? };
+    let [feed, dead] = service.queues([Queue::Feed, Queue::FeedDead])?;
+    Ok(Ingest {
+        applier: Mutex::new(Applier::new(stores)),
+        outbox: Outbox::new(service.sqs(), feed, dead),
+        clock: Arc::clone(&service.clock),
+    })
+}
+
+impl Worker for Ingest {
+    type Event = SqsEvent;
+    type Response = SqsBatchResponse;
+
+    async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
+        let records = event.records;
+        let fates = self.apply(&records).await;
+        let settled = records.iter().zip(fates).map(|(record, fate)| self.outbox.settle(record, fate));
+        let fates = join_all(settled).await;
+        fate::log(&records, &fates);
+        let mut response = SqsBatchResponse::default();
+        for (record, _) in records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
+            // Without an id, which never happens, Lambda takes the batch as failed.
+            response.add_failure(record.message_id.clone().unwrap_or_default());
+        }
+        Ok(response)
+    }
+
+    async fn warm_up(&self) {
+        let mut applier = self.applier.lock().await;
+        let (tables, queues) = tokio::join!(applier.warm_up(), self.outbox.look());
+        let problems: Vec<String> = [tables, queues].into_iter().filter_map(Result::err).collect();
+        if !problems.is_empty() {
+            tracing::error!(problems = problems.join("; "), "not everything can be reached");
+        }
+    }
+}
+
+impl Ingest {
+    async fn apply(&self, records: &[SqsMessage]) -> Vec<Fate> {
+        let now = self.clock.now();
+        let mut fates = vec![Fate::Postponed("it was not applied in time".to_owned()); records.len()];
+        let mut messages = Vec::with_capacity(records.len());
+        for (index, record) in records.iter().enumerate() {
+            match parse(record.body.as_deref().unwrap_or_default(), now) {
+                Ok(message) => messages.push((index, message)),
+                Err(rejection) => fates[index] = Fate::Refused(rejection),
+            }
+        }
+        let mut applier = self.applier.lock().await;
+        // What had been applied all the same when the time was up is unchanged the next time.
+        if let Ok(outcomes) = tokio::time::timeout(APPLY, applier.apply(messages, now)).await {
+            for (index, outcome) in outcomes {
+                fates[index] = outcome.into();
+            }
+        }
+        fates
+    }
+}

@@ -1,0 +1,134 @@
+//! Copies of messages, sent to where the messages belong before they are acknowledged.
+
+use aws_lambda_events::sqs::SqsMessage;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::BuildError;
+use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
+use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
+use shared::feed::Rejection;
+use shared::store::explain;
+
+use crate::fate::Fate;
+
+/// How often a message was postponed.
+const POSTPONED: &str = "postponed";
+/// The field of a rejection that concerns the message as a whole.
+const WHOLE: &str = "$";
+/// An attribute is for people to read, and leaves room for the body in what SQS takes.
+const MAX_ATTRIBUTE_CHARS: usize = 256;
+/// The longest delay that SQS takes, in seconds.
+const MAX_DELAY_SECONDS: u32 = 900;
+
+/// The feed queue and its dead-letter queue.
+pub(crate) struct Outbox {
+    client: Client,
+    feed: String,
+    dead: String,
+}
+
+impl Outbox {
+    pub(crate) fn new(client: Client, feed: String, dead: String) -> Self {
+        Self { client, feed, dead }
+    }
+
+    /// Whether both queues are there; an error says which is not, and why.
+    pub(crate) async fn look(&self) -> Result<(), String> {
+        for url in [&self.feed, &self.dead] {
+            let attributes = self.client.get_queue_attributes().queue_url(url);
+            let found = attributes.attribute_names(QueueAttributeName::QueueArn).send().await;
+            found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a copy of a message that was refused or postponed. A message whose copy is not surely sent has
+    /// failed, and stays.
+    pub(crate) async fn settle(&self, record: &SqsMessage, fate: Fate) -> Fate {
+        let copy = match &fate {
+            Fate::Refused(rejection) => self.refusal(rejection),
+            Fate::Postponed(_) => self.postponement(times_postponed(record)),
+            Fate::Changed | Fate::Unchanged | Fate::Failed(_) => return fate,
+        };
+        // Body and attributes together may be more than SQS takes. Then this fails time and again, and the
+        // redrive policy moves the message itself.
+        let sent = match copy {
+            Ok(copy) => copy.set_message_body(record.body.clone()).send().await.map_err(|error| explain(&error)),
+            Err(error) => Err(error.to_string()),
+        };
+        match sent {
+            Ok(_) => fate,
+            Err(error) => Fate::Failed(format!("its copy cannot be sent: {error}")),
+        }
+    }
+
+    fn refusal(&self, rejection: &Rejection) -> Result<SendMessageFluentBuilder, BuildError> {
+        let field = if rejection.field.is_empty() { WHOLE } else { &rejection.field };
+        let copy = self.client.send_message().queue_url(&self.dead);
+        let copy = copy.message_attributes("field", attribute("String", field)?);
+        Ok(copy.message_attributes("reason", attribute("String", &rejection.reason)?))
+    }
+
+    fn postponement(&self, times: u32) -> Result<SendMessageFluentBuilder, BuildError> {
+        let copy = self.client.send_message().queue_url(&self.feed).delay_seconds(delay_seconds(times));
+        Ok(copy.message_attributes(POSTPONED, attribute("Number", &times.saturating_add(1).to_string())?))
+    }
+}
+
+fn times_postponed(record: &SqsMessage) -> u32 {
+    let times = record.message_attributes.get(POSTPONED).and_then(|attribute| attribute.string_value.as_deref());
+    times.and_then(|times| times.parse().ok()).unwrap_or_default()
+}
+
+/// A random delay of at most 2, 4, 8, … 512, 900 seconds, and at least half of that.
+fn delay_seconds(times: u32) -> i32 {
+    let longest = (2 << times.min(9)).min(MAX_DELAY_SECONDS);
+    let mut random = [0; 4];
+    let earlier = if getrandom::fill(&mut random).is_ok() { u32::from_le_bytes(random) % (longest / 2 + 1) } else { 0 };
+    (longest - earlier).cast_signed()
+}
+
+/// The text without what SQS refuses in an attribute, which is what XML 1.0 cannot hold.
+fn attribute(data_type: &str, text: &str) -> Result<MessageAttributeValue, BuildError> {
+    let accepted = |c: char| match c {
+        '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'.. => c,
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    let value: String = text.chars().take(MAX_ATTRIBUTE_CHARS).map(accepted).collect();
+    MessageAttributeValue::builder().data_type(data_type).string_value(value).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_and_stay_within_what_sqs_takes() {
+        for times in [0, 1, 5, 8, 9, 10, u32::MAX] {
+            let longest = if times > 8 { 900 } else { 2 << times };
+            for _ in 0..200 {
+                let delay = delay_seconds(times);
+                assert!((longest / 2..=longest).contains(&delay), "{delay} after {times}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_attribute_holds_only_what_sqs_takes() {
+        let value = |text: &str| attribute("String", text).unwrap().string_value.unwrap();
+        assert_eq!(value("tab\tand\0and\u{1b}[2J\u{ffff}é𝄞"), "tab\tand\u{fffd}and\u{fffd}[2J\u{fffd}é𝄞");
+        assert_eq!(value(&"é".repeat(100_000)).chars().count(), MAX_ATTRIBUTE_CHARS);
+    }
+
+    #[test]
+    fn a_number_that_is_none_counts_as_never_postponed() {
+        let record = |value: &str| {
+            let mut record = SqsMessage::default();
+            let mut attribute = aws_lambda_events::sqs::SqsMessageAttribute::default();
+            attribute.string_value = Some(value.to_owned());
+            record.message_attributes.insert(POSTPONED.to_owned(), attribute);
+            record
+        };
+        assert_eq!(["7", "-1", "often", ""].map(|value| times_postponed(&record(value))), [7, 0, 0, 0]);
+        assert_eq!(times_postponed(&SqsMessage::default()), 0);
+    }
+}
