@@ -3,8 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use futures_util::future::try_join_all;
 use serde::Serialize;
-use shared::resources::{Resources, Table};
+use shared::aws::{Environment, Patience};
+use shared::resources::{Queue, Resources, Table};
+use shared::store::explain;
+
+/// The account whose queues an AWS side of one's own holds.
+const ACCOUNT: &str = "000000000000";
 
 /// Variables by name. Their `Debug` keeps silent: credentials are among them.
 #[derive(Clone, Default, Serialize)]
@@ -24,11 +30,14 @@ impl Variables {
             ("AWS_ENDPOINT_URL".to_owned(), endpoint_url.to_owned()),
         ]);
         variables.extend(Table::ALL.map(|table| (table.variable().to_owned(), resources.table(table))));
+        let url = |queue| format!("{endpoint_url}/{ACCOUNT}/{}", resources.queue(queue));
+        variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)
     }
 
     /// The same for somebody else's endpoint, with the process's own credentials and region where it has any.
-    pub fn at_foreign(endpoint_url: &str) -> Self {
+    /// Where its queues are only it can tell.
+    pub async fn at_foreign(endpoint_url: &str) -> Result<Self, String> {
         let mut variables = Self::at(endpoint_url);
         for name in
             ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"]
@@ -36,7 +45,16 @@ impl Variables {
             let own = std::env::var(name).ok().filter(|value| !value.is_empty());
             variables.0.extend(own.map(|value| (name.to_owned(), value)));
         }
-        variables
+        let environment = Environment::read(&|name| variables.get(name)).map_err(|error| error.to_string())?;
+        let sqs = &environment.sqs(Patience::Request);
+        let urls = Queue::ALL.map(|queue| async move {
+            let name = Resources::of(Resources::DEFAULT_STACK).queue(queue);
+            let found = sqs.get_queue_url().queue_name(&name).send().await;
+            let found = found.map_err(|error| format!("queue {name}: {}", explain(&error)))?;
+            Ok::<_, String>((queue.variable().to_owned(), found.queue_url.unwrap_or_default()))
+        });
+        variables.0.extend(try_join_all(urls).await?);
+        Ok(variables)
     }
 
     /// A variable's value.

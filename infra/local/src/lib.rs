@@ -9,4 +9,6 @@ pub mod instance;
 pub mod ready;
 pub mod seed;
 pub mod server;
+pub mod signals;
 pub mod stack;
+pub mod workers;

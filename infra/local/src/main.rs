@@ -1,9 +1,11 @@
 //! `cargo run --release`: starts the stack, says how to use it, and runs until Ctrl-C.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 use local::cli::Options;
+use local::signals::Signals;
 use local::stack::Stack;
 
 /// The embedded stores allocate a lot.
@@ -26,11 +28,21 @@ async fn main() -> ExitCode {
     } else {
         println!("{}", stack.ready.text());
     }
-    match tokio::signal::ctrl_c().await {
+    match end(&stack).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("local: cannot wait for Ctrl-C: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Waits for the user's wish to end, and then for the feed or for the user's impatience.
+async fn end(stack: &Stack) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    signals.next().await?;
+    tokio::select! {
+        () = stack.drain() => Ok(()),
+        again = signals.next() => again,
     }
 }

@@ -13,12 +13,17 @@ use crate::environment::Variables;
 use crate::instance::Instance;
 use crate::ready::Ready;
 use crate::seed::Admin;
+use crate::workers::Workers;
+
+/// So long an end waits for the feed.
+const DRAIN: Duration = Duration::from_secs(15);
 
 /// The running parts; they end when this is dropped.
 pub struct Stack {
     /// What a user needs to know of them.
     pub ready: Ready,
-    _aws: Option<AwsSide>,
+    workers: Option<Workers>,
+    aws: Option<AwsSide>,
     _relay: Option<Relay>,
     _instance: Option<Instance>,
 }
@@ -37,21 +42,22 @@ impl Stack {
                 aws.delay_store(latency);
                 (Some(aws), None, variables, keys)
             }
-            Some(url) if latency.is_zero() => (None, None, Variables::at_foreign(url), Vec::new()),
+            Some(url) if latency.is_zero() => (None, None, Variables::at_foreign(url).await?, Vec::new()),
             Some(url) if !url.starts_with("http://") => {
                 return Err("--store-latency-ms needs an http:// endpoint".to_owned());
             }
             Some(url) => {
                 let relay = Relay::start(url, latency).await.map_err(|error| error.to_string())?;
-                let variables = Variables::at_foreign(&relay.endpoint_url);
+                let variables = Variables::at_foreign(&relay.endpoint_url).await?;
                 (None, Some(relay), variables, Vec::new())
             }
         };
-        let instance = if options.aws_only {
-            None
+        let (instance, workers) = if options.aws_only {
+            (None, None)
         } else {
-            let started = Instance::start(options.listen, &variables, clock).await;
-            Some(started.map_err(|error| error.to_string())?)
+            let started = Instance::start(options.listen, &variables, Arc::clone(&clock)).await;
+            let instance = started.map_err(|error| error.to_string())?;
+            (Some(instance), Some(Workers::start(&variables, clock).await?))
         };
         let ready = Ready {
             base_url: instance.as_ref().map(|instance| instance.base_url.clone()),
@@ -60,7 +66,20 @@ impl Stack {
             variables,
             is_foreign: options.aws_endpoint.is_some(),
         };
-        Ok(Self { ready, _aws: aws, _relay: relay, _instance: instance })
+        Ok(Self { ready, workers, aws, _relay: relay, _instance: instance })
+    }
+
+    /// Waits, though not for ever, until the feed is applied, if its queue ends with this process.
+    pub async fn drain(&self) {
+        let (Some(workers), Some(_)) = (&self.workers, &self.aws) else { return };
+        if matches!(workers.feed.count().await, Ok(0)) {
+            return;
+        }
+        eprintln!("local: applying what is left of the feed; Ctrl-C again ends at once");
+        if tokio::time::timeout(DRAIN, workers.feed.emptied()).await.is_err() {
+            let left = workers.feed.count().await.unwrap_or_default();
+            eprintln!("local: {left} messages of the feed are lost");
+        }
     }
 }
 

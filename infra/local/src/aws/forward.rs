@@ -1,4 +1,4 @@
-//! Forwards DynamoDB calls to where the tables are, perhaps with a delay.
+//! Forwards calls to where they are answered, those of DynamoDB perhaps with a delay.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ impl Forwarder {
         Self { client, upstream: upstream.trim_end_matches('/').to_owned(), delay_millis: AtomicU64::new(0) }
     }
 
-    /// Delays every call from now on.
+    /// Delays every DynamoDB call from now on.
     pub fn delay(&self, by: Duration) {
         self.delay_millis.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -37,7 +37,7 @@ impl Forwarder {
     /// Forwards one call and its answer.
     pub async fn forward(&self, mut request: Request<Incoming>) -> Response<Body> {
         let delay = self.delay_millis.load(Ordering::Relaxed);
-        if delay > 0 {
+        if delay > 0 && super::target(&request).starts_with(super::DYNAMODB) {
             tokio::time::sleep(Duration::from_millis(delay)).await;
         }
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());

@@ -91,10 +91,17 @@ async fn sweep_expired(database: Database) {
     }
 }
 
-/// Every SDK call names its service and operation in `X-Amz-Target`.
+/// How the targets of DynamoDB calls begin.
+const DYNAMODB: &str = "DynamoDB";
+
+/// The service and operation that every SDK call names.
+fn target(request: &Request<Incoming>) -> &str {
+    request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
 async fn route(request: Request<Incoming>, forwarder: &Forwarder, emulated: &Emulated) -> Response<Body> {
-    let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if target.starts_with("DynamoDB") {
+    let target = target(&request);
+    if target.starts_with(DYNAMODB) {
         return forwarder.forward(request).await;
     }
     if target.starts_with("AmazonSQS.") {

@@ -57,7 +57,9 @@ async fn create_table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<(
 
 async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue: Queue) -> Result<(), String> {
     let name = resources.queue(queue);
-    let mut request = client.create_queue().queue_name(&name);
+    let visibility = queue.visibility_seconds().to_string();
+    let mut request =
+        client.create_queue().queue_name(&name).attributes(QueueAttributeName::VisibilityTimeout, visibility);
     if queue.is_fifo() {
         request = request.attributes(QueueAttributeName::FifoQueue, "true");
     }

@@ -1,0 +1,46 @@
+//! How many messages a queue still holds.
+
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName;
+use shared::store::explain;
+
+/// Waiting, being worked on, delayed.
+const COUNTS: [QueueAttributeName; 3] = [
+    QueueAttributeName::ApproximateNumberOfMessages,
+    QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+    QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+];
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The messages of a queue.
+#[derive(Clone, Debug)]
+pub struct Backlog {
+    client: Client,
+    queue_url: String,
+}
+
+impl Backlog {
+    /// Those of this queue.
+    pub fn of(client: Client, queue_url: String) -> Self {
+        Self { client, queue_url }
+    }
+
+    /// How many there are, those included that are being worked on or delayed.
+    pub async fn count(&self) -> Result<u64, String> {
+        let request = self.client.get_queue_attributes().queue_url(&self.queue_url);
+        let found = request.set_attribute_names(Some(COUNTS.to_vec())).send().await;
+        let found = found.map_err(|error| format!("queue {}: {}", self.queue_url, explain(&error)))?;
+        let counts = found.attributes.unwrap_or_default();
+        Ok(COUNTS.iter().filter_map(|name| counts.get(name)?.parse::<u64>().ok()).sum())
+    }
+
+    /// Waits until there are none.
+    pub async fn emptied(&self) -> Result<(), String> {
+        while self.count().await? > 0 {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+}

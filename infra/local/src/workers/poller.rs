@@ -1,0 +1,143 @@
+//! A queue that triggers a function: batches, partial failure, visibility.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{
+    DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName::QueueArn,
+};
+use shared::service::Worker;
+use shared::store::explain;
+use tokio::task::JoinHandle;
+
+use super::event::event;
+use super::invoke::invoke;
+
+/// SQS gives at most so many messages at a time.
+const BATCH: i32 = 10;
+/// For so long a receive waits for messages; well below the client's patience with one attempt.
+const WAIT_SECONDS: i32 = 5;
+/// After a receive that failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A queue to be polled for a function.
+#[derive(Clone, Debug)]
+pub struct Source {
+    client: Client,
+    url: String,
+    arn: String,
+    timeout: Duration,
+}
+
+/// Hands batches of a queue to one instance of a function, until it is dropped.
+#[derive(Debug)]
+pub struct Poller(JoinHandle<()>);
+
+impl Poller {
+    /// Starts polling.
+    pub fn start<W>(source: Source, worker: W) -> Self
+    where
+        W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+    {
+        Self(tokio::spawn(async move {
+            worker.warm_up().await;
+            let worker = Arc::new(worker);
+            loop {
+                source.poll(&worker).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Poller {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Source {
+    /// The queue with this URL, and the time-out of the function that it triggers.
+    pub async fn open(client: Client, url: &str, timeout: Duration) -> Result<Self, String> {
+        let found = client.get_queue_attributes().queue_url(url).attribute_names(QueueArn).send().await;
+        let found = found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
+        let arn = found.attributes.and_then(|mut attributes| attributes.remove(&QueueArn)).unwrap_or_default();
+        Ok(Self { client, url: url.to_owned(), arn, timeout })
+    }
+
+    async fn poll<W>(&self, worker: &Arc<W>)
+    where
+        W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+    {
+        match self.receive().await {
+            Ok(messages) if messages.is_empty() => {}
+            Ok(messages) => match invoke(worker, event(&messages, &self.arn), self.timeout).await {
+                Ok(response) => self.delete(acknowledged(&messages, &response)).await,
+                Err(error) => tracing::error!(queue = self.url, error, "invocation failed"),
+            },
+            Err(error) => {
+                tracing::warn!(queue = self.url, error, "cannot receive");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    async fn receive(&self) -> Result<Vec<Message>, String> {
+        let request = self.client.receive_message().queue_url(&self.url);
+        let request = request.max_number_of_messages(BATCH).wait_time_seconds(WAIT_SECONDS);
+        let request = request.message_attribute_names("All");
+        let received = request.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
+        Ok(received.map_err(|error| explain(&error))?.messages.unwrap_or_default())
+    }
+
+    /// What is not deleted comes again once its visibility time-out is over.
+    async fn delete(&self, messages: Vec<&Message>) {
+        if messages.is_empty() {
+            return;
+        }
+        let entries = messages.iter().zip(0..).map(|(message, number)| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(number.to_string());
+            entry.set_receipt_handle(message.receipt_handle.clone()).build()
+        });
+        let entries = match entries.collect::<Result<Vec<_>, _>>() {
+            Ok(entries) => entries,
+            Err(error) => return tracing::warn!(queue = self.url, %error, "cannot delete"),
+        };
+        let request = self.client.delete_message_batch().queue_url(&self.url);
+        match request.set_entries(Some(entries)).send().await {
+            Ok(deleted) if deleted.failed.is_empty() => {}
+            Ok(deleted) => tracing::warn!(queue = self.url, failed = ?deleted.failed, "cannot delete"),
+            Err(error) => tracing::warn!(queue = self.url, error = explain(&error), "cannot delete"),
+        }
+    }
+}
+
+/// The messages that the function did not report as failed. A report that names no message of the batch
+/// leaves all of it, as in Lambda.
+fn acknowledged<'m>(messages: &'m [Message], response: &SqsBatchResponse) -> Vec<&'m Message> {
+    let failed: Vec<&str> = response.batch_item_failures.iter().map(|item| item.item_identifier.as_str()).collect();
+    let is = |message: &Message, id: &str| message.message_id.as_deref() == Some(id);
+    if failed.iter().any(|id| !messages.iter().any(|message| is(message, id))) {
+        return Vec::new();
+    }
+    messages.iter().filter(|message| !failed.iter().any(|id| is(message, id))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_reported_as_failed_stays_and_a_senseless_report_leaves_everything() {
+        let messages = ["a", "b", "c"].map(|id| Message::builder().message_id(id).build());
+        let kept = |failed: &[&str]| {
+            let mut response = SqsBatchResponse::default();
+            response.set_failures(failed.iter().copied());
+            let acknowledged = acknowledged(&messages, &response);
+            acknowledged.iter().map(|message| message.message_id.clone().unwrap()).collect::<String>()
+        };
+        assert_eq!([kept(&[]), kept(&["b"]), kept(&["a", "b", "c"])], ["abc", "ac", ""]);
+        assert_eq!([kept(&["b", ""]), kept(&["x"])], ["", ""]);
+    }
+}

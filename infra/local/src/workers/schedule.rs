@@ -1,0 +1,91 @@
+//! A schedule that triggers a function.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::service::Worker;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use super::invoke::invoke;
+
+/// Runs a function again and again until it is dropped: the first time at once, never twice at a time.
+#[derive(Debug)]
+pub struct Schedule(JoinHandle<()>);
+
+impl Schedule {
+    /// Runs the worker every `period`; an invocation that fails, or takes longer than `timeout`, is logged, and
+    /// the next one comes when it is due.
+    pub fn every<W>(period: Duration, timeout: Duration, worker: W) -> Self
+    where
+        W: Worker<Event: Default>,
+    {
+        Self(tokio::spawn(async move {
+            worker.warm_up().await;
+            let worker = Arc::new(worker);
+            let mut ticks = tokio::time::interval(period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            loop {
+                ticks.tick().await;
+                if let Err(error) = invoke(&worker, W::Event::default(), timeout).await {
+                    tracing::error!(error, "scheduled invocation failed");
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::service::Error;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+    /// Fails in a different way each time, and tells of each time.
+    struct Failing {
+        runs: AtomicU32,
+        running: AtomicU32,
+        told: UnboundedSender<u32>,
+    }
+
+    impl Worker for Failing {
+        type Event = serde_json::Value;
+        type Response = ();
+
+        async fn work(&self, _: serde_json::Value) -> Result<(), Error> {
+            assert_eq!(self.running.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
+            let run = self.runs.fetch_add(1, Ordering::SeqCst);
+            if run == 3 {
+                // Longer than the period.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            self.running.store(0, Ordering::SeqCst);
+            self.told.send(run)?;
+            match run {
+                0 => Err("failed".into()),
+                1 => panic!("a fault"),
+                2 => std::future::pending().await,
+                _ => Ok(()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn errors_panics_and_time_outs_do_not_end_it_and_runs_never_overlap() {
+        let (told, mut runs) = unbounded_channel();
+        let worker = Failing { runs: AtomicU32::new(0), running: AtomicU32::new(0), told };
+        let schedule = Schedule::every(Duration::from_millis(5), Duration::from_millis(100), worker);
+        for expected in 0..8 {
+            assert_eq!(runs.recv().await, Some(expected));
+        }
+        drop(schedule);
+        while runs.recv().await.is_some() {}
+    }
+}
