@@ -7,9 +7,9 @@ use shared::resources::Resources;
 use shared::scope::{Scope, Tier};
 use shared::timestamp::Timestamp;
 
-use crate::import::Source;
+use crate::input::Source;
 
-/// Operates a stack of the marketplace API: keys, bulk import, a check of what it is made of.
+/// Operates a stack of the marketplace API: keys, the feed, bulk import, a check of what it is made of.
 ///
 /// Region, credentials and endpoint are found as by any AWS tool: in the variables of the environment
 /// and in the files that `aws configure` writes.
@@ -33,6 +33,9 @@ pub(crate) enum Command {
     /// Make, list and end API keys
     #[command(subcommand)]
     Keys(KeyCommand),
+    /// Put messages into the feed
+    #[command(subcommand)]
+    Feed(FeedCommand),
     /// Write messages straight to the tables, in bulk; repeating an import changes nothing
     Import {
         /// One JSON message per line; `-` is standard input
@@ -62,6 +65,16 @@ pub(crate) enum KeyCommand {
     Rotate {
         /// The key's id as `keys list` shows it
         key_id: KeyId,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FeedCommand {
+    /// Send messages through the queue, unchecked: bad ones come out in the dead-letter queue
+    Send {
+        /// One message per line; `-` is standard input
+        #[arg(value_name = "FILE|-")]
+        file: Source,
     },
 }
 

@@ -9,7 +9,9 @@ use shared::scope::Tier;
 use thiserror::Error;
 
 use crate::check::CheckReport;
-use crate::import::{ImportReport, Stopped};
+use crate::feed::SendReport;
+use crate::import::ImportReport;
+use crate::input::Stopped;
 use crate::output::{printable, shortened};
 
 /// So many details are shown to people; JSON holds all of them.
@@ -32,6 +34,10 @@ pub(crate) enum Failure {
     Refused(ImportReport),
     #[error("{stopped}")]
     Stopped { report: ImportReport, stopped: Stopped },
+    #[error("{} of {} lines not sent", .0.refused.len(), .0.lines())]
+    Unsent(SendReport),
+    #[error("{stopped}")]
+    SendingStopped { report: SendReport, stopped: Stopped },
     #[error("{} of {} checks failed", .0.failed().count(), .0.checks.len())]
     Unhealthy(CheckReport),
     #[error("it is done, but its result cannot be shown: {0}")]
@@ -64,6 +70,7 @@ impl Failure {
         let mut document = json!({ "error": self.to_string(), "hint": self.hint() });
         match self {
             Self::Refused(report) | Self::Stopped { report, .. } => document["refused"] = json!(report.refused),
+            Self::Unsent(report) | Self::SendingStopped { report, .. } => document["refused"] = json!(report.refused),
             Self::Unhealthy(report) => document["checks"] = json!(report.failed().collect::<Vec<_>>()),
             _ => {}
         }
@@ -73,6 +80,9 @@ impl Failure {
     fn details(&self) -> Vec<String> {
         match self {
             Self::Refused(report) | Self::Stopped { report, .. } => {
+                report.refused.iter().map(ToString::to_string).collect()
+            }
+            Self::Unsent(report) | Self::SendingStopped { report, .. } => {
                 report.refused.iter().map(ToString::to_string).collect()
             }
             Self::Unhealthy(report) => report.failed().filter_map(|check| check.error.clone()).collect(),
@@ -98,6 +108,10 @@ impl Failure {
             }
             Self::Stopped { .. } => {
                 "Put that right (`marketctl check` helps) and import the file again: what is stored already does not change."
+            }
+            Self::Unsent(_) => "All other lines are in the feed. Correct these and send them again.",
+            Self::SendingStopped { .. } => {
+                "Put that right (`marketctl check` helps) and send the file again: what arrived already changes nothing twice."
             }
             Self::Unhealthy(_) => "Put these right and check again.",
             Self::Unshown(_) => {

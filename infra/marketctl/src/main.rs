@@ -3,7 +3,9 @@
 mod check;
 mod cli;
 mod failure;
+mod feed;
 mod import;
+mod input;
 mod keys;
 mod output;
 mod session;
@@ -12,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Arguments, Command};
+use cli::{Arguments, Command, FeedCommand};
 use output::Output;
 
 #[tokio::main]
@@ -21,6 +23,7 @@ async fn main() -> ExitCode {
     let output = Output::of(json);
     let done = match command {
         Command::Keys(command) => keys::run(command, &stack, output).await,
+        Command::Feed(FeedCommand::Send { file }) => feed::send(file, &stack, output).await,
         Command::Import { file } => import::run(file, &stack, output).await,
         Command::Check => check::run(&stack, output).await,
     };

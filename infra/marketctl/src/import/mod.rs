@@ -1,24 +1,19 @@
 //! Messages written straight to the tables, in bulk. Repeating an import is safe: versions decide.
 
-mod chunks;
-mod lines;
-mod progress;
-mod reader;
 mod report;
 mod run;
-mod source;
 mod watch;
 
 use std::sync::Arc;
 
-pub(crate) use report::{ImportReport, Stopped};
-pub(crate) use source::Source;
+use shared::feed::{MAX_MESSAGE_BYTES, parse};
 
-use progress::Progress;
-use reader::Reader;
+pub(crate) use report::ImportReport;
+
 use run::Import;
 
 use crate::failure::Failure;
+use crate::input::{Progress, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -26,7 +21,8 @@ pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(
     let opened = source.open()?;
     let session = Session::open(stack).await?;
     let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));
-    let reader = Reader::start(opened.stream, Arc::clone(&session.clock));
+    let clock = Arc::clone(&session.clock);
+    let reader = Reader::start(opened.stream, MAX_MESSAGE_BYTES, Box::new(move |line| parse(line, clock.now())));
     let (report, ended) = Import::new(&session, progress).run(reader).await;
     output.print(&report, ImportReport::text)?;
     match ended {

@@ -29,14 +29,6 @@ pub(crate) struct Refusal {
     pub(super) reason: String,
 }
 
-/// Why an import ended before its input did.
-#[derive(Debug)]
-pub(crate) struct Stopped {
-    /// The last line that was read.
-    pub(super) line: u64,
-    pub(super) reason: String,
-}
-
 impl ImportReport {
     /// The lines whose fate is known.
     pub(crate) fn lines(&self) -> u64 {
@@ -92,15 +84,6 @@ impl Refusal {
     /// A refusal that is no single field's fault.
     pub(super) fn whole(line: u64, reason: &str) -> Self {
         Self { line, field: String::new(), reason: shortened(reason) }
-    }
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "nothing was imported: {}", self.reason),
-            line => write!(f, "stopped after line {line}: {}", self.reason),
-        }
     }
 }
 

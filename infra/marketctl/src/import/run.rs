@@ -5,10 +5,9 @@ use std::sync::Arc;
 use shared::clock::Clock;
 use shared::feed::{Applier, Message};
 
-use super::progress::Progress;
-use super::reader::Reader;
-use super::report::{ImportReport, Stopped};
+use super::report::{ImportReport, Refusal};
 use super::watch::Watch;
+use crate::input::{Progress, Reader, Stopped};
 use crate::session::Session;
 
 /// An import on its way.
@@ -32,18 +31,18 @@ impl Import {
     }
 
     /// Imports everything. Whatever line was read is in the report, also if it stops before the end.
-    pub(super) async fn run(mut self, mut reader: Reader) -> (ImportReport, Result<(), Stopped>) {
+    pub(super) async fn run(mut self, mut reader: Reader<Message>) -> (ImportReport, Result<(), Stopped>) {
         let mut line = 0;
         let ended = self.drain(&mut reader, &mut line).await;
         self.report.sort();
-        (self.report, ended.map_err(|reason| Stopped { line, reason }))
+        (self.report, ended.map_err(|reason| Stopped { done: "imported", line, reason }))
     }
 
-    async fn drain(&mut self, reader: &mut Reader, line: &mut u64) -> Result<(), String> {
+    async fn drain(&mut self, reader: &mut Reader<Message>, line: &mut u64) -> Result<(), String> {
         self.watch.look().await?;
         while let Some(chunk) = reader.next().await.map_err(|error| format!("the input cannot be read: {error}"))? {
             *line += chunk.lines;
-            self.report.refused.extend(chunk.refused);
+            self.report.refused.extend(chunk.refused.iter().map(|(line, rejection)| Refusal::of(*line, rejection)));
             self.apply(chunk.messages).await?;
             self.progress.advance(chunk.lines, chunk.bytes);
         }

@@ -1,53 +1,51 @@
-//! Lines parsed and gathered into chunks, as much as is written at a time.
+//! Lines made into messages and gathered into chunks, as much as is worked on at a time.
 
 use std::io::{self, BufRead};
-use std::sync::Arc;
 
-use shared::clock::Clock;
-use shared::feed::{Message, parse};
-use shared::timestamp::Timestamp;
+use shared::feed::Rejection;
 
 use super::lines::{Line, Lines};
-use super::report::Refusal;
 
 /// Enough lines to fill the transactions of a chunk and to keep many of them going.
 const MAX_LINES: u64 = 4_000;
 /// Keeps chunks of very long lines small in memory.
 const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
-/// Consecutive lines, parsed.
-#[derive(Debug, Default)]
-pub(super) struct Chunk {
-    /// Each with its line number, from 1.
-    pub(super) messages: Vec<(u64, Message)>,
-    pub(super) refused: Vec<Refusal>,
-    pub(super) lines: u64,
-    pub(super) bytes: u64,
+/// Makes a message of a line.
+pub(crate) type Parse<M> = Box<dyn FnMut(&str) -> Result<M, Rejection> + Send>;
+
+/// Consecutive lines; each message and each refusal with its line number, from 1.
+#[derive(Debug)]
+pub(crate) struct Chunk<M> {
+    pub(crate) messages: Vec<(u64, M)>,
+    pub(crate) refused: Vec<(u64, Rejection)>,
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Cuts a stream into chunks. What was read before an error comes first, then the error.
-pub(super) struct Chunks<R> {
+pub(super) struct Chunks<R, M> {
     lines: Lines<R>,
-    clock: Arc<dyn Clock>,
+    parse: Parse<M>,
     read: u64,
     error: Option<io::Error>,
 }
 
-impl<R: BufRead> Chunks<R> {
-    pub(super) fn of(stream: R, clock: Arc<dyn Clock>) -> Self {
-        Self { lines: Lines::of(stream), clock, read: 0, error: None }
+impl<R: BufRead, M> Chunks<R, M> {
+    pub(super) fn of(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
+        Self { lines: Lines::of(stream, max_bytes), parse, read: 0, error: None }
     }
 
-    fn gather(&mut self) -> io::Result<Option<Chunk>> {
+    fn gather(&mut self) -> io::Result<Option<Chunk<M>>> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        let (mut chunk, now) = (Chunk::default(), self.clock.now());
+        let mut chunk = Chunk { messages: Vec::new(), refused: Vec::new(), lines: 0, bytes: 0 };
         while chunk.lines < MAX_LINES && chunk.bytes < MAX_BYTES {
             match self.lines.next() {
                 Ok(Some(line)) => {
                     self.read += 1;
-                    chunk.add(self.read, &line, now);
+                    chunk.add(self.read, &line, &mut self.parse);
                 }
                 Ok(None) => break,
                 Err(error) if chunk.lines == 0 => return Err(error),
@@ -61,24 +59,22 @@ impl<R: BufRead> Chunks<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Chunks<R> {
-    type Item = io::Result<Chunk>;
+impl<R: BufRead, M> Iterator for Chunks<R, M> {
+    type Item = io::Result<Chunk<M>>;
 
-    fn next(&mut self) -> Option<io::Result<Chunk>> {
+    fn next(&mut self) -> Option<io::Result<Chunk<M>>> {
         self.gather().transpose()
     }
 }
 
-impl Chunk {
-    fn add(&mut self, number: u64, line: &Line<'_>, now: Timestamp) {
+impl<M> Chunk<M> {
+    fn add(&mut self, number: u64, line: &Line<'_>, parse: &mut Parse<M>) {
         self.lines += 1;
         self.bytes += line.bytes;
-        match line.text {
-            Ok(text) => match parse(text, now) {
-                Ok(message) => self.messages.push((number, message)),
-                Err(rejection) => self.refused.push(Refusal::of(number, &rejection)),
-            },
-            Err(unreadable) => self.refused.push(Refusal::whole(number, &unreadable.to_string())),
+        let text = line.text.map_err(|unreadable| Rejection::new("", unreadable.to_string()));
+        match text.and_then(parse) {
+            Ok(message) => self.messages.push((number, message)),
+            Err(rejection) => self.refused.push((number, rejection)),
         }
     }
 }
@@ -86,7 +82,8 @@ impl Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::clock::ManualClock;
+    use shared::feed::{MAX_MESSAGE_BYTES, Message, parse};
+    use shared::timestamp::Timestamp;
     use std::io::{BufReader, Read};
 
     const REMOVED: &str = "{\"type\":\"item\",\"id\":\"ak-47\",\"removed\":true,\"version\":2}\n";
@@ -100,8 +97,9 @@ mod tests {
         }
     }
 
-    fn chunks<R: Read>(stream: R) -> Chunks<BufReader<R>> {
-        Chunks::of(BufReader::new(stream), Arc::new(ManualClock::at(Timestamp::from_millis(0))))
+    fn chunks<R: Read>(stream: R) -> Chunks<BufReader<R>, Message> {
+        let parse = |line: &str| parse(line, Timestamp::from_millis(0));
+        Chunks::of(BufReader::new(stream), MAX_MESSAGE_BYTES, Box::new(parse))
     }
 
     #[test]
@@ -109,7 +107,7 @@ mod tests {
         let stream = format!("{REMOVED}nonsense\n\n{{\"type\":\"item\",\"id\":\"ak 47\",\"version\":1}}\n{REMOVED}");
         let chunk = chunks(stream.as_bytes()).next().unwrap().unwrap();
         assert_eq!(chunk.messages.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 5]);
-        let refused: Vec<_> = chunk.refused.iter().map(|refusal| (refusal.line, refusal.field.as_str())).collect();
+        let refused: Vec<_> = chunk.refused.iter().map(|(line, rejection)| (*line, rejection.field.as_str())).collect();
         assert_eq!(refused, [(2, ""), (3, ""), (4, "id")]);
         assert_eq!((chunk.lines, chunk.bytes), (5, stream.len() as u64));
     }

@@ -2,15 +2,15 @@
 
 use std::io::{self, BufRead, Read};
 
-use shared::feed::MAX_MESSAGE_BYTES;
 use thiserror::Error;
 
-/// The longest line with its line ending, `\r\n`.
-const LONGEST: u64 = MAX_MESSAGE_BYTES as u64 + 2;
+/// A line may end in `\r\n`.
+const LONGEST_ENDING: u64 = 2;
 
 /// Reads lines one by one into one buffer.
 pub(super) struct Lines<R> {
     stream: R,
+    max_bytes: usize,
     buffer: Vec<u8>,
 }
 
@@ -30,32 +30,34 @@ pub(super) enum Unreadable {
     Empty,
     #[error("must be UTF-8")]
     NotUtf8,
-    #[error("must have at most {MAX_MESSAGE_BYTES} bytes")]
-    TooLong,
+    #[error("must have at most {max_bytes} bytes")]
+    TooLong { max_bytes: usize },
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn of(stream: R) -> Self {
-        Self { stream, buffer: Vec::new() }
+    /// Lines of at most so many bytes, their endings not counted.
+    pub(super) fn of(stream: R, max_bytes: usize) -> Self {
+        Self { stream, max_bytes, buffer: Vec::new() }
     }
 
     /// The next line; none at the end, before which one empty line may stand.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.buffer.clear();
-        let mut bytes = (&mut self.stream).take(LONGEST).read_until(b'\n', &mut self.buffer)? as u64;
+        let longest = self.max_bytes as u64 + LONGEST_ENDING;
+        let mut bytes = (&mut self.stream).take(longest).read_until(b'\n', &mut self.buffer)? as u64;
         if bytes == 0 {
             return Ok(None);
         }
         let ended = self.buffer.ends_with(b"\n");
-        if !ended && bytes == LONGEST {
+        if !ended && bytes == longest {
             bytes += self.stream.skip_until(b'\n')? as u64;
-            return Ok(Some(Line { text: Err(Unreadable::TooLong), bytes }));
+            return Ok(Some(Line { text: Err(Unreadable::TooLong { max_bytes: self.max_bytes }), bytes }));
         }
         let text = without_ending(&self.buffer);
         if text.is_empty() && self.stream.fill_buf()?.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Line { text: readable(text), bytes }))
+        Ok(Some(Line { text: readable(text, self.max_bytes), bytes }))
     }
 }
 
@@ -64,11 +66,11 @@ fn without_ending(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn readable(text: &[u8]) -> Result<&str, Unreadable> {
-    if text.len() > MAX_MESSAGE_BYTES {
-        return Err(Unreadable::TooLong);
+fn readable(text: &[u8], max_bytes: usize) -> Result<&str, Unreadable> {
+    if text.len() > max_bytes {
+        return Err(Unreadable::TooLong { max_bytes });
     }
-    if text.trim_ascii().is_empty() {
+    if text.is_empty() {
         return Err(Unreadable::Empty);
     }
     str::from_utf8(text).map_err(|_| Unreadable::NotUtf8)

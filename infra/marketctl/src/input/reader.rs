@@ -1,32 +1,32 @@
-//! A thread that reads and parses the next chunk while the last one is being written.
+//! A thread that reads the next chunk while the last one is being worked on.
 
 use std::io::{self, BufReader, Read};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use shared::clock::Clock;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use super::chunks::{Chunk, Chunks};
+use super::chunks::{Chunk, Chunks, Parse};
 
 const BUFFER_BYTES: usize = 256 * 1_024;
 
 /// Chunks from the thread. Dropping it leaves the thread to end with the process: it may hang in a read
 /// of standard input, for which nobody should wait.
-pub(super) struct Reader {
-    chunks: Receiver<io::Result<Chunk>>,
+pub(crate) struct Reader<M> {
+    chunks: Receiver<io::Result<Chunk<M>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Reader {
-    pub(super) fn start(stream: Box<dyn Read + Send>, clock: Arc<dyn Clock>) -> Self {
+impl<M: Send + 'static> Reader<M> {
+    /// Reads lines of at most so many bytes and makes a message of each.
+    pub(crate) fn start(stream: Box<dyn Read + Send>, max_bytes: usize, parse: Parse<M>) -> Self {
         let (sender, chunks) = mpsc::channel(1);
-        let thread = std::thread::spawn(move || read(stream, clock, &sender));
+        let buffered = BufReader::with_capacity(BUFFER_BYTES, stream);
+        let thread = std::thread::spawn(move || hand_over(Chunks::of(buffered, max_bytes, parse), &sender));
         Self { chunks, thread: Some(thread) }
     }
 
     /// The next chunk; none after the last.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Chunk>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Chunk<M>>> {
         match self.chunks.recv().await {
             Some(chunk) => chunk.map(Some),
             // A thread that broke down must not pass for the end of the file.
@@ -38,8 +38,8 @@ impl Reader {
     }
 }
 
-fn read(stream: Box<dyn Read + Send>, clock: Arc<dyn Clock>, sender: &Sender<io::Result<Chunk>>) {
-    for chunk in Chunks::of(BufReader::with_capacity(BUFFER_BYTES, stream), clock) {
+fn hand_over<M>(chunks: impl Iterator<Item = io::Result<Chunk<M>>>, sender: &Sender<io::Result<Chunk<M>>>) {
+    for chunk in chunks {
         let last = chunk.is_err();
         if sender.blocking_send(chunk).is_err() || last {
             break;
@@ -50,7 +50,6 @@ fn read(stream: Box<dyn Read + Send>, clock: Arc<dyn Clock>, sender: &Sender<io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::clock::SystemClock;
 
     /// A stream that breaks its reader.
     struct Breaking;
@@ -63,10 +62,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_thread_that_breaks_down_is_not_the_end_of_the_file() {
-        let clock = Arc::new(SystemClock::new());
-        let mut reader = Reader::start(Box::new(&b"nonsense\n"[..]), clock.clone());
+        let read = |stream: Box<dyn Read + Send>| Reader::start(stream, 100, Box::new(|line| Ok(line.len())));
+        let mut reader = read(Box::new(&b"nonsense\n"[..]));
         assert_eq!(reader.next().await.unwrap().unwrap().lines, 1);
         assert!(reader.next().await.unwrap().is_none());
-        assert!(Reader::start(Box::new(Breaking), clock).next().await.is_err());
+        assert!(read(Box::new(Breaking)).next().await.is_err());
     }
 }

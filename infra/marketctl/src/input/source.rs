@@ -15,10 +15,10 @@ pub(crate) enum Source {
 }
 
 /// A source that can be read.
-pub(super) struct Opened {
-    pub(super) stream: Box<dyn Read + Send>,
+pub(crate) struct Opened {
+    pub(crate) stream: Box<dyn Read + Send>,
     /// How long it is, if that is known.
-    pub(super) bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
 }
 
 impl From<OsString> for Source {
@@ -28,7 +28,7 @@ impl From<OsString> for Source {
 }
 
 impl Source {
-    pub(super) fn open(&self) -> Result<Opened, Failure> {
+    pub(crate) fn open(&self) -> Result<Opened, Failure> {
         match self {
             Self::Stdin => Ok(Opened { stream: Box::new(io::stdin()), bytes: None }),
             Self::File(path) => {

@@ -1,4 +1,4 @@
-//! How far an import is, on standard error and only if that is a terminal.
+//! How far the work on a file is, on standard error and only if that is a terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const BAR: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
 const SPINNER: &str = "{spinner} {bytes}, {msg}";
 
 /// A bar where the size is known, else a spinner.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     clock: Arc<dyn Clock>,
     started: Duration,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
         // Both draw to standard error, and nothing at all where that is no terminal.
         let (bar, template) = match bytes {
             Some(bytes) => (ProgressBar::new(bytes), BAR),
@@ -35,7 +35,7 @@ impl Progress {
     }
 
     /// So much more is done.
-    pub(super) fn advance(&mut self, lines: u64, bytes: u64) {
+    pub(crate) fn advance(&mut self, lines: u64, bytes: u64) {
         self.lines += lines;
         self.bar.inc(bytes);
         self.tell();

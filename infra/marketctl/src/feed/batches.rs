@@ -1,0 +1,45 @@
+//! Messages gathered into what SQS takes in one call.
+
+use super::MAX_BYTES;
+
+/// SQS takes so many messages in one call.
+const MAX_ENTRIES: usize = 10;
+
+/// A message with its line number.
+pub(super) type Numbered = (u64, String);
+
+/// Splits messages, none of them larger than [`MAX_BYTES`], in order.
+pub(super) fn batches(messages: Vec<Numbered>) -> Vec<Vec<Numbered>> {
+    let (mut batches, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for message in messages {
+        let size = message.1.len();
+        if batch.len() == MAX_ENTRIES || bytes + size > MAX_BYTES {
+            batches.push(std::mem::take(&mut batch));
+            bytes = 0;
+        }
+        bytes += size;
+        batch.push(message);
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(messages: &[usize]) -> Vec<Vec<usize>> {
+        let messages = messages.iter().zip(1..).map(|(size, line)| (line, "x".repeat(*size))).collect();
+        batches(messages).iter().map(|batch| batch.iter().map(|(_, text)| text.len()).collect()).collect()
+    }
+
+    #[test]
+    fn a_batch_has_at_most_ten_messages_and_as_many_bytes_as_sqs_takes() {
+        assert_eq!(sizes(&[]), [[0; 0]; 0]);
+        assert_eq!(sizes(&[1; 21]), [vec![1; 10], vec![1; 10], vec![1]]);
+        assert_eq!(sizes(&[MAX_BYTES, 1, MAX_BYTES]), [[MAX_BYTES], [1], [MAX_BYTES]]);
+        assert_eq!(sizes(&[MAX_BYTES - 1, 1, 1]), [vec![MAX_BYTES - 1, 1], vec![1]]);
+    }
+}

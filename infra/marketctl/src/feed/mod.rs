@@ -1,0 +1,35 @@
+//! Messages put into the feed, as the marketplace's own systems do it. What they say is not looked at: bad
+//! ones may be sent on purpose.
+
+mod batches;
+mod queue;
+mod report;
+mod run;
+
+use std::sync::Arc;
+
+pub(crate) use report::SendReport;
+
+use run::Sending;
+
+use crate::failure::Failure;
+use crate::input::{Progress, Reader, Source};
+use crate::output::Output;
+use crate::session::Session;
+
+/// SQS takes as much in one message, and in one call.
+const MAX_BYTES: usize = 256 * 1_024;
+
+pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), Failure> {
+    let opened = source.open()?;
+    let session = Session::open(stack).await?;
+    let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));
+    let reader = Reader::start(opened.stream, MAX_BYTES, Box::new(|line| Ok(line.to_owned())));
+    let (report, ended) = Sending::new(progress).run(&session, reader).await;
+    output.print(&report, SendReport::text)?;
+    match ended {
+        Err(stopped) => Err(Failure::SendingStopped { report, stopped }),
+        Ok(()) if report.refused.is_empty() => Ok(()),
+        Ok(()) => Err(Failure::Unsent(report)),
+    }
+}

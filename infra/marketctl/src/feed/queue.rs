@@ -1,0 +1,104 @@
+//! The feed queue, as a sender sees it.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use shared::resources::Queue;
+use shared::store::{explain, jitter};
+
+use super::batches::Numbered;
+use crate::check::{Kind, Problem};
+use crate::session::Session;
+
+/// What SQS does not take for a reason of its own is sent so many times.
+const ATTEMPTS: u32 = 5;
+/// Pauses between them begin with up to 160 ms.
+const FIRST_PAUSE: u32 = 5;
+
+/// Where messages go.
+#[derive(Clone)]
+pub(super) struct FeedQueue {
+    client: Client,
+    url: String,
+}
+
+/// Why the message of a line was not taken, if it was not.
+pub(super) type Sent = (u64, Result<(), String>);
+
+impl FeedQueue {
+    /// Asks where the queue is.
+    pub(super) async fn find(session: &Session) -> Result<Self, String> {
+        let (client, name) = (session.sqs(), session.resources.queue(Queue::Feed));
+        let found = client.get_queue_url().queue_name(&name).send().await;
+        let found = found.map_err(|error| Problem::from(error).of(Kind::Queue, &name))?;
+        Ok(Self { client, url: found.queue_url.unwrap_or_default() })
+    }
+
+    /// Sends a batch and says what became of each of its messages. An error concerns the queue, and leaves
+    /// open what became of them.
+    pub(super) async fn send(self, batch: Vec<Numbered>) -> Result<Vec<Sent>, String> {
+        let (mut left, mut outcomes) = (batch, Vec::new());
+        for attempt in 1..=ATTEMPTS {
+            let answer = self.call(&left).await?;
+            let (again, mut settled) = settle(left, &answer, attempt == ATTEMPTS);
+            outcomes.append(&mut settled);
+            left = again;
+            if left.is_empty() {
+                break;
+            }
+            tokio::time::sleep(jitter(FIRST_PAUSE + attempt)).await;
+        }
+        Ok(outcomes)
+    }
+
+    async fn call(&self, batch: &[Numbered]) -> Result<SendMessageBatchOutput, String> {
+        let entries = batch.iter().map(|(line, text)| {
+            SendMessageBatchRequestEntry::builder().id(line.to_string()).message_body(text).build()
+        });
+        let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let request = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
+        request.send().await.map_err(|error| explain(&error))
+    }
+}
+
+/// Parts what is to be sent again from what is settled.
+fn settle(batch: Vec<Numbered>, answer: &SendMessageBatchOutput, is_last: bool) -> (Vec<Numbered>, Vec<Sent>) {
+    let failures: BTreeMap<_, _> = answer.failed.iter().map(|failure| (failure.id.as_str(), failure)).collect();
+    let (mut again, mut settled) = (Vec::new(), Vec::new());
+    for (line, text) in batch {
+        match failures.get(line.to_string().as_str()) {
+            None => settled.push((line, Ok(()))),
+            Some(failure) if failure.sender_fault || is_last => {
+                let reason = failure.message.as_ref().unwrap_or(&failure.code);
+                settled.push((line, Err(reason.clone())));
+            }
+            Some(_) => again.push((line, text)),
+        }
+    }
+    (again, settled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_sqs::types::BatchResultErrorEntry;
+
+    fn answer(failed: &[(&str, bool)]) -> SendMessageBatchOutput {
+        let failed = failed.iter().map(|(id, sender_fault)| {
+            BatchResultErrorEntry::builder().id(*id).code("Why").sender_fault(*sender_fault).build().unwrap()
+        });
+        let failed = Some(failed.collect());
+        SendMessageBatchOutput::builder().set_successful(Some(Vec::new())).set_failed(failed).build().unwrap()
+    }
+
+    #[test]
+    fn what_sqs_failed_to_take_is_sent_again_and_what_it_refused_is_not() {
+        let batch = || [7, 8, 9].map(|line| (line, "{}".to_owned())).to_vec();
+        let answer = answer(&[("8", true), ("9", false)]);
+        let refused = |line| (line, Err("Why".to_owned()));
+        assert_eq!(settle(batch(), &answer, false), (vec![(9, "{}".to_owned())], vec![(7, Ok(())), refused(8)]));
+        assert_eq!(settle(batch(), &answer, true), (vec![], vec![(7, Ok(())), refused(8), refused(9)]));
+    }
+}

@@ -1,0 +1,52 @@
+//! What became of the lines that were to be sent.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::output::shortened;
+
+/// What became of the lines.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct SendReport {
+    pub(super) sent: u64,
+    /// By line.
+    pub(crate) refused: Vec<Unsent>,
+}
+
+/// A line that was not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Unsent {
+    /// Its number, from 1.
+    line: u64,
+    reason: String,
+}
+
+impl SendReport {
+    /// The lines whose fate is known.
+    pub(crate) fn lines(&self) -> u64 {
+        self.sent + self.refused.len() as u64
+    }
+
+    pub(super) fn refuse(&mut self, line: u64, reason: &str) {
+        self.refused.push(Unsent { line, reason: shortened(reason) });
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.refused.sort_by_key(|unsent| unsent.line);
+    }
+
+    pub(super) fn text(&self) -> String {
+        match (self.sent, self.refused.len()) {
+            (0, 0) => "Nothing was sent.".to_owned(),
+            (sent, 0) => format!("{sent} sent."),
+            (sent, refused) => format!("{sent} sent, {refused} refused."),
+        }
+    }
+}
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
