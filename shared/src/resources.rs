@@ -1,6 +1,8 @@
 //! Every table, queue and secret of a stack, defined once: the local stack and the tests create them
 //! from here, the command line checks them, and the deployment must agree.
 
+use std::time::Duration;
+
 /// The names of one stack's resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resources {
@@ -43,6 +45,11 @@ pub const PARTITION_KEY: &str = "pk";
 pub const SORT_KEY: &str = "sk";
 /// The TTL attribute of every table: seconds since the Unix epoch after which an item may go.
 pub const TTL: &str = "ttl";
+
+/// How often the bases of the read model are looked at.
+pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
+/// The time-out of the function that does so: the longest that Lambda knows.
+pub const COMPACT_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// The time-out of the function that reads the feed, in seconds.
 pub const INGEST_TIMEOUT_SECONDS: u32 = 5;

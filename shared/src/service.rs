@@ -51,8 +51,12 @@ impl<'a> Service<'a> {
     }
 
     /// The market table.
-    pub fn market(&self) -> Result<Market, Missing> {
-        Ok(Market::new(self.dynamodb.clone(), self.table(Table::Market)?))
+    pub fn market(&self, patience: Patience) -> Result<Market, Missing> {
+        let client = match patience {
+            Patience::Request => self.dynamodb.clone(),
+            Patience::Bulk => self.environment.dynamodb(patience),
+        };
+        Ok(Market::new(client, self.table(Table::Market)?))
     }
 
     /// The accounts table.

@@ -1,6 +1,6 @@
 //! `GET /v1/public/catalog`: items by name, searched and paged.
 
-use shared::aws::Missing;
+use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::paging::{PAGE, PAGE_SIZE};
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
@@ -51,6 +51,6 @@ impl Endpoint for SearchCatalog {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchCatalog>, Missing> {
-    let replica = Replica::new(Log::new(service.market()?), service.clock.clone());
+    let replica = Replica::new(Log::new(service.market(Patience::Request)?), service.clock.clone());
     service.api(SearchCatalog { replica })
 }

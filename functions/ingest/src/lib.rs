@@ -14,7 +14,7 @@ use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use fate::Fate;
 use futures_util::future::join_all;
 use outbox::Outbox;
-use shared::aws::Missing;
+use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::feed::{Applier, Stores, parse};
 use shared::resources::Queue;
@@ -34,7 +34,7 @@ pub struct Ingest {
 
 /// The function as its environment describes it.
 pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
-    let stores = Stores { market: service.market()?, accounts: service.accounts()? };
+    let stores = Stores { market: service.market(Patience::Request)?, accounts: service.accounts()? };
     let [feed, dead] = service.queues([Queue::Feed, Queue::FeedDead])?;
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),

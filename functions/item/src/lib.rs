@@ -1,6 +1,6 @@
 //! `GET /v1/public/items/{id}`: one item with its variants.
 
-use shared::aws::Missing;
+use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
 use shared::ids::ItemId;
@@ -44,5 +44,5 @@ impl Endpoint for Item {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {
-    service.api(Item { market: service.market()? })
+    service.api(Item { market: service.market(Patience::Request)? })
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/public/listings`: active listings, filtered, sorted and paged.
 
-use shared::aws::Missing;
+use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::paging::{PAGE, PAGE_SIZE};
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
@@ -64,6 +64,6 @@ impl Endpoint for SearchListings {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchListings>, Missing> {
-    let replica = Replica::new(Log::new(service.market()?), service.clock.clone());
+    let replica = Replica::new(Log::new(service.market(Patience::Request)?), service.clock.clone());
     service.api(SearchListings { replica })
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/public/marketplaces`: where prices come from, disabled marketplaces included.
 
-use shared::aws::Missing;
+use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::{Anyone, Api, CacheControl, Endpoint};
 use shared::market::Market;
@@ -27,5 +27,5 @@ impl Endpoint for Marketplaces {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Marketplaces>, Missing> {
-    service.api(Marketplaces { market: service.market()? })
+    service.api(Marketplaces { market: service.market(Patience::Request)? })
 }

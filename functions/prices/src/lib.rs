@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shared::aws::Missing;
+use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::error::ApiError;
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
@@ -47,7 +47,7 @@ impl Endpoint for Prices {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Prices>, Missing> {
-    let (market, clock) = (service.market()?, Arc::clone(&service.clock));
+    let (market, clock) = (service.market(Patience::Request)?, Arc::clone(&service.clock));
     let marketplaces = MarketplaceCache::new(market.clone(), Arc::clone(&clock));
     service.api(Prices { market, marketplaces, clock })
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use shared::aws::{Environment, Missing, Patience};
 use shared::clock::Clock;
-use shared::resources::{INGEST_TIMEOUT_SECONDS, Queue};
+use shared::resources::{COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT_SECONDS, Queue};
 use shared::service::Service;
 
 pub use backlog::Backlog;
@@ -28,6 +28,7 @@ pub struct Workers {
     /// What is left in the feed queue.
     pub feed: Backlog,
     _pollers: Vec<Poller>,
+    _compact: Schedule,
 }
 
 impl Workers {
@@ -44,6 +45,8 @@ impl Workers {
         for _ in 0..INGEST_INSTANCES {
             pollers.push(Poller::start(source.clone(), ingest::worker(&service).map_err(missing)?));
         }
-        Ok(Self { feed: Backlog::of(client, feed), _pollers: pollers })
+        let compact = compact::worker(&service).map_err(missing)?;
+        let compact = Schedule::every(COMPACT_PERIOD, COMPACT_TIMEOUT, compact);
+        Ok(Self { feed: Backlog::of(client, feed), _pollers: pollers, _compact: compact })
     }
 }

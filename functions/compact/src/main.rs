@@ -1,0 +1,6 @@
+//! The `compact` function under Lambda.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), shared::service::Error> {
+    shared::service::run_worker(compact::worker).await
+}
