@@ -2,6 +2,7 @@
 
 mod access;
 mod balance;
+mod base;
 mod budget;
 mod budget_model;
 mod catalog;
@@ -19,6 +20,7 @@ mod me;
 mod orders;
 mod orders_model;
 mod prices;
+mod prices_model;
 mod replica_model;
 mod round_trips;
 mod validation;

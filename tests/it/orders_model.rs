@@ -1,14 +1,16 @@
-//! Pages of orders under concurrent inserts: each page and its total belong to one state that was current
-//! while the page was read.
+//! Pages of orders under concurrent inserts and updates: each page and its total belong to one state that was
+//! current while the page was read, and what was acknowledged before is in it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::Value;
-use tests::{Stack, order, uuid};
+use serde_json::{Value, json};
+use tests::{Reply, Stack, order, uuid};
+
+const ORDERS: u32 = 160;
 
 /// The history: order n is the n-th insert. Times jump about, so that inserts land on every page.
 fn history(user: shared::ids::UserId) -> Vec<Value> {
-    (0..160u32)
+    (0..ORDERS)
         .map(|n| {
             let (month, day) = (1 + (n * 7) % 6, 1 + (n * 11) % 28);
             order(user, n + 1, &format!("2026-{month:02}-{day:02}T10:00:00Z"), 1)
@@ -26,32 +28,56 @@ fn expected(history: &[Value], total: usize, page: usize, size: usize) -> Vec<St
     orders.into_iter().skip((page - 1) * size).take(size).map(|(_, id)| id.to_owned()).collect()
 }
 
+/// After every second insert an earlier order is refunded: update n is about the n-th of these.
+fn update(user: shared::ids::UserId, number: usize) -> Value {
+    let mut update = history(user)[number].clone();
+    (update["status"], update["version"]) = (json!("refunded"), json!(2));
+    update
+}
+
+/// Each order on the page is refunded if that was acknowledged before the page was asked for, and not if it
+/// had not begun when the page was there.
+fn assert_statuses(reply: &Reply, acknowledged: usize, begun: usize) {
+    for order in reply.json()["items"].as_array().unwrap() {
+        let number = u128::from_str_radix(&order["id"].as_str().unwrap().replace('-', ""), 16).unwrap() as usize - 1;
+        let refunded = order["status"] == "refunded";
+        assert!(refunded || number >= acknowledged, "update {number} of {acknowledged} is not on the page");
+        assert!(!refunded || number < begun, "update {number} of {begun} is on the page");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn page_and_total_are_of_one_state_while_orders_arrive() {
+async fn page_and_total_are_of_one_state_while_orders_arrive_and_change() {
     let stack = Stack::new().await;
     let user = uuid(1_000).into();
     let history = history(user);
     let (one, other) = (stack.instance().await, stack.instance().await);
-    let done = AtomicUsize::new(0);
+    let (inserted, begun, updated) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let write = async {
-        for message in &history {
+        for (number, message) in history.iter().enumerate() {
             stack.feed(std::slice::from_ref(message)).await;
-            done.fetch_add(1, Ordering::SeqCst);
+            inserted.fetch_add(1, Ordering::SeqCst);
+            if number % 2 == 1 {
+                let update = update(user, begun.fetch_add(1, Ordering::SeqCst));
+                stack.feed(&[update]).await;
+                updated.fetch_add(1, Ordering::SeqCst);
+            }
         }
     };
     let read = async |client: tests::Client| {
         let mut seen = 0;
         for round in 0.. {
             let (page, size) = ([1, 1, 2, 3, 9][round % 5], [10, 50, 7, 3][round % 4]);
-            let before = done.load(Ordering::SeqCst);
+            let before = inserted.load(Ordering::SeqCst);
             let (key, _) = stack.key_of(user, &[shared::scope::Scope::OrdersRead]).await;
-            let reply = client.get(&key, &format!("/v1/public/orders?page={page}&page_size={size}")).await;
-            let again = client.get(&key, &format!("/v1/public/orders?page={page}&page_size={size}")).await;
-            for reply in [reply, again] {
+            for _ in 0..2 {
+                let acknowledged = updated.load(Ordering::SeqCst);
+                let reply = client.get(&key, &format!("/v1/public/orders?page={page}&page_size={size}")).await;
                 assert_eq!(reply.status, 200, "{:?}", reply.json());
                 let total = usize::try_from(reply.json()["total"].as_u64().unwrap()).unwrap();
                 assert!(total >= before.max(seen), "{total} after {before} were acknowledged and {seen} seen");
                 assert_eq!(reply.ids(), expected(&history, total, page, size), "page {page} of {size} at {total}");
+                assert_statuses(&reply, acknowledged, begun.load(Ordering::SeqCst));
                 seen = total;
             }
             if before == history.len() {

@@ -1,61 +1,142 @@
-//! The read model through the real log, against a plain map: random writers, versions, restarts and clocks.
+//! The read model through the real log, against plain maps: random writers, versions, bases, broken bases,
+//! compactions that die, restarts, and clocks of which either hand may stand still.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tests::{Running, Stack, listing, uuid};
+use shared::clock::Clock;
+use shared::model::{PublicItem, PublicListing};
+use tests::{Fault, Proxy, Running, Stack, compaction, dynamodb, item, listing, uuid};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A batch of messages: listing, version, cents, whether it is still active.
-    Write(Vec<(u8, u8, u16, bool)>),
+    /// A batch of messages, redelivered and out of order: record, version, what it is now if it is still there.
+    Write(Vec<(u8, u8, Option<u16>)>),
     /// An instance starts.
     Start,
+    /// Both streams are compacted, by a function that dies after so many calls.
+    Compact { calls: Option<u8> },
+    /// The chunks of every base are gone.
+    LoseBase,
     /// An instance's wall clock alone moves, forwards or back.
     Wall { instance: usize, seconds: i8 },
-    /// Two seconds pass, and an instance is asked.
-    Ask { instance: usize },
+    /// Two seconds pass on one hand of an instance's clock or on both, and it is asked.
+    Ask { instance: usize, hands: Hands },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Hands {
+    Both,
+    Wall,
+    Monotonic,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let message = (0u8..20, 1u8..6, 1u16..400, prop::bool::weighted(0.7));
+    let message = (0u8..24, 1u8..6, prop::option::weighted(0.7, 1u16..400));
+    let hands = prop::sample::select(vec![Hands::Both, Hands::Wall, Hands::Monotonic]);
     let step = prop_oneof![
-        5 => prop::collection::vec(message, 1..8).prop_map(Step::Write),
+        6 => prop::collection::vec(message, 1..8).prop_map(Step::Write),
         1 => Just(Step::Start),
+        2 => prop::option::of(0u8..8).prop_map(|calls| Step::Compact { calls }),
+        1 => Just(Step::LoseBase),
         2 => (0usize..4, any::<i8>()).prop_map(|(instance, seconds)| Step::Wall { instance, seconds }),
-        4 => (0usize..4).prop_map(|instance| Step::Ask { instance }),
+        4 => (0usize..4, hands).prop_map(|(instance, hands)| Step::Ask { instance, hands }),
     ];
     prop::collection::vec(step, 1..30)
 }
 
-/// The newest version of each listing, and its price while it is active.
+/// The newest version of each record, and what it is while it is there.
 type Model = BTreeMap<u8, (u8, Option<u16>)>;
 
-fn message(id: u8, version: u8, cents: u16, active: bool) -> Value {
-    let price = format!("{}.{:02}", cents / 100, cents % 100);
-    let mut message = listing(id.into(), &price, "2026-11-20T10:00:00Z", version.into());
-    message["status"] = json!(if active { "active" } else { "sold" });
-    message
+/// Even records are listings, odd ones items. A listing's number is its price, an item's its name.
+fn message(id: u8, version: u8, now: Option<u16>) -> Value {
+    let number = now.unwrap_or(1);
+    if id.is_multiple_of(2) {
+        let price = format!("{}.{:02}", number / 100, number % 100);
+        let mut message = listing(id.into(), &price, "2026-11-20T10:00:00Z", version.into());
+        message["status"] = json!(if now.is_some() { "active" } else { "sold" });
+        message
+    } else if now.is_some() {
+        item(&format!("item-{id:02}"), "skin", Some(&format!("Name {number:03}")), version.into())
+    } else {
+        json!({"type": "item", "id": format!("item-{id:02}"), "removed": true, "version": version})
+    }
 }
 
-fn apply(model: &mut Model, batch: &[(u8, u8, u16, bool)]) {
-    for &(id, version, cents, active) in batch {
+fn apply(model: &mut Model, batch: &[(u8, u8, Option<u16>)]) {
+    for &(id, version, now) in batch {
         let known = model.entry(id).or_insert((0, None));
         if version > known.0 {
-            *known = (version, active.then_some(cents));
+            *known = (version, now);
         }
     }
 }
 
+/// What a walk over all pages must show.
+fn expected(model: &Model, parity: u8, name: impl Fn(u8) -> String) -> Vec<String> {
+    let there = model.iter().filter(|(id, _)| **id % 2 == parity);
+    let mut there: Vec<(u16, u8)> = there.filter_map(|(id, (_, now))| Some(((*now)?, *id))).collect();
+    there.sort_unstable();
+    there.into_iter().map(|(_, id)| name(id)).collect()
+}
+
 async fn assert_agrees(stack: &Stack, running: &Running, model: &Model) {
-    let mut expected: Vec<(u16, u8)> = model.iter().filter_map(|(id, (_, cents))| Some(((*cents)?, *id))).collect();
-    expected.sort_unstable();
-    let expected: Vec<String> = expected.into_iter().map(|(_, id)| uuid(id.into()).to_string()).collect();
-    let reply = running.client.get(&stack.full_key().await, "/v1/public/listings?sort=price_asc").await;
-    assert_eq!(reply.status, 200, "{:?}", reply.json());
-    assert_eq!((reply.json()["total"].as_u64(), reply.ids()), (Some(expected.len() as u64), expected));
+    let listings = expected(model, 0, |id| uuid(id.into()).to_string());
+    let items = expected(model, 1, |id| format!("item-{id:02}"));
+    let key = stack.full_key().await;
+    for (path, expected) in [("listings?sort=price_asc", listings), ("catalog?q=NAME", items)] {
+        let mut walked = Vec::new();
+        for page in 1.. {
+            let reply = running.client.get(&key, &format!("/v1/public/{path}&page_size=5&page={page}")).await;
+            assert_eq!(reply.status, 200, "{:?}", reply.json());
+            assert_eq!(reply.json()["total"].as_u64(), Some(expected.len() as u64), "{path}");
+            if reply.ids().is_empty() {
+                break;
+            }
+            walked.extend(reply.ids());
+        }
+        assert_eq!(walked, expected, "{path}");
+    }
+}
+
+/// A base is always due: a week passes before each run.
+async fn compact(stack: &Stack, calls: Option<u8>) {
+    stack.clock.advance(Duration::from_hours(7 * 24));
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut left = calls.map(i16::from);
+    proxy.plan(move |_| {
+        left = left.map(|left| left - 1);
+        if left.is_some_and(|left| left < 0) { Fault::Refuse } else { Fault::None }
+    });
+    let listings = compaction::<PublicListing>(&proxy.url, stack.clock.clone());
+    let items = compaction::<PublicItem>(&proxy.url, stack.clock.clone());
+    let outcomes = (listings.run().await, items.run().await);
+    assert!(calls.is_some() || (outcomes.0.is_ok() && outcomes.1.is_ok()), "{outcomes:?}");
+}
+
+async fn lose_base(stack: &Stack) {
+    let store = dynamodb(stack);
+    let scan = store.scan().table_name("marketplace-market").send().await.unwrap();
+    for chunk in scan.items().iter().filter(|item| item["pk"].as_s().unwrap().starts_with("base#")) {
+        let delete = store.delete_item().table_name("marketplace-market");
+        delete.key("pk", chunk["pk"].clone()).key("sk", chunk["sk"].clone()).send().await.unwrap();
+    }
+}
+
+fn pass(running: &Running, hands: Hands) {
+    let two = Duration::from_secs(2);
+    match hands {
+        Hands::Both => running.clock.advance(two),
+        Hands::Wall => running.clock.set_wall(running.clock.now().plus_millis(2_000)),
+        Hands::Monotonic => {
+            let wall = running.clock.now();
+            running.clock.advance(two);
+            running.clock.set_wall(wall);
+        }
+    }
 }
 
 async fn play(steps: Vec<Step>) {
@@ -66,8 +147,7 @@ async fn play(steps: Vec<Step>) {
         match step {
             Step::Write(batch) => {
                 apply(&mut model, &batch);
-                let messages: Vec<Value> =
-                    batch.iter().map(|&(id, v, cents, active)| message(id, v, cents, active)).collect();
+                let messages: Vec<Value> = batch.iter().map(|&(id, version, now)| message(id, version, now)).collect();
                 stack.feed_outcomes(&messages).await;
             }
             Step::Start => {
@@ -75,18 +155,20 @@ async fn play(steps: Vec<Step>) {
                 assert_agrees(&stack, &fresh, &model).await;
                 instances.push(fresh);
             }
+            Step::Compact { calls } => compact(&stack, calls).await,
+            Step::LoseBase => lose_base(&stack).await,
             Step::Wall { instance, seconds } => {
                 let clock = &instances[instance % instances.len()].clock;
-                let now = shared::clock::Clock::now(&**clock);
-                clock.set_wall(now.plus_millis(i64::from(seconds) * 1_000));
+                clock.set_wall(clock.now().plus_millis(i64::from(seconds) * 1_000));
             }
-            Step::Ask { instance } => {
+            Step::Ask { instance, hands } => {
                 let running = &instances[instance % instances.len()];
-                running.wait(2);
+                pass(running, hands);
                 assert_agrees(&stack, running, &model).await;
             }
         }
     }
+    instances.push(stack.instance().await);
     for running in &instances {
         running.wait(2);
         assert_agrees(&stack, running, &model).await;
@@ -94,9 +176,9 @@ async fn play(steps: Vec<Step>) {
 }
 
 #[test]
-fn no_history_loses_doubles_or_revives_a_listing() {
+fn no_history_loses_doubles_or_revives_a_record() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 32, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&steps(), |steps| {
             runtime.block_on(play(steps));

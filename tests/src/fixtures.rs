@@ -39,6 +39,13 @@ pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> 
     })
 }
 
+/// The same listing, sold.
+pub fn ended(number: u32, version: u64) -> Value {
+    let mut message = listing(number, "1.00", "2026-11-20T10:00:00Z", version);
+    message["status"] = json!("sold");
+    message
+}
+
 pub fn marketplace(key: &str, enabled: bool, version: u64) -> Value {
     json!({
         "type": "marketplace", "key": key, "name": key.to_uppercase(), "link": format!("https://{key}.example"),

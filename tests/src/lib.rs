@@ -4,6 +4,7 @@
 
 mod binaries;
 mod client;
+mod compaction;
 mod fixtures;
 mod proxy;
 mod runtime_api;
@@ -12,7 +13,8 @@ mod tables;
 
 pub use binaries::{Program, binary, marketctl};
 pub use client::{Client, Reply};
-pub use fixtures::{balance, item, listing, market, marketplace, order, quote, uuid};
+pub use compaction::compaction;
+pub use fixtures::{balance, ended, item, listing, market, marketplace, order, quote, uuid};
 pub use proxy::{Call, Fault, Proxy};
 pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};

@@ -1,0 +1,230 @@
+//! The base that replicas start from: when it is written, what it saves, and that nothing hangs on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use shared::clock::Clock;
+use shared::market::{Compacted, Compaction};
+use shared::model::PublicListing;
+use shared::store::{Item, StoreError};
+use tests::{Fault, Running, Stack, compaction, dynamodb, listing, uuid};
+
+const MARKET: &str = "marketplace-market";
+
+fn of(stack: &Stack) -> Compaction<PublicListing> {
+    compaction(&stack.aws.endpoint_url, stack.clock.clone())
+}
+
+async fn add(stack: &Stack, numbers: std::ops::Range<u32>) {
+    let listings: Vec<_> = numbers.map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
+    stack.feed(&listings).await;
+}
+
+fn written(records: usize, from_entities: bool) -> Result<Compacted, String> {
+    Ok(Compacted::Written { records, chunks: 1, from_entities })
+}
+
+async fn run(compaction: &Compaction<PublicListing>) -> Result<Compacted, String> {
+    compaction.run().await.map_err(|error: StoreError| error.to_string())
+}
+
+async fn ids(stack: &Stack, running: &Running) -> Vec<String> {
+    let reply = running.client.get(&stack.full_key().await, "/v1/public/listings?page_size=100").await;
+    assert_eq!(reply.status, 200, "{:?}", reply.json());
+    assert_eq!(reply.json()["total"].as_u64(), Some(reply.ids().len() as u64));
+    reply.ids()
+}
+
+fn expected(numbers: impl Iterator<Item = u128>) -> Vec<String> {
+    numbers.map(|number| uuid(number).to_string()).collect()
+}
+
+/// The base's items: the pointer, or the chunks.
+async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Item> {
+    let scan = dynamodb(stack).scan().table_name(MARKET).send().await.unwrap();
+    let text = |item: &Item, name: &str| item[name].as_s().unwrap().to_owned();
+    scan.items().iter().filter(|item| text(item, "pk").starts_with(start) && text(item, "sk") == sk).cloned().collect()
+}
+
+async fn put(stack: &Stack, item: Item) {
+    dynamodb(stack).put_item().table_name(MARKET).set_item(Some(item)).send().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cold_start_reads_base_and_log_and_no_entity() {
+    let stack = Stack::new().await;
+    add(&stack, 0..30).await;
+    assert_eq!(run(&of(&stack)).await, written(30, true));
+    add(&stack, 30..40).await;
+    stack.feed(&[tests::ended(3, 2)]).await;
+    // Entities are of no use any more: nothing but base and log can answer.
+    let entities: Vec<Item> = dynamodb(&stack).scan().table_name(MARKET).send().await.unwrap().items().to_vec();
+    for entity in entities.iter().filter(|item| item["pk"].as_s().unwrap().starts_with("entity#listings")) {
+        let delete = dynamodb(&stack).delete_item().table_name(MARKET);
+        delete.key("pk", entity["pk"].clone()).key("sk", entity["sk"].clone()).send().await.unwrap();
+    }
+    let running = stack.instance().await;
+    assert_eq!(ids(&stack, &running).await, expected((0..40).filter(|number| *number != 3)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_is_due_after_a_thousand_changes_a_week_or_two_weeks() {
+    let stack = Stack::new().await;
+    let compaction = of(&stack);
+    assert_eq!(run(&compaction).await, Ok(Compacted::Written { records: 0, chunks: 0, from_entities: true }));
+    add(&stack, 0..1_000).await;
+    assert_eq!(run(&compaction).await, Ok(Compacted::Idle { behind: 1_000 }));
+    add(&stack, 1_000..1_001).await;
+    assert_eq!(run(&compaction).await, written(1_001, false));
+    assert_eq!(run(&compaction).await, Ok(Compacted::Idle { behind: 0 }));
+    let day = Duration::from_hours(24);
+    stack.clock.advance(7 * day - Duration::from_millis(1));
+    assert_eq!(run(&compaction).await, Ok(Compacted::Idle { behind: 0 }));
+    stack.clock.advance(Duration::from_millis(1));
+    assert_eq!(run(&compaction).await, written(1_001, false));
+    stack.clock.advance(7 * day);
+    assert_eq!(run(&compaction).await, written(1_001, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_broken_readers_are_right_and_the_next_instance_of_compact_repairs_it() {
+    let stack = Stack::new().await;
+    add(&stack, 0..9).await;
+    run(&of(&stack)).await.unwrap();
+    let breaks: [(&str, &str, &str, Option<AttributeValue>); 5] = [
+        ("base#listings", "chunk", "packed", Some(AttributeValue::B(Blob::new(b"\x01nonsense")))),
+        ("base#listings", "chunk", "packed", None),
+        ("head#listings", "base", "hashes", Some(AttributeValue::B(Blob::new(vec![0; 32])))),
+        ("head#listings", "base", "seq", Some(AttributeValue::S("x".to_owned()))),
+        ("head#listings", "base", "generation", None),
+    ];
+    for (start, sk, name, value) in breaks {
+        for mut item in items(&stack, start, sk).await {
+            match &value {
+                Some(value) => item.insert(name.to_owned(), value.clone()),
+                None => item.remove(name),
+            };
+            put(&stack, item).await;
+        }
+        let running = stack.instance().await;
+        assert_eq!(ids(&stack, &running).await, expected(0..9), "{sk} without a right {name}");
+        let compaction = of(&stack);
+        assert_eq!(run(&compaction).await, written(9, true), "{sk} without a right {name}");
+        assert_eq!(run(&of(&stack)).await, Ok(Compacted::Idle { behind: 0 }));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_log_behind_the_base_is_noticed_even_where_nothing_follows_it() {
+    let stack = Stack::new().await;
+    add(&stack, 0..5).await;
+    run(&of(&stack)).await.unwrap();
+    add(&stack, 5..7).await;
+    for entry in items(&stack, "log#listings", "00000000000000000002").await {
+        let delete = dynamodb(&stack).delete_item().table_name(MARKET);
+        delete.key("pk", entry["pk"].clone()).key("sk", entry["sk"].clone()).send().await.unwrap();
+    }
+    let running = stack.instance().await;
+    assert_eq!(ids(&stack, &running).await, expected(0..7));
+    assert_eq!(run(&of(&stack)).await, written(7, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_dies_at_any_step_harms_nothing() {
+    let stack = Stack::new().await;
+    add(&stack, 0..3).await;
+    run(&of(&stack)).await.unwrap();
+    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
+    for (number, steps) in (3..).zip(0..7) {
+        add(&stack, number..number + 1).await;
+        // Old enough to be due.
+        stack.clock.advance(Duration::from_hours(7 * 24));
+        let mut left = steps;
+        proxy.plan(move |_| {
+            left -= 1;
+            if left < 0 { Fault::Refuse } else { Fault::None }
+        });
+        let died: Compaction<PublicListing> = compaction(&proxy.url, stack.clock.clone());
+        let outcome = run(&died).await;
+        let running = stack.instance().await;
+        assert_eq!(ids(&stack, &running).await, expected(0..u128::from(number) + 1), "{outcome:?} after {steps} calls");
+    }
+    let again = run(&of(&stack)).await.unwrap();
+    assert!(matches!(again, Compacted::Written { records: 10, .. } | Compacted::Idle { .. }), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_runs_at_once_one_gives_way() {
+    let stack = Stack::new().await;
+    add(&stack, 0..3).await;
+    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
+    // Both have read before either writes.
+    let gate = Arc::new(tokio::sync::Barrier::new(2));
+    let runs = (0..2).map(|_| {
+        let (gate, one) = (gate.clone(), compaction::<PublicListing>(&proxy.url, stack.clock.clone()));
+        async move {
+            gate.wait().await;
+            run(&one).await.unwrap()
+        }
+    });
+    proxy.set(Fault::Slow(Duration::from_millis(150)));
+    let mut outcomes = futures_util::future::join_all(runs).await;
+    outcomes.sort_by_key(|outcome| *outcome == Compacted::Overtaken);
+    assert_eq!(outcomes, [Compacted::Written { records: 3, chunks: 1, from_entities: true }, Compacted::Overtaken]);
+    let running = stack.instance().await;
+    assert_eq!(ids(&stack, &running).await, expected(0..3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bases_and_cold_starts_keep_up_with_writers() {
+    let stack = Stack::new().await;
+    let first = stack.instance().await;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let write = async {
+        for round in 0..12u32 {
+            let changes: Vec<_> = (0..250u32)
+                .map(|n| match (n + round) % 5 {
+                    0 => tests::ended(n % 90, u64::from(round * 2 + 2)),
+                    _ => {
+                        listing(n % 90, &format!("{}.00", round + 1), "2026-11-20T10:00:00Z", u64::from(round * 2 + 1))
+                    }
+                })
+                .collect();
+            stack.feed_outcomes(&changes).await;
+        }
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+    };
+    let compact = async {
+        let compaction = of(&stack);
+        while !done.load(std::sync::atomic::Ordering::SeqCst) {
+            // A week passes at each look, so that a base is always due.
+            stack.clock.advance(Duration::from_hours(7 * 24));
+            compaction.run().await.unwrap();
+        }
+    };
+    let start = async {
+        while !done.load(std::sync::atomic::Ordering::SeqCst) {
+            ids(&stack, &stack.instance().await).await;
+        }
+    };
+    tokio::join!(write, compact, start);
+    first.wait(2);
+    let fresh = stack.instance().await;
+    let bare = from_entities(&stack).await;
+    assert_eq!(ids(&stack, &first).await, bare);
+    assert_eq!(ids(&stack, &fresh).await, bare);
+}
+
+/// What a start without a base answers.
+async fn from_entities(stack: &Stack) -> Vec<String> {
+    for pointer in items(stack, "head#listings", "base").await {
+        let delete = dynamodb(stack).delete_item().table_name(MARKET);
+        delete.key("pk", pointer["pk"].clone()).key("sk", pointer["sk"].clone()).send().await.unwrap();
+    }
+    let running = stack.instance().await;
+    let now: shared::timestamp::Timestamp = tests::NOON.parse().unwrap();
+    assert_eq!(running.clock.now(), now);
+    ids(stack, &running).await
+}

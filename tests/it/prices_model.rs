@@ -1,0 +1,116 @@
+//! Prices under quotes in any order, redelivered, from marketplaces that come, go and change.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use tests::{Stack, marketplace, quote, uuid};
+
+const PLACES: [&str; 4] = ["a", "b", "c", "d"];
+
+#[derive(Clone, Debug)]
+enum Message {
+    /// A marketplace's asks in cents, observed so many minutes before noon.
+    Quote {
+        place: usize,
+        minutes: u16,
+        asks: Vec<u32>,
+    },
+    Marketplace {
+        place: usize,
+        enabled: bool,
+        version: u8,
+    },
+}
+
+fn messages() -> impl Strategy<Value = Vec<Message>> {
+    let asks = prop::collection::vec(1u32..50_000, 0..4);
+    // About one in four is more than a day old.
+    let quote =
+        (0usize..4, 0u16..1_900, asks).prop_map(|(place, minutes, asks)| Message::Quote { place, minutes, asks });
+    let place = (0usize..4, any::<bool>(), 1u8..5).prop_map(|(place, enabled, version)| Message::Marketplace {
+        place,
+        enabled,
+        version,
+    });
+    prop::collection::vec(prop_oneof![3 => quote, 1 => place], 1..25)
+}
+
+fn usd(cents: u32) -> String {
+    format!("{}.{:02}", cents / 100, cents % 100)
+}
+
+fn feed_message(message: &Message) -> Value {
+    match message {
+        Message::Marketplace { place, enabled, version } => marketplace(PLACES[*place], *enabled, (*version).into()),
+        Message::Quote { place, minutes, asks } => {
+            let asks: Vec<String> = asks.iter().map(|cents| usd(*cents)).collect();
+            let asks: Vec<&str> = asks.iter().map(String::as_str).collect();
+            let noon: shared::timestamp::Timestamp = tests::NOON.parse().unwrap();
+            let observed_at = noon.plus_millis(-60_000 * i64::from(*minutes)).to_string();
+            quote(uuid(7), PLACES[*place], &asks, &observed_at)
+        }
+    }
+}
+
+/// The asks that count, cheapest first, and where they come from.
+fn expected(messages: &[Message]) -> (Vec<u32>, Vec<&'static str>) {
+    let (mut quotes, mut enabled) = (BTreeMap::new(), BTreeMap::new());
+    for message in messages {
+        match message {
+            // The first of two that were observed at one time stays.
+            Message::Quote { place, minutes, asks } => {
+                let known = quotes.entry(*place).or_insert((*minutes, asks));
+                if *minutes < known.0 {
+                    *known = (*minutes, asks);
+                }
+            }
+            Message::Marketplace { place, enabled: now, version } => {
+                let known = enabled.entry(*place).or_insert((0, false));
+                if *version > known.0 {
+                    *known = (*version, *now);
+                }
+            }
+        }
+    }
+    quotes.retain(|place, (minutes, asks)| {
+        *minutes <= 24 * 60 && !asks.is_empty() && enabled.get(place).is_some_and(|(_, enabled)| *enabled)
+    });
+    let mut asks: Vec<u32> = quotes.values().flat_map(|(_, asks)| asks.iter().copied()).collect();
+    asks.sort_unstable();
+    (asks, quotes.keys().map(|place| PLACES[*place]).collect())
+}
+
+async fn play(mut messages: Vec<Message>) {
+    let stack = Stack::new().await;
+    for message in &messages {
+        stack.feed_outcomes(&[feed_message(message)]).await;
+    }
+    let (asks, sources) = expected(&messages);
+    // All of it once more, the other way round: redelivery changes nothing.
+    messages.reverse();
+    let again: Vec<Value> = messages.iter().map(feed_message).collect();
+    assert!(stack.feed_outcomes(&again).await.iter().all(|outcome| *outcome == shared::feed::Applied::Unchanged));
+    let running = stack.instance().await;
+    let reply = running.client.get(&stack.full_key().await, &format!("/v1/public/prices/{}", uuid(7))).await;
+    if asks.is_empty() {
+        assert_eq!(reply.status, 404, "{:?}", reply.json());
+        return;
+    }
+    let body = reply.json();
+    assert_eq!((&body["sample_size"], &body["source_keys"]), (&json!(asks.len()), &json!(sources)), "{body}");
+    assert_eq!(body["lowest_usd"], usd(asks[0]));
+}
+
+#[test]
+fn the_latest_quote_of_each_enabled_marketplace_counts_whatever_the_order() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
+    TestRunner::new(config)
+        .run(&messages(), |messages| {
+            runtime.block_on(play(messages));
+            Ok(())
+        })
+        .unwrap();
+}
