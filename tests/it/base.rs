@@ -65,8 +65,11 @@ async fn a_cold_start_reads_base_and_log_and_no_entity() {
         let delete = dynamodb(&stack).delete_item().table_name(MARKET);
         delete.key("pk", entity["pk"].clone()).key("sk", entity["sk"].clone()).send().await.unwrap();
     }
-    let running = stack.instance().await;
-    assert_eq!(ids(&stack, &running).await, expected((0..40).filter(|number| *number != 3)));
+    let left = expected((0..40).filter(|number| *number != 3));
+    assert_eq!(ids(&stack, &stack.instance().await).await, left);
+    stack.clock.advance(Duration::from_hours(7 * 24));
+    assert_eq!(run(&of(&stack)).await, written(39, false));
+    assert_eq!(ids(&stack, &stack.instance().await).await, left, "folded");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,8 @@ use tests::{Fault, Proxy, Running, Stack, compaction, dynamodb, item, listing, u
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A batch of messages, redelivered and out of order: record, version, what it is now if it is still there.
+    /// A batch of messages, some of them redelivered or out of order: record, version above what the history's
+    /// length lets expect, what it is now if it is still there.
     Write(Vec<(u8, u8, Option<u16>)>),
     /// An instance starts.
     Start,
@@ -40,12 +41,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => prop::collection::vec(message, 1..8).prop_map(Step::Write),
         1 => Just(Step::Start),
-        2 => prop::option::of(0u8..8).prop_map(|calls| Step::Compact { calls }),
+        4 => prop::option::weighted(0.3, 0u8..8).prop_map(|calls| Step::Compact { calls }),
         1 => Just(Step::LoseBase),
         2 => (0usize..4, any::<i8>()).prop_map(|(instance, seconds)| Step::Wall { instance, seconds }),
         4 => (0usize..4, hands).prop_map(|(instance, hands)| Step::Ask { instance, hands }),
     ];
-    prop::collection::vec(step, 1..30)
+    prop::collection::vec(step, 1..40)
 }
 
 /// The newest version of each record, and what it is while it is there.
@@ -143,9 +144,10 @@ async fn play(steps: Vec<Step>) {
     let stack = Stack::new().await;
     let mut instances = vec![stack.instance().await];
     let mut model = Model::new();
-    for step in steps {
+    for (number, step) in (0..).zip(steps) {
         match step {
-            Step::Write(batch) => {
+            Step::Write(mut batch) => {
+                batch.iter_mut().for_each(|(_, version, _)| *version += number / 2);
                 apply(&mut model, &batch);
                 let messages: Vec<Value> = batch.iter().map(|&(id, version, now)| message(id, version, now)).collect();
                 stack.feed_outcomes(&messages).await;
