@@ -1,24 +1,9 @@
 //! `local` as others script against it.
 
-use std::process::Stdio;
-
+use local::environment::Variables;
 use serde_json::{Value, json};
-use tests::{Client, binary};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
-
-/// Starts `local` on free ports and waits for its line.
-async fn start(arguments: &[&str]) -> (Child, Value) {
-    let mut child = Command::new(binary("local"))
-        .args(["--listen", "127.0.0.1:0", "--json"])
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let line = BufReader::new(child.stdout.take().unwrap()).lines().next_line().await.unwrap().unwrap();
-    (child, serde_json::from_str(&line).unwrap())
-}
+use tests::{Client, FeedQueue, binary, listing, local};
+use tokio::process::Command;
 
 const OWN_AWS: [&str; 2] = ["--aws-listen", "127.0.0.1:0"];
 
@@ -28,7 +13,7 @@ async fn the_demo_market_is_kept_in_a_folder_and_not_made_twice() {
     let data = ["--data", folder.path().to_str().unwrap()];
     let mut keys = Vec::new();
     for _ in 0..2 {
-        let (mut child, ready) = start(&[&OWN_AWS[..], &data].concat()).await;
+        let (mut child, ready) = local(&[&OWN_AWS[..], &data].concat()).await;
         let names: Vec<&str> = ready.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, ["api_key", "aws_endpoint_url", "base_url", "env", "user_id", "version"]);
         let client = Client::of(ready["base_url"].as_str().unwrap());
@@ -48,17 +33,17 @@ async fn the_demo_market_is_kept_in_a_folder_and_not_made_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_aws_side_alone_serves_a_second_process() {
-    let (_aws, ready) = start(&[&OWN_AWS[..], &["--aws-only", "--empty"]].concat()).await;
+    let (_aws, ready) = local(&[&OWN_AWS[..], &["--aws-only", "--empty"]].concat()).await;
     assert_eq!((&ready["base_url"], &ready["api_key"], &ready["user_id"]), (&Value::Null, &Value::Null, &Value::Null));
     let endpoint = ready["aws_endpoint_url"].as_str().unwrap();
     assert_eq!(ready["env"]["AWS_ENDPOINT_URL"], endpoint);
     for name in
-        ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "KEYS_TABLE", "MARKET_TABLE", "ACCOUNTS_TABLE"]
+        ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "KEYS_TABLE", "MARKET_TABLE", "FEED_QUEUE_URL"]
     {
         assert!(ready["env"][name].is_string(), "{name}");
     }
     let (_functions, second) =
-        start(&["--aws-endpoint", endpoint, "--clock-offset-s", "-30", "--store-latency-ms", "1"]).await;
+        local(&["--aws-endpoint", endpoint, "--clock-offset-s", "-30", "--store-latency-ms", "1"]).await;
     assert_eq!((&second["api_key"], &second["user_id"]), (&Value::Null, &Value::Null));
     let client = Client::of(second["base_url"].as_str().unwrap());
     let reply = client.send("GET", "/v1/public/me", &[]).await;
@@ -75,4 +60,27 @@ async fn contradicting_arguments_are_wrong_usage() {
         let output = tokio::time::timeout(std::time::Duration::from_secs(20), program.output()).await.unwrap().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_feed_holds_is_applied_before_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [&OWN_AWS[..], &["--data", folder.path().to_str().unwrap(), "--empty"]].concat();
+    let (mut child, ready) = local(&arguments).await;
+    let variables = Variables::at(ready["aws_endpoint_url"].as_str().unwrap());
+    let messages: Vec<_> = (1..=500).map(|n| listing(n, "1.00", "2026-11-20T10:00:00Z", 1).to_string()).collect();
+    let queue = FeedQueue::of(&variables);
+    queue.send(&messages).await;
+    assert!(queue.backlog.count().await.unwrap() > 0, "there is something to drain");
+    let pid = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+
+    let (_child, ready) = local(&arguments).await;
+    let create = ["--json", "keys", "create", "--user", &tests::uuid(1).to_string(), "--scope", "listings:read"];
+    let variables = Variables::at(ready["aws_endpoint_url"].as_str().unwrap());
+    let key = tests::marketctl(&variables, &create, "").await.json();
+    let client = Client::of(ready["base_url"].as_str().unwrap());
+    let listings = client.get(key["api_key"].as_str().unwrap(), "/v1/public/listings").await.json();
+    assert_eq!(listings["total"], 500);
 }

@@ -8,6 +8,7 @@ mod budget_model;
 mod catalog;
 mod description;
 mod failures;
+mod feed;
 mod freshness;
 mod item;
 mod lambda;

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use escargot::format::Message;
 use local::environment::Variables;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
 
 /// Where a package's binary lies. The first call builds all of them, with the features of a whole build, so
 /// that nothing is compiled twice.
@@ -43,6 +43,19 @@ impl Program {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
+}
+
+/// Starts `local` on free ports and waits for its line.
+pub async fn local(arguments: &[&str]) -> (Child, Value) {
+    let mut child = Command::new(binary("local"))
+        .args(["--listen", "127.0.0.1:0", "--json"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let line = BufReader::new(child.stdout.take().unwrap()).lines().next_line().await.unwrap().unwrap();
+    (child, serde_json::from_str(&line).unwrap())
 }
 
 /// Runs `marketctl` against a stack.

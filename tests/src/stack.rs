@@ -8,6 +8,7 @@ use local::aws::AwsSide;
 use local::environment::Variables;
 use local::instance::Instance;
 use local::seed::Admin;
+use local::workers::Workers;
 use serde_json::Value;
 use shared::clock::{Clock, ManualClock};
 use shared::feed::{Applied, Applier, Stores, parse};
@@ -19,6 +20,7 @@ use uuid::Uuid;
 
 use crate::client::Client;
 use crate::proxy::Proxy;
+use crate::queue::FeedQueue;
 
 /// The time at which every clock starts: the beginning of a minute.
 pub const NOON: &str = "2026-11-20T12:00:00.000Z";
@@ -62,6 +64,27 @@ impl Stack {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let running = self.instance_with(&proxy.url, clock_at(0)).await;
         (running, proxy)
+    }
+
+    /// The functions that queues trigger, at the stack's time.
+    pub async fn workers(&self) -> Workers {
+        self.workers_with(&self.aws.endpoint_url).await
+    }
+
+    /// The same behind a proxy that can be made to fail.
+    pub async fn workers_behind_proxy(&self) -> (Workers, Proxy) {
+        let proxy = Proxy::start(&self.aws.endpoint_url).await;
+        let workers = self.workers_with(&proxy.url).await;
+        (workers, proxy)
+    }
+
+    async fn workers_with(&self, endpoint: &str) -> Workers {
+        Workers::start(&Variables::at(endpoint), self.clock.clone()).await.unwrap()
+    }
+
+    /// The stack's feed queue.
+    pub fn feed_queue(&self) -> FeedQueue {
+        FeedQueue::of(&Variables::at(&self.aws.endpoint_url))
     }
 
     async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {

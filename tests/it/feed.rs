@@ -1,0 +1,205 @@
+//! The feed through its queue: what is applied, what is refused, what waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_sdk_sqs::types::QueueAttributeName;
+use local::workers::{Poller, Source};
+use serde_json::{Value, json};
+use shared::service::{Error, Worker};
+use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
+
+const TEN: &str = "2026-11-20T10:00:00Z";
+
+fn texts(messages: &[Value]) -> Vec<String> {
+    messages.iter().map(Value::to_string).collect()
+}
+
+/// Messages of every kind.
+fn good() -> Vec<Value> {
+    vec![
+        marketplace("one", true, 1),
+        item("ak", "skin", Some("AK"), 1),
+        quote(uuid(7), "one", &["5.00"], TEN),
+        listing(1, "1.00", TEN, 1),
+        listing(2, "2.00", TEN, 1),
+        order(uuid(5).into(), 1, TEN, 1),
+        balance(uuid(5).into(), "1.00", "2.00", "3.00", 1),
+    ]
+}
+
+fn changed(mut message: Value, field: &str, value: Value) -> String {
+    message[field] = value;
+    message.to_string()
+}
+
+/// Messages that break one rule each, with the field that they break it in.
+fn bad() -> Vec<(String, &'static str)> {
+    let balance = |store, trade, available| balance(uuid(5).into(), store, trade, available, 9);
+    let mut wear = item("ak", "skin", None, 9);
+    wear["variants"][0]["wear"] = json!(7);
+    vec![
+        (balance("1.00", "2.00", "3.01").to_string(), "available_usd"),
+        (balance("-1.00", "2.00", "1.00").to_string(), "store_usd"),
+        (balance("1.00", "2.000", "3.00").to_string(), "trade_usd"),
+        (changed(balance("1.00", "2.00", "3.00"), "bonus_usd", json!("1.00")), "bonus_usd"),
+        (changed(balance("1.00", "2.00", "3.00"), "version", json!("nine")), "version"),
+        (wear.to_string(), "variants[0].wear"),
+        (changed(item("ak", "skin", None, 9), "name", json!("x".repeat(201 * 1_024))), "$"),
+        (changed(item("ak", "skin", None, 9), "\u{1b}\0", json!(1)), "\u{fffd}\u{fffd}"),
+        (" ".to_owned(), "$"),
+        ("{}".to_owned(), "type"),
+        ("not json".to_owned(), "$"),
+        (quote(uuid(7), "one", &["0.01"], "2026-11-20T12:05:01Z").to_string(), "observed_at"),
+        (order(uuid(6).into(), 1, TEN, 9).to_string(), "account_id"),
+        (order(uuid(5).into(), 1, "2026-11-20T10:00:01Z", 9).to_string(), "created_at"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_invalid_comes_out_with_field_and_reason_and_its_neighbours_are_applied() {
+    let (stack, other) = (Stack::new().await, Stack::new().await);
+    other.feed(&good()).await;
+    let queue = stack.feed_queue();
+    // The order is there before those that contradict it.
+    stack.feed(&good()[5..6]).await;
+    let messages: Vec<String> =
+        texts(&good()).into_iter().zip(bad().into_iter().map(|(text, _)| text)).flat_map(<[_; 2]>::from).collect();
+    let rest = bad().into_iter().skip(good().len()).map(|(text, _)| text);
+    queue.send(&messages.into_iter().chain(rest).collect::<Vec<_>>()).await;
+    let _workers = stack.workers().await;
+    queue.emptied().await;
+
+    let mut expected = bad();
+    expected.sort();
+    let letters = queue.take_dead_letters().await;
+    let found: Vec<_> = letters.iter().map(|letter| (letter.body.clone(), letter.attribute("field"))).collect();
+    assert_eq!(found, expected);
+    for letter in &letters {
+        let reason = letter.attribute("reason");
+        assert!(!reason.is_empty() && !reason.contains(char::is_control), "{reason:?}");
+    }
+    assert_eq!(tables(&stack).await, tables(&other).await);
+    tests::assert_the_log_tells_all(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_or_older_message_changes_nothing() {
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    let _workers = stack.workers().await;
+    let newest: Vec<Value> = good().into_iter().filter(|message| message["type"] != "quote").collect();
+    let newest: Vec<Value> = newest.into_iter().map(|mut message| {
+        message["version"] = json!(7);
+        message
+    }).collect();
+    queue.send(&texts(&newest)).await;
+    queue.emptied().await;
+    let before = tables(&stack).await;
+    for _ in 0..3 {
+        queue.send(&texts(&good())).await;
+        queue.send(&texts(&newest)).await;
+    }
+    queue.emptied().await;
+    let mut after = tables(&stack).await;
+    assert!(after.len() == before.len() + 1, "the quote is new");
+    after.retain(|key, _| !key.contains("quotes#"));
+    assert_eq!(after, before);
+    assert_eq!(queue.take_dead_letters().await, []);
+}
+
+/// A store that fails, until so many copies have been sent back to the feed queue.
+async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static str]) {
+    let (stack, other) = (Stack::new().await, Stack::new().await);
+    other.feed(&good()).await;
+    let queue = stack.feed_queue();
+    // Whatever is received twice ends in the dead-letter queue, so nothing may rely on being received again.
+    let policy = r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:marketplace-feed-dead","maxReceiveCount":1}"#;
+    queue.set(QueueAttributeName::RedrivePolicy, policy).await;
+    let (_workers, proxy) = stack.workers_behind_proxy().await;
+    let mut postponed = 0;
+    proxy.plan(move |operation| {
+        postponed += usize::from(operation == "SendMessage");
+        if postponed < 8 && operations.contains(&operation) { fault.clone() } else { Fault::None }
+    });
+    queue.send(&texts(&good())).await;
+    queue.emptied().await;
+    assert_eq!(queue.take_dead_letters().await, []);
+    assert_eq!(tables(&stack).await, tables(&other).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_throttled_conflicting_or_hanging_store_costs_no_message() {
+    let all = &["TransactWriteItems", "PutItem", "GetItem"];
+    tokio::join!(
+        a_busy_store_is_waited_for(Fault::Error("ProvisionedThroughputExceededException"), all),
+        a_busy_store_is_waited_for(Fault::Error("TransactionConflictException"), all),
+        a_busy_store_is_waited_for(Fault::Refuse, all),
+        a_busy_store_is_waited_for(Fault::Hang, all),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conflicting_transactions_are_tried_again_and_then_wait() {
+    a_busy_store_is_waited_for(Fault::Cancelled("TransactionConflict"), &["TransactWriteItems"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message() {
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    // So that five receives take seconds instead of minutes.
+    queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
+    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    let broken = dynamodb(&stack).put_item().table_name("marketplace-accounts");
+    let broken = broken.item("pk", text(&format!("order#{}", uuid(1)))).item("sk", text("authority"));
+    broken.item("account_id", text("nobody")).send().await.unwrap();
+    let _workers = stack.workers().await;
+    queue.send(&texts(&good())).await;
+    queue.emptied().await;
+    let body = order(uuid(5).into(), 1, TEN, 1).to_string();
+    assert_eq!(queue.take_dead_letters().await, [DeadLetter { body, attributes: [].into() }]);
+    let listings = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/listings").await;
+    assert_eq!(listings.json()["total"], 2);
+}
+
+/// A function with a fault, and how often it was called.
+struct Faulty(Arc<AtomicUsize>);
+
+impl Worker for Faulty {
+    type Event = SqsEvent;
+    type Response = SqsBatchResponse;
+
+    async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
+        let calls = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        let record = &event.records[0];
+        assert_eq!(record.attributes["ApproximateReceiveCount"], calls.to_string());
+        assert_eq!(record.event_source_arn.as_deref(), Some("arn:aws:sqs:us-east-1:000000000000:marketplace-feed"));
+        match calls {
+            1 => panic!("a fault"),
+            2 => Err("an error".into()),
+            3 => std::future::pending().await,
+            _ => {
+                let mut response = SqsBatchResponse::default();
+                response.add_failure(if calls == 4 { record.message_id.as_deref().unwrap() } else { "unheard of" });
+                Ok(response)
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_breaks_its_function_in_any_way_ends_in_redrive_after_five_receives() {
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
+    let source = Source::open(queue.client.clone(), &queue.url, Duration::from_millis(500)).await.unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let _poller = Poller::start(source, Faulty(calls.clone()));
+    queue.send(&["poison".to_owned()]).await;
+    queue.emptied().await;
+    assert_eq!(queue.take_dead_letters().await, [DeadLetter { body: "poison".to_owned(), attributes: [].into() }]);
+    assert_eq!(calls.load(Ordering::SeqCst), 5);
+}

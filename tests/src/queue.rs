@@ -1,0 +1,94 @@
+//! The feed queue and its dead-letter queue, as the marketplace's own systems and an operator see them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{Message, QueueAttributeName, SendMessageBatchRequestEntry};
+use local::environment::Variables;
+use local::workers::Backlog;
+use shared::aws::{Environment, Patience};
+use shared::resources::Queue;
+
+/// Something hangs if the feed has not been worked off by then.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// The feed queue of a stack.
+#[derive(Clone)]
+pub struct FeedQueue {
+    pub client: Client,
+    pub url: String,
+    pub dead_url: String,
+    pub backlog: Backlog,
+}
+
+/// A message of the dead-letter queue.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeadLetter {
+    pub body: String,
+    /// The string attributes.
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl FeedQueue {
+    pub fn of(variables: &Variables) -> Self {
+        let client = Environment::read(&|name| variables.get(name)).unwrap().sqs(Patience::Bulk);
+        let [url, dead_url] = [Queue::Feed, Queue::FeedDead].map(|queue| variables.get(queue.variable()).unwrap());
+        let backlog = Backlog::of(client.clone(), url.clone());
+        Self { client, url, dead_url, backlog }
+    }
+
+    /// Sends messages as they are.
+    pub async fn send(&self, messages: &[String]) {
+        for batch in messages.chunks(10) {
+            let entries = batch.iter().enumerate().map(|(index, body)| {
+                SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body).build().unwrap()
+            });
+            let request = self.client.send_message_batch().queue_url(&self.url);
+            let sent = request.set_entries(Some(entries.collect())).send().await.unwrap();
+            assert!(sent.failed.is_empty(), "{:?}", sent.failed);
+        }
+    }
+
+    /// Changes an attribute of the feed queue.
+    pub async fn set(&self, name: QueueAttributeName, value: &str) {
+        self.client.set_queue_attributes().queue_url(&self.url).attributes(name, value).send().await.unwrap();
+    }
+
+    /// Waits until the feed queue is empty.
+    pub async fn emptied(&self) {
+        let emptied = tokio::time::timeout(PATIENCE, self.backlog.emptied()).await;
+        emptied.expect("the feed to be worked off").unwrap();
+    }
+
+    /// Takes everything out of the dead-letter queue; sorted, for it has no order.
+    pub async fn take_dead_letters(&self) -> Vec<DeadLetter> {
+        let mut letters = Vec::new();
+        loop {
+            let request = self.client.receive_message().queue_url(&self.dead_url).max_number_of_messages(10);
+            let received = request.message_attribute_names("All").send().await.unwrap();
+            let Some(messages) = received.messages.filter(|messages| !messages.is_empty()) else {
+                letters.sort();
+                return letters;
+            };
+            for message in messages {
+                let delete = self.client.delete_message().queue_url(&self.dead_url);
+                delete.set_receipt_handle(message.receipt_handle.clone()).send().await.unwrap();
+                letters.push(DeadLetter::of(message));
+            }
+        }
+    }
+}
+
+impl DeadLetter {
+    fn of(message: Message) -> Self {
+        let attributes = message.message_attributes.unwrap_or_default().into_iter();
+        let attributes = attributes.map(|(name, value)| (name, value.string_value.unwrap())).collect();
+        Self { body: message.body.unwrap(), attributes }
+    }
+
+    /// An attribute's value, empty if there is none.
+    pub fn attribute(&self, name: &str) -> &str {
+        self.attributes.get(name).map_or("", String::as_str)
+    }
+}

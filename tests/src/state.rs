@@ -1,0 +1,162 @@
+//! What a stack holds in the end, in the tables and over HTTP, to compare stacks with different histories.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+use shared::ids::UserId;
+use shared::market::{Change, Log, Record};
+use shared::model::{PublicItem, PublicListing};
+use shared::scope::Scope;
+use shared::timestamp::Timestamp;
+use uuid::Uuid;
+
+use crate::client::Client;
+use crate::stack::Stack;
+use crate::tables::{dynamodb, set_limit};
+
+const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
+/// What tells of the order in which changes came.
+const HISTORIES: [&str; 3] = ["head#", "log#", "base#"];
+const HISTORICAL: [&str; 3] = ["ttl", "ordinal", "recent"];
+
+type Item = BTreeMap<String, Value>;
+
+/// Every record of the market and the accounts, tombstones and versions included, by table and key, without
+/// what depends on the order in which they came.
+pub async fn tables(stack: &Stack) -> BTreeMap<String, Item> {
+    let mut found = BTreeMap::new();
+    for table in TABLES {
+        for mut item in scan(stack, table).await {
+            if !HISTORIES.iter().any(|history| text(&item, "pk").starts_with(history)) {
+                item.retain(|name, _| !HISTORICAL.contains(&name.as_str()));
+                found.insert(format!("{table} {} {}", text(&item, "pk"), text(&item, "sk")), item);
+            }
+        }
+    }
+    found
+}
+
+/// Each user's orders are numbered without a gap, and the summary names the latest of them.
+pub async fn assert_orders_are_dense(stack: &Stack) {
+    let (mut orders, mut summaries) = (BTreeMap::<String, Vec<(u64, String)>>::new(), BTreeMap::new());
+    for item in scan(stack, TABLES[1]).await {
+        if let Some(user) = text(&item, "pk").strip_prefix("orders#") {
+            let ordinal = item["ordinal"].as_str().unwrap().parse().unwrap();
+            orders.entry(user.to_owned()).or_default().push((ordinal, text(&item, "sk").to_owned()));
+        } else if let Some(user) = text(&item, "pk").strip_prefix("summary#") {
+            summaries.insert(user.to_owned(), (item["total"].clone(), item["recent"].clone()));
+        }
+    }
+    let counted = orders.into_iter().map(|(user, mut orders)| {
+        orders.sort();
+        let ordinals: Vec<u64> = orders.iter().map(|(ordinal, _)| *ordinal).collect();
+        assert_eq!(ordinals, (1..=orders.len() as u64).collect::<Vec<_>>(), "orders of {user}");
+        let recent: Vec<_> = orders[orders.len().saturating_sub(8)..].iter().map(|(_, place)| place).collect();
+        (user, (json!(orders.len().to_string()), json!(recent)))
+    });
+    assert_eq!(counted.collect::<BTreeMap<_, _>>(), summaries);
+}
+
+/// The log has no gap, and replaying it from the beginning gives what the entities say.
+pub async fn assert_the_log_tells_all(stack: &Stack) {
+    assert_the_stream_tells_all::<PublicItem>(stack).await;
+    assert_the_stream_tells_all::<PublicListing>(stack).await;
+}
+
+async fn assert_the_stream_tells_all<R: Record + PartialEq + Debug>(stack: &Stack) {
+    let log = Log::<R>::new(stack.admin.stores().market);
+    let (mut seq, mut replayed) = (0, BTreeMap::new());
+    loop {
+        let (batches, more) = log.since(seq).await.unwrap();
+        for (number, changes) in batches {
+            assert_eq!(number, seq + 1, "a gap in the log of {}", R::STREAM);
+            seq = number;
+            for change in changes {
+                match change {
+                    Change::Put(record) => replayed.insert(record.id().to_string(), record),
+                    Change::Remove(id) => replayed.remove(&id.to_string()),
+                };
+            }
+        }
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(log.head().await.unwrap(), seq);
+    let entities = log.scan().await.unwrap().into_iter().map(|record| (record.id().to_string(), record));
+    assert_eq!(replayed, entities.collect::<BTreeMap<_, _>>());
+}
+
+/// What the API answers at a time: every page of everything, every item, these variants' prices, and these
+/// users' orders and balances.
+pub async fn answers(stack: &Stack, now: Timestamp, users: &[UserId], variants: &[Uuid]) -> BTreeMap<String, Value> {
+    let running = stack.instance().await;
+    running.clock.set_wall(now);
+    let (client, mut found) = (&running.client, BTreeMap::new());
+    let key = busy_key(stack, Uuid::nil().into()).await;
+    let catalog = pages(client, &key, "/v1/public/catalog?").await;
+    let items = catalog.iter().flat_map(|page| page["items"].as_array().unwrap());
+    let items = items.map(|item| format!("/v1/public/items/{}", item["id"].as_str().unwrap()));
+    let prices = variants.iter().map(|variant| format!("/v1/public/prices/{variant}"));
+    for path in items.chain(prices).chain(["/v1/public/marketplaces".to_owned()]) {
+        let answer = client.get(&key, &path).await.json();
+        found.insert(path, answer);
+    }
+    found.insert("catalog".to_owned(), json!(catalog));
+    for sort in ["newest", "price_asc", "price_desc"] {
+        let listings = pages(client, &key, &format!("/v1/public/listings?sort={sort}&")).await;
+        found.insert(sort.to_owned(), json!(listings));
+    }
+    for user in users {
+        let key = busy_key(stack, *user).await;
+        found.insert(format!("orders of {user}"), json!(pages(client, &key, "/v1/public/orders?").await));
+        found.insert(format!("balance of {user}"), client.get(&key, "/v1/public/wallet/balance").await.json());
+    }
+    found
+}
+
+/// Every page up to the first empty one.
+async fn pages(client: &Client, key: &str, path: &str) -> Vec<Value> {
+    let mut pages = Vec::new();
+    loop {
+        let reply = client.get(key, &format!("{path}page={}&page_size=100", pages.len() + 1)).await;
+        assert_eq!(reply.status, 200, "{:?}", reply.json());
+        let is_empty = reply.ids().is_empty();
+        pages.push(reply.json());
+        if is_empty {
+            return pages;
+        }
+    }
+}
+
+async fn busy_key(stack: &Stack, user: UserId) -> String {
+    let (key, _) = stack.key_of(user, &Scope::ALL).await;
+    set_limit(stack, &key, 1_000_000).await;
+    key
+}
+
+async fn scan(stack: &Stack, table: &str) -> Vec<Item> {
+    let mut pages = dynamodb(stack).scan().table_name(table).consistent_read(true).into_paginator().items().send();
+    let mut items = Vec::new();
+    while let Some(item) = pages.next().await {
+        items.push(item.unwrap().iter().map(|(name, value)| (name.clone(), plain(value))).collect());
+    }
+    items
+}
+
+fn text<'i>(item: &'i Item, name: &str) -> &'i str {
+    item[name].as_str().unwrap()
+}
+
+fn plain(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) | AttributeValue::N(text) => json!(text),
+        AttributeValue::B(bytes) => json!(bytes.as_ref()),
+        AttributeValue::Bool(bool) => json!(bool),
+        AttributeValue::L(values) => values.iter().map(plain).collect(),
+        AttributeValue::M(values) => values.iter().map(|(name, value)| (name.clone(), plain(value))).collect(),
+        other => panic!("unexpected attribute {other:?}"),
+    }
+}
