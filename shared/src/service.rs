@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
+use futures_util::FutureExt;
 pub use lambda_http::Error;
 use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
 use serde::Serialize;
@@ -102,14 +103,15 @@ pub async fn run<H: Handler + 'static>(build: impl FnOnce(&Service<'_>) -> Resul
 /// The same for a function that a queue or a schedule triggers.
 pub async fn run_worker<W: Worker>(build: impl FnOnce(&Service<'_>) -> Result<W, Missing>) -> Result<(), Error> {
     let worker = start(build)?;
-    worker.warm_up().await;
+    // Boxed, for what a worker awaits may be large and deep.
+    worker.warm_up().boxed().await;
     let worker = &worker;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload))).await
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload).boxed())).await
 }
 
 fn start<T>(build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
     crate::logging::to_stdout();
     let lookup = |name: &str| std::env::var(name).ok();
-    let built = Service::new(&lookup, Arc::new(SystemClock::new())).and_then(|service| build(&service));
-    built.inspect_err(|missing| tracing::error!(%missing, "cannot start"))
+    let function = Service::new(&lookup, Arc::new(SystemClock::new())).and_then(|service| build(&service));
+    function.inspect_err(|missing| tracing::error!(%missing, "cannot start"))
 }

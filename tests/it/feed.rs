@@ -91,10 +91,13 @@ async fn a_repeated_or_older_message_changes_nothing() {
     let queue = stack.feed_queue();
     let _workers = stack.workers().await;
     let newest: Vec<Value> = good().into_iter().filter(|message| message["type"] != "quote").collect();
-    let newest: Vec<Value> = newest.into_iter().map(|mut message| {
-        message["version"] = json!(7);
-        message
-    }).collect();
+    let newest: Vec<Value> = newest
+        .into_iter()
+        .map(|mut message| {
+            message["version"] = json!(7);
+            message
+        })
+        .collect();
     queue.send(&texts(&newest)).await;
     queue.emptied().await;
     let before = tables(&stack).await;
@@ -116,7 +119,8 @@ async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static
     other.feed(&good()).await;
     let queue = stack.feed_queue();
     // Whatever is received twice ends in the dead-letter queue, so nothing may rely on being received again.
-    let policy = r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:marketplace-feed-dead","maxReceiveCount":1}"#;
+    let policy =
+        r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:marketplace-feed-dead","maxReceiveCount":1}"#;
     queue.set(QueueAttributeName::RedrivePolicy, policy).await;
     let (_workers, proxy) = stack.workers_behind_proxy().await;
     let mut postponed = 0;

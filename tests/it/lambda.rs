@@ -67,6 +67,66 @@ async fn every_function_answers_and_logs_one_line_without_key_or_query() {
     }
 }
 
+/// A batch as Lambda hands it over.
+fn batch(bodies: &[String]) -> Value {
+    let records = bodies.iter().enumerate().map(|(index, body)| {
+        json!({
+            "messageId": format!("message-{index}"), "receiptHandle": "AQEB", "body": body, "md5OfBody": "x",
+            "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1795176000000", "SenderId": "AIDA",
+                "ApproximateFirstReceiveTimestamp": "1795176000001"},
+            "messageAttributes": {}, "eventSource": "aws:sqs", "awsRegion": "us-east-1",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:marketplace-feed",
+        })
+    });
+    json!({"Records": records.collect::<Vec<_>>()})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ingest_takes_batches_and_logs_counts_and_refusals_without_bodies() {
+    let stack = Stack::new().await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    let mut ingest = RuntimeApi::run("ingest", &variables).await;
+    let good = item("ak", "skin", Some("AK"), 1).to_string();
+    let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
+    let answer = ingest.invoke(batch(&[good.clone(), bad.clone(), good])).await;
+    assert_eq!(answer, json!({"batchItemFailures": []}));
+    let letters = stack.feed_queue().take_dead_letters().await;
+    assert_eq!(letters.iter().map(|letter| &letter.body).collect::<Vec<_>>(), [&bad]);
+
+    // What was in doubt stays: here nothing can be sent to a dead-letter queue that is gone.
+    let queue = stack.feed_queue();
+    queue.client.delete_queue().queue_url(&queue.dead_url).send().await.unwrap();
+    let answer = ingest.invoke(batch(&[item("m4", "skin", None, 1).to_string(), bad])).await;
+    assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "message-1"}]}));
+
+    let log = ingest.log();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [refused, first, failed, second] = &lines[..] else { panic!("{log}") };
+    assert_eq!((&refused["message_id"], &refused["field"]), (&json!("message-1"), &json!("kind")));
+    assert_eq!((&failed["level"], &failed["message_id"]), (&json!("ERROR"), &json!("message-1")));
+    let counts = |line: &Value| {
+        ["received", "changed", "unchanged", "refused", "postponed", "failed"].map(|name| line[name].as_u64().unwrap())
+    };
+    assert_eq!((counts(first), counts(second)), ([3, 1, 1, 1, 0, 0], [2, 1, 0, 0, 0, 1]));
+    assert!(!log.contains("hush") && !log.contains("AK"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ingest_names_what_it_cannot_reach_before_the_first_batch() {
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    queue.client.delete_queue().queue_url(&queue.dead_url).send().await.unwrap();
+    let store = tests::dynamodb(&stack);
+    store.delete_table().table_name("marketplace-accounts").send().await.unwrap();
+    let mut ingest = RuntimeApi::run("ingest", &Variables::at(&stack.aws.endpoint_url)).await;
+    ingest.invoke(batch(&[])).await;
+    let log = ingest.log();
+    let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let problems = line["problems"].as_str().unwrap();
+    assert!(problems.contains("accounts table: ResourceNotFoundException"), "{log}");
+    assert!(problems.contains("marketplace-feed-dead"), "{log}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
     let output = tokio::process::Command::new(binary("catalog"))

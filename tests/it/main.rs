@@ -9,6 +9,8 @@ mod catalog;
 mod description;
 mod failures;
 mod feed;
+mod feed_crash;
+mod feed_freshness;
 mod freshness;
 mod item;
 mod lambda;

@@ -143,6 +143,49 @@ async fn import_keeps_good_lines_and_reports_bad_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn feed_send_takes_everything_that_sqs_takes_and_names_the_rest_by_line() {
+    const SQS_TAKES: usize = 262_144;
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    let good = listing(1, "1.00", "2026-11-20T10:00:00Z", 1).to_string();
+    let bad = ["nonsense".to_owned(), " ".to_owned(), "x".repeat(201 * 1_024), "y".repeat(SQS_TAKES)];
+    let lines = [&[good.clone(), String::new()], &bad[..], &["z".repeat(SQS_TAKES + 1), good.clone()]].concat();
+    let run = marketctl(&variables(&stack), &["--json", "feed", "send", "-"], &lines.join("\n")).await;
+    assert_eq!(run.code, 1, "{run:?}");
+    let refused = json!([
+        {"line": 2, "reason": "must not be an empty line"},
+        {"line": 7, "reason": "must have at most 262144 bytes"},
+    ]);
+    assert_eq!(run.json(), json!({"sent": 6, "refused": refused}));
+    assert_eq!(serde_json::from_str::<Value>(&run.stderr).unwrap()["refused"], refused);
+    assert_eq!(queue.backlog.count().await, Ok(6));
+
+    let _workers = stack.workers().await;
+    queue.emptied().await;
+    let mut bodies: Vec<_> = queue.take_dead_letters().await.into_iter().map(|letter| letter.body).collect();
+    bodies.sort();
+    let mut expected = bad.to_vec();
+    expected.sort();
+    assert!(bodies == expected, "{} dead letters", bodies.len());
+    let running = stack.instance().await;
+    assert_eq!(running.client.get(&stack.full_key().await, "/v1/public/listings").await.json()["total"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feed_send_says_when_there_is_no_queue_and_sends_long_files() {
+    let stack = Stack::new().await;
+    let lines = vec!["{}"; 10_000].join("\n");
+    let run = marketctl(&variables(&stack), &["feed", "send", "-"], &lines).await;
+    assert_eq!((run.code, run.stdout.trim()), (0, "10000 sent."), "{run:?}");
+    assert_eq!(stack.feed_queue().backlog.count().await, Ok(10_000));
+    let run = marketctl(&variables(&stack), &["--stack", "other", "feed", "send", "-"], &lines).await;
+    assert_eq!((run.code, run.stdout.trim()), (1, "Nothing was sent."), "{run:?}");
+    assert!(run.stderr.contains("nothing was sent: queue other-feed does not exist"), "{run:?}");
+    let run = marketctl(&variables(&stack), &["feed", "send"], "").await;
+    assert_eq!(run.code, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn check_names_what_is_missing() {
     let stack = Stack::new().await;
     let good = marketctl(&variables(&stack), &["--json", "check"], "").await;

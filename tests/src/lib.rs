@@ -21,5 +21,5 @@ pub use proxy::{Call, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
 pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
-pub use state::{answers, assert_orders_are_dense, assert_the_log_tells_all, tables};
+pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit};

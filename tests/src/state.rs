@@ -1,6 +1,6 @@
 //! What a stack holds in the end, in the tables and over HTTP, to compare stacks with different histories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -36,6 +36,14 @@ pub async fn tables(stack: &Stack) -> BTreeMap<String, Item> {
         }
     }
     found
+}
+
+/// Both hold the same; if not, only what differs is shown.
+pub fn assert_same<V: PartialEq + Debug>(found: &BTreeMap<String, V>, expected: &BTreeMap<String, V>, what: &str) {
+    let keys: BTreeSet<_> = found.keys().chain(expected.keys()).collect();
+    let differing = keys.into_iter().filter(|key| found.get(*key) != expected.get(*key));
+    let differing: Vec<_> = differing.map(|key| (key, found.get(key), expected.get(key))).collect();
+    assert!(differing.is_empty(), "{what}: found, expected: {differing:#?}");
 }
 
 /// Each user's orders are numbered without a gap, and the summary names the latest of them.

@@ -67,7 +67,9 @@ impl Sending {
                 }
                 Err(reason) => {
                     let unknown = format!("it is not known whether this was sent: {reason}");
-                    open.iter().for_each(|line| self.report.refuse(*line, &unknown));
+                    for line in open {
+                        self.report.refuse(line, &unknown);
+                    }
                     return Err(reason);
                 }
             }

@@ -1,0 +1,87 @@
+//! The functions' process killed at random points while the feed is worked off: nothing is lost, nothing is
+//! applied twice, and the state in the end is that of the newest messages applied once each.
+
+mod messages;
+
+use std::time::Duration;
+
+use aws_sdk_sqs::types::QueueAttributeName;
+use local::environment::Variables;
+use messages::History;
+use serde_json::Value;
+use shared::clock::{Clock, SystemClock};
+use tests::{
+    FeedQueue, Stack, answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, local, marketctl, tables,
+};
+use tokio::process::Child;
+
+/// By then something hangs.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+async fn survives(seed: u64, count: usize) {
+    let now = SystemClock::new().now();
+    let history = History::of(seed, count, now);
+    let reference = Stack::new().await;
+    reference.clock.set_wall(now);
+    reference.feed(&history.newest).await;
+
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    // What a killed process had in hand comes again after two seconds instead of thirty.
+    queue.set(QueueAttributeName::VisibilityTimeout, "2").await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    let sent = marketctl(&variables, &["--json", "feed", "send", "-"], &history.messages.join("\n")).await;
+    assert_eq!((sent.code, &sent.json()["sent"]), (0, &count.into()), "{sent:?}");
+    for backlog in history.kills {
+        let (mut process, _) = functions(&stack).await;
+        let reached = tokio::time::timeout(PATIENCE, worked_off(&queue, backlog)).await;
+        reached.unwrap_or_else(|_| panic!("seed {seed} never gets to {backlog}"));
+        process.kill().await.unwrap();
+        assert!(queue.backlog.count().await.unwrap() > 0, "seed {seed} was done before the kill at {backlog}");
+    }
+    let (_process, _) = functions(&stack).await;
+    queue.emptied().await;
+
+    let letters = queue.take_dead_letters().await;
+    assert!(letters.iter().all(|letter| letter.attribute("field") == "type"), "{letters:?}");
+    let mut refused: Vec<String> = letters.into_iter().map(|letter| letter.body).collect();
+    // A kill between the copy and the acknowledgement makes a second copy.
+    refused.dedup();
+    assert_eq!(refused, history.invalid, "seed {seed}");
+    assert_same(&tables(&stack).await, &tables(&reference).await, &format!("tables of seed {seed}"));
+    assert_orders_are_dense(&stack).await;
+    assert_the_log_tells_all(&stack).await;
+    let (users, variants) = (messages::users(), messages::variants());
+    let [found, expected] = [&stack, &reference].map(|stack| answers(stack, now, &users, &variants));
+    assert_same(&found.await, &expected.await, &format!("answers of seed {seed}"));
+}
+
+/// A process of functions and nothing else.
+async fn functions(stack: &Stack) -> (Child, Value) {
+    local(&["--aws-endpoint", &stack.aws.endpoint_url]).await
+}
+
+async fn worked_off(queue: &FeedQueue, backlog: u64) {
+    while queue.backlog.count().await.unwrap() > backlog {
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_at_any_point_change_nothing_in_the_end() {
+    for seed in 1..=3 {
+        survives(seed, 2_000).await;
+    }
+}
+
+/// `FEED_CRASH_SEEDS=20 FEED_CRASH_MESSAGES=10000 cargo test --release --workspace --test it many_seeds -- --ignored --nocapture`
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: for a change of the feed, run by hand"]
+async fn many_seeds_and_longer_histories() {
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (seeds, messages) = (number("FEED_CRASH_SEEDS", 20), number("FEED_CRASH_MESSAGES", 10_000));
+    for seed in 1..=seeds {
+        survives(1_000 + seed as u64, messages).await;
+        println!("seed {seed} of {seeds}: {messages} messages");
+    }
+}

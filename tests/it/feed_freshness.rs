@@ -1,0 +1,67 @@
+//! The way from the feed to the API, with two processes of functions at work.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::{Client, FeedQueue, Stack, listing, local, set_limit};
+use tokio::time::Instant;
+
+const TEN: &str = "2026-11-20T10:00:00Z";
+const SOLD: u32 = 9;
+/// Listings that stay, and change all the time.
+const CHANGING: u32 = 100;
+/// By then something hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Fifty changes a second for as long as anybody waits for this.
+async fn changes(queue: &FeedQueue) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    for change in 0.. {
+        ticks.tick().await;
+        let (number, version) = (1_000 + change % CHANGING, 2 + change / CHANGING);
+        queue.send(&[listing(number, &format!("{}.50", 500 + change), TEN, version.into()).to_string()]).await;
+    }
+}
+
+/// Waits until an instance shows the listing at this price no more; its total must then agree.
+async fn gone(client: &Client, key: &str, price: u32, total: u32) {
+    let path = format!("/v1/public/listings?min_price={price}&max_price={price}");
+    while client.get(key, &path).await.json()["total"] != 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(client.get(key, "/v1/public/listings?page_size=1").await.json()["total"], total);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    set_limit(&stack, &key, 1_000_000).await;
+    let listings = (1..=SOLD).chain(1_000..1_000 + CHANGING);
+    stack.feed(&listings.map(|n| listing(n, &format!("{n}.00"), TEN, 1)).collect::<Vec<_>>()).await;
+    let arguments = ["--aws-endpoint", &stack.aws.endpoint_url];
+    let (one, other) = tokio::join!(local(&arguments), local(&arguments));
+    let clients = [one.1, other.1].map(|ready| Client::of(ready["base_url"].as_str().unwrap()));
+    let queue = stack.feed_queue();
+    let sell = async {
+        let mut times = Vec::new();
+        for number in 1..=SOLD {
+            let mut sold = listing(number, "1.00", TEN, 2);
+            sold["status"] = json!("sold");
+            let begun = Instant::now();
+            queue.send(&[sold.to_string()]).await;
+            let total = CHANGING + SOLD - number;
+            tokio::join!(gone(&clients[0], &key, number, total), gone(&clients[1], &key, number, total));
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        times
+    };
+    let times = tokio::select! {
+        times = tokio::time::timeout(PATIENCE, sell) => times.expect("a sold listing stays"),
+        () = changes(&queue) => unreachable!("changes never end"),
+    };
+    // A machine busy with something else may hold up one of them, not most.
+    assert!(times[times.len() / 2] < Duration::from_secs(2), "{times:?}");
+    assert_eq!(queue.take_dead_letters().await, []);
+}
