@@ -51,8 +51,8 @@ pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of the function that does so: the longest that Lambda knows.
 pub const COMPACT_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// The time-out of the function that reads the feed, in seconds.
-pub const INGEST_TIMEOUT_SECONDS: u32 = 5;
+/// The time-out of the function that reads the feed.
+pub const INGEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often a message is received before it moves to its dead-letter queue: that is for crashes,
 /// since what cannot be applied is moved there by its consumer.
@@ -110,9 +110,9 @@ impl Queue {
 
     /// For how long a received message is hidden from others, in seconds: for a queue that triggers a
     /// function six times its time-out, as Lambda's documentation advises.
-    pub const fn visibility_seconds(self) -> u32 {
+    pub const fn visibility_seconds(self) -> u64 {
         match self {
-            Self::Feed => 6 * INGEST_TIMEOUT_SECONDS,
+            Self::Feed => 6 * INGEST_TIMEOUT.as_secs(),
             // The default of SQS.
             Self::FeedDead | Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksDead | Self::Notices => 30,
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::types::QueueAttributeName;
-use local::workers::{Poller, Source};
+use local::workers::{Source, poll};
 use serde_json::{Value, json};
 use shared::service::{Error, Worker};
 use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
@@ -201,7 +201,7 @@ async fn a_message_that_breaks_its_function_in_any_way_ends_in_redrive_after_fiv
     queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
     let source = Source::open(queue.client.clone(), &queue.url, Duration::from_millis(500)).await.unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
-    let _poller = Poller::start(source, Faulty(calls.clone()));
+    let _poller = poll(source, Faulty(calls.clone()));
     queue.send(&["poison".to_owned()]).await;
     queue.emptied().await;
     assert_eq!(queue.take_dead_letters().await, [DeadLetter { body: "poison".to_owned(), attributes: [].into() }]);

@@ -4,19 +4,20 @@ mod backlog;
 mod event;
 mod invoke;
 mod poller;
+mod running;
 mod schedule;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shared::aws::{Environment, Missing, Patience};
 use shared::clock::Clock;
-use shared::resources::{COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT_SECONDS, Queue};
+use shared::resources::{COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue};
 use shared::service::Service;
 
 pub use backlog::Backlog;
-pub use poller::{Poller, Source};
-pub use schedule::Schedule;
+pub use poller::{Source, poll};
+pub use running::Running;
+pub use schedule::schedule;
 
 use crate::environment::Variables;
 
@@ -27,8 +28,7 @@ const INGEST_INSTANCES: usize = 2;
 pub struct Workers {
     /// What is left in the feed queue.
     pub feed: Backlog,
-    _pollers: Vec<Poller>,
-    _compact: Schedule,
+    _running: Vec<Running>,
 }
 
 impl Workers {
@@ -39,14 +39,13 @@ impl Workers {
         let service = Service::new(&lookup, clock).map_err(missing)?;
         let client = Environment::read(&lookup).map_err(missing)?.sqs(Patience::Bulk);
         let [feed] = service.queues([Queue::Feed]).map_err(missing)?;
-        let timeout = Duration::from_secs(INGEST_TIMEOUT_SECONDS.into());
-        let source = Source::open(client.clone(), &feed, timeout).await?;
-        let mut pollers = Vec::new();
+        let source = Source::open(client.clone(), &feed, INGEST_TIMEOUT).await?;
+        let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
-            pollers.push(Poller::start(source.clone(), ingest::worker(&service).map_err(missing)?));
+            running.push(poll(source.clone(), ingest::worker(&service).map_err(missing)?));
         }
         let compact = compact::worker(&service).map_err(missing)?;
-        let compact = Schedule::every(COMPACT_PERIOD, COMPACT_TIMEOUT, compact);
-        Ok(Self { feed: Backlog::of(client, feed), _pollers: pollers, _compact: compact })
+        running.push(schedule(COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
+        Ok(Self { feed: Backlog::of(client, feed), _running: running })
     }
 }

@@ -10,10 +10,10 @@ use aws_sdk_sqs::types::{
 };
 use shared::service::Worker;
 use shared::store::explain;
-use tokio::task::JoinHandle;
 
 use super::event::event;
 use super::invoke::invoke;
+use super::running::Running;
 
 /// SQS gives at most so many messages at a time.
 const BATCH: i32 = 10;
@@ -31,30 +31,18 @@ pub struct Source {
     timeout: Duration,
 }
 
-/// Hands batches of a queue to one instance of a function, until it is dropped.
-#[derive(Debug)]
-pub struct Poller(JoinHandle<()>);
-
-impl Poller {
-    /// Starts polling.
-    pub fn start<W>(source: Source, worker: W) -> Self
-    where
-        W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
-    {
-        Self(tokio::spawn(async move {
-            worker.warm_up().await;
-            let worker = Arc::new(worker);
-            loop {
-                source.poll(&worker).await;
-            }
-        }))
-    }
-}
-
-impl Drop for Poller {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Hands batches of a queue to one instance of a function.
+pub fn poll<W>(source: Source, worker: W) -> Running
+where
+    W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+{
+    Running::start(async move {
+        worker.warm_up().await;
+        let worker = Arc::new(worker);
+        loop {
+            source.poll(&worker).await;
+        }
+    })
 }
 
 impl Source {

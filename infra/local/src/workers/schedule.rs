@@ -4,41 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::service::Worker;
-use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::invoke::invoke;
+use super::running::Running;
 
-/// Runs a function again and again until it is dropped: the first time at once, never twice at a time.
-#[derive(Debug)]
-pub struct Schedule(JoinHandle<()>);
-
-impl Schedule {
-    /// Runs the worker every `period`; an invocation that fails, or takes longer than `timeout`, is logged, and
-    /// the next one comes when it is due.
-    pub fn every<W>(period: Duration, timeout: Duration, worker: W) -> Self
-    where
-        W: Worker<Event: Default>,
-    {
-        Self(tokio::spawn(async move {
-            worker.warm_up().await;
-            let worker = Arc::new(worker);
-            let mut ticks = tokio::time::interval(period);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-            loop {
-                ticks.tick().await;
-                if let Err(error) = invoke(&worker, W::Event::default(), timeout).await {
-                    tracing::error!(error, "scheduled invocation failed");
-                }
+/// Runs a worker every `period`, the first time at once and never twice at a time. An invocation that fails, or
+/// takes longer than `timeout`, is logged, and the next one comes when it is due.
+pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> Running
+where
+    W: Worker<Event: Default>,
+{
+    Running::start(async move {
+        worker.warm_up().await;
+        let worker = Arc::new(worker);
+        let mut ticks = tokio::time::interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = invoke(&worker, W::Event::default(), timeout).await {
+                tracing::error!(error, "scheduled invocation failed");
             }
-        }))
-    }
-}
-
-impl Drop for Schedule {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+        }
+    })
 }
 
 #[cfg(test)]
@@ -81,11 +69,11 @@ mod tests {
     async fn errors_panics_and_time_outs_do_not_end_it_and_runs_never_overlap() {
         let (told, mut runs) = unbounded_channel();
         let worker = Failing { runs: AtomicU32::new(0), running: AtomicU32::new(0), told };
-        let schedule = Schedule::every(Duration::from_millis(5), Duration::from_millis(100), worker);
+        let running = schedule(Duration::from_millis(5), Duration::from_millis(100), worker);
         for expected in 0..8 {
             assert_eq!(runs.recv().await, Some(expected));
         }
-        drop(schedule);
+        drop(running);
         while runs.recv().await.is_some() {}
     }
 }

@@ -1,0 +1,21 @@
+//! What goes on in the background.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+
+/// A poller or a schedule; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Running(JoinHandle<()>);
+
+impl Running {
+    pub(super) fn start(forever: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(forever))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
