@@ -143,9 +143,7 @@ impl<V: View> Inner<V> {
     async fn load(&self) -> Result<(), StoreError> {
         let whole = self.log.whole(&*self.clock).await?;
         let (cursor, caught_up) = (whole.end().seq, whole.as_of);
-        let mut view = V::build(whole.records);
-        view.apply(changes(whole.tail));
-        self.install(State { view, cursor, caught_up });
+        self.install(State { view: V::build(whole.folded()), cursor, caught_up });
         Ok(())
     }
 

@@ -4,7 +4,6 @@
 //! run began with. Two runs at once therefore write two sets of chunks, of which one is never named, and a run
 //! that dies leaves chunks that nobody names: their time to live removes them.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -16,7 +15,7 @@ use super::read::{Standing, Whole};
 use crate::clock::Clock;
 use crate::market::columns::Columns;
 use crate::market::log::Log;
-use crate::market::stream::{Change, Record};
+use crate::market::stream::Record;
 use crate::market::table;
 use crate::store::{StoreError, b, changed, n, s};
 use crate::timestamp::Timestamp;
@@ -109,7 +108,7 @@ impl<R: Record> Compaction<R> {
     async fn write(&self, whole: Whole<R>, standing: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
         let (position, from_entities) = (whole.end(), whole.base.is_none());
         let scanned_at = whole.base.as_ref().map_or(now, |base| base.scanned_at);
-        let records = fold(whole)?;
+        let records = in_order(whole)?;
         let generation = run_id(now)?;
         let chunks = chunk::pack(&records)?;
         let hashes: Vec<_> = chunks.iter().map(|packed| Pointer::hash(packed)).collect();
@@ -165,19 +164,11 @@ enum Plan {
 }
 
 /// The records at the end of the log, in the order of bases.
-fn fold<R: Record>(whole: Whole<R>) -> Result<Vec<R>, StoreError> {
-    let mut last: HashMap<R::Id, Option<R>> = HashMap::new();
-    for change in whole.tail.into_iter().flat_map(|(_, changes)| changes) {
-        match change {
-            Change::Put(record) => last.insert(record.id(), Some(record)),
-            Change::Remove(id) => last.insert(id, None),
-        };
-    }
+fn in_order<R: Record>(whole: Whole<R>) -> Result<Vec<R>, StoreError> {
     let mut records = Vec::new();
-    for columns in whole.records {
-        records.extend(columns.records()?.into_iter().filter(|record| !last.contains_key(&record.id())));
+    for columns in whole.folded() {
+        records.append(&mut columns.records()?);
     }
-    records.extend(last.into_values().flatten());
     records.sort_unstable_by(R::base_order);
     Ok(records)
 }

@@ -1,12 +1,15 @@
 //! Reading a stream whole: from its base, or where none can be read from its entities, then the log behind.
 
+use std::collections::HashMap;
+
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::chunk;
 use super::pointer::{Hash, Pointer};
 use crate::clock::{Clock, Moment};
+use crate::market::columns::Columns;
 use crate::market::log::{Log, Position, Tail, position};
-use crate::market::stream::{Batch, Record};
+use crate::market::stream::{Batch, Change, Record};
 use crate::market::table;
 use crate::store::{Attributes, StoreError};
 
@@ -44,6 +47,23 @@ impl<R: Record> Whole<R> {
             seq: self.tail.last().map_or(self.position.seq, |(seq, _)| *seq),
             changes: self.position.changes + changes as u64,
         }
+    }
+
+    /// The records at the end of the log: those at the position that it does not touch, then those that it does.
+    pub fn folded(self) -> Vec<R::Columns> {
+        let Self { mut records, tail, .. } = self;
+        let mut last: HashMap<R::Id, Option<R>> = HashMap::new();
+        for change in tail.into_iter().flat_map(|(_, changes)| changes) {
+            match change {
+                Change::Put(record) => last.insert(record.id(), Some(record)),
+                Change::Remove(id) => last.insert(id, None),
+            };
+        }
+        if !last.is_empty() {
+            records.iter_mut().for_each(|columns| columns.retain(|id| !last.contains_key(id)));
+            records.push(R::Columns::of(last.values().flatten()));
+        }
+        records
     }
 
     fn of(records: Vec<R::Columns>, position: Position, tail: Tail<R>, base: Option<Pointer>) -> Self {

@@ -3,7 +3,8 @@
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
-use super::{Columns, fits, number, unreadable};
+use super::{Columns, fits, keep_marked, number, unreadable};
+use crate::ids::ItemId;
 use crate::model::PublicItem;
 use crate::store::StoreError;
 
@@ -35,6 +36,13 @@ impl Columns for ItemColumns {
 
     fn len(&self) -> usize {
         self.texts.len()
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&ItemId) -> bool) {
+        let id = |texts: &str| texts.split(BETWEEN).next().and_then(|id| id.parse().ok());
+        let marks: Vec<bool> = self.texts.iter().map(|texts| id(texts).is_some_and(|id| keep(&id))).collect();
+        keep_marked(&mut self.kind, &marks);
+        keep_marked(&mut self.texts, &marks);
     }
 
     fn is_sound(&self) -> bool {

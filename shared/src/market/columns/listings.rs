@@ -4,8 +4,8 @@ use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Columns, entry, fits, number, optional, place, unreadable};
-use crate::ids::{Id8, VariantId};
+use super::{Columns, entry, fits, keep_marked, number, optional, place, unreadable};
+use crate::ids::{Id8, ListingId, VariantId};
 use crate::model::{ListingKind, PublicListing};
 use crate::money::Usd;
 use crate::store::StoreError;
@@ -50,22 +50,26 @@ pub(crate) struct ListingRow {
 impl ListingColumns {
     /// The rows, in their order.
     pub(crate) fn rows(&self) -> impl Iterator<Item = ListingRow> {
-        let times = self.created.iter().scan(0_i64, |last, difference| {
-            *last = last.wrapping_add(*difference);
-            Some(Timestamp::from_millis(*last))
-        });
         let shared = self.item.iter().zip(&self.name).zip(&self.variant);
-        let own = self.ids.iter().zip(&self.id8s).zip(times).zip(&self.cents).zip(&self.flags);
+        let own = self.ids.iter().zip(&self.id8s).zip(self.times()).zip(&self.cents).zip(&self.flags);
         own.zip(shared).map(|(((((id, id8), created_at), cents), flags), ((item, name), variant))| ListingRow {
             id: Uuid::from_bytes(*id),
             id8: Id8::from_bits(id8 ^ head(id)),
-            created_at,
+            created_at: Timestamp::from_millis(created_at),
             cents: *cents,
             item: place(*item),
             name: place(*name),
             variant: place(*variant),
             kind: if flags & P2P == 0 { ListingKind::Bot } else { ListingKind::P2p },
             is_auction: flags & AUCTION != 0,
+        })
+    }
+
+    /// Milliseconds.
+    fn times(&self) -> impl Iterator<Item = i64> {
+        self.created.iter().scan(0_i64, |last, difference| {
+            *last = last.wrapping_add(*difference);
+            Some(*last)
         })
     }
 
@@ -103,6 +107,24 @@ impl Columns for ListingColumns {
 
     fn len(&self) -> usize {
         self.ids.len()
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&ListingId) -> bool) {
+        let marks: Vec<bool> = self.ids.iter().map(|id| keep(&Uuid::from_bytes(*id).into())).collect();
+        if marks.iter().all(|mark| *mark) {
+            return;
+        }
+        let mut times: Vec<i64> = self.times().collect();
+        keep_marked(&mut times, &marks);
+        self.last_created = 0;
+        self.created =
+            times.iter().map(|time| time.wrapping_sub(std::mem::replace(&mut self.last_created, *time))).collect();
+        keep_marked(&mut self.ids, &marks);
+        keep_marked(&mut self.cents, &marks);
+        keep_marked(&mut self.flags, &marks);
+        for column in [&mut self.id8s, &mut self.item, &mut self.name, &mut self.variant] {
+            keep_marked(column, &marks);
+        }
     }
 
     fn is_sound(&self) -> bool {

@@ -13,18 +13,22 @@ use serde::de::DeserializeOwned;
 pub use items::ItemColumns;
 pub use listings::ListingColumns;
 
+use super::stream::Record;
 use crate::store::StoreError;
 
 /// Many records of one stream.
 pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What they are records of.
-    type Record;
+    type Record: Record;
 
     /// Adds a record at the end.
     fn push(&mut self, record: &Self::Record);
 
     /// How many records there are.
     fn len(&self) -> usize;
+
+    /// Keeps the records whose id passes the test.
+    fn retain(&mut self, keep: impl FnMut(&IdOf<Self>) -> bool);
 
     /// Whether the columns fit together; to be asked of what was read before anything else is.
     fn is_sound(&self) -> bool;
@@ -46,6 +50,14 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+type IdOf<C> = <<C as Columns>::Record as Record>::Id;
+
+/// Keeps the entries of a column whose place is marked.
+fn keep_marked<T>(column: &mut Vec<T>, marks: &[bool]) {
+    let mut marks = marks.iter();
+    column.retain(|_| marks.next().is_some_and(|mark| *mark));
 }
 
 /// A value that a dictionary should hold and does not, or that has not its form.

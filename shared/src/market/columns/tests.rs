@@ -56,6 +56,23 @@ proptest! {
     }
 
     #[test]
+    fn what_is_not_kept_is_gone_and_the_rest_as_it_was(
+        listings in prop::collection::vec((listings(), any::<bool>()), 0..60),
+        items in prop::collection::vec((items(), any::<bool>()), 0..60),
+    ) {
+        let mut columns = ListingColumns::of(listings.iter().map(|(listing, _)| listing));
+        columns.retain(|id| listings.iter().any(|(listing, keep)| *keep && listing.id == *id));
+        let kept: Vec<_> = listings.into_iter().filter(|(_, keep)| *keep).map(|(listing, _)| listing).collect();
+        prop_assert_eq!(columns.records().unwrap(), kept);
+        // Ids of items may repeat here: one that is kept keeps its namesakes.
+        let is_kept = |id: &crate::ids::ItemId| items.iter().any(|(item, keep)| *keep && item.id == *id);
+        let mut columns = ItemColumns::of(items.iter().map(|(item, _)| item));
+        columns.retain(is_kept);
+        let kept: Vec<_> = items.iter().map(|(item, _)| item.clone()).filter(|item| is_kept(&item.id)).collect();
+        prop_assert_eq!(columns.records().unwrap(), kept);
+    }
+
+    #[test]
     fn what_passes_for_sound_can_be_read(bytes in prop::collection::vec(0u8..6, 0..60)) {
         if let Ok(columns) = postcard::from_bytes::<ListingColumns>(&bytes) && columns.is_sound() {
             prop_assert_eq!(columns.rows().count(), columns.len());
