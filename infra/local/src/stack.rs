@@ -36,7 +36,8 @@ impl Stack {
         let (aws, relay, variables, keys) = match &options.aws_endpoint {
             None => {
                 let data = options.data.as_deref();
-                let aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
+                let mut aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
+                aws.expire_items();
                 let variables = Variables::at(&aws.endpoint_url);
                 let keys = prepare(&variables, data, options.empty).await?;
                 aws.delay_store(latency);

@@ -32,8 +32,9 @@ pub struct AwsSide {
     /// Where SDKs find it.
     pub endpoint_url: String,
     forwarder: Arc<Forwarder>,
+    database: Database,
     _server: Server,
-    tasks: [JoinHandle<()>; 2],
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl AwsSide {
@@ -42,8 +43,7 @@ impl AwsSide {
         let database = open(data)?;
         let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let upstream = format!("http://{}", inner.local_addr()?);
-        let tasks =
-            [tokio::spawn(dynoxide::server::serve_on(inner, database.clone())), tokio::spawn(sweep_expired(database))];
+        let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
         let forwarder = Arc::new(Forwarder::to(&upstream));
         let listener = Server::bind(listen).await?;
         let emulated = Arc::new(Emulated::at(listener.local_addr()?));
@@ -52,7 +52,13 @@ impl AwsSide {
             let (forwarder, emulated) = (Arc::clone(&router), Arc::clone(&emulated));
             async move { route(request, &forwarder, &emulated).await }
         })?;
-        Ok(Self { endpoint_url: server.url(), forwarder, _server: server, tasks })
+        Ok(Self { endpoint_url: server.url(), forwarder, database, _server: server, tasks })
+    }
+
+    /// Removes items once they have expired by the machine's own clock, from now on. Where clocks are set, as
+    /// in tests, nothing may: an item's time to live is told by those clocks.
+    pub fn expire_items(&mut self) {
+        self.tasks.push(tokio::spawn(sweep_expired(self.database.clone())));
     }
 
     /// Delays every DynamoDB call from now on, so that round trips show.
