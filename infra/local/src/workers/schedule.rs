@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::service::Worker;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use super::invoke::invoke;
 use super::running::Running;
 
-/// Runs a worker every `period`, the first time at once and never twice at a time. An invocation that fails, or
+/// Runs a worker every `period`, the first time once it has passed and never twice at a time. An invocation that fails, or
 /// takes longer than `timeout`, is logged, and the next one comes when it is due.
 pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> Running
 where
@@ -18,7 +18,7 @@ where
     Running::start(async move {
         worker.warm_up().await;
         let worker = Arc::new(worker);
-        let mut ticks = tokio::time::interval(period);
+        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
