@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use local::environment::Variables;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use shared::aws::{Environment, Patience};
 use shared::clock::{Clock, ManualClock};
 use shared::error::ApiError;
 use shared::keys::{Gate, KeyText};
 use shared::scope::{Budget, Scope};
-use tests::{Fault, Proxy, Stack};
+use tests::{Fault, Proxy, Stack, play_histories};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -149,13 +148,6 @@ async fn play(offsets: [i64; 3], steps: Vec<Step>) {
 
 #[test]
 fn every_history_admits_exactly_the_limit_or_never_more() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
     let offsets = [-30i64..=30, -30i64..=30, -30i64..=30];
-    TestRunner::new(config)
-        .run(&(offsets, steps()), |(offsets, steps)| {
-            runtime.block_on(play(offsets, steps));
-            Ok(())
-        })
-        .unwrap();
+    play_histories(24, &(offsets, steps()), async |(offsets, steps)| play(offsets, steps).await);
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tests::{Stack, marketplace, quote, uuid};
+use tests::{Stack, marketplace, play_histories, quote, uuid};
 
 const PLACES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -105,12 +104,5 @@ async fn play(mut messages: Vec<Message>) {
 
 #[test]
 fn the_latest_quote_of_each_enabled_marketplace_counts_whatever_the_order() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
-    TestRunner::new(config)
-        .run(&messages(), |messages| {
-            runtime.block_on(play(messages));
-            Ok(())
-        })
-        .unwrap();
+    play_histories(48, &messages(), play);
 }

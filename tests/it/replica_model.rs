@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::{PublicItem, PublicListing};
-use tests::{Fault, Proxy, Running, Stack, compaction, dynamodb, item, listing, uuid};
+use tests::{Fault, Proxy, Running, Stack, compaction, dynamodb, item, listing, play_histories, uuid};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -179,12 +178,5 @@ async fn play(steps: Vec<Step>) {
 
 #[test]
 fn no_history_loses_doubles_or_revives_a_record() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let config = Config { cases: 32, failure_persistence: None, ..Config::default() };
-    TestRunner::new(config)
-        .run(&steps(), |steps| {
-            runtime.block_on(play(steps));
-            Ok(())
-        })
-        .unwrap();
+    play_histories(32, &steps(), play);
 }
