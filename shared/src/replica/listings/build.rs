@@ -6,7 +6,7 @@ use super::rows::{Rows, Symbol};
 use crate::market::ListingColumns;
 use crate::replica::sequence::{Exact, Slot};
 
-pub(super) fn build(chunks: &[ListingColumns]) -> Listings {
+pub(super) fn build(chunks: Vec<ListingColumns>) -> Listings {
     let rows = Rows::of(chunks);
     let newest = newest_first(&rows);
     let by_price = cheapest_first(&rows, &newest);

@@ -115,7 +115,7 @@ impl View for Listings {
     type Record = PublicListing;
 
     fn build(chunks: Vec<ListingColumns>) -> Self {
-        build::build(&chunks)
+        build::build(chunks)
     }
 
     fn apply(&mut self, changes: Vec<Change<PublicListing, ListingId>>) {

@@ -48,12 +48,13 @@ pub(super) struct Rows {
 
 impl Rows {
     /// The rows of many listings, slots in their order.
-    pub(super) fn of(chunks: &[ListingColumns]) -> Self {
+    pub(super) fn of(chunks: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
         let len = chunks.iter().map(ListingColumns::len).sum();
         rows.rows.reserve_exact(len);
         rows.index.reserve(len, |_| 0);
-        chunks.iter().for_each(|columns| rows.take_in(columns));
+        // Each chunk goes as soon as it is taken in: a million listings twice would decide the function's memory.
+        chunks.into_iter().for_each(|columns| rows.take_in(&columns));
         rows
     }
 
