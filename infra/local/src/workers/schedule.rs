@@ -9,8 +9,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::invoke::invoke;
 use super::running::Running;
 
-/// Runs a worker every `period`, the first time once it has passed and never twice at a time. An invocation that fails, or
-/// takes longer than `timeout`, is logged, and the next one comes when it is due.
+/// Runs a worker every `period`, the first time once it has passed, and never twice at a time. An invocation
+/// that fails, or takes longer than `timeout`, is logged, and the next one comes when it is due.
 pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> Running
 where
     W: Worker<Event: Default>,
