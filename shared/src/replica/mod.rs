@@ -5,6 +5,7 @@ mod follow;
 mod interner;
 mod listings;
 mod sequence;
+mod tiers;
 
 pub use catalog::{Catalog, CatalogQuery};
 pub use follow::{Replica, View};

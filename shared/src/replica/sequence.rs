@@ -1,11 +1,14 @@
 //! A sorted sequence of record slots with their prices, in blocks: insertion moves one block, a position or a
-//! price is found by binary search, and what lies in a price range by running over a packed column.
+//! price is found by binary search, and what lies in a price range by running over a packed column, after a leap
+//! by [`Tiers`] in a long sequence.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
+use super::tiers::{Tiers, WORTHWHILE};
+
 /// A block is split in two when it would hold more.
-const BLOCK: usize = 1_024;
+const BLOCK: usize = if cfg!(test) { 8 } else { 1_024 };
 /// Stands in the packed column for prices that do not fit it; these are asked of the [`Exact`] prices.
 const LARGE: u32 = u32::MAX;
 
@@ -31,6 +34,9 @@ struct Block {
 pub(super) struct Sequence {
     blocks: Vec<Block>,
     len: u32,
+    /// None in a short sequence, and in one that is not asked for price ranges out of its order.
+    tiers: Option<Tiers>,
+    has_tiers: bool,
 }
 
 impl Sequence {
@@ -43,7 +49,23 @@ impl Sequence {
             slots: chunk.to_vec(),
             prices: chunk.iter().map(|slot| packed(exact.cents(*slot))).collect(),
         });
-        Self { blocks: blocks.collect(), len: slots.len() as u32 }
+        Self { blocks: blocks.collect(), len: slots.len() as u32, ..Self::default() }
+    }
+
+    /// The same sequence, ready to be asked for price ranges.
+    pub(super) fn with_tiers(mut self) -> Self {
+        self.has_tiers = true;
+        self.keep_tiers();
+        self
+    }
+
+    /// Makes or drops the tiers as the length demands.
+    fn keep_tiers(&mut self) {
+        if self.blocks.len() < WORTHWHILE / 2 {
+            self.tiers = None;
+        } else if self.has_tiers && self.tiers.is_none() && self.blocks.len() >= WORTHWHILE {
+            self.tiers = Some(Tiers::of(self.blocks.iter().map(|block| &block.prices[..])));
+        }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -61,7 +83,12 @@ impl Sequence {
         block.slots.insert(place, slot);
         block.prices.insert(place, packed(cents));
         self.len += 1;
-        self.blocks[at + 1..].iter_mut().for_each(|block| block.first += 1);
+        if let Some(tiers) = &mut self.tiers {
+            tiers.insert(at, packed(cents));
+        }
+        for block in &mut self.blocks[at + 1..] {
+            block.first += 1;
+        }
         if self.blocks[at].slots.len() > BLOCK {
             self.split(at);
         }
@@ -75,6 +102,11 @@ impl Sequence {
             prices: block.prices.split_off(half),
         };
         self.blocks.insert(at + 1, upper);
+        let blocks = &self.blocks;
+        if let Some(tiers) = &mut self.tiers {
+            tiers.split(at, |block| &blocks[block].prices);
+        }
+        self.keep_tiers();
     }
 
     /// Removes the slot that `compare` finds equal.
@@ -84,14 +116,27 @@ impl Sequence {
         let place = block.slots.partition_point(|known| compare(*known).is_lt());
         if block.slots.get(place).is_some_and(|known| compare(*known).is_eq()) {
             block.slots.remove(place);
-            block.prices.remove(place);
+            let price = block.prices.remove(place);
             self.len -= 1;
             let is_empty = block.slots.is_empty();
-            self.blocks[at + 1..].iter_mut().for_each(|block| block.first -= 1);
+            for block in &mut self.blocks[at + 1..] {
+                block.first -= 1;
+            }
+            if let Some(tiers) = &mut self.tiers {
+                tiers.remove(at, price);
+            }
             if is_empty {
-                self.blocks.remove(at);
+                self.close(at);
             }
         }
+    }
+
+    fn close(&mut self, at: usize) {
+        self.blocks.remove(at);
+        if let Some(tiers) = &mut self.tiers {
+            tiers.close(at);
+        }
+        self.keep_tiers();
     }
 
     /// The slots from a position on.
@@ -114,58 +159,33 @@ impl Sequence {
     }
 
     /// The slots whose price lies in `range`, without the first `skip` and at most `take` of them.
-    ///
-    /// `total` is how many there are: the way to the page is counted from the nearer end.
     pub(super) fn in_price_range(
         &self,
         range: &RangeInclusive<u64>,
         exact: &impl Exact,
-        total: usize,
         skip: usize,
         take: usize,
     ) -> Vec<Slot> {
         let wanted = Wanted::of(range, exact);
-        let mut found = Vec::with_capacity(take);
-        let (first, mut before) = if skip <= total / 2 {
-            self.page_from_front(&wanted, skip)
-        } else {
-            self.page_from_back(&wanted, total, skip)
+        let (first, mut before) = match &self.tiers {
+            Some(tiers) if wanted.large.is_none() => tiers.find(wanted.start, wanted.start + wanted.span, skip),
+            _ => (0, 0),
         };
+        let mut found = Vec::with_capacity(take);
         for block in &self.blocks[first..] {
             if found.len() == take {
                 break;
             }
-            let matching = block.slots.iter().zip(&block.prices).filter(|entry| wanted.has(entry));
-            let matching = matching.skip(skip.saturating_sub(before)).take(take - found.len());
-            found.extend(matching.map(|(slot, _)| *slot));
+            let matching = if before < skip { wanted.count(block) } else { usize::MAX };
+            if matching <= skip - before {
+                before += matching;
+                continue;
+            }
+            let entries = block.slots.iter().zip(&block.prices).filter(|entry| wanted.has(entry));
+            found.extend(entries.map(|(slot, _)| *slot).skip(skip - before).take(take - found.len()));
             before = skip;
         }
         found
-    }
-
-    /// The block in which match number `skip` lies, and how many matches lie before that block.
-    fn page_from_front(&self, wanted: &Wanted<'_, impl Exact>, skip: usize) -> (usize, usize) {
-        let mut before = 0;
-        for (at, block) in self.blocks.iter().enumerate() {
-            let matching = wanted.count(block);
-            if before + matching > skip {
-                return (at, before);
-            }
-            before += matching;
-        }
-        (self.blocks.len(), before)
-    }
-
-    /// The same, counted from the end.
-    fn page_from_back(&self, wanted: &Wanted<'_, impl Exact>, total: usize, skip: usize) -> (usize, usize) {
-        let mut before = total;
-        for (at, block) in self.blocks.iter().enumerate().rev() {
-            before = before.saturating_sub(wanted.count(block));
-            if before <= skip {
-                return (at, before);
-            }
-        }
-        (0, before)
     }
 
     /// The block that holds, or would hold, the entry.
@@ -195,7 +215,7 @@ impl<'a, E: Exact> Wanted<'a, E> {
     fn of(range: &'a RangeInclusive<u64>, exact: &'a E) -> Self {
         let (start, end) = (packed(*range.start()), packed(*range.end()));
         let is_cut = start == LARGE || (end == LARGE && *range.end() != u64::MAX);
-        Self { start, span: end - start, large: is_cut.then_some((range, exact)) }
+        Self { start, span: end.saturating_sub(start), large: is_cut.then_some((range, exact)) }
     }
 
     const fn may_have(&self, price: u32) -> bool {
@@ -250,7 +270,7 @@ mod tests {
         ) {
             let mut model = initial;
             let sorted: Vec<_> = model.iter().copied().collect();
-            let mut sequence = Sequence::from_sorted(&sorted, &Prices);
+            let mut sequence = Sequence::from_sorted(&sorted, &Prices).with_tiers();
             for (insert, slot) in steps {
                 if insert && model.insert(slot) {
                     sequence.insert(slot, Prices.cents(slot), |known| known.cmp(&slot));
@@ -268,7 +288,7 @@ mod tests {
             let matching: Vec<_> = model.iter().copied().filter(|slot| range.contains(&Prices.cents(*slot))).collect();
             for skip in [0, 7, matching.len() / 2, matching.len().saturating_sub(size), matching.len()] {
                 let expected: Vec<_> = matching.iter().copied().skip(skip).take(size).collect();
-                prop_assert_eq!(sequence.in_price_range(&range, &Prices, matching.len(), skip, size), expected);
+                prop_assert_eq!(sequence.in_price_range(&range, &Prices, skip, size), expected);
             }
         }
 

@@ -76,7 +76,7 @@ impl<R: Record> Compaction<R> {
         let whole = match self.plan(&standing, now) {
             Plan::Idle { behind } => return Ok(Compacted::Idle { behind }),
             Plan::Fold => self.log.whole_at(&standing, &*self.clock).await?,
-            Plan::Rebuild => self.log.from_entities(standing.head, &*self.clock).await?,
+            Plan::Rebuild => self.log.read_entities(standing.head, &*self.clock).await?,
             Plan::Verify { generation, behind } => {
                 let whole = self.log.whole_at(&standing, &*self.clock).await?;
                 if whole.base.is_some() {

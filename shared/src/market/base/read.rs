@@ -60,7 +60,9 @@ impl<R: Record> Whole<R> {
             };
         }
         if !last.is_empty() {
-            records.iter_mut().for_each(|columns| columns.retain(|id| !last.contains_key(id)));
+            for columns in &mut records {
+                columns.retain(|id| !last.contains_key(id));
+            }
             records.push(R::Columns::of(last.values().flatten()));
         }
         records
@@ -89,21 +91,21 @@ impl<R: Record> Log<R> {
 
     pub(super) async fn whole_at(&self, standing: &Standing, clock: &dyn Clock) -> Result<Whole<R>, StoreError> {
         let from_base = match &standing.base {
-            None => return self.from_entities(standing.head, clock).await,
-            Some(Ok(pointer)) => self.from_base(pointer, standing.head, clock).await,
+            None => return self.read_entities(standing.head, clock).await,
+            Some(Ok(pointer)) => self.read_base(pointer, standing.head, clock).await,
             Some(Err(error)) => Err(error.clone()),
         };
         match from_base {
             Err(error @ StoreError::Corrupt { .. }) => {
                 tracing::error!(stream = R::STREAM, %error, "the base cannot be read: the entities are read instead");
-                self.from_entities(standing.head, clock).await
+                self.read_entities(standing.head, clock).await
             }
             other => other,
         }
     }
 
     /// Chunks and log at a time: the base is exact where it stands, so that neither waits for the other.
-    async fn from_base(&self, pointer: &Pointer, head: Position, clock: &dyn Clock) -> Result<Whole<R>, StoreError> {
+    async fn read_base(&self, pointer: &Pointer, head: Position, clock: &dyn Clock) -> Result<Whole<R>, StoreError> {
         let chunks = pointer.hashes.iter().enumerate().map(|(number, hash)| self.chunk(pointer, number, *hash));
         let chunks = stream::iter(chunks.collect::<Vec<_>>()).buffered(AT_A_TIME).try_collect();
         let tail = self.tail(pointer.position.seq, head.seq, clock);
@@ -114,7 +116,7 @@ impl<R: Record> Log<R> {
 
     /// The log is read after the entities: whatever a scan saw too early or too late, its last word on each
     /// entity stands by then.
-    pub(super) async fn from_entities(&self, head: Position, clock: &dyn Clock) -> Result<Whole<R>, StoreError> {
+    pub(super) async fn read_entities(&self, head: Position, clock: &dyn Clock) -> Result<Whole<R>, StoreError> {
         let records = self.scan().await?;
         let tail = self.tail(head.seq, head.seq, clock).await?;
         let tail = tail.ok_or_else(|| StoreError::Unavailable("the log has a gap".to_owned()))?;

@@ -71,6 +71,7 @@ fn number(dictionary: &mut IndexSet<String>, text: &str) -> usize {
 }
 
 /// What stands at a place, if one is named; nothing at all if it cannot be had.
+#[expect(clippy::option_option, reason = "absent and unreadable are two things")]
 fn optional<T>(place: Option<usize>, get: impl FnOnce(usize) -> Option<T>) -> Option<Option<T>> {
     place.map_or(Some(None), |place| get(place).map(Some))
 }

@@ -19,11 +19,11 @@ pub(super) fn build(chunks: Vec<ListingColumns>) -> Listings {
     let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
     let variants = variants.into_iter().map(|group| Variant::of(group, &rows)).collect();
     let all = Group::of(&newest, &by_price, &rows);
-    Listings { all, items, variants, rows }
+    Listings { rows, all, items, variants }
 }
 
 fn newest_first(rows: &Rows) -> Vec<Slot> {
-    let mut keyed: Vec<_> = (0..rows.slots()).map(|slot| (rows.get(slot).created_at, slot)).collect();
+    let mut keyed: Vec<_> = (0..rows.count()).map(|slot| (rows.get(slot).created_at, slot)).collect();
     keyed.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| rows.get(*one).id.cmp(&rows.get(*other).id)));
     keyed.into_iter().map(|(_, slot)| slot).collect()
 }

@@ -8,16 +8,22 @@ use crate::http::Paging;
 use crate::replica::sequence::{Exact, Sequence, Slot};
 
 /// A set of listings.
-#[derive(Default)]
 pub(super) struct Group {
     newest: Sequence,
     by_price: Sequence,
 }
 
+impl Default for Group {
+    fn default() -> Self {
+        Self { newest: Sequence::default().with_tiers(), by_price: Sequence::default() }
+    }
+}
+
 impl Group {
     /// A group of slots in both orders.
     pub(super) fn of(newest: &[Slot], by_price: &[Slot], rows: &Rows) -> Self {
-        Self { newest: Sequence::from_sorted(newest, rows), by_price: Sequence::from_sorted(by_price, rows) }
+        let newest = Sequence::from_sorted(newest, rows).with_tiers();
+        Self { newest, by_price: Sequence::from_sorted(by_price, rows) }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -57,7 +63,7 @@ impl Group {
             Sort::Newest => {
                 // A bound that lets every price on its side pass is none.
                 let end = if high == self.len() { u64::MAX } else { *prices.end() };
-                self.newest.in_price_range(&(*prices.start()..=end), rows, total, skip, take)
+                self.newest.in_price_range(&(*prices.start()..=end), rows, skip, take)
             }
             Sort::PriceAsc => self.by_price.starting_at(low + skip).take(take).collect(),
             Sort::PriceDesc => self.descending(rows, low..high, skip, take),

@@ -37,7 +37,7 @@ pub(super) struct Row {
 /// Every active listing, by slot.
 #[derive(Default)]
 pub(super) struct Rows {
-    rows: Vec<Row>,
+    slots: Vec<Row>,
     free: Vec<Slot>,
     index: HashTable<Slot>,
     hasher: DefaultHashBuilder,
@@ -51,7 +51,7 @@ impl Rows {
     pub(super) fn of(chunks: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
         let len = chunks.iter().map(ListingColumns::len).sum();
-        rows.rows.reserve_exact(len);
+        rows.slots.reserve_exact(len);
         rows.index.reserve(len, |_| 0);
         // Each chunk goes as soon as it is taken in: a million listings twice would decide the function's memory.
         chunks.into_iter().for_each(|columns| rows.take_in(&columns));
@@ -109,32 +109,32 @@ impl Rows {
     }
 
     pub(super) fn get(&self, slot: Slot) -> &Row {
-        &self.rows[slot as usize]
+        &self.slots[slot as usize]
     }
 
     /// How many slots there are, free ones included.
-    pub(super) fn slots(&self) -> Slot {
-        self.rows.len() as Slot
+    pub(super) fn count(&self) -> Slot {
+        self.slots.len() as Slot
     }
 
     /// Stores a row whose id is not there.
     pub(super) fn insert(&mut self, row: Row) -> Slot {
         let hash = self.hasher.hash_one(row.id);
         let slot = if let Some(slot) = self.free.pop() {
-            self.rows[slot as usize] = row;
+            self.slots[slot as usize] = row;
             slot
         } else {
-            self.rows.push(row);
-            self.slots() - 1
+            self.slots.push(row);
+            self.count() - 1
         };
-        let (rows, hasher) = (&self.rows, &self.hasher);
+        let (rows, hasher) = (&self.slots, &self.hasher);
         self.index.insert_unique(hash, slot, |known| hasher.hash_one(rows[*known as usize].id));
         slot
     }
 
     /// The slot of an id, which is free from now on; its row stays until the slot is used again.
     pub(super) fn remove(&mut self, id: ListingId) -> Option<Slot> {
-        let (id, rows) = (id.uuid(), &self.rows);
+        let (id, rows) = (id.uuid(), &self.slots);
         let found = self.index.find_entry(self.hasher.hash_one(id), |slot| rows[*slot as usize].id == id);
         let (slot, _) = found.ok()?.remove();
         self.free.push(slot);

@@ -122,7 +122,7 @@ fn every_slot_is_used_again() {
             listings.apply(vec![Change::Remove(Uuid::from_u128(id).into())]);
         }
     }
-    assert_eq!(listings.rows.slots(), 100);
+    assert_eq!(listings.rows.count(), 100);
     assert!(listings.rows.is_empty() && listings.all.len() == 0);
     assert!(listings.items.iter().chain(listings.variants.iter().map(|v| &v.group)).all(|group| group.len() == 0));
 }
