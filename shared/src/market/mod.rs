@@ -1,7 +1,7 @@
 //! Public data: items, listings, marketplaces, quotes. One door to the market table.
 
 mod base;
-mod columns;
+pub(crate) mod columns;
 mod commit;
 pub mod figures;
 mod log;

@@ -2,7 +2,6 @@
 
 mod catalog;
 mod follow;
-mod interner;
 mod listings;
 mod sequence;
 mod tiers;

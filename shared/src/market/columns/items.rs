@@ -9,7 +9,7 @@ use crate::model::PublicItem;
 use crate::store::StoreError;
 
 /// Stands between an item's texts, none of which holds a control character.
-const BETWEEN: char = '\n';
+pub(crate) const BETWEEN: char = '\n';
 
 /// Items side by side, without their variants.
 #[derive(Default, Serialize, Deserialize)]

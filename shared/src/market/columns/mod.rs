@@ -3,7 +3,7 @@
 //! What many records share stands once in a dictionary, so that a million records are read without a
 //! million small strings being made on the way.
 
-mod items;
+pub(crate) mod items;
 mod listings;
 
 use indexmap::IndexSet;
