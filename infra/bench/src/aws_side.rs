@@ -1,0 +1,49 @@
+//! The AWS side in a process of its own, so that its CPU time and memory are not counted as ours.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use local::environment::Variables;
+use local::seed::Admin;
+use shared::clock::SystemClock;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+
+use crate::child::{itself, parent_ended};
+use crate::output::text;
+
+/// What the subcommand is called.
+const SUBCOMMAND: &str = "aws-side";
+
+/// A running AWS side with the tables and queues of a stack; it ends when this is dropped.
+pub(crate) struct AwsSide {
+    /// What functions need to find it.
+    pub(crate) variables: Variables,
+    _process: Child,
+}
+
+impl AwsSide {
+    /// Starts an empty one on a free port.
+    pub(crate) async fn start() -> Result<Self, String> {
+        let mut process = itself(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
+        let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
+        let endpoint_url = line.ok_or("the AWS side did not start")?;
+        Ok(Self { variables: Variables::at(&endpoint_url), _process: process })
+    }
+
+    /// Administration of its stack.
+    pub(crate) fn admin(&self) -> Result<Admin, String> {
+        Admin::new(&self.variables, Arc::new(SystemClock::new()))
+    }
+}
+
+/// Is the AWS side, until standard input ends.
+pub(crate) async fn run() -> Result<(), String> {
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
+    Admin::new(&Variables::at(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up().await?;
+    println!("{}", aws.endpoint_url);
+    parent_ended().await
+}

@@ -1,0 +1,48 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::read_model::cold::{Stream, Work};
+
+/// Benchmarks of the marketplace API.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Catalog and listings: cold load, memory, time and store calls per query, against asking DynamoDB.
+    ReadModel(ReadModelOptions),
+    /// Is the AWS side of a benchmark.
+    #[command(hide = true)]
+    AwsSide,
+    /// Is the tables that the same questions are asked of the usual way.
+    #[command(hide = true)]
+    UsualSide {
+        /// How many items and listings.
+        size: u64,
+        /// The market's time.
+        now_millis: i64,
+    },
+    /// Loads one replica, or packs its base, and says what it took.
+    #[command(hide = true)]
+    ColdLoad {
+        /// Which one.
+        stream: Stream,
+        /// What is done with it.
+        work: Work,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReadModelOptions {
+    /// So many items and as many listings, one market after the other.
+    #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000,1000000", value_name = "N,…")]
+    pub(crate) sizes: Vec<u64>,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,43 @@
+//! CPU clocks: what a thread or the process has computed, whatever else the machine was doing.
+
+use std::ops::Sub;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time of the calling thread so far.
+pub(crate) fn of_thread() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of all threads of the process so far.
+pub(crate) fn of_process() -> Duration {
+    read(ClockId::ProcessCPUTime)
+}
+
+fn read(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
+}
+
+/// How much time has passed by the wall, and how much of it the process was computing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spent {
+    pub(crate) cpu: Duration,
+    pub(crate) wall: Duration,
+}
+
+/// A point in time by both clocks.
+pub(crate) struct Started {
+    cpu: Duration,
+    wall: Instant,
+}
+
+impl Started {
+    pub(crate) fn now() -> Self {
+        Self { cpu: of_process(), wall: Instant::now() }
+    }
+
+    pub(crate) fn spent(&self) -> Spent {
+        Spent { cpu: of_process().sub(self.cpu), wall: self.wall.elapsed() }
+    }
+}

@@ -1,0 +1,51 @@
+//! `bench`: measures what the service costs, on one machine and against the embedded AWS side.
+
+mod aws_side;
+mod child;
+mod cli;
+mod cpu;
+mod machine;
+mod market;
+mod memory;
+mod meter;
+mod output;
+mod percentiles;
+mod read_model;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Arguments, Command};
+use output::text;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    shared::logging::to_stderr();
+    let done = runtime(&arguments.command).and_then(|runtime| {
+        runtime.block_on(async {
+            match arguments.command {
+                Command::ReadModel(options) => read_model::run(&options).await,
+                Command::AwsSide => aws_side::run().await,
+                Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
+                Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,
+            }
+        })
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is measured runs on one thread, as it does under Lambda; the AWS side may use all cores.
+fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
+    let mut builder = match command {
+        Command::AwsSide | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build().map_err(text)
+}

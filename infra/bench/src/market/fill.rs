@@ -1,0 +1,30 @@
+//! Puts a market into the tables the way `marketctl import` does.
+
+use indicatif::ProgressBar;
+use local::seed::Admin;
+use shared::clock::{Clock, SystemClock};
+use shared::feed::{Applied, Applier, Message};
+
+use super::Market;
+
+/// Items, and listings, that are applied at a time.
+const CHUNK: u64 = 2_000;
+
+/// Applies every item and listing.
+pub(crate) async fn fill(admin: &Admin, market: &Market, bar: &ProgressBar) -> Result<(), String> {
+    let clock = SystemClock::new();
+    let mut applier = Applier::new(admin.stores());
+    for start in (0..market.size()).step_by(CHUNK as usize) {
+        let numbers = || start..(start + CHUNK).min(market.size());
+        let items = numbers().filter_map(|number| Some(Message::Item(market.item(number)?, 1)));
+        let listings = numbers().filter_map(|number| Some(Message::Listing(market.listing(number)?, 1)));
+        let messages: Vec<_> = items.chain(listings).map(|message| ((), message)).collect();
+        for (_, outcome) in applier.apply(messages, clock.now()).await {
+            match outcome {
+                Ok(Applied::Changed) => bar.inc(1),
+                other => return Err(format!("filling: {other:?}")),
+            }
+        }
+    }
+    Ok(())
+}

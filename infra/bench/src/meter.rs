@@ -1,0 +1,128 @@
+//! Counts the calls of a DynamoDB client and the capacity that they consume.
+//!
+//! The real client with one interceptor: it asks for the consumed capacity in each request and adds up what
+//! the answers say.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeSerializationInterceptorContextMut, BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef,
+};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemInput, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::get_item::{GetItemInput, GetItemOutput};
+use aws_sdk_dynamodb::operation::put_item::{PutItemInput, PutItemOutput};
+use aws_sdk_dynamodb::operation::query::{QueryInput, QueryOutput};
+use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsInput, TransactWriteItemsOutput};
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use serde::{Deserialize, Serialize};
+
+/// What a client has cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Bill {
+    /// HTTP calls by operation, repeated ones included.
+    pub(crate) calls: BTreeMap<String, u64>,
+    /// Read units: 4 KB read strongly, or 8 KB that may be behind.
+    pub(crate) read_units: f64,
+    /// Write units: 1 KB, half of that in a transaction.
+    pub(crate) write_units: f64,
+}
+
+/// Counts what the clients made with it do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter(Arc<Mutex<Bill>>);
+
+impl Meter {
+    /// The client, counted.
+    pub(crate) fn attach(&self, client: &Client) -> Client {
+        Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
+    }
+
+    /// What has been counted since the last time this was asked.
+    pub(crate) fn take(&self) -> Bill {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn count(&self, count: impl FnOnce(&mut Bill)) {
+        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Bill {
+    /// Calls of all operations.
+    pub(crate) fn all_calls(&self) -> u64 {
+        self.calls.values().sum()
+    }
+}
+
+impl AddAssign for Bill {
+    fn add_assign(&mut self, other: Self) {
+        for (operation, calls) in other.calls {
+            *self.calls.entry(operation).or_default() += calls;
+        }
+        self.read_units += other.read_units;
+        self.write_units += other.write_units;
+    }
+}
+
+impl Intercept for Meter {
+    fn name(&self) -> &'static str {
+        "meter"
+    }
+
+    fn modify_before_serialization(
+        &self,
+        context: &mut BeforeSerializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let input = context.input_mut();
+        macro_rules! ask {
+            ($($input:ty),*) => {$(
+                if let Some(input) = input.downcast_mut::<$input>() {
+                    input.return_consumed_capacity = Some(ReturnConsumedCapacity::Total);
+                }
+            )*};
+        }
+        ask!(QueryInput, GetItemInput, BatchGetItemInput, PutItemInput, UpdateItemInput, TransactWriteItemsInput);
+        Ok(())
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        self.count(|bill| *bill.calls.entry(operation.to_owned()).or_default() += 1);
+        Ok(())
+    }
+
+    fn read_after_execution(
+        &self,
+        context: &FinalizerInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let Some(Ok(output)) = context.output_or_error() else { return Ok(()) };
+        macro_rules! add {
+            ($write:expr, $($output:ty),*) => {$(
+                if let Some(output) = output.downcast_ref::<$output>() {
+                    let consumed = output.consumed_capacity().into_iter();
+                    let units: f64 = consumed.filter_map(|consumed| consumed.capacity_units).sum();
+                    self.count(|bill| *(if $write { &mut bill.write_units } else { &mut bill.read_units }) += units);
+                }
+            )*};
+        }
+        add!(false, QueryOutput, GetItemOutput, BatchGetItemOutput);
+        add!(true, PutItemOutput, UpdateItemOutput, TransactWriteItemsOutput);
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Questions to the catalog: texts of several lengths, found often, seldom and never.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use shared::aws::Missing;
+use shared::http::{Handler, Paging};
+use shared::replica::{Catalog, CatalogQuery};
+use shared::service::Service;
+
+use super::cold::Stream;
+use super::subject::{Kind, Subject};
+use super::usual::{self, Plan};
+use crate::market::Market;
+
+/// What is searched for, by the kind of item that has it.
+const TEXTS: [(&str, &str, &[&str]); 9] = [
+    ("everything", "skin", &[""]),
+    ("1 character, often", "skin", &["a", "e", "s"]),
+    ("1 character, never", "skin", &["#", "~"]),
+    ("3 characters, often", "skin", &["red", "mid", "sil"]),
+    ("3 characters, seldom", "music_kit", &["fjo", "ylo"]),
+    ("3 characters, never", "skin", &["zqx", "a|b"]),
+    ("10 characters, often", "sticker", &["sticker | ", "kitchen kn"]),
+    ("10 characters, seldom", "music_kit", &["fjordlys, ", "xylo, bone"]),
+    ("10 characters, never", "skin", &["midnight z", "zqxzqxzqxz"]),
+];
+
+/// The catalog.
+pub(super) struct OfCatalog;
+
+impl Subject for OfCatalog {
+    const STREAM: Stream = Stream::Catalog;
+    const PATH: &'static str = "/v1/public/catalog";
+    type View = Catalog;
+    type Query = CatalogQuery;
+
+    fn kinds(_: &Market) -> Vec<Kind<CatalogQuery>> {
+        let queries = |texts: &[&str], kind: Option<&str>| {
+            let query = |q: &&str| CatalogQuery { q: (*q).to_owned(), kind: kind.map(ToOwned::to_owned) };
+            texts.iter().map(query).collect()
+        };
+        let kinds = TEXTS.into_iter().map(|(name, kind, texts)| {
+            [
+                Kind { name: name.to_owned(), queries: queries(texts, None) },
+                Kind { name: format!("{name}, kind"), queries: queries(texts, Some(kind)) },
+            ]
+        });
+        kinds.flatten().collect()
+    }
+
+    fn page(view: &Catalog, query: &CatalogQuery, paging: Paging) -> usize {
+        std::hint::black_box(view.page(query, paging)).1
+    }
+
+    fn parameters(query: &CatalogQuery) -> String {
+        let q = utf8_percent_encode(&query.q, NON_ALPHANUMERIC);
+        query.kind.as_ref().map_or_else(|| format!("q={q}"), |kind| format!("q={q}&kind={kind}"))
+    }
+
+    fn plan(query: &CatalogQuery) -> Plan {
+        usual::of_catalog(query)
+    }
+
+    fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing> {
+        Ok(Box::new(catalog::api(service)?))
+    }
+}

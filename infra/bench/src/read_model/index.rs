@@ -1,0 +1,66 @@
+//! The index alone: what a page and its total take once the replica is loaded.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use shared::clock::{Clock, ManualClock, SystemClock};
+use shared::http::Paging;
+use shared::market::Log;
+use shared::replica::Replica;
+use shared::service::Service;
+
+use super::samples::Samples;
+use super::subject::{Depth, Kind, Subject};
+use crate::aws_side::AwsSide;
+use crate::output::text;
+use crate::percentiles::Percentiles;
+
+/// What one kind of question takes at one depth.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Answered {
+    pub(super) depth: Depth,
+    pub(super) cpu: Percentiles,
+}
+
+/// A kind of question as the index answers it.
+pub(super) struct Indexed {
+    /// The total of each of its questions.
+    pub(super) totals: Vec<usize>,
+    pub(super) answered: Vec<Answered>,
+}
+
+/// Asks every kind at every depth.
+pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>]) -> Result<Vec<Indexed>, String> {
+    // A clock that stands still makes no catch-up due.
+    let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
+    let lookup = |name: &str| aws.variables.get(name);
+    let market = Service::new(&lookup, clock.clone()).and_then(|service| service.market());
+    let replica = Replica::<S::View>::new(Log::new(market.map_err(text)?), clock);
+    let mut indexed = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        indexed.push(ask::<S>(&replica, kind).await.map_err(|error| format!("{}: {error:?}", kind.name))?);
+    }
+    Ok(indexed)
+}
+
+async fn ask<S: Subject>(
+    replica: &Replica<S::View>,
+    kind: &Kind<S::Query>,
+) -> Result<Indexed, shared::error::ApiError> {
+    let read = async |query: &S::Query, paging: Paging| replica.read(|view| S::page(view, query, paging)).await;
+    let mut totals = Vec::with_capacity(kind.queries.len());
+    for query in &kind.queries {
+        totals.push(read(query, Depth::First.paging(0)).await?);
+    }
+    let mut answered = Vec::with_capacity(Depth::ALL.len());
+    for depth in Depth::ALL {
+        let mut samples = Samples::new();
+        let mut questions = kind.queries.iter().zip(&totals).cycle();
+        while let (Some((query, total)), Some(sample)) = (questions.next(), samples.next()) {
+            read(query, depth.paging(*total)).await?;
+            samples.end(&sample);
+        }
+        answered.push(Answered { depth, cpu: samples.cpu() });
+    }
+    Ok(Indexed { totals, answered })
+}

@@ -1,0 +1,89 @@
+//! Questions to the listings: every order with every filter.
+
+use shared::aws::Missing;
+use shared::http::{Handler, Paging};
+use shared::money::Usd;
+use shared::replica::{ListingQuery, Listings, Sort};
+use shared::service::Service;
+
+use super::cold::Stream;
+use super::subject::{Kind, Subject};
+use super::usual::{self, Plan};
+use crate::market::{Market, variant_id};
+
+/// So many questions of each kind: of the items with the most listings, and with prices all over the range.
+const EACH: u64 = 8;
+
+const SORTS: [(&str, Sort); 3] =
+    [("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
+
+/// A filter by its name, made from the number of a question.
+type Filter = (&'static str, fn(&Market, u64) -> ListingQuery);
+
+const FILTERS: [Filter; 8] = [
+    ("all", |_, _| ListingQuery::default()),
+    ("item", |market, number| of_item(market, number)),
+    ("variant", |_, number| ListingQuery { variant_id: Some(variant_id(number, number % 5)), ..Default::default() }),
+    ("item, variant", |market, number| ListingQuery {
+        variant_id: Some(variant_id(number, number % 5)),
+        ..of_item(market, number)
+    }),
+    ("from a price", |_, number| ListingQuery { min_price: Some(price(2 * number)), ..Default::default() }),
+    ("up to a price", |_, number| ListingQuery { max_price: Some(price(2 * number)), ..Default::default() }),
+    ("price range", |_, number| in_range(ListingQuery::default(), number)),
+    ("item, price range", |market, number| in_range(of_item(market, number), number)),
+];
+
+fn of_item(market: &Market, number: u64) -> ListingQuery {
+    ListingQuery { item_id: market.item_id(number).map(|id| id.to_string()), ..ListingQuery::default() }
+}
+
+fn in_range(query: ListingQuery, number: u64) -> ListingQuery {
+    ListingQuery { min_price: Some(price(number)), max_price: Some(price(number + 4)), ..query }
+}
+
+fn price(octave: u64) -> Usd {
+    Usd::from_cents(8 << octave)
+}
+
+/// The listings.
+pub(super) struct OfListings;
+
+impl Subject for OfListings {
+    const STREAM: Stream = Stream::Listings;
+    const PATH: &'static str = "/v1/public/listings";
+    type View = Listings;
+    type Query = ListingQuery;
+
+    fn kinds(market: &Market) -> Vec<Kind<ListingQuery>> {
+        let kind = |(order, sort): (&str, Sort), (filter, make): Filter| Kind {
+            name: format!("{order}, {filter}"),
+            queries: (0..EACH).map(|number| ListingQuery { sort, ..make(market, number) }).collect(),
+        };
+        SORTS.into_iter().flat_map(|sort| FILTERS.into_iter().map(move |filter| kind(sort, filter))).collect()
+    }
+
+    fn page(view: &Listings, query: &ListingQuery, paging: Paging) -> usize {
+        std::hint::black_box(view.page(query, paging)).1
+    }
+
+    fn parameters(query: &ListingQuery) -> String {
+        let sort = SORTS.iter().find(|(_, sort)| *sort == query.sort).map(|(name, _)| format!("sort={name}"));
+        let parameters = [
+            sort,
+            query.item_id.as_ref().map(|id| format!("item_id={id}")),
+            query.variant_id.map(|id| format!("variant_id={id}")),
+            query.min_price.map(|price| format!("min_price={price}")),
+            query.max_price.map(|price| format!("max_price={price}")),
+        ];
+        parameters.into_iter().flatten().collect::<Vec<_>>().join("&")
+    }
+
+    fn plan(query: &ListingQuery) -> Plan {
+        usual::of_listings(query)
+    }
+
+    fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing> {
+        Ok(Box::new(listings::api(service)?))
+    }
+}

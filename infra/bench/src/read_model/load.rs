@@ -1,0 +1,45 @@
+//! What it takes to read a whole stream, whoever does it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpu::Started;
+use crate::memory::Memory;
+use crate::meter::{Bill, Meter};
+
+/// What a load took.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Load {
+    /// CPU time of the process, all threads together.
+    pub(crate) cpu_ms: f64,
+    pub(crate) wall_ms: f64,
+    pub(crate) bill: Bill,
+    /// What the process has grown by.
+    pub(crate) resident_bytes: u64,
+    /// The most that the process ever had resident, itself included.
+    pub(crate) peak_bytes: u64,
+}
+
+/// A load under way.
+pub(super) struct Loading {
+    meter: Meter,
+    memory: Memory,
+    started: Started,
+}
+
+impl Loading {
+    /// Begins now; the meter counts its calls.
+    pub(super) fn begin(meter: &Meter) -> Self {
+        Self { meter: meter.clone(), memory: Memory::now(), started: Started::now() }
+    }
+
+    pub(super) fn end(self) -> Load {
+        let (spent, memory) = (self.started.spent(), Memory::now());
+        Load {
+            cpu_ms: spent.cpu.as_secs_f64() * 1e3,
+            wall_ms: spent.wall.as_secs_f64() * 1e3,
+            bill: self.meter.take(),
+            resident_bytes: memory.resident.saturating_sub(self.memory.resident),
+            peak_bytes: memory.peak,
+        }
+    }
+}

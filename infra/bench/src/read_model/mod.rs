@@ -1,0 +1,143 @@
+//! What the read model costs: loading it, keeping it in memory, asking it; and what the same questions cost
+//! when they are asked of DynamoDB the usual way.
+
+mod catalog;
+pub(crate) mod cold;
+mod index;
+mod listings;
+mod load;
+mod report;
+mod request;
+mod samples;
+mod subject;
+pub(crate) mod usual;
+
+use std::time::Duration;
+
+use indicatif::MultiProgress;
+use shared::clock::{Clock, SystemClock};
+
+use crate::aws_side::AwsSide;
+use crate::cli::ReadModelOptions;
+use crate::machine::Machine;
+use crate::market::{Market, fill};
+use crate::output::{Output, bar, text};
+use catalog::OfCatalog;
+use cold::{Stream, Work};
+use listings::OfListings;
+use report::{ColdReport, KindReport, MarketReport, Report, StreamReport, UsualReport, WarmReport};
+use request::Function;
+use subject::{Depth, Kind, Subject};
+use usual::UsualSide;
+
+/// Above this size the usual way is asked for one page of each kind, not for three.
+const ONE_PAGE_ABOVE: u64 = 100_000;
+
+/// Above this size no replica is built from the entities: the embedded DynamoDB takes minutes to hand them out,
+/// which the compaction has to wait for once.
+const ENTITIES_UP_TO: u64 = 100_000;
+
+/// A market of one size in its tables.
+struct Bench {
+    market: Market,
+    aws: AwsSide,
+    usual: UsualSide,
+}
+
+/// Measures every size and prints the results.
+pub(crate) async fn run(options: &ReadModelOptions) -> Result<(), String> {
+    let output = Output::of(options.json);
+    let mut report = Report { machine: Machine::this(), markets: Vec::new() };
+    output.part(|| report.machine.to_string());
+    for &size in &options.sizes {
+        report.markets.push(measure(size, output).await?);
+    }
+    output.whole(&report)
+}
+
+/// Fills a market of this size both ways, and measures it; each part is printed as soon as it is there.
+async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
+    let bench = Bench::start(size).await?;
+    let mut report = MarketReport { records: size, cold: Vec::new(), streams: Vec::new() };
+    if size <= ENTITIES_UP_TO {
+        report.cold.extend(bench.cold(Work::Entities, 1).await?);
+    }
+    report.cold.extend(bench.cold(Work::Compaction, 1).await?);
+    report.cold.extend(bench.cold(Work::Base, 3).await?);
+    output.part(|| report.cold_table());
+    for stream in [bench.ask::<OfListings>().await?, bench.ask::<OfCatalog>().await?] {
+        output.part(|| stream.kinds_table());
+        output.part(|| stream.warm_table());
+        report.streams.push(stream);
+    }
+    Ok(report)
+}
+
+impl Bench {
+    async fn start(size: u64) -> Result<Self, String> {
+        let aws = AwsSide::start().await?;
+        let market = Market::of(size, SystemClock::new().now());
+        let bars = MultiProgress::new();
+        let [ours, theirs] =
+            ["filling the tables", "filling those of the usual way"].map(|what| bar(&bars, what, size * 2));
+        let admin = aws.admin()?;
+        let ((), usual) = tokio::try_join!(fill(&admin, &market, &ours), UsualSide::start(&market, &theirs))?;
+        bars.clear().map_err(text)?;
+        Ok(Self { market, aws, usual })
+    }
+
+    /// Does it with each replica; the best of so many tries counts.
+    async fn cold(&self, work: Work, tries: usize) -> Result<Vec<ColdReport>, String> {
+        let mut loads = Vec::with_capacity(Stream::ALL.len());
+        for stream in Stream::ALL {
+            loads.push(ColdReport { stream, work, load: cold::best(&self.aws, stream, work, tries).await? });
+        }
+        Ok(loads)
+    }
+
+    /// Asks a replica's index, then its function, then DynamoDB.
+    async fn ask<S: Subject>(&self) -> Result<StreamReport, String> {
+        let kinds = S::kinds(&self.market);
+        let indexed = index::measure::<S>(&self.aws, &kinds).await?;
+        let mut function = Function::of::<S>(&self.aws).await?;
+        let mut reports = Vec::with_capacity(kinds.len());
+        for (kind, indexed) in kinds.iter().zip(indexed) {
+            let request = function.ask::<S>(kind, &indexed.totals).await?;
+            let usual = self.ask_usual::<S>(kind, &indexed.totals).await?;
+            let total = indexed.totals.iter().copied().max().unwrap_or_default();
+            reports.push(KindReport { kind: kind.name.clone(), total, index: indexed.answered, request, usual });
+        }
+        let warm = warm(&mut function).await?;
+        Ok(StreamReport { stream: S::STREAM, kinds: reports, warm })
+    }
+
+    /// Asks one question of a kind the usual way; its answer must be ours.
+    async fn ask_usual<S: Subject>(&self, kind: &Kind<S::Query>, totals: &[usize]) -> Result<Vec<UsualReport>, String> {
+        let middle = kind.queries.len() / 2;
+        let Some((query, total)) = kind.queries.get(middle).zip(totals.get(middle)) else { return Ok(Vec::new()) };
+        let is_asked = |depth: &Depth| *depth == Depth::Middle || self.market.size() <= ONE_PAGE_ABOVE;
+        let mut reports = Vec::new();
+        for depth in Depth::ALL.into_iter().filter(is_asked) {
+            let paging = depth.paging(*total);
+            let asked = self.usual.asker.ask(&S::plan(query), paging).await;
+            let (records, counted, cost) = asked.map_err(|error| format!("{}: {error}", kind.name))?;
+            let expected = paging.take().min(total.saturating_sub(paging.skip()));
+            if (counted, records.len()) != (*total, expected) {
+                return Err(format!("{}: the usual way counts {counted}, the replica {total}", kind.name));
+            }
+            reports.push(UsualReport { depth, cost });
+        }
+        Ok(reports)
+    }
+}
+
+/// The first page again and again: within a second of the last look at the log, later, and compressed.
+async fn warm(function: &mut Function) -> Result<Vec<WarmReport>, String> {
+    let (at_once, later) = (Duration::ZERO, Duration::from_secs(1));
+    let conditions = [("within a second", at_once, false), ("a second later", later, false), ("gzip", at_once, true)];
+    let mut reports = Vec::with_capacity(conditions.len());
+    for (when, after, gzip) in conditions {
+        reports.push(WarmReport { when, warm: function.repeat("page_size=100", after, gzip).await? });
+    }
+    Ok(reports)
+}

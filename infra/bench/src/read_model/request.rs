@@ -1,0 +1,166 @@
+//! Whole warm requests through the function's own handler: event in, key write through the real SDK, answer
+//! from the replica, JSON body out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue};
+use serde::Serialize;
+use shared::clock::{Clock, ManualClock, SystemClock};
+use shared::http::{Event, Handler, Response};
+use shared::keys::NewKey;
+use shared::scope::{Scope, Tier};
+use shared::service::Service;
+use uuid::Uuid;
+
+use super::samples::Samples;
+use super::subject::{Depth, Kind, Subject};
+use crate::aws_side::AwsSide;
+use crate::meter::{Bill, Meter};
+use crate::output::text;
+use crate::percentiles::Percentiles;
+
+const MINUTE: Duration = Duration::from_mins(1);
+/// A key of the largest tier is asked to do so much in a minute, which leaves some for what is not measured.
+const TOKENS: u32 = 2_900;
+
+/// What one kind of request takes at one depth.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Requested {
+    pub(super) depth: Depth,
+    pub(super) cpu: Percentiles,
+    pub(super) wall: Percentiles,
+}
+
+/// What requests take, and what they ask of the store.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Warm {
+    pub(super) cpu: Percentiles,
+    pub(super) wall: Percentiles,
+    /// Of all samples together.
+    pub(super) bill: Bill,
+    /// Store calls of the request that made the most.
+    pub(super) most_calls: u64,
+    pub(super) body_bytes: usize,
+}
+
+/// A function, warmed up, with a clock of its own, a key, and its store calls counted.
+pub(super) struct Function {
+    handler: Box<dyn Handler>,
+    clock: Arc<ManualClock>,
+    meter: Meter,
+    path: &'static str,
+    authorization: HeaderValue,
+    tokens: u32,
+}
+
+impl Function {
+    /// The function of a subject, its replica loaded.
+    pub(super) async fn of<S: Subject>(aws: &AwsSide) -> Result<Self, String> {
+        let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
+        let lookup = |name: &str| aws.variables.get(name);
+        let mut service = Service::new(&lookup, clock.clone()).map_err(text)?;
+        let meter = Meter::default();
+        service.dynamodb = meter.attach(&service.dynamodb);
+        let handler = S::handler(&service).map_err(text)?;
+        handler.warm_up().await;
+        let mut function = Self { handler, clock, meter, path: S::PATH, authorization: key(aws).await?, tokens: 0 };
+        function.refill().await?;
+        Ok(function)
+    }
+
+    /// Asks a kind of question at every depth, always within a second of the last look at the log.
+    pub(super) async fn ask<S: Subject>(
+        &mut self,
+        kind: &Kind<S::Query>,
+        totals: &[usize],
+    ) -> Result<Vec<Requested>, String> {
+        let mut requested = Vec::with_capacity(Depth::ALL.len());
+        for depth in Depth::ALL {
+            let event = |(query, total): (&S::Query, &usize)| {
+                let paging = depth.paging(*total);
+                self.event(&format!("{}&page={}&page_size={}", S::parameters(query), paging.page, paging.page_size))
+            };
+            let events: Vec<Event> = kind.queries.iter().zip(totals).map(event).collect();
+            let mut samples = Samples::new();
+            for event in events.iter().cycle() {
+                if !self.sample(&mut samples, event.clone()).await?.0 {
+                    break;
+                }
+            }
+            requested.push(Requested { depth, cpu: samples.cpu(), wall: samples.wall() });
+        }
+        Ok(requested)
+    }
+
+    /// The same request again and again, each so long after the one before.
+    pub(super) async fn repeat(&mut self, query: &str, after: Duration, gzip: bool) -> Result<Warm, String> {
+        let mut event = self.event(query);
+        if gzip {
+            event.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        self.refill().await?;
+        self.meter.take();
+        let (mut samples, mut bill, mut most_calls, mut body_bytes) = (Samples::new(), Bill::default(), 0, 0);
+        loop {
+            self.clock.advance(after);
+            let (taken, bytes) = self.sample(&mut samples, event.clone()).await?;
+            if !taken {
+                break;
+            }
+            let one = self.meter.take();
+            most_calls = most_calls.max(one.all_calls());
+            body_bytes = bytes;
+            bill += one;
+        }
+        Ok(Warm { cpu: samples.cpu(), wall: samples.wall(), bill, most_calls, body_bytes })
+    }
+
+    /// One more sample, unless there are enough; and how long the body was.
+    async fn sample(&mut self, samples: &mut Samples, event: Event) -> Result<(bool, usize), String> {
+        if self.tokens == 0 {
+            self.refill().await?;
+            self.meter.take();
+        }
+        self.tokens -= 1;
+        let Some(sample) = samples.next() else { return Ok((false, 0)) };
+        let response = self.handler.handle(event).await;
+        samples.end(&sample);
+        checked(&response).map(|bytes| (true, bytes))
+    }
+
+    /// Goes to the next minute, where the key has all its tokens; the look at the log that is due then is
+    /// nobody's sample.
+    async fn refill(&mut self) -> Result<(), String> {
+        self.clock.advance(MINUTE);
+        self.tokens = TOKENS;
+        checked(&self.handler.handle(self.event("page_size=1")).await).map(drop)
+    }
+
+    fn event(&self, query: &str) -> Event {
+        let mut event = Event::default();
+        event.raw_path = Some(self.path.to_owned());
+        event.raw_query_string = Some(query.to_owned());
+        event.headers.insert(AUTHORIZATION, self.authorization.clone());
+        event.request_context.request_id = Some("bench".to_owned());
+        event.request_context.http.method = http::Method::GET;
+        event
+    }
+}
+
+/// The length of a 200's body; anything else is no sample.
+fn checked(response: &Response) -> Result<usize, String> {
+    let body = response.body.as_deref().unwrap_or_default();
+    match response.status_code {
+        200 => Ok(body.len()),
+        status => Err(format!("a request was answered {status}: {}", String::from_utf8_lossy(body))),
+    }
+}
+
+/// A new key of the largest tier, as a header.
+async fn key(aws: &AwsSide) -> Result<HeaderValue, String> {
+    let scopes = Scope::ALL.into_iter().collect();
+    let new = NewKey { user_id: Uuid::new_v4().into(), name: None, tier: Tier::Business, scopes, expires_at: None };
+    let (key, _) = aws.admin()?.keys().create(new).await.map_err(text)?;
+    HeaderValue::try_from(format!("Bearer {}", key.reveal())).map_err(text)
+}

@@ -1,0 +1,82 @@
+//! What is measured: a replica with its index, the endpoint that answers from it, and the kinds of questions
+//! that it is asked.
+
+use serde::Serialize;
+use shared::aws::Missing;
+use shared::http::{Handler, Paging};
+use shared::replica::View;
+use shared::service::Service;
+
+use super::cold::Stream;
+use super::usual;
+use crate::market::Market;
+
+/// One of the two replicas.
+pub(super) trait Subject {
+    /// Its stream.
+    const STREAM: Stream;
+    /// The path of its endpoint.
+    const PATH: &'static str;
+    /// Its index.
+    type View: View;
+    /// What the index is asked.
+    type Query;
+
+    /// Every kind of question.
+    fn kinds(market: &Market) -> Vec<Kind<Self::Query>>;
+
+    /// Asks the index; returns the total.
+    fn page(view: &Self::View, query: &Self::Query, paging: Paging) -> usize;
+
+    /// The question in the query of a URL, without the page.
+    fn parameters(query: &Self::Query) -> String;
+
+    /// The question asked of DynamoDB's own indexes.
+    fn plan(query: &Self::Query) -> usual::Plan;
+
+    /// The function.
+    fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing>;
+}
+
+/// A kind of question, and several questions of that kind.
+pub(super) struct Kind<Q> {
+    pub(super) name: String,
+    pub(super) queries: Vec<Q>,
+}
+
+/// Which page is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Depth {
+    First,
+    Middle,
+    Last,
+}
+
+impl Depth {
+    pub(super) const ALL: [Self; 3] = [Self::First, Self::Middle, Self::Last];
+
+    /// The page of the largest size at this depth of so many records.
+    pub(super) fn paging(self, total: usize) -> Paging {
+        let pages = (total as i64).div_euclid(Paging::MAX_SIZE) + i64::from(total as i64 % Paging::MAX_SIZE > 0);
+        let page = match self {
+            Self::First => 1,
+            Self::Middle => pages / 2,
+            Self::Last => pages,
+        };
+        Paging { page: page.max(1), page_size: Paging::MAX_SIZE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_page_holds_the_last_record() {
+        let pages = |total| Depth::ALL.map(|depth| depth.paging(total).page);
+        assert_eq!(pages(0), [1, 1, 1]);
+        assert_eq!(pages(100), [1, 1, 1]);
+        assert_eq!(pages(1_001), [1, 5, 11]);
+    }
+}

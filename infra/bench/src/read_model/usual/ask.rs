@@ -1,0 +1,111 @@
+//! Asks: one walk over the index that counts, then the page.
+
+use std::time::Instant;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{KeysAndAttributes, Select};
+use serde::Serialize;
+use shared::http::Paging;
+use shared::store::{Item, StoreError};
+
+use super::plan::{ID, Plan};
+use crate::meter::Meter;
+
+/// What one question costs.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::read_model) struct Cost {
+    pub(in crate::read_model) wall_ms: f64,
+    pub(in crate::read_model) calls: u64,
+    pub(in crate::read_model) read_units: f64,
+}
+
+/// Asks the tables that the usual way needs.
+pub(in crate::read_model) struct Asker {
+    client: Client,
+    meter: Meter,
+}
+
+/// Where the walk stood when so many matches had been counted.
+type Mark = (usize, Option<Item>);
+
+impl Asker {
+    pub(super) fn new(client: &Client) -> Self {
+        let meter = Meter::default();
+        Self { client: meter.attach(client), meter }
+    }
+
+    /// The page's records, the total, and what they cost.
+    pub(in crate::read_model) async fn ask(
+        &self,
+        plan: &Plan,
+        paging: Paging,
+    ) -> Result<(Vec<Item>, usize, Cost), StoreError> {
+        self.meter.take();
+        let began = Instant::now();
+        let (total, mark) = self.count(plan, paging.skip()).await?;
+        let keys = if total > paging.skip() { self.keys(plan, paging, mark).await? } else { Vec::new() };
+        let page = if keys.is_empty() { Vec::new() } else { self.records(plan, keys).await? };
+        let wall_ms = began.elapsed().as_secs_f64() * 1e3;
+        let bill = self.meter.take();
+        Ok((page, total, Cost { wall_ms, calls: bill.all_calls(), read_units: bill.read_units }))
+    }
+
+    /// Counts everything that matches. The last call that began before the page did is remembered: the page
+    /// is looked for from there.
+    async fn count(&self, plan: &Plan, skip: usize) -> Result<(usize, Mark), StoreError> {
+        let (mut total, mut mark, mut start) = (0, (0, None), None);
+        loop {
+            if total <= skip {
+                mark = (total, start.clone());
+            }
+            let counted = self.query(plan).select(Select::Count).set_exclusive_start_key(start).send().await?;
+            total += usize::try_from(counted.count).unwrap_or_default();
+            start = counted.last_evaluated_key;
+            if start.is_none() {
+                return Ok((total, mark));
+            }
+        }
+    }
+
+    /// The keys of the page's records.
+    async fn keys(&self, plan: &Plan, paging: Paging, (counted, mut start): Mark) -> Result<Vec<Item>, StoreError> {
+        let (skip, mut keys) = (paging.skip() - counted, Vec::new());
+        loop {
+            let mut query = self.query(plan).set_exclusive_start_key(start);
+            if plan.filter.is_empty() {
+                query = query.limit(i32::try_from(skip + paging.take() - keys.len()).unwrap_or(i32::MAX));
+            }
+            let found = query.send().await?;
+            keys.extend(found.items.unwrap_or_default());
+            start = found.last_evaluated_key;
+            if keys.len() >= skip + paging.take() || start.is_none() {
+                return Ok(keys.into_iter().skip(skip).take(paging.take()).collect());
+            }
+        }
+    }
+
+    /// The records, which come in no order and are put into that of the keys by whoever shows them.
+    async fn records(&self, plan: &Plan, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+        let keys = keys.into_iter().map(|mut key| key.remove_entry(ID).into_iter().collect()).collect();
+        let mut wanted = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;
+        let mut records = Vec::new();
+        while let Some(keys) = wanted.take() {
+            let got = self.client.batch_get_item().request_items(plan.table, keys).send().await?;
+            records.extend(got.responses.unwrap_or_default().into_values().flatten());
+            wanted = got.unprocessed_keys.unwrap_or_default().into_values().next();
+        }
+        Ok(records)
+    }
+
+    fn query(&self, plan: &Plan) -> QueryFluentBuilder {
+        let query = self.client.query().table_name(plan.table).index_name(&plan.index);
+        let filter = (!plan.filter.is_empty()).then(|| plan.filter.join(" AND "));
+        query
+            .key_condition_expression(plan.condition.join(" AND "))
+            .set_filter_expression(filter)
+            .set_expression_attribute_names(Some(plan.names.clone()))
+            .set_expression_attribute_values(Some(plan.values.clone()))
+            .scan_index_forward(!plan.is_backward)
+    }
+}

@@ -1,0 +1,106 @@
+//! Which index, key condition and filter answer a question.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use shared::money::Usd;
+use shared::replica::{CatalogQuery, ListingQuery, Sort};
+use shared::store::{n, s};
+
+/// The table of listings.
+pub(super) const LISTINGS: &str = "usual-listings";
+/// The table of items.
+pub(super) const ITEMS: &str = "usual-items";
+/// The key of both tables.
+pub(super) const ID: &str = "id";
+/// An attribute that all records of a table share ...
+pub(super) const ALL: &str = "all";
+/// ... and its value.
+pub(super) const EVERY: &str = "1";
+
+/// A question as DynamoDB is asked it.
+#[derive(Debug, Default)]
+pub(in crate::read_model) struct Plan {
+    pub(super) table: &'static str,
+    pub(super) index: String,
+    pub(super) condition: Vec<String>,
+    pub(super) filter: Vec<String>,
+    pub(super) names: HashMap<String, String>,
+    pub(super) values: HashMap<String, AttributeValue>,
+    pub(super) is_backward: bool,
+}
+
+/// The listings' indexes are by time and by price: of all, of each item, of each variant.
+pub(in crate::read_model) fn of_listings(query: &ListingQuery) -> Plan {
+    let (partition, value) = match (&query.item_id, query.variant_id) {
+        (_, Some(variant)) => ("variant_id", variant.to_string()),
+        (Some(item), None) => ("item_id", item.clone()),
+        (None, None) => (ALL, EVERY.to_owned()),
+    };
+    let order = if query.sort == Sort::Newest { "created_at" } else { "price_usd" };
+    let mut plan = Plan::of(LISTINGS, partition, value, order);
+    plan.is_backward = query.sort != Sort::PriceAsc;
+    if let Some(range) = plan.range("price_usd", query.min_price, query.max_price) {
+        // In a key condition where the index has that key: nothing outside the range is read then.
+        let place = if order == "price_usd" { &mut plan.condition } else { &mut plan.filter };
+        place.push(range);
+    }
+    if let (Some(item), Some(_)) = (&query.item_id, query.variant_id) {
+        let equal = plan.term("item_id", ":item", s(item));
+        plan.filter.push(equal);
+    }
+    plan
+}
+
+/// The catalog's indexes are by name: of all, of each kind.
+pub(in crate::read_model) fn of_catalog(query: &CatalogQuery) -> Plan {
+    let (partition, value) = match &query.kind {
+        Some(kind) => ("kind", kind.clone()),
+        None => (ALL, EVERY.to_owned()),
+    };
+    let mut plan = Plan::of(ITEMS, partition, value, "name");
+    if !query.q.is_empty() {
+        plan.name("search");
+        plan.values.insert(":q".to_owned(), s(query.q.to_lowercase()));
+        plan.filter.push("contains(#search, :q)".to_owned());
+    }
+    plan
+}
+
+/// The name of an index by its keys.
+pub(super) fn index(partition: &str, order: &str) -> String {
+    format!("{partition}-{order}")
+}
+
+impl Plan {
+    fn of(table: &'static str, partition: &str, value: String, order: &str) -> Self {
+        let mut plan = Self { table, index: index(partition, order), ..Self::default() };
+        let equal = plan.term(partition, ":partition", s(value));
+        plan.condition.push(equal);
+        plan
+    }
+
+    /// `#attribute = :value`, both defined.
+    fn term(&mut self, attribute: &str, value: &str, is: AttributeValue) -> String {
+        self.values.insert(value.to_owned(), is);
+        format!("{} = {value}", self.name(attribute))
+    }
+
+    /// A range, bounds included, if there is any bound.
+    fn range(&mut self, attribute: &str, min: Option<Usd>, max: Option<Usd>) -> Option<String> {
+        let bounds = [(":min", min), (":max", max)].into_iter().filter_map(|(name, bound)| Some((name, bound?)));
+        self.values.extend(bounds.map(|(name, bound)| (name.to_owned(), n(bound))));
+        let name = min.or(max).map(|_| self.name(attribute))?;
+        Some(match (min, max) {
+            (Some(_), Some(_)) => format!("{name} BETWEEN :min AND :max"),
+            (Some(_), None) => format!("{name} >= :min"),
+            _ => format!("{name} <= :max"),
+        })
+    }
+
+    fn name(&mut self, attribute: &str) -> String {
+        let name = format!("#{attribute}");
+        self.names.insert(name.clone(), attribute.to_owned());
+        name
+    }
+}

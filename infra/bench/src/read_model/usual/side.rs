@@ -1,0 +1,153 @@
+//! The tables of the usual way, in a process of their own that fills them before it serves them.
+
+use std::process::Stdio;
+
+use dynoxide::{AttributeValue, Database, ImportOptions, Item};
+use indicatif::ProgressBar;
+use local::environment::Variables;
+use serde_json::{Value, json};
+use shared::aws::{Environment, Patience};
+use shared::model::{PublicItemDetail, PublicListing};
+use shared::timestamp::Timestamp;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::Child;
+
+use super::ask::Asker;
+use super::plan::{ALL, EVERY, ID, ITEMS, LISTINGS, index};
+use crate::child::{itself, parent_ended};
+use crate::market::Market;
+use crate::output::text;
+
+/// What the subcommand is called.
+const SUBCOMMAND: &str = "usual-side";
+/// Records stored in one go.
+const CHUNK: u64 = 10_000;
+
+/// The running process; it ends when this is dropped.
+pub(in crate::read_model) struct UsualSide {
+    pub(in crate::read_model) asker: Asker,
+    _process: Child,
+}
+
+impl UsualSide {
+    /// Starts it and waits until it holds the market.
+    pub(in crate::read_model) async fn start(market: &Market, bar: &ProgressBar) -> Result<Self, String> {
+        let mut command = itself(SUBCOMMAND)?;
+        command.args([market.size().to_string(), market.now().millis().to_string()]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let stdout = process.stdout.take().ok_or("the usual side has no standard output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        while let Some(line) = lines.next_line().await.map_err(text)? {
+            if let Ok(done) = line.parse() {
+                bar.set_position(done);
+                continue;
+            }
+            let variables = Variables::at(&line);
+            let environment = Environment::read(&|name| variables.get(name)).map_err(text)?;
+            return Ok(Self { asker: Asker::new(&environment.dynamodb(Patience::Bulk)), _process: process });
+        }
+        Err("the usual side did not start".to_owned())
+    }
+}
+
+/// Is that process: tells how many records it has stored, then where it serves, until standard input ends.
+pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
+    let database = Database::memory().map_err(text)?;
+    for table in [listings_table(), items_table()] {
+        database.create_table(serde_json::from_value(table).map_err(text)?).map_err(text)?;
+    }
+    let market = Market::of(size, Timestamp::from_millis(now_millis));
+    for start in (0..size).step_by(CHUNK as usize) {
+        let numbers = || start..(start + CHUNK).min(size);
+        let listings = numbers().filter_map(|number| market.listing(number)).map(listing).collect();
+        database.import_items(LISTINGS, listings, ImportOptions::default()).map_err(text)?;
+        let items = numbers().filter_map(|number| market.item(number)).map(item).collect();
+        database.import_items(ITEMS, items, ImportOptions::default()).map_err(text)?;
+        println!("{}", numbers().end * 2);
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(text)?;
+    println!("http://{}", listener.local_addr().map_err(text)?);
+    tokio::select! {
+        () = dynoxide::server::serve_on(listener, database) => Ok(()),
+        ended = parent_ended() => ended,
+    }
+}
+
+fn listings_table() -> Value {
+    let all = [(ALL, &["price_usd"][..]), ("item_id", &["price_usd"]), ("variant_id", &["item_id", "price_usd"])];
+    let indexes = all.into_iter().flat_map(|(partition, filters)| {
+        [("created_at", filters), ("price_usd", &filters[..filters.len() - 1])]
+            .map(|(order, filters)| global_index(partition, order, filters))
+    });
+    table(LISTINGS, &[ID, ALL, "item_id", "variant_id", "created_at"], &["price_usd"], indexes.collect())
+}
+
+fn items_table() -> Value {
+    let indexes = [ALL, "kind"].map(|partition| global_index(partition, "name", &["search"]));
+    table(ITEMS, &[ID, ALL, "kind", "name"], &[], indexes.to_vec())
+}
+
+fn table(name: &str, texts: &[&str], numbers: &[&str], indexes: Vec<Value>) -> Value {
+    let define = |kind: &'static str| move |name: &&str| json!({"AttributeName": name, "AttributeType": kind});
+    let attributes: Vec<Value> = texts.iter().map(define("S")).chain(numbers.iter().map(define("N"))).collect();
+    json!({
+        "TableName": name,
+        "KeySchema": [{"AttributeName": ID, "KeyType": "HASH"}],
+        "AttributeDefinitions": attributes,
+        "BillingMode": "PAY_PER_REQUEST",
+        "GlobalSecondaryIndexes": indexes,
+    })
+}
+
+fn global_index(partition: &str, order: &str, filters: &[&str]) -> Value {
+    let projection = match filters {
+        [] => json!({"ProjectionType": "KEYS_ONLY"}),
+        filters => json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": filters}),
+    };
+    json!({
+        "IndexName": index(partition, order),
+        "KeySchema": [
+            {"AttributeName": partition, "KeyType": "HASH"},
+            {"AttributeName": order, "KeyType": "RANGE"},
+        ],
+        "Projection": projection,
+    })
+}
+
+fn listing(listing: PublicListing) -> Item {
+    let PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name } =
+        listing;
+    let kind = if kind == shared::model::ListingKind::Bot { "bot" } else { "p2p" };
+    let mut item = texts([
+        (ID, Some(id.to_string())),
+        (ALL, Some(EVERY.to_owned())),
+        ("id8", Some(id8.to_string())),
+        ("kind", Some(kind.to_owned())),
+        ("created_at", Some(created_at.to_string())),
+        ("item_id", item_id.map(|id| id.to_string())),
+        ("variant_id", variant_id.map(|id| id.to_string())),
+        ("market_hash_name", market_hash_name.map(|name| name.to_string())),
+    ]);
+    item.insert("price_usd".to_owned(), AttributeValue::N(price_usd.to_string()));
+    item.insert("is_auction".to_owned(), AttributeValue::BOOL(is_auction));
+    item
+}
+
+fn item(detail: PublicItemDetail) -> Item {
+    let item = detail.item;
+    texts([
+        (ID, Some(item.id.to_string())),
+        (ALL, Some(EVERY.to_owned())),
+        ("kind", Some(item.kind.to_string())),
+        ("search", item.name.as_ref().map(|name| name.as_str().to_lowercase())),
+        ("name", item.name.map(|name| name.to_string())),
+        ("slug", item.slug.map(|slug| slug.to_string())),
+        ("image", item.image.map(|image| image.to_string())),
+    ])
+}
+
+fn texts<const N: usize>(attributes: [(&str, Option<String>); N]) -> Item {
+    let attributes = attributes.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
+    attributes.map(|(name, text)| (name, AttributeValue::S(text))).collect()
+}
