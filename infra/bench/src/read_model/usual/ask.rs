@@ -12,6 +12,10 @@ use shared::store::{Item, StoreError};
 use super::plan::{ID, Plan};
 use crate::meter::Meter;
 
+/// More entries than a megabyte holds, so that it bounds no page; but without any limit the embedded DynamoDB reads
+/// the rest of the partition for each of them.
+const NO_LIMIT: i32 = 20_000;
+
 /// What one question costs.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::read_model) struct Cost {
@@ -74,7 +78,8 @@ impl Asker {
         loop {
             let mut query = self.query(plan).set_exclusive_start_key(start);
             if plan.filter.is_empty() {
-                query = query.limit(i32::try_from(skip + paging.take() - keys.len()).unwrap_or(i32::MAX));
+                let missing = i32::try_from(skip + paging.take() - keys.len());
+                query = query.limit(missing.unwrap_or(NO_LIMIT).min(NO_LIMIT));
             }
             let found = query.send().await?;
             keys.extend(found.items.unwrap_or_default());
@@ -107,5 +112,6 @@ impl Asker {
             .set_expression_attribute_names(Some(plan.names.clone()))
             .set_expression_attribute_values(Some(plan.values.clone()))
             .scan_index_forward(!plan.is_backward)
+            .limit(NO_LIMIT)
     }
 }
