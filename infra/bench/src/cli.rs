@@ -16,6 +16,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Catalog and listings: cold load, memory, time and store calls per query, against asking DynamoDB.
     ReadModel(ReadModelOptions),
+    /// The feed: messages a second, CPU time and store calls per message.
+    Feed(FeedOptions),
     /// Is the AWS side of a benchmark.
     #[command(hide = true)]
     AwsSide,
@@ -43,6 +45,16 @@ pub(crate) struct ReadModelOptions {
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000,1000000", value_name = "N,…")]
     pub(crate) sizes: Vec<u64>,
     /// Print one JSON document instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FeedOptions {
+    /// So many messages.
+    #[arg(long, default_value_t = 20_000, value_name = "N")]
+    pub(crate) messages: u64,
+    /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
 }

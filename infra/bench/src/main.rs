@@ -4,6 +4,7 @@ mod aws_side;
 mod child;
 mod cli;
 mod cpu;
+mod feed;
 mod machine;
 mod market;
 mod memory;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match arguments.command {
                 Command::ReadModel(options) => read_model::run(&options).await,
+                Command::Feed(options) => feed::run(&options).await,
                 Command::AwsSide => aws_side::run().await,
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,

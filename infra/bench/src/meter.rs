@@ -43,6 +43,11 @@ impl Meter {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
+    /// The queues' client, counted.
+    pub(crate) fn attach_to_queues(&self, client: &aws_sdk_sqs::Client) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
+    }
+
     /// What has been counted since the last time this was asked.
     pub(crate) fn take(&self) -> Bill {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))

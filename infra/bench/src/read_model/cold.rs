@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use shared::aws::{Environment, Patience};
+use shared::aws::{Environment, Patience, required};
 use shared::clock::SystemClock;
-use shared::market::{Compaction, Log};
+use shared::market::{Compaction, Log, Market};
 use shared::replica::{Catalog, Listings, Replica, View};
-use shared::service::Service;
+use shared::resources::Table;
 
 use super::load::{Load, Loading};
 use crate::aws_side::AwsSide;
@@ -96,12 +96,10 @@ async fn load<V: View>(work: Work) -> Result<Load, String> {
     let lookup = |name: &str| std::env::var(name).ok();
     let meter = Meter::default();
     let loading = Loading::begin(&meter);
-    let mut service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
-    if work != Work::Base {
-        service.dynamodb = Environment::read(&lookup).map_err(text)?.dynamodb(Patience::Bulk);
-    }
-    service.dynamodb = meter.attach(&service.dynamodb);
-    let (log, clock) = (Log::new(service.market().map_err(text)?), Arc::clone(&service.clock));
+    let patience = if work == Work::Base { Patience::Request } else { Patience::Bulk };
+    let client = Environment::read(&lookup).map_err(text)?.dynamodb(patience);
+    let [table] = required(&lookup, [Table::Market.variable()]).map_err(text)?;
+    let (log, clock) = (Log::new(Market::new(meter.attach(&client), table)), Arc::new(SystemClock::new()));
     if work == Work::Compaction {
         Compaction::<V::Record>::new(log, clock).run().await.map_err(text)?;
         return Ok(loading.end());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use shared::aws::Patience;
 use shared::clock::{Clock, ManualClock, SystemClock};
 use shared::http::Paging;
 use shared::market::Log;
@@ -34,7 +35,7 @@ pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>])
     // A clock that stands still makes no catch-up due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);
-    let market = Service::new(&lookup, clock.clone()).and_then(|service| service.market());
+    let market = Service::new(&lookup, clock.clone()).and_then(|service| service.market(Patience::Request));
     let replica = Replica::<S::View>::new(Log::new(market.map_err(text)?), clock);
     let mut indexed = Vec::with_capacity(kinds.len());
     for kind in kinds {

@@ -1,0 +1,50 @@
+//! Straight to the tables: as an import does it, and in batches like those that a queue hands out.
+
+use std::cell::RefCell;
+
+use shared::aws::{Environment, Patience};
+use shared::clock::{Clock, SystemClock};
+use shared::feed::{Applied, Applier, Message, Stores, parse};
+use shared::resources::Resources;
+
+use super::report::Way;
+use crate::aws_side::AwsSide;
+use crate::cpu::Started;
+use crate::meter::Meter;
+use crate::output::text;
+
+/// Parses the messages and applies them, so many at a time, by so many appliers side by side.
+pub(super) async fn apply(
+    way: &'static str,
+    messages: &[String],
+    batch: usize,
+    appliers: usize,
+) -> Result<Way, String> {
+    let aws = AwsSide::start().await?;
+    let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
+    let meter = Meter::default();
+    let client = meter.attach(&environment.dynamodb(Patience::Bulk));
+    let stores = Stores::of(&client, &Resources::of(Resources::DEFAULT_STACK));
+    let started = Started::now();
+    let batches = RefCell::new(messages.chunks(batch));
+    let appliers = (0..appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
+    futures_util::future::try_join_all(appliers).await?;
+    Ok(Way::of(way, messages.len(), started.spent(), meter.take()))
+}
+
+/// Takes the next batch as long as there is one.
+async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, String>>) -> Result<(), String> {
+    let clock = SystemClock::new();
+    loop {
+        let Some(batch) = batches.borrow_mut().next() else { return Ok(()) };
+        let now = clock.now();
+        let parsed = batch.iter().map(|message| Ok(((), parse(message, now).map_err(text)?)));
+        let messages: Vec<((), Message)> = parsed.collect::<Result<_, String>>()?;
+        for (_, outcome) in applier.apply(messages, now).await {
+            match outcome {
+                Ok(Applied::Changed | Applied::Unchanged) => {}
+                other => return Err(format!("a message was not applied: {other:?}")),
+            }
+        }
+    }
+}

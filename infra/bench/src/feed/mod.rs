@@ -1,0 +1,35 @@
+//! What the feed costs: messages applied in bulk, in a queue's small batches, and through the queue itself.
+
+mod bulk;
+mod messages;
+mod queue;
+mod report;
+
+use shared::clock::{Clock, SystemClock};
+
+use crate::cli::FeedOptions;
+use crate::machine::Machine;
+use crate::market::Market;
+use crate::output::Output;
+use messages::messages;
+use report::Report;
+
+/// What `marketctl import` applies at a time.
+const IMPORTED: usize = 4_000;
+/// What a queue hands out at a time.
+const QUEUED: usize = 10;
+
+/// Measures every way and prints the results.
+pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {
+    let market = Market::of(options.messages, SystemClock::new().now());
+    let messages = messages(&market, options.messages).ok_or("the messages cannot be made")?;
+    let ways = vec![
+        bulk::apply("import, 4,000 at a time", &messages, IMPORTED, 1).await?,
+        bulk::apply("10 at a time, twice", &messages, QUEUED, 2).await?,
+        queue::apply("queue, two instances", &messages).await?,
+    ];
+    let report = Report { machine: Machine::this(), messages: messages.len(), ways };
+    let output = Output::of(options.json);
+    output.part(|| report.table());
+    output.whole(&report)
+}

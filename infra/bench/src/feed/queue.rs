@@ -1,0 +1,64 @@
+//! Through the queue: messages wait in it, and two instances of `ingest` work them off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use local::workers::{Backlog, Poller, Source};
+use shared::aws::{Environment, Patience};
+use shared::clock::SystemClock;
+use shared::resources::{INGEST_TIMEOUT_SECONDS, Queue};
+use shared::service::Service;
+
+use super::report::Way;
+use crate::aws_side::AwsSide;
+use crate::cpu::Started;
+use crate::meter::Meter;
+use crate::output::text;
+
+/// SQS takes and hands out so many at a time.
+const BATCH: usize = 10;
+const SENDERS: usize = 4;
+/// So many instances work side by side.
+const INSTANCES: usize = 2;
+
+/// Sends the messages, then works them off.
+pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way, String> {
+    let aws = AwsSide::start().await?;
+    let lookup = |name: &str| aws.variables.get(name);
+    let sqs = Environment::read(&lookup).map_err(text)?.sqs(Patience::Bulk);
+    let mut service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
+    let [feed, dead] = service.queues([Queue::Feed, Queue::FeedDead]).map_err(text)?;
+    let sent = messages.chunks(BATCH).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
+    stream::iter(sent).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await?;
+
+    let meter = Meter::default();
+    service.dynamodb = meter.attach(&service.dynamodb);
+    let timeout = Duration::from_secs(INGEST_TIMEOUT_SECONDS.into());
+    let source = Source::open(meter.attach_to_queues(&sqs), &feed, timeout).await?;
+    let workers: Vec<_> = (0..INSTANCES).map(|_| ingest::worker(&service)).collect::<Result<_, _>>().map_err(text)?;
+    let started = Started::now();
+    let pollers: Vec<_> = workers.into_iter().map(|worker| Poller::start(source.clone(), worker)).collect();
+    Backlog::of(sqs.clone(), feed).emptied().await?;
+    let done = Way::of(way, messages.len(), started.spent(), meter.take());
+    drop(pollers);
+    match Backlog::of(sqs, dead).count().await? {
+        0 => Ok(done),
+        dead => Err(format!("{dead} messages were not applied")),
+    }
+}
+
+async fn send(sqs: &Client, queue: &str, messages: &[String]) -> Result<(), String> {
+    let entries = messages.iter().zip(0..).map(|(message, number)| {
+        let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(message);
+        entry.build().map_err(text)
+    });
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    let sent = sqs.send_message_batch().queue_url(queue).set_entries(Some(entries)).send().await;
+    match sent.map_err(|error| shared::store::explain(&error))?.failed.as_slice() {
+        [] => Ok(()),
+        [failed, ..] => Err(format!("a message was not sent: {failed:?}")),
+    }
+}

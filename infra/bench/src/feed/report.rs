@@ -1,0 +1,61 @@
+//! The results, as one document and as a table.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cpu::Spent;
+use crate::machine::Machine;
+use crate::meter::Bill;
+use crate::output::{number, table};
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) machine: Machine,
+    pub(super) messages: usize,
+    pub(super) ways: Vec<Way>,
+}
+
+/// One way for messages to get into the tables.
+#[derive(Debug, Serialize)]
+pub(super) struct Way {
+    way: &'static str,
+    messages_per_second: f64,
+    cpu_us_per_message: f64,
+    calls_per_message: f64,
+    write_units_per_message: f64,
+    bill: Bill,
+}
+
+impl Way {
+    /// What so many messages took.
+    pub(super) fn of(way: &'static str, messages: usize, spent: Spent, bill: Bill) -> Self {
+        let messages = messages as f64;
+        let each = |time: Duration| time.as_secs_f64() / messages;
+        Self {
+            way,
+            messages_per_second: 1.0 / each(spent.wall),
+            cpu_us_per_message: each(spent.cpu) * 1e6,
+            calls_per_message: bill.all_calls() as f64 / messages,
+            write_units_per_message: bill.write_units / messages,
+            bill,
+        }
+    }
+}
+
+impl Report {
+    pub(super) fn table(&self) -> String {
+        let header = ["feed", "messages/s", "CPU µs each", "calls each", "write units each"];
+        let rows = self.ways.iter().map(|way| {
+            [
+                way.way.to_owned(),
+                number(way.messages_per_second),
+                number(way.cpu_us_per_message),
+                format!("{:.2}", way.calls_per_message),
+                number(way.write_units_per_message),
+            ]
+        });
+        format!("{}, {} messages\n\n{}", self.machine, self.messages, table(header, rows))
+    }
+}
