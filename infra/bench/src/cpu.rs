@@ -1,6 +1,5 @@
 //! CPU clocks: what a thread or the process has computed, whatever else the machine was doing.
 
-use std::ops::Sub;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -38,6 +37,6 @@ impl Started {
     }
 
     pub(crate) fn spent(&self) -> Spent {
-        Spent { cpu: of_process().sub(self.cpu), wall: self.wall.elapsed() }
+        Spent { cpu: of_process().saturating_sub(self.cpu), wall: self.wall.elapsed() }
     }
 }

@@ -1,5 +1,7 @@
 //! `bench`: measures what the service costs, on one machine and against the embedded AWS side.
 
+#![allow(clippy::cast_precision_loss, reason = "figures are rounded for people anyway")]
+
 mod aws_side;
 mod child;
 mod cli;

@@ -40,7 +40,7 @@ async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, St
         let now = clock.now();
         let parsed = batch.iter().map(|message| Ok(((), parse(message, now).map_err(text)?)));
         let messages: Vec<((), Message)> = parsed.collect::<Result<_, String>>()?;
-        for (_, outcome) in applier.apply(messages, now).await {
+        for ((), outcome) in applier.apply(messages, now).await {
             match outcome {
                 Ok(Applied::Changed | Applied::Unchanged) => {}
                 other => return Err(format!("a message was not applied: {other:?}")),

@@ -20,7 +20,7 @@ pub(super) struct Report {
 /// One way for messages to get into the tables.
 #[derive(Debug, Serialize)]
 pub(super) struct Way {
-    way: &'static str,
+    name: &'static str,
     messages_per_second: f64,
     cpu_us_per_message: f64,
     calls_per_message: f64,
@@ -30,11 +30,11 @@ pub(super) struct Way {
 
 impl Way {
     /// What so many messages took.
-    pub(super) fn of(way: &'static str, messages: usize, spent: Spent, bill: Bill) -> Self {
+    pub(super) fn of(name: &'static str, messages: usize, spent: Spent, bill: Bill) -> Self {
         let messages = messages as f64;
         let each = |time: Duration| time.as_secs_f64() / messages;
         Self {
-            way,
+            name,
             messages_per_second: 1.0 / each(spent.wall),
             cpu_us_per_message: each(spent.cpu) * 1e6,
             calls_per_message: bill.all_calls() as f64 / messages,
@@ -49,7 +49,7 @@ impl Report {
         let header = ["feed", "messages/s", "CPU µs each", "calls each", "write units each"];
         let rows = self.ways.iter().map(|way| {
             [
-                way.way.to_owned(),
+                way.name.to_owned(),
                 number(way.messages_per_second),
                 number(way.cpu_us_per_message),
                 format!("{:.2}", way.calls_per_message),

@@ -19,7 +19,7 @@ pub(crate) async fn fill(admin: &Admin, market: &Market, bar: &ProgressBar) -> R
         let items = numbers().filter_map(|number| Some(Message::Item(market.item(number)?, 1)));
         let listings = numbers().filter_map(|number| Some(Message::Listing(market.listing(number)?, 1)));
         let messages: Vec<_> = items.chain(listings).map(|message| ((), message)).collect();
-        for (_, outcome) in applier.apply(messages, clock.now()).await {
+        for ((), outcome) in applier.apply(messages, clock.now()).await {
             match outcome {
                 Ok(Applied::Changed) => bar.inc(1),
                 other => return Err(format!("filling: {other:?}")),

@@ -12,7 +12,7 @@ mod samples;
 mod subject;
 pub(crate) mod usual;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::MultiProgress;
 use shared::clock::{Clock, SystemClock};
@@ -57,8 +57,10 @@ pub(crate) async fn run(options: &ReadModelOptions) -> Result<(), String> {
 
 /// Fills a market of this size both ways, and measures it; each part is printed as soon as it is there.
 async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
+    let began = Instant::now();
     let bench = Bench::start(size).await?;
-    let mut report = MarketReport { records: size, cold: Vec::new(), streams: Vec::new() };
+    let fill_seconds = began.elapsed().as_secs_f64();
+    let mut report = MarketReport { records: size, fill_seconds, cold: Vec::new(), streams: Vec::new() };
     if size <= ENTITIES_UP_TO {
         report.cold.extend(bench.cold(Work::Entities, 1).await?);
     }

@@ -24,6 +24,8 @@ pub(super) struct Report {
 pub(super) struct MarketReport {
     /// How many items, and how many listings.
     pub(super) records: u64,
+    /// How long it took to store them, ours and those of the usual way side by side.
+    pub(super) fill_seconds: f64,
     pub(super) cold: Vec<ColdReport>,
     pub(super) streams: Vec<StreamReport>,
 }
@@ -88,7 +90,12 @@ impl MarketReport {
                 megabytes(load.peak_bytes),
             ]
         });
-        format!("{} items, {} listings\n\n{}", self.records, self.records, table(header, rows))
+        format!(
+            "{} items and as many listings, stored in {} s\n\n{}",
+            self.records,
+            number(self.fill_seconds),
+            table(header, rows)
+        )
     }
 }
 

@@ -58,7 +58,7 @@ impl Depth {
 
     /// The page of the largest size at this depth of so many records.
     pub(super) fn paging(self, total: usize) -> Paging {
-        let pages = (total as i64).div_euclid(Paging::MAX_SIZE) + i64::from(total as i64 % Paging::MAX_SIZE > 0);
+        let pages = i64::try_from(total.div_ceil(Paging::MAX_SIZE as usize)).unwrap_or(i64::MAX);
         let page = match self {
             Self::First => 1,
             Self::Middle => pages / 2,

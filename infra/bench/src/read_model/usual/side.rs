@@ -80,15 +80,15 @@ fn listings_table() -> Value {
         [("created_at", filters), ("price_usd", &filters[..filters.len() - 1])]
             .map(|(order, filters)| global_index(partition, order, filters))
     });
-    table(LISTINGS, &[ID, ALL, "item_id", "variant_id", "created_at"], &["price_usd"], indexes.collect())
+    table(LISTINGS, &[ID, ALL, "item_id", "variant_id", "created_at"], &["price_usd"], &indexes.collect::<Vec<_>>())
 }
 
 fn items_table() -> Value {
     let indexes = [ALL, "kind"].map(|partition| global_index(partition, "name", &["search"]));
-    table(ITEMS, &[ID, ALL, "kind", "name"], &[], indexes.to_vec())
+    table(ITEMS, &[ID, ALL, "kind", "name"], &[], &indexes)
 }
 
-fn table(name: &str, texts: &[&str], numbers: &[&str], indexes: Vec<Value>) -> Value {
+fn table(name: &str, texts: &[&str], numbers: &[&str], indexes: &[Value]) -> Value {
     let define = |kind: &'static str| move |name: &&str| json!({"AttributeName": name, "AttributeType": kind});
     let attributes: Vec<Value> = texts.iter().map(define("S")).chain(numbers.iter().map(define("N"))).collect();
     json!({
