@@ -1,15 +1,14 @@
 //! Through the queue: messages wait in it, and two instances of `ingest` work them off.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use local::workers::{Backlog, Poller, Source};
+use local::workers::{Backlog, Source, poll};
 use shared::aws::{Environment, Patience};
 use shared::clock::SystemClock;
-use shared::resources::{INGEST_TIMEOUT_SECONDS, Queue};
+use shared::resources::{INGEST_TIMEOUT, Queue};
 use shared::service::Service;
 
 use super::report::Way;
@@ -36,14 +35,13 @@ pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way,
 
     let meter = Meter::default();
     service.dynamodb = meter.attach(&service.dynamodb);
-    let timeout = Duration::from_secs(INGEST_TIMEOUT_SECONDS.into());
-    let source = Source::open(meter.attach_to_queues(&sqs), &feed, timeout).await?;
+    let source = Source::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
     let workers: Vec<_> = (0..INSTANCES).map(|_| ingest::worker(&service)).collect::<Result<_, _>>().map_err(text)?;
     let started = Started::now();
-    let pollers: Vec<_> = workers.into_iter().map(|worker| Poller::start(source.clone(), worker)).collect();
+    let running: Vec<_> = workers.into_iter().map(|worker| poll(source.clone(), worker)).collect();
     Backlog::of(sqs.clone(), feed).emptied().await?;
     let done = Way::of(way, messages.len(), started.spent(), meter.take());
-    drop(pollers);
+    drop(running);
     match Backlog::of(sqs, dead).count().await? {
         0 => Ok(done),
         dead => Err(format!("{dead} messages were not applied")),
