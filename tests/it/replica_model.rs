@@ -146,7 +146,9 @@ async fn play(steps: Vec<Step>) {
     for (number, step) in (0..).zip(steps) {
         match step {
             Step::Write(mut batch) => {
-                batch.iter_mut().for_each(|(_, version, _)| *version += number / 2);
+                for (_, version, _) in &mut batch {
+                    *version += number / 2;
+                }
                 apply(&mut model, &batch);
                 let messages: Vec<Value> = batch.iter().map(|&(id, version, now)| message(id, version, now)).collect();
                 stack.feed_outcomes(&messages).await;

@@ -54,7 +54,9 @@ impl Rows {
         rows.slots.reserve_exact(len);
         rows.index.reserve(len, |_| 0);
         // Each chunk goes as soon as it is taken in: a million listings twice would decide the function's memory.
-        chunks.into_iter().for_each(|columns| rows.take_in(&columns));
+        for columns in chunks {
+            rows.take_in(&columns);
+        }
         rows
     }
 
