@@ -22,3 +22,4 @@ pub mod service;
 pub mod store;
 pub mod timestamp;
 pub mod transaction;
+pub mod webhooks;

@@ -1,0 +1,110 @@
+//! Which addresses a stack delivers to.
+
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+use super::public::is_public;
+
+/// Which addresses a stack delivers to: the public ones and, on a developer's machine, its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    loopback: bool,
+}
+
+/// The addresses of a host name are not fit to connect to. The text names none of them: it is shown to
+/// owners, who must not learn what our resolver sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum AddressRefusal {
+    /// There is none.
+    #[error("the host name has no address")]
+    None,
+    /// One of them, if not all.
+    #[error("the host name has an address that is not public")]
+    NotPublic,
+}
+
+impl Policy {
+    /// Public addresses only, as deployed.
+    pub const fn public() -> Self {
+        Self { loopback: false }
+    }
+
+    /// Also 127.0.0.0/8, `::1` and the name `localhost`, these on any port: for development and tests.
+    pub const fn with_loopback() -> Self {
+        Self { loopback: true }
+    }
+
+    /// Whether an address may be connected to.
+    pub fn allows(self, address: IpAddr) -> bool {
+        is_public(address) || self.opens(address)
+    }
+
+    /// Whether an address is a loopback one that this policy opens.
+    pub(super) const fn opens(self, address: IpAddr) -> bool {
+        self.loopback && address.is_loopback()
+    }
+
+    /// Whether a name, in lower case and without a trailing dot, is the loopback one and this policy opens it.
+    pub(super) fn opens_name(self, name: &str) -> bool {
+        self.loopback && name == "localhost"
+    }
+}
+
+/// The resolved addresses of a host name, if there is any and *each* may be connected to: a name that
+/// mixes public with other addresses is set to get past a check of the first.
+pub fn check_resolved(addresses: &[IpAddr], policy: Policy) -> Result<&[IpAddr], AddressRefusal> {
+    if addresses.is_empty() {
+        return Err(AddressRefusal::None);
+    }
+    if !addresses.iter().all(|address| policy.allows(*address)) {
+        return Err(AddressRefusal::NotPublic);
+    }
+    Ok(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(addresses: &[&str], policy: Policy) -> Result<usize, AddressRefusal> {
+        let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        let accepted = check_resolved(&addresses, policy)?;
+        assert_eq!(accepted, addresses);
+        Ok(accepted.len())
+    }
+
+    #[test]
+    fn one_address_that_is_not_public_spoils_the_rest() {
+        let policy = Policy::public();
+        assert_eq!(checked(&["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"], policy), Ok(2));
+        assert_eq!(checked(&[], policy), Err(AddressRefusal::None));
+        for spoilt in [
+            &["127.0.0.1"][..],
+            &["93.184.215.14", "10.0.0.1"],
+            &["10.0.0.1", "93.184.215.14"],
+            &["93.184.215.14", "::1", "93.184.215.15"],
+            &["93.184.215.14", "::ffff:93.184.215.14"],
+        ] {
+            assert_eq!(checked(spoilt, policy), Err(AddressRefusal::NotPublic), "{spoilt:?}");
+        }
+    }
+
+    #[test]
+    fn the_policy_of_development_opens_loopback_and_nothing_else() {
+        let policy = Policy::with_loopback();
+        assert_eq!(checked(&["127.0.0.1", "127.255.255.255", "::1", "93.184.215.14"], policy), Ok(4));
+        for closed in ["0.0.0.0", "10.0.0.1", "169.254.169.254", "::", "::ffff:127.0.0.1", "::127.0.0.1", "fe80::1"] {
+            let both = ["127.0.0.1", closed];
+            assert_eq!(checked(&both, policy), Err(AddressRefusal::NotPublic), "{closed}");
+        }
+        assert_eq!(checked(&[], policy), Err(AddressRefusal::None));
+    }
+
+    #[test]
+    fn a_refusal_names_no_address() {
+        for refusal in [AddressRefusal::None, AddressRefusal::NotPublic] {
+            assert!(!refusal.to_string().contains(|c: char| c.is_ascii_digit() || c == ':'), "{refusal}");
+        }
+    }
+}

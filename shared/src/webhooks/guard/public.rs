@@ -1,0 +1,86 @@
+//! Which addresses are public, by IANA's special-purpose registries (RFC 6890 and what came after it).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether an address is an ordinary one of the public internet.
+///
+/// No block of the registries is, the globally reachable ones included: those are anycast services that
+/// the nearest network answers, so no endpoint stands there and the nearest network may be our own. Of
+/// IPv6 only global unicast is; addresses that embed an IPv4 one (mapped, compatible, translated, NAT64,
+/// 6to4, Teredo, ISATAP) are not, whatever they embed.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => !SPECIAL_V4.iter().any(|block| block.contains(address)),
+        IpAddr::V6(address) => {
+            GLOBAL_UNICAST.contains(address)
+                && !SPECIAL_V6.iter().any(|block| block.contains(address))
+                && !is_isatap(address)
+        }
+    }
+}
+
+/// The addresses that share the first so many bits, at least one, with an address.
+struct Block<A>(A, u32);
+
+impl Block<Ipv4Addr> {
+    const fn contains(&self, address: Ipv4Addr) -> bool {
+        (address.to_bits() ^ self.0.to_bits()) >> (32 - self.1) == 0
+    }
+}
+
+impl Block<Ipv6Addr> {
+    const fn contains(&self, address: Ipv6Addr) -> bool {
+        (address.to_bits() ^ self.0.to_bits()) >> (128 - self.1) == 0
+    }
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u32) -> Block<Ipv4Addr> {
+    Block(Ipv4Addr::new(a, b, c, d), prefix)
+}
+
+const fn v6(a: u16, b: u16, c: u16, prefix: u32) -> Block<Ipv6Addr> {
+    Block(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
+}
+
+const SPECIAL_V4: [Block<Ipv4Addr>; 18] = [
+    v4(0, 0, 0, 0, 8),       // this network
+    v4(10, 0, 0, 0, 8),      // private use
+    v4(100, 64, 0, 0, 10),   // shared by carriers' NAT
+    v4(127, 0, 0, 0, 8),     // loopback
+    v4(169, 254, 0, 0, 16),  // link-local; cloud metadata
+    v4(172, 16, 0, 0, 12),   // private use
+    v4(192, 0, 0, 0, 24),    // IETF protocols
+    v4(192, 0, 2, 0, 24),    // documentation
+    v4(192, 31, 196, 0, 24), // AS112
+    v4(192, 52, 193, 0, 24), // AMT
+    v4(192, 88, 99, 0, 24),  // 6to4 relays
+    v4(192, 168, 0, 0, 16),  // private use
+    v4(192, 175, 48, 0, 24), // AS112
+    v4(198, 18, 0, 0, 15),   // benchmarks
+    v4(198, 51, 100, 0, 24), // documentation
+    v4(203, 0, 113, 0, 24),  // documentation
+    v4(224, 0, 0, 0, 4),     // multicast
+    v4(240, 0, 0, 0, 4),     // reserved; broadcast
+];
+
+/// Outside of it lie `::/96` (unspecified, loopback, compatible), mapped, translated, both NAT64 prefixes,
+/// discard-only, segment routing, unique-local, link-local, site-local and multicast addresses.
+const GLOBAL_UNICAST: Block<Ipv6Addr> = v6(0x2000, 0, 0, 3);
+
+const SPECIAL_V6: [Block<Ipv6Addr>; 5] = [
+    v6(0x2001, 0, 0, 23),         // IETF protocols: Teredo, benchmarks, ORCHID and others
+    v6(0x2001, 0xdb8, 0, 32),     // documentation
+    v6(0x2002, 0, 0, 16),         // 6to4
+    v6(0x2620, 0x4f, 0x8000, 48), // AS112
+    v6(0x3fff, 0, 0, 20),         // documentation
+];
+
+/// The interface identifiers `0:5efe:a.b.c.d` and `200:5efe:a.b.c.d` (RFC 5214, section 6.1).
+const fn is_isatap(address: Ipv6Addr) -> bool {
+    let [.., high, low, _, _] = address.segments();
+    high & !0x0200 == 0 && low == 0x5efe
+}
+
+#[cfg(test)]
+#[path = "public_tests.rs"]
+mod tests;
