@@ -1,8 +1,12 @@
 //! Webhook delivery without its I/O: where it may connect, and how a delivery is signed.
 
 pub mod guard;
+mod keyring;
+mod sealing;
 mod secret;
 mod signature;
 
+pub use keyring::{Keyring, KeyringError};
+pub use sealing::SealError;
 pub use secret::{EndpointSecret, SecretError};
 pub use signature::{service_signature, standard_signature};

@@ -1,0 +1,178 @@
+//! The keys that endpoint secrets are sealed with: a document in Secrets Manager.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The current key, which seals, and older ones, which still open.
+///
+/// As a document: `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}]}`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Keyring {
+    current: String,
+    keys: BTreeMap<String, Key>,
+}
+
+/// An AES-256 key.
+type Key = [u8; 32];
+
+/// What is wrong with a keyring. Nothing of the document is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum KeyringError {
+    /// It is not the document described, or has more in it.
+    #[error("the keyring must be a JSON object of `current` and `keys`, each with `id` and `key`")]
+    Form,
+    /// A key's id is of another form.
+    #[error("a key's id must have 1 to 32 of A-Z a-z 0-9 _ -")]
+    Id,
+    /// Two keys have one id.
+    #[error("the keyring has two keys of one id")]
+    Twice,
+    /// A key is no base64 of 32 bytes.
+    #[error("a key must be the base64 of 32 bytes")]
+    Key,
+    /// The current key is not among the keys.
+    #[error("the keyring's current key is not among its keys")]
+    Current,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    current: String,
+    keys: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    key: String,
+}
+
+impl Keyring {
+    /// The keyring in a document.
+    pub fn parse(document: &str) -> Result<Self, KeyringError> {
+        let document: Document = serde_json::from_str(document).map_err(|_| KeyringError::Form)?;
+        let mut keys = BTreeMap::new();
+        for entry in document.keys {
+            if !is_id(&entry.id) {
+                return Err(KeyringError::Id);
+            }
+            let key = STANDARD.decode(entry.key).map_err(|_| KeyringError::Key)?;
+            let key = key.try_into().map_err(|_| KeyringError::Key)?;
+            if keys.insert(entry.id, key).is_some() {
+                return Err(KeyringError::Twice);
+            }
+        }
+        if !keys.contains_key(&document.current) {
+            return Err(KeyringError::Current);
+        }
+        Ok(Self { current: document.current, keys })
+    }
+
+    /// A keyring of one new key.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        Self { current: String::new(), keys: BTreeMap::new() }.rotate()
+    }
+
+    /// The keyring with a new current key; the others stay, for what they have sealed.
+    pub fn rotate(mut self) -> Result<Self, getrandom::Error> {
+        let mut key = Key::default();
+        getrandom::fill(&mut key)?;
+        // By a random id no key can be taken for one that an operator removed.
+        self.current = format!("{:016x}", getrandom::u64()?);
+        self.keys.insert(self.current.clone(), key);
+        Ok(self)
+    }
+
+    /// The document, for the one place that stores it.
+    pub fn reveal(&self) -> String {
+        let entry = |(id, key): (&String, &Key)| Entry { id: id.clone(), key: STANDARD.encode(key) };
+        let document = Document { current: self.current.clone(), keys: self.keys.iter().map(entry).collect() };
+        serde_json::json!(document).to_string()
+    }
+
+    /// The id of the key that seals.
+    pub fn current_id(&self) -> &str {
+        &self.current
+    }
+
+    /// The key of an id.
+    pub(super) fn key(&self, id: &str) -> Option<&Key> {
+        self.keys.get(id)
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keyring(…)")
+    }
+}
+
+fn is_id(id: &str) -> bool {
+    (1..=32).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+    fn document(current: &str, keys: &[(&str, &str)]) -> String {
+        let keys: Vec<_> = keys.iter().map(|(id, key)| serde_json::json!({"id": id, "key": key})).collect();
+        serde_json::json!({"current": current, "keys": keys}).to_string()
+    }
+
+    #[test]
+    fn a_document_is_read_strictly() {
+        let keyring = Keyring::parse(&document("b", &[("a", KEY), ("b", KEY)])).unwrap();
+        assert_eq!((keyring.current_id(), keyring.key("a").unwrap()[31]), ("b", 31));
+        for (refused, error) in [
+            ("{}", KeyringError::Form),
+            ("", KeyringError::Form),
+            (r#"{"current":"a","keys":{}}"#, KeyringError::Form),
+            (r#"{"current":"a","keys":[],"more":1}"#, KeyringError::Form),
+            (r#"{"current":"a","current":"b","keys":[]}"#, KeyringError::Form),
+            (r#"{"current":"a","keys":[{"id":"a","key":"","x":1}]}"#, KeyringError::Form),
+            (&format!("{}x", document("a", &[("a", KEY)])), KeyringError::Form),
+            (&document("a", &[]), KeyringError::Current),
+            (&document("b", &[("a", KEY)]), KeyringError::Current),
+            (&document("a", &[("a", KEY), ("a", KEY)]), KeyringError::Twice),
+            (&document("", &[("", KEY)]), KeyringError::Id),
+            (&document("a:", &[("a:", KEY)]), KeyringError::Id),
+            (&document("a", &[("a", KEY), (&"x".repeat(33), KEY)]), KeyringError::Id),
+            (&document("a", &[("a", "")]), KeyringError::Key),
+            (&document("a", &[("a", &KEY[4..])]), KeyringError::Key),
+            (&document("a", &[("a", &KEY.replace('=', ""))]), KeyringError::Key),
+            (&document("a", &[("a", &KEY.replace("8=", "9="))]), KeyringError::Key),
+        ] {
+            assert_eq!(Keyring::parse(refused), Err(error), "{refused}");
+        }
+    }
+
+    #[test]
+    fn rotation_adds_a_current_key_and_keeps_the_others() {
+        let first = Keyring::generate().unwrap();
+        let second = first.clone().rotate().unwrap();
+        assert_eq!((first.keys.len(), second.keys.len()), (1, 2));
+        assert_ne!(first.current_id(), second.current_id());
+        assert_ne!(second.key(first.current_id()), second.key(second.current_id()));
+        assert_eq!(second.key(first.current_id()), first.key(first.current_id()));
+        assert_eq!(Keyring::parse(&second.reveal()), Ok(second));
+    }
+
+    #[test]
+    fn nothing_shows_a_key() {
+        let keyring = Keyring::generate().unwrap();
+        let shown = format!("{keyring:?}{keyring:#?}");
+        assert_eq!(shown, "Keyring(…)Keyring(…)");
+        let leaky = document("a", &[("a", KEY)]).replace("\"keys\"", "\"AAECAwQFBgcI\"");
+        assert!(!Keyring::parse(&leaky).unwrap_err().to_string().contains("AAEC"));
+    }
+}
