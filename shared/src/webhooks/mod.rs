@@ -2,11 +2,13 @@
 
 pub mod guard;
 mod keyring;
+mod rotation;
 mod sealing;
 mod secret;
 mod signature;
 
 pub use keyring::{Keyring, KeyringError};
+pub use rotation::{DatedSecret, RotationError, Secrets};
 pub use sealing::SealError;
 pub use secret::{EndpointSecret, SecretError};
 pub use signature::{service_signature, standard_signature};
