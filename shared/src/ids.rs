@@ -79,6 +79,18 @@ uuid_id! {
     ListingId;
     /// An order.
     OrderId;
+    /// A trade, between users or with the service's bot.
+    TradeId;
+    /// A deposit to a balance.
+    DepositId;
+    /// A withdrawal from a balance.
+    WithdrawalId;
+    /// Something that happened to an account, as the feed reports it.
+    EventId;
+    /// An endpoint that an account registered for its events.
+    EndpointId;
+    /// The delivery of an event to an endpoint; the same on every attempt.
+    DeliveryId;
 }
 
 macro_rules! text_id {

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use uuid::Uuid;
 
+use crate::ids::{DeliveryId, EndpointId, EventId};
 use crate::timestamp::Timestamp;
 
 /// Retry *k* follows the failure before it by the *k*-th of these (specification, section 6).
@@ -74,8 +75,8 @@ pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
 }
 
 /// The id of an event's delivery to an endpoint: the same however often the event arrives.
-pub fn delivery_id(event: Uuid, endpoint: Uuid) -> Uuid {
-    Uuid::new_v5(&event, endpoint.hyphenated().to_string().as_bytes())
+pub fn delivery_id(event: EventId, endpoint: EndpointId) -> DeliveryId {
+    Uuid::new_v5(&event.uuid(), endpoint.to_string().as_bytes()).into()
 }
 
 fn plus_seconds(time: Timestamp, seconds: u32) -> Timestamp {
@@ -141,13 +142,9 @@ mod tests {
 
     #[test]
     fn a_delivery_id_is_the_uuid_v5_of_event_and_endpoint() {
-        let [event, endpoint, delivery] = [
-            "6f9619ff-8b86-d011-b42d-00c04fc964ff",
-            "0B5E7A52-6F3D-5C1E-9D0A-3F6A1B2C4D5E",
-            "11b8a653-fc28-5781-abb6-69448af70feb",
-        ]
-        .map(|text| text.parse::<Uuid>().unwrap());
-        assert_eq!(delivery_id(event, endpoint), delivery);
+        let event = "6f9619ff-8b86-d011-b42d-00c04fc964ff".parse().unwrap();
+        let endpoint = "0B5E7A52-6F3D-5C1E-9D0A-3F6A1B2C4D5E".parse().unwrap();
+        assert_eq!(delivery_id(event, endpoint).to_string(), "11b8a653-fc28-5781-abb6-69448af70feb");
     }
 
     proptest! {

@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use thiserror::Error;
-use uuid::Uuid;
 
 use super::keyring::Keyring;
 use super::secret::EndpointSecret;
+use crate::ids::EndpointId;
 
 /// Between the key's id, which cannot contain it, and the base64 of nonce, ciphertext and tag.
 const SEPARATOR: char = ':';
@@ -31,7 +31,7 @@ pub enum SealError {
 
 impl Keyring {
     /// A secret sealed for an endpoint under the current key, as `<key id>:<base64>`.
-    pub fn seal(&self, endpoint: Uuid, secret: &EndpointSecret) -> Result<String, SealError> {
+    pub fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, SealError> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
         let mut sealed = secret.bits().to_vec();
@@ -42,7 +42,7 @@ impl Keyring {
     }
 
     /// The secret in a text that was sealed for this endpoint under any of the keys.
-    pub fn open(&self, endpoint: Uuid, sealed: &str) -> Result<EndpointSecret, SealError> {
+    pub fn open(&self, endpoint: EndpointId, sealed: &str) -> Result<EndpointSecret, SealError> {
         let (id, encoded) = sealed.split_once(SEPARATOR).ok_or(SealError::Form)?;
         let cipher = self.cipher(id)?;
         let mut bytes = STANDARD.decode(encoded).map_err(|_| SealError::Form)?;
@@ -55,7 +55,7 @@ impl Keyring {
     }
 
     /// The secret sealed anew if an older key sealed it; `None` if the current one did.
-    pub fn reseal(&self, endpoint: Uuid, sealed: &str) -> Result<Option<String>, SealError> {
+    pub fn reseal(&self, endpoint: EndpointId, sealed: &str) -> Result<Option<String>, SealError> {
         let secret = self.open(endpoint, sealed)?;
         if sealed.split_once(SEPARATOR).is_some_and(|(id, _)| id == self.current_id()) {
             return Ok(None);
@@ -70,8 +70,8 @@ impl Keyring {
 }
 
 /// What binds a sealed secret to its endpoint: it opens in no other's record.
-fn context(endpoint: Uuid) -> Aad<[u8; 16]> {
-    Aad::from(endpoint.into_bytes())
+fn context(endpoint: EndpointId) -> Aad<[u8; 16]> {
+    Aad::from(endpoint.uuid().into_bytes())
 }
 
 #[cfg(test)]
