@@ -139,7 +139,8 @@ impl Budget {
     }
 }
 
-fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, UnknownName> {
+/// The member of a closed list that has this name.
+pub(crate) fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, UnknownName> {
     let known = all.iter().copied().find(|one| name(*one) == text);
     known.ok_or_else(|| UnknownName(all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")))
 }

@@ -6,7 +6,7 @@
 
 mod description;
 mod document;
-pub mod events;
+mod events;
 mod page;
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The records of the public API (specification, section 2): the types that serialise the answers, from
-//! which the OpenAPI description is generated too.
+//! which the OpenAPI description is generated too. Beside them the data of the events.
 
 mod account;
+pub mod event;
 mod listing;
 mod market;
 

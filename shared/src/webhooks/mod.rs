@@ -1,13 +1,16 @@
-//! Webhook delivery without its I/O: where it may connect, and how a delivery is signed.
+//! Webhook delivery without its I/O: what is delivered, where it may connect, and how a delivery is signed.
 
+mod event;
 pub mod guard;
 mod keyring;
 mod rotation;
+mod sample;
 mod schedule;
 mod sealing;
 mod secret;
 mod signature;
 
+pub use event::EventKind;
 pub use keyring::{Keyring, KeyringError};
 pub use rotation::{DatedSecret, RotationError, Secrets};
 pub use schedule::{ATTEMPTS, Schedule, Wait, delay_until, delivery_id};

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use shared::error::ErrorEnvelope;
 use shared::http::Paged;
 use shared::model::{
-    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder, VariantPrices,
+    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder,
+    VariantPrices, event,
 };
 use utoipa::OpenApi;
 use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::{Ref, RefOr, Schema};
-
-use crate::events;
 
 /// Collects the schemas of these types and of all that they hold.
 #[derive(OpenApi)]
@@ -34,14 +33,14 @@ struct Answers;
 /// Collects the schemas of the events' data.
 #[derive(OpenApi)]
 #[openapi(components(schemas(
-    events::ListingCreated,
-    events::ListingSold,
-    events::ListingCancelled,
-    events::OrderCompleted,
-    events::OrderRefunded,
-    events::Trade,
-    events::WalletDeposit,
-    events::WalletWithdrawal,
+    event::ListingCreated,
+    event::ListingSold,
+    event::ListingCancelled,
+    event::OrderCompleted,
+    event::OrderRefunded,
+    event::Trade,
+    event::WalletDeposit,
+    event::WalletWithdrawal,
 )))]
 struct Data;
 

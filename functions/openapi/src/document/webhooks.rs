@@ -23,20 +23,21 @@ const STANDARD_SIGNATURE: &str = "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4
 
 /// Every event by name.
 pub(super) fn all() -> Paths {
-    let items = events::all().into_iter().map(|event| (event.name, PathItem::new(HttpMethod::Post, delivery(&event))));
-    items.fold(PathsBuilder::new(), |paths, (name, item)| paths.path(name, item)).build()
+    let items = events::all().map(|event| (event.kind.as_str(), PathItem::new(HttpMethod::Post, delivery(&event))));
+    items.into_iter().fold(PathsBuilder::new(), |paths, (name, item)| paths.path(name, item)).build()
 }
 
 fn delivery(event: &Event) -> Operation {
     let kept = "Any 2xx status within 10 seconds acknowledges the delivery.";
     let tried_again = "Any other status, and no answer within 10 seconds, is retried after 30 seconds, 5 minutes, \
         30 minutes, 2 hours, 6 hours and 24 hours.";
+    let name = event.kind.as_str();
     let operation = OperationBuilder::new()
         .tags(Some([TAG]))
         .summary(Some(event.meaning))
-        .operation_id(Some(operation_id(event.name)))
+        .operation_id(Some(operation_id(name)))
         .securities(Some([]))
-        .parameter(header("X-Service-Event", "As in the body.", &one_of(&[event.name]), event.name))
+        .parameter(header("X-Service-Event", "As in the body.", &one_of(&[name]), name))
         .request_body(Some(body(event)))
         .response("2XX", Response::new(kept))
         .response("default", Response::new(tried_again));
@@ -75,7 +76,8 @@ pub(super) fn shared() -> [(&'static str, Parameter); 6] {
 }
 
 fn body(event: &Event) -> RequestBody {
-    let example = json!({"id": DELIVERY, "event": event.name, "created_at": CREATED, "data": event.example});
+    let data = event.kind.sample_data();
+    let example = json!({"id": DELIVERY, "event": event.kind, "created_at": CREATED, "data": data});
     let content = ContentBuilder::new().schema(Some(envelope(event))).example(Some(example)).build();
     RequestBodyBuilder::new()
         .description(Some("The event."))
@@ -93,8 +95,8 @@ fn envelope(event: &Event) -> Object {
     let names = ["id", "event", "created_at", "data"];
     let object = ObjectBuilder::new()
         .property("id", described(uuid(), "The delivery's id."))
-        .property("event", described(one_of(&[event.name]), "The event's name."))
+        .property("event", described(one_of(&[event.kind.as_str()]), "The event's name."))
         .property("created_at", described(time, "When it happened."))
-        .property("data", Ref::from_schema_name(&event.data));
+        .property("data", Ref::from_schema_name(&*event.data));
     names.into_iter().fold(object, ObjectBuilder::required).build()
 }

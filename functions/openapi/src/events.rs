@@ -1,0 +1,39 @@
+//! The webhook events: what each reports, and the schema of the data it carries.
+
+use std::borrow::Cow;
+
+use shared::model::event::{
+    ListingCancelled, ListingCreated, ListingSold, OrderCompleted, OrderRefunded, Trade, WalletDeposit,
+    WalletWithdrawal,
+};
+use shared::webhooks::EventKind;
+use utoipa::ToSchema;
+
+/// One of the events that an endpoint can select (specification, section 6).
+pub(crate) struct Event {
+    pub(crate) kind: EventKind,
+    /// What it reports.
+    pub(crate) meaning: &'static str,
+    /// The name of the schema of its `data`.
+    pub(crate) data: Cow<'static, str>,
+}
+
+/// Every event, in the order of the specification.
+pub(crate) fn all() -> [Event; 9] {
+    EventKind::ALL.map(|kind| {
+        let (meaning, data) = match kind {
+            EventKind::ListingCreated => ("One of the account's listings went live", ListingCreated::name()),
+            EventKind::ListingSold => ("One of the account's listings sold", ListingSold::name()),
+            EventKind::ListingCancelled => {
+                ("A listing was cancelled, by the owner or by the service", ListingCancelled::name())
+            }
+            EventKind::OrderCompleted => ("An order was delivered", OrderCompleted::name()),
+            EventKind::OrderRefunded => ("An order was refunded", OrderRefunded::name()),
+            EventKind::TradeCompleted => ("A bot or P2P trade finished", Trade::name()),
+            EventKind::TradeReversed => ("A trade was reversed on the external trading platform", Trade::name()),
+            EventKind::WalletDeposit => ("A deposit was credited", WalletDeposit::name()),
+            EventKind::WalletWithdrawal => ("A withdrawal was sent or failed", WalletWithdrawal::name()),
+        };
+        Event { kind, meaning, data }
+    })
+}
