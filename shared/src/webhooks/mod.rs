@@ -1,5 +1,6 @@
 //! Webhook delivery without its I/O: what is delivered, where it may connect, and how a delivery is signed.
 
+mod body;
 mod event;
 pub mod guard;
 mod keyring;
@@ -10,6 +11,7 @@ mod sealing;
 mod secret;
 mod signature;
 
+pub use body::body;
 pub use event::EventKind;
 pub use keyring::{Keyring, KeyringError};
 pub use rotation::{DatedSecret, RotationError, Secrets};
