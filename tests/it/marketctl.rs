@@ -122,6 +122,9 @@ async fn import_keeps_good_lines_and_reports_bad_ones() {
         json!({"type": "balance", "account_id": uuid(1), "available_usd": "1", "store_usd": "1", "trade_usd": "1",
             "withdrawable_usd": "0", "held_usd": "0", "escrow_usd": "0", "version": 1})
         .to_string(),
+        json!({"type": "event", "id": uuid(1), "event": "order.refunded", "account_id": uuid(1),
+            "created_at": "2026-11-20T10:00:00Z", "data": {"order_id": uuid(1), "total_usd": "1"}})
+        .to_string(),
     ];
     let run = marketctl(&variables(&stack), &["--json", "import", "-"], &lines.join("\n")).await;
     assert_eq!(run.code, 1, "{run:?}");
@@ -133,7 +136,8 @@ async fn import_keeps_good_lines_and_reports_bad_ones() {
         .iter()
         .map(|r| (r["line"].as_u64().unwrap(), r["field"].as_str().unwrap()))
         .collect();
-    assert_eq!(refused, [(3, "price_usd"), (4, ""), (7, "available_usd")]);
+    assert_eq!(refused, [(3, "price_usd"), (4, ""), (7, "available_usd"), (8, "type")]);
+    assert_eq!(report["refused"][3]["reason"], "events go through the feed queue: use `marketctl feed send`");
     let again = marketctl(&variables(&stack), &["--json", "import", "-"], &lines[..2].join("\n")).await;
     assert_eq!((again.code, again.json()), (0, json!({"applied": 0, "unchanged": 2, "refused": []})));
     let running = stack.instance().await;

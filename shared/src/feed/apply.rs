@@ -168,6 +168,7 @@ impl Stores {
                     OrderOutcome::OtherCreation => rejected("created_at", "the order was created at another time"),
                 })
             }
+            Message::Event(_) => Ok(rejected("type", "events go through the feed queue: use `marketctl feed send`")),
             Message::Item(..) | Message::ItemRemoved(..) | Message::Listing(..) | Message::ListingEnded(..) => {
                 Err(StoreError::Defect("a stream's message outside its stream".to_owned()))
             }

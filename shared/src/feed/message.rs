@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::event::{Event, EventMessage};
 use super::object::Object;
 use crate::ids::{
     Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
@@ -45,6 +46,8 @@ pub enum Message {
     Order(UserId, PublicOrder, u64),
     /// A user's balance.
     Balance(UserId, PublicBalance, u64),
+    /// Something that happened to a user's account, for its webhook endpoints.
+    Event(Event),
 }
 
 /// Why a message is not applied.
@@ -81,11 +84,13 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
         "listing" => read::<ListingMessage>(text).map(ListingMessage::message),
         "order" => read::<OrderMessage>(text)?.message(),
         "balance" => read::<BalanceMessage>(text)?.message(),
-        _ => Err(Rejection::new("type", "must be one of marketplace, item, quote, listing, order, balance")),
+        "event" => read::<EventMessage>(text)?.message(),
+        _ => Err(Rejection::new("type", "must be one of marketplace, item, quote, listing, order, balance, event")),
     }
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
+/// Reads one object.
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
     let mut json = serde_json::Deserializer::from_str(text);
     let Object(read) = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

@@ -26,6 +26,9 @@ fn examples() -> Vec<Value> {
             "items": [{"listing_id": UUID, "price_usd": "12.50", "item_id": "ak-47-redline"}], "version": 1}),
         json!({"type": "balance", "account_id": UUID, "available_usd": "15.00", "store_usd": "10.00",
             "trade_usd": "5.00", "withdrawable_usd": "10.00", "held_usd": "0.00", "escrow_usd": "0.00", "version": 1}),
+        json!({"type": "event", "id": UUID, "event": "listing.sold", "account_id": UUID,
+            "created_at": "2026-11-20T10:00:00Z", "data": {"listing_id": UUID, "order_id": UUID, "price_usd": "12.50",
+            "kind": "bot"}}),
     ]
 }
 
@@ -77,6 +80,9 @@ fn every_field_is_strict_and_named() {
         (with(5, "/items/0/item_id", json!("ß")), "items[0].item_id"),
         (with(6, "/available_usd", json!("15.01")), "available_usd"),
         (with(6, "/held_usd", json!("-0.01")), "held_usd"),
+        (with(7, "/event", json!("listing.renamed")), "event"),
+        (with(7, "/version", json!(1)), "version"),
+        (with(7, "/data/price_usd", json!("12.505")), "data.price_usd"),
         (with(1, "/variants/0", json!([UUID, "FT", false, "x"])), "variants[0]"),
         (with(5, "/items/0", json!([UUID, "1.00", "x"])), "items[0]"),
         (with(1, "/colour at line 3", json!(1)), "colour at line 3"),

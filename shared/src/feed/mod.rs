@@ -1,8 +1,10 @@
 //! The feed: messages of the marketplace's own systems, parsed strictly and applied so that repeating is safe.
 
 mod apply;
+mod event;
 mod message;
 mod object;
 
 pub use apply::{Applied, Applier, Outcome, Stores};
+pub use event::Event;
 pub use message::{MAX_MESSAGE_BYTES, Message, Rejection, parse};

@@ -1,4 +1,6 @@
 use serde_json::{Value, json};
+use shared::timestamp::Timestamp;
+use shared::{feed, webhooks};
 
 use super::{document, misfits};
 use crate::events;
@@ -69,7 +71,7 @@ fn the_data_is_strict() {
 }
 
 #[test]
-fn amounts_and_times_are_as_they_were_reported() {
+fn data_is_as_it_was_reported_and_the_feed_accepts_no_other() {
     let document = document();
     let content = body(&document, "order.completed");
     for (name, value, fits) in [
@@ -78,11 +80,33 @@ fn amounts_and_times_are_as_they_were_reported() {
         ("total_usd", "12.505", false),
         ("total_usd", "-1", false),
         ("delivered_at", "2026-11-20T12:04:31+02:00", true),
+        ("delivered_at", "2026-11-20t10:04:31.123456789z", true),
+        ("delivered_at", "2026-11-20 10:04:31Z", false),
         ("delivered_at", "2026-11-20", false),
+        ("order_id", "7D2F4A90-58C1-4F0E-8A35-1C9BE0A4D6F2", true),
+        ("order_id", "7d2f4a9058c14f0e8a351c9be0a4d6f2", false),
     ] {
-        let mut example = content["example"].clone();
-        example["data"][name] = json!(value);
-        assert_eq!(misfits(&document, &content["schema"], &example).is_empty(), fits, "{name}: {value}");
+        let mut delivery = content["example"].clone();
+        delivery["data"][name] = json!(value);
+        assert_eq!(misfits(&document, &content["schema"], &delivery).is_empty(), fits, "{name}: {value}");
+        let mut message = delivery;
+        message["type"] = json!("event");
+        message["account_id"] = message["id"].clone();
+        let read = feed::parse(&message.to_string(), Timestamp::from_millis(0));
+        assert_eq!(read.is_ok(), fits, "{name}: {value}: {read:?}");
+    }
+}
+
+#[test]
+fn what_is_sent_is_what_is_described() {
+    let document = document();
+    for event in events::all() {
+        let content = body(&document, event.kind.as_str());
+        let text = |name: &str| content["example"][name].as_str().unwrap();
+        let (id, created_at) = (text("id").parse().unwrap(), text("created_at").parse().unwrap());
+        let sent = webhooks::body(id, event.kind, created_at, &event.kind.sample_data().to_string());
+        assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), content["example"]);
+        assert_eq!(misfits(&document, &content["schema"], &content["example"]), [""; 0]);
     }
 }
 
