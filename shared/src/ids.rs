@@ -91,6 +91,8 @@ uuid_id! {
     EndpointId;
     /// The delivery of an event to an endpoint; the same on every attempt.
     DeliveryId;
+    /// The notice that an endpoint was switched off.
+    NoticeId;
 }
 
 macro_rules! text_id {

@@ -46,6 +46,30 @@ pub const SORT_KEY: &str = "sk";
 /// The TTL attribute of every table: seconds since the Unix epoch after which an item may go.
 pub const TTL: &str = "ttl";
 
+/// When something was made, in milliseconds since the Unix epoch; sorts [`DELIVERIES_INDEX`].
+pub const CREATED_AT: &str = "created_at";
+/// The endpoint of a delivery; the partition key of [`DELIVERIES_INDEX`].
+pub const ENDPOINT_ID: &str = "endpoint_id";
+/// The index that finds an endpoint's deliveries by time.
+pub const DELIVERIES_INDEX: &str = "deliveries";
+/// The partition key of [`WAKE_INDEX`].
+pub const WAKE_SHARD: &str = "wake_shard";
+/// When something must be looked at, in milliseconds since the Unix epoch; sorts [`WAKE_INDEX`].
+pub const WAKE_AT: &str = "wake_at";
+/// The index that finds what must be looked at, by when. Most items have no such time, and are not in it.
+pub const WAKE_INDEX: &str = "wake";
+
+/// A global secondary index of a table. It holds the table's keys and no other attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Its name.
+    pub name: &'static str,
+    /// Its partition key, a string.
+    pub partition_key: &'static str,
+    /// Its sort key, a number.
+    pub sort_key: &'static str,
+}
+
 /// How often the bases of the read model are looked at.
 pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of the function that does so: the longest that Lambda knows.
@@ -53,6 +77,18 @@ pub const COMPACT_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// The time-out of the function that reads the feed.
 pub const INGEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time-out of the function that sends webhooks: ten seconds for the endpoint to answer, the rest for
+/// what is read and written before and after.
+pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// How often webhook deliveries that wait in the table are looked at.
+pub const SWEEP_PERIOD: Duration = Duration::from_mins(1);
+/// The time-out of the function that does so.
+pub const SWEEP_TIMEOUT: Duration = Duration::from_secs(50);
+
+/// The environment variable that tells a function the name of the keyring.
+pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 
 /// How often a message is received before it moves to its dead-letter queue: that is for crashes,
 /// since what cannot be applied is moved there by its consumer.
@@ -69,6 +105,17 @@ impl Table {
             Self::Market => "MARKET_TABLE",
             Self::Accounts => "ACCOUNTS_TABLE",
             Self::Webhooks => "WEBHOOKS_TABLE",
+        }
+    }
+
+    /// The table's global secondary indexes.
+    pub const fn indexes(self) -> &'static [Index] {
+        match self {
+            Self::Keys | Self::Market | Self::Accounts => &[],
+            Self::Webhooks => &[
+                Index { name: DELIVERIES_INDEX, partition_key: ENDPOINT_ID, sort_key: CREATED_AT },
+                Index { name: WAKE_INDEX, partition_key: WAKE_SHARD, sort_key: WAKE_AT },
+            ],
         }
     }
 
@@ -113,8 +160,9 @@ impl Queue {
     pub const fn visibility_seconds(self) -> u64 {
         match self {
             Self::Feed => 6 * INGEST_TIMEOUT.as_secs(),
+            Self::WebhooksFirst | Self::WebhooksRetry => 6 * WEBHOOK_TIMEOUT.as_secs(),
             // The default of SQS.
-            Self::FeedDead | Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksDead | Self::Notices => 30,
+            Self::FeedDead | Self::WebhooksDead | Self::Notices => 30,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a function is built from, and how it runs under Lambda.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
@@ -15,7 +16,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::http::{Api, Endpoint, Event, Handler};
 use crate::keys::Gate;
 use crate::market::Market;
-use crate::resources::{Queue, Table};
+use crate::resources::{KEYRING_VARIABLE, Queue, Table};
+use crate::webhooks::KeyringCache;
+use crate::webhooks::store::WebhookStore;
 
 /// The environment of a function, read once.
 pub struct Service<'a> {
@@ -46,6 +49,17 @@ impl<'a> Service<'a> {
         required(self.lookup, queues.map(Queue::variable))
     }
 
+    /// The webhooks table.
+    pub fn webhooks(&self, patience: Patience) -> Result<WebhookStore, Missing> {
+        Ok(WebhookStore::new(self.client(patience), self.table(Table::Webhooks)?))
+    }
+
+    /// The keyring that endpoint secrets are sealed with.
+    pub fn keyring(&self) -> Result<KeyringCache, Missing> {
+        let [name] = required(self.lookup, [KEYRING_VARIABLE])?;
+        Ok(KeyringCache::new(self.environment.secrets(Patience::Request), name, Arc::clone(&self.clock)))
+    }
+
     /// The queues' service, with the store's patience.
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         self.environment.sqs(Patience::Request)
@@ -53,11 +67,14 @@ impl<'a> Service<'a> {
 
     /// The market table.
     pub fn market(&self, patience: Patience) -> Result<Market, Missing> {
-        let client = match patience {
+        Ok(Market::new(self.client(patience), self.table(Table::Market)?))
+    }
+
+    fn client(&self, patience: Patience) -> Client {
+        match patience {
             Patience::Request => self.dynamodb.clone(),
             Patience::Bulk => self.environment.dynamodb(patience),
-        };
-        Ok(Market::new(client, self.table(Table::Market)?))
+        }
     }
 
     /// The accounts table.
@@ -90,7 +107,11 @@ pub trait Worker: Send + Sync + 'static {
 
 /// Runs a function of the API under Lambda: everything heavy before the first request, then one request at a
 /// time.
-pub async fn run<H: Handler + 'static>(build: impl FnOnce(&Service<'_>) -> Result<H, Missing>) -> Result<(), Error> {
+pub async fn run<H, E>(build: impl FnOnce(&Service<'_>) -> Result<H, E>) -> Result<(), Error>
+where
+    H: Handler + 'static,
+    E: From<Missing> + Into<Error> + Display,
+{
     let handler = start(build)?;
     handler.warm_up().await;
     let handler = &handler;
@@ -101,7 +122,11 @@ pub async fn run<H: Handler + 'static>(build: impl FnOnce(&Service<'_>) -> Resul
 }
 
 /// The same for a function that a queue or a schedule triggers.
-pub async fn run_worker<W: Worker>(build: impl FnOnce(&Service<'_>) -> Result<W, Missing>) -> Result<(), Error> {
+pub async fn run_worker<W, E>(build: impl FnOnce(&Service<'_>) -> Result<W, E>) -> Result<(), Error>
+where
+    W: Worker,
+    E: From<Missing> + Into<Error> + Display,
+{
     let worker = start(build)?;
     // Boxed, for what a worker awaits may be large and deep.
     worker.warm_up().boxed().await;
@@ -109,9 +134,13 @@ pub async fn run_worker<W: Worker>(build: impl FnOnce(&Service<'_>) -> Result<W,
     lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload).boxed())).await
 }
 
-fn start<T>(build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
+fn start<T, E>(build: impl FnOnce(&Service<'_>) -> Result<T, E>) -> Result<T, Error>
+where
+    E: From<Missing> + Into<Error> + Display,
+{
     crate::logging::to_stdout();
     let lookup = |name: &str| std::env::var(name).ok();
-    let function = Service::new(&lookup, Arc::new(SystemClock::new())).and_then(|service| build(&service));
-    function.inspect_err(|missing| tracing::error!(%missing, "cannot start"))
+    let service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(E::from);
+    let function = service.and_then(|service| build(&service));
+    function.inspect_err(|error| tracing::error!(%error, "cannot start")).map_err(E::into)
 }

@@ -1,9 +1,18 @@
-//! Webhook delivery without its I/O: what is delivered, where it may connect, and how a delivery is signed.
+//! Webhooks: what is delivered, where it may connect, how a delivery is signed, and how none is lost.
+
+pub mod admin;
+pub mod delivery;
+pub mod endpoint;
+pub mod guard;
+pub mod store;
 
 mod body;
 mod event;
-pub mod guard;
+mod fan_out;
 mod keyring;
+mod keyring_cache;
+mod notices;
+mod queues;
 mod rotation;
 mod sample;
 mod schedule;
@@ -13,7 +22,11 @@ mod signature;
 
 pub use body::body;
 pub use event::EventKind;
+pub use fan_out::FanOut;
 pub use keyring::{Keyring, KeyringError};
+pub use keyring_cache::{KeyringCache, KeyringUnavailable};
+pub use notices::Notices;
+pub use queues::{Call, QueueMessage, Queues, Unsent};
 pub use rotation::{DatedSecret, RotationError, Secrets};
 pub use schedule::{ATTEMPTS, Schedule, Wait, delay_until, delivery_id};
 pub use sealing::SealError;

@@ -47,6 +47,13 @@ impl<S> Secrets<S> {
         Self(vec![DatedSecret { secret, active_from: now }])
     }
 
+    /// The same secrets in another form, or the first error.
+    pub fn try_map<T, E>(&self, form: impl Fn(&S) -> Result<T, E>) -> Result<Secrets<T>, E> {
+        let dated =
+            |dated: &DatedSecret<S>| Ok(DatedSecret { secret: form(&dated.secret)?, active_from: dated.active_from });
+        self.0.iter().map(dated).collect::<Result<_, _>>().map(Secrets)
+    }
+
     /// The secret that signs `X-Service-Signature`.
     pub fn active(&self, now: Timestamp) -> &S {
         &self.0[self.active_index(now)].secret

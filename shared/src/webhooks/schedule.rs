@@ -43,6 +43,13 @@ pub enum Wait {
     },
 }
 
+impl Default for Schedule {
+    /// The specification's times.
+    fn default() -> Self {
+        Self::scaled_by(NonZeroU32::MIN)
+    }
+}
+
 impl Schedule {
     /// The specification's times divided by so much, each rounded up to a whole second.
     pub const fn scaled_by(scale: NonZeroU32) -> Self {

@@ -4,8 +4,10 @@
 
 mod policy;
 mod public;
+mod resolve;
 mod url;
 
 pub use policy::{AddressRefusal, Policy, check_resolved};
 pub use public::is_public;
+pub use resolve::{Resolve, SystemResolver};
 pub use url::{EndpointUrl, MAX_URL_CHARS, UrlRefusal};
