@@ -1,0 +1,87 @@
+//! One attempt: claim, sign, send.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use shared::store::StoreError;
+use shared::timestamp::Timestamp;
+use shared::webhooks::delivery::{Attempt, CLAIMS, Delivery, Dispatch, Refusal, Token, claim, refusal};
+use shared::webhooks::endpoint::Endpoint;
+use shared::webhooks::store::Applied;
+use shared::webhooks::{EndpointSecret, Secrets};
+
+use crate::Webhook;
+use crate::fate::Fate;
+use crate::headers::headers;
+use crate::transport::Posted;
+
+/// An attempt that is open for longer makes its endpoint a slow one.
+const SLOW_AFTER: Duration = Duration::from_secs(1);
+/// An endpoint stays a slow one for so long.
+const SLOW_FOR_MILLIS: i64 = 60_000;
+
+impl Webhook {
+    /// Makes the attempt that a message calls for, if it still calls for one.
+    pub(crate) async fn attempt(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
+        // Before the claim: without a signature there is no attempt.
+        let secrets = self.keyring.open(endpoint).await;
+        let secrets = secrets.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let lease = Token::random();
+        let now = self.clock.now();
+        let delivery = match self.store.step(dispatch.delivery_id, &claim(dispatch, lease, now)).await? {
+            Applied::Changed(delivery) => delivery,
+            Applied::Refused(found) => {
+                let progress = found.as_ref().map(|found| &found.progress);
+                match (refusal(progress, dispatch, lease, now), found) {
+                    (Refusal::Ours, Some(delivery)) => delivery,
+                    (Refusal::Leased(until), _) => return Ok(self.wait_for(*dispatch, until).await),
+                    _ => return Ok(Fate::Void),
+                }
+            }
+        };
+        if delivery.progress.claims > CLAIMS {
+            return self.record(dispatch, &delivery, endpoint, lease, Attempt::lost(now)).await;
+        }
+        let attempt = self.send(&delivery, endpoint, &secrets).await?;
+        self.record(dispatch, &delivery, endpoint, lease, attempt).await
+    }
+
+    async fn send(
+        &self,
+        delivery: &Delivery,
+        endpoint: &Endpoint,
+        secrets: &Secrets<EndpointSecret>,
+    ) -> Result<Attempt, StoreError> {
+        let at = self.clock.now();
+        let headers = headers(delivery, secrets, at).map_err(|error| StoreError::Defect(error.to_string()))?;
+        let body = Bytes::copy_from_slice(delivery.body.as_bytes());
+        let mut post = std::pin::pin!(self.transport.post(&endpoint.url, headers, body));
+        let posted = match tokio::time::timeout(SLOW_AFTER, &mut post).await {
+            Ok(posted) => posted,
+            Err(_) => tokio::join!(post, self.mark_slow(endpoint)).0,
+        };
+        Ok(of(at, posted))
+    }
+
+    /// A mark that cannot be made costs others time, and nothing else.
+    async fn mark_slow(&self, endpoint: &Endpoint) {
+        let now = self.clock.now();
+        if endpoint.is_slow(now) {
+            return;
+        }
+        let until = now.plus_millis(SLOW_FOR_MILLIS);
+        if let Err(error) = self.store.mark_slow(endpoint.account_id, endpoint.id, until).await {
+            tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot mark a slow endpoint");
+        }
+    }
+}
+
+fn of(at: Timestamp, posted: Posted) -> Attempt {
+    let (status, error) = match posted.outcome {
+        Ok(status @ 200..=299) => (Some(status), None),
+        Ok(status) => (Some(status), Some(format!("the endpoint answered {status}"))),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let latency_ms = u32::try_from(posted.latency.as_millis()).unwrap_or(u32::MAX);
+    Attempt { at, status, latency_ms, error, response: posted.excerpt }
+}

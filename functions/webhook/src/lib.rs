@@ -1,0 +1,97 @@
+//! The sender of webhooks: makes the attempts that the two delivery queues call for.
+//!
+//! A message is acknowledged once what it calls for is on record, once it is void, or once a copy of it lies
+//! in the retry queue. A crash at any step makes the message come again; the delivery's lease, token and
+//! count decide what it still means.
+
+mod attempt;
+mod batch;
+mod fate;
+mod headers;
+mod plan;
+mod settle;
+pub mod transport;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use shared::aws::{Missing, Patience};
+use shared::clock::Clock;
+use shared::resources::Queue;
+use shared::service::{Error, Service, Worker};
+use shared::webhooks::store::WebhookStore;
+use shared::webhooks::{KeyringCache, Notices, Queues, Schedule};
+use uuid::Uuid;
+
+use fate::Fate;
+use transport::{Reach, Transport};
+
+/// The function; clones share connections and what was read of the keyring.
+#[derive(Clone)]
+pub struct Webhook {
+    store: WebhookStore,
+    queues: Queues,
+    notices: Notices,
+    keyring: Arc<KeyringCache>,
+    transport: Transport,
+    schedule: Schedule,
+    clock: Arc<dyn Clock>,
+    /// The name of the queue of first attempts, as it ends its ARN.
+    first_queue: String,
+}
+
+/// The function as its environment describes it; where it may connect, and how long retries wait, its
+/// caller decides.
+pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
+    let store = service.webhooks(Patience::Request)?;
+    let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
+    let sqs = service.sqs();
+    let first_queue = first.rsplit('/').next().unwrap_or_default().to_owned();
+    Ok(Webhook {
+        notices: Notices::new(store.clone(), sqs.clone(), notices),
+        queues: Queues::new(sqs, first, retry),
+        keyring: Arc::new(service.keyring()?),
+        store,
+        transport,
+        schedule,
+        clock: Arc::clone(&service.clock),
+        first_queue,
+    })
+}
+
+/// The function as it is deployed: it reaches the public internet alone, on the specification's schedule.
+pub fn deployed(service: &Service<'_>) -> Result<Webhook, Error> {
+    Ok(worker(service, Transport::new(Reach::public())?, Schedule::default())?)
+}
+
+impl Worker for Webhook {
+    type Event = SqsEvent;
+    type Response = SqsBatchResponse;
+
+    async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
+        let fates = self.handle(&event.records).await;
+        fate::log(&event.records, &fates);
+        let mut response = SqsBatchResponse::default();
+        for (record, _) in event.records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
+            // Without an id, which never happens, Lambda takes the batch as failed.
+            response.add_failure(record.message_id.clone().unwrap_or_default());
+        }
+        Ok(response)
+    }
+
+    /// Looks at all that an attempt needs, so that the first one finds connections open, and the log tells
+    /// what is missing.
+    async fn warm_up(&self) {
+        let nobody = BTreeSet::from([Uuid::nil().into()]);
+        let (table, keyring, queues) =
+            tokio::join!(self.store.endpoints_of(&nobody), self.keyring.warm_up(), self.queues.look());
+        let table = table.map(drop).map_err(|error| format!("webhooks table: {error}"));
+        let keyring = keyring.map_err(|error| error.to_string());
+        let queues = queues.map_err(|error| error.to_string());
+        let problems: Vec<String> = [table, keyring, queues].into_iter().filter_map(Result::err).collect();
+        if !problems.is_empty() {
+            tracing::error!(problems = problems.join("; "), "not everything can be reached");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What follows from an attempt, or from an endpoint that is off or gone.
+
+use shared::store::StoreError;
+use shared::timestamp::Timestamp;
+use shared::webhooks::delivery::{
+    AfterFailure, Attempt, Delivery, Dispatch, Lane, Refusal, Token, Transition, after_failure, end, hold, refusal,
+    succeed,
+};
+use shared::webhooks::endpoint::{Endpoint, Notice, notice_id};
+use shared::webhooks::store::{Applied, Off};
+use shared::webhooks::{Call, Wait};
+
+use crate::Webhook;
+use crate::fate::Fate;
+
+/// An acknowledgement is worth so many tries: without its record the delivery is sent again.
+const TRIES: u32 = 3;
+/// When an endpoint was changed at the same moment, the message is read again so soon.
+const AGAIN_SECONDS: u32 = 1;
+/// A notice that was not sent at once is sent by the sweep after so long.
+const NOTICE_SECONDS: u32 = 60;
+
+impl Webhook {
+    /// Puts an attempt on record.
+    pub(crate) async fn record(
+        &self,
+        dispatch: &Dispatch,
+        delivery: &Delivery,
+        endpoint: &Endpoint,
+        lease: Token,
+        attempt: Attempt,
+    ) -> Result<Fate, StoreError> {
+        if attempt.is_acknowledged() {
+            return self.record_success(dispatch, attempt).await;
+        }
+        let now = self.clock.now();
+        match after_failure(dispatch, lease, attempt, delivery.is_test, self.schedule, now) {
+            AfterFailure::Again(Wait::Delayed { seconds }, step) => {
+                // First the message, which is void until the record makes it true.
+                let call = Call { dispatch: dispatch.after(lease), delay_seconds: seconds };
+                let sent = self.queues.call_once(Lane::Retry, call).await;
+                sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
+                self.step(dispatch, &step).await
+            }
+            AfterFailure::GiveUp(step) if !delivery.is_test => self.give_up(dispatch, endpoint, &step, now).await,
+            AfterFailure::Again(Wait::Parked { .. }, step) | AfterFailure::GiveUp(step) => {
+                self.step(dispatch, &step).await
+            }
+        }
+    }
+
+    async fn record_success(&self, dispatch: &Dispatch, attempt: Attempt) -> Result<Fate, StoreError> {
+        let step = succeed(dispatch, attempt);
+        let mut tries = 1;
+        loop {
+            match self.store.step(dispatch.delivery_id, &step).await {
+                Ok(_) => return Ok(Fate::Delivered),
+                Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < TRIES => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The last attempt failed: the delivery ends, the endpoint is switched off, its owner is told.
+    async fn give_up(
+        &self,
+        dispatch: &Dispatch,
+        endpoint: &Endpoint,
+        step: &Transition,
+        now: Timestamp,
+    ) -> Result<Fate, StoreError> {
+        let notice = Notice {
+            notice_id: notice_id(endpoint.id, endpoint.epoch),
+            endpoint_id: endpoint.id,
+            account_id: endpoint.account_id,
+            url: endpoint.url.clone(),
+            delivery_id: dispatch.delivery_id,
+            disabled_at: now,
+        };
+        let wake_at = now.plus_millis(i64::from(self.schedule.scaled(NOTICE_SECONDS)) * 1_000);
+        match self.store.switch_off(step, endpoint, &notice, wake_at).await? {
+            Off::Done => {
+                if let Err(error) = self.notices.send(notice.notice_id).await {
+                    tracing::warn!(notice_id = %notice.notice_id, %error, "the sweep will send this notice");
+                }
+                Ok(Fate::Unacknowledged)
+            }
+            // Others did, or it was switched on again since: the delivery alone has failed.
+            Off::EndpointMoved => self.step(dispatch, step).await,
+            Off::DeliveryMoved => Ok(Fate::Void),
+        }
+    }
+
+    async fn step(&self, dispatch: &Dispatch, step: &Transition) -> Result<Fate, StoreError> {
+        match self.store.step(dispatch.delivery_id, step).await? {
+            Applied::Changed(_) => Ok(Fate::Unacknowledged),
+            Applied::Refused(_) => Ok(Fate::Void),
+        }
+    }
+
+    /// Holds a delivery whose endpoint is off.
+    pub(crate) async fn hold(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
+        let now = self.clock.now();
+        match self.store.hold(dispatch.delivery_id, &hold(dispatch, now), endpoint).await? {
+            Off::Done => Ok(Fate::Held),
+            Off::EndpointMoved => Ok(self.postpone(*dispatch, AGAIN_SECONDS, "its endpoint changed".to_owned()).await),
+            Off::DeliveryMoved => {
+                let found = self.store.delivery(dispatch.delivery_id).await?;
+                self.refused(dispatch, found.as_ref(), now).await
+            }
+        }
+    }
+
+    /// Ends a delivery whose endpoint is gone.
+    pub(crate) async fn end(&self, dispatch: &Dispatch) -> Result<Fate, StoreError> {
+        let now = self.clock.now();
+        match self.store.step(dispatch.delivery_id, &end(dispatch, now)).await? {
+            Applied::Changed(_) => Ok(Fate::Void),
+            Applied::Refused(found) => self.refused(dispatch, found.as_deref(), now).await,
+        }
+    }
+
+    async fn refused(&self, dispatch: &Dispatch, found: Option<&Delivery>, now: Timestamp) -> Result<Fate, StoreError> {
+        let progress = found.map(|found| &found.progress);
+        // Nobody's lease is of this token.
+        match refusal(progress, dispatch, Token::random(), now) {
+            Refusal::Leased(until) => Ok(self.wait_for(*dispatch, until).await),
+            Refusal::Ours | Refusal::Void => Ok(Fate::Void),
+        }
+    }
+
+    /// Puts a message off until whoever makes its attempt must have ended.
+    pub(crate) async fn wait_for(&self, dispatch: Dispatch, until: Timestamp) -> Fate {
+        let millis = until.millis().saturating_sub(self.clock.now().millis()).max(0);
+        let seconds = u32::try_from(millis / 1_000 + 1).unwrap_or(u32::MAX);
+        self.postpone(dispatch, seconds, "somebody else makes the attempt".to_owned()).await
+    }
+}

@@ -1,0 +1,121 @@
+//! The connector: resolves, checks, connects and shakes hands. The addresses that pass the check are the
+//! ones that are connected to, so that no name can point elsewhere in between.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::Uri;
+use http::uri::Scheme;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use shared::webhooks::guard::{Policy, Resolve, check_resolved};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+use super::error::{PostError, TlsFailure};
+use super::reach::Reach;
+
+/// What an address has for accepting a connection while there are others to try.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// TCP, with TLS inside for https.
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Connects to what the policy allows.
+#[derive(Clone)]
+pub(super) struct Connector(Arc<Parts>);
+
+struct Parts {
+    policy: Policy,
+    resolver: Arc<dyn Resolve>,
+    tls: TlsConnector,
+    deadline: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(reach: Reach, deadline: Duration) -> Result<Self, rustls::Error> {
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(reach.roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let tls = TlsConnector::from(Arc::new(config));
+        Ok(Self(Arc::new(Parts { policy: reach.policy, resolver: reach.resolver, tls, deadline })))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = PostError;
+    type Future = BoxFuture<'static, Result<Stream, PostError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), PostError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// The pool goes on connecting in the background when another connection came free first, out of
+    /// reach of the request's deadline: hence one here.
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let parts = Arc::clone(&self.0);
+        Box::pin(async move {
+            let connecting = timeout(parts.deadline, parts.connect(&uri));
+            connecting.await.unwrap_or(Err(PostError::NoAnswer(parts.deadline)))
+        })
+    }
+}
+
+impl Parts {
+    async fn connect(&self, uri: &Uri) -> Result<Stream, PostError> {
+        let secure = uri.scheme() == Some(&Scheme::HTTPS);
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+
+        let addresses = self.addresses(host).await?;
+        let tcp = connect_to_one(check_resolved(&addresses, self.policy)?, port).await?;
+        self.prepare(&tcp).map_err(|_| PostError::Unreachable)?;
+        if !secure {
+            return Ok(TokioIo::new(tcp).into());
+        }
+        let name = ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned());
+        let name = name.map_err(|_| PostError::Tls(TlsFailure::Name))?;
+        let tls = self.tls.connect(name, TokioIo::new(TokioIo::new(tcp))).await;
+        Ok(tls.map_err(|error| TlsFailure::of(&error).unwrap_or(TlsFailure::Handshake))?.into())
+    }
+
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, PostError> {
+        match host.parse() {
+            Ok(address) => Ok(vec![address]),
+            Err(_) => self.resolver.resolve(host).await.map_err(|_| PostError::Unresolved),
+        }
+    }
+
+    /// Without its own limit a receiver that never reads could keep a connection for good, by the last
+    /// words of TLS that wait to be written.
+    fn prepare(&self, tcp: &TcpStream) -> std::io::Result<()> {
+        tcp.set_nodelay(true)?;
+        #[cfg(target_os = "linux")]
+        socket2::SockRef::from(tcp).set_tcp_user_timeout(Some(self.deadline))?;
+        Ok(())
+    }
+}
+
+/// The first of the addresses that accepts.
+async fn connect_to_one(addresses: &[IpAddr], port: u16) -> Result<TcpStream, PostError> {
+    let mut left = addresses.len();
+    for address in addresses {
+        left -= 1;
+        let patience = if left == 0 { Duration::MAX } else { PATIENCE };
+        if let Ok(Ok(stream)) = timeout(patience, TcpStream::connect((*address, port))).await {
+            return Ok(stream);
+        }
+    }
+    Err(PostError::Unreachable)
+}
