@@ -27,3 +27,4 @@ mod prices_model;
 mod replica_model;
 mod round_trips;
 mod validation;
+mod webhooks;

@@ -9,10 +9,12 @@ mod fixtures;
 mod model;
 mod proxy;
 mod queue;
+mod receiver;
 mod runtime_api;
 mod stack;
 mod state;
 mod tables;
+mod webhooks;
 
 pub use binaries::{Program, binary, local, marketctl};
 pub use client::{Client, Reply};
@@ -21,7 +23,9 @@ pub use fixtures::{balance, ended, item, listing, market, marketplace, order, qu
 pub use model::play_histories;
 pub use proxy::{Call, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
+pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit};
+pub use webhooks::{sale, to_loopback};

@@ -8,7 +8,7 @@ use local::aws::AwsSide;
 use local::environment::Variables;
 use local::instance::Instance;
 use local::seed::Admin;
-use local::workers::Workers;
+use local::workers::{Webhooks, Workers};
 use serde_json::Value;
 use shared::clock::{Clock, ManualClock};
 use shared::feed::{Applied, Applier, Stores, parse};
@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::client::Client;
 use crate::proxy::Proxy;
 use crate::queue::FeedQueue;
+use crate::webhooks::to_loopback;
 
 /// The time at which every clock starts: the beginning of a minute.
 pub const NOON: &str = "2026-11-20T12:00:00.000Z";
@@ -66,20 +67,25 @@ impl Stack {
         (running, proxy)
     }
 
-    /// The functions that queues trigger, at the stack's time.
+    /// The functions that queues trigger, at the stack's time; webhooks may go to this machine.
     pub async fn workers(&self) -> Workers {
-        self.workers_with(&self.aws.endpoint_url).await
+        self.workers_sending(to_loopback(1)).await
+    }
+
+    /// The same with webhooks sent otherwise.
+    pub async fn workers_sending(&self, webhooks: Webhooks) -> Workers {
+        self.workers_with(&self.aws.endpoint_url, webhooks).await
     }
 
     /// The same behind a proxy that can be made to fail.
     pub async fn workers_behind_proxy(&self) -> (Workers, Proxy) {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
-        let workers = self.workers_with(&proxy.url).await;
+        let workers = self.workers_with(&proxy.url, to_loopback(1)).await;
         (workers, proxy)
     }
 
-    async fn workers_with(&self, endpoint: &str) -> Workers {
-        Workers::start(&Variables::at(endpoint), self.clock.clone()).await.unwrap()
+    async fn workers_with(&self, endpoint: &str, webhooks: Webhooks) -> Workers {
+        Workers::start(&Variables::at(endpoint), self.clock.clone(), webhooks).await.unwrap()
     }
 
     /// The stack's feed queue.

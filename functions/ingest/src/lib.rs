@@ -1,4 +1,5 @@
-//! The feed's consumer: applies batches of messages from the feed queue to the tables.
+//! The feed's consumer: applies batches of messages from the feed queue to the tables, and fans events out to
+//! webhook endpoints.
 //!
 //! A message is acknowledged once it is applied, or once a copy of it lies where it belongs: in the
 //! dead-letter queue if it is invalid, in the feed queue again, delayed, if the store was busy or away. A
@@ -12,13 +13,15 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use fate::Fate;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use outbox::Outbox;
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
-use shared::feed::{Applier, Stores, parse};
+use shared::feed::{Applier, Message, Stores, parse};
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
+use shared::webhooks::{FanOut, Queues, Schedule};
 use tokio::sync::Mutex;
 
 /// Within the function's five seconds this leaves the two and a half that a message's sending may take.
@@ -28,17 +31,22 @@ const APPLY: Duration = Duration::from_secs(2);
 pub struct Ingest {
     /// It remembers the heads of the streams from batch to batch.
     applier: Mutex<Applier>,
+    fan_out: FanOut,
     outbox: Outbox,
     clock: Arc<dyn Clock>,
 }
 
-/// The function as its environment describes it.
-pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
+/// The function as its environment describes it; how long a delivery may take, its caller decides.
+pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missing> {
     let stores = Stores { market: service.market(Patience::Request)?, accounts: service.accounts()? };
-    let [feed, dead] = service.queues([Queue::Feed, Queue::FeedDead])?;
+    let webhooks = service.webhooks(Patience::Request)?;
+    let [feed, dead, first, retry] =
+        service.queues([Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry])?;
+    let sqs = service.sqs();
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
-        outbox: Outbox::new(service.sqs(), feed, dead),
+        fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry), schedule),
+        outbox: Outbox::new(sqs, feed, dead),
         clock: Arc::clone(&service.clock),
     })
 }
@@ -49,7 +57,7 @@ impl Worker for Ingest {
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
         let records = event.records;
-        let fates = self.apply(&records).await;
+        let fates = self.apply(&records).boxed().await;
         let settled = records.iter().zip(fates).map(|(record, fate)| self.outbox.settle(record, fate));
         let fates = join_all(settled).await;
         fate::log(&records, &fates);
@@ -63,8 +71,8 @@ impl Worker for Ingest {
 
     async fn warm_up(&self) {
         let mut applier = self.applier.lock().await;
-        let (tables, queues) = tokio::join!(applier.warm_up(), self.outbox.look());
-        let problems: Vec<String> = [tables, queues].into_iter().filter_map(Result::err).collect();
+        let (tables, webhooks, queues) = tokio::join!(applier.warm_up(), self.fan_out.warm_up(), self.outbox.look());
+        let problems: Vec<String> = [tables, webhooks, queues].into_iter().filter_map(Result::err).collect();
         if !problems.is_empty() {
             tracing::error!(problems = problems.join("; "), "not everything can be reached");
         }
@@ -75,19 +83,22 @@ impl Ingest {
     async fn apply(&self, records: &[SqsMessage]) -> Vec<Fate> {
         let now = self.clock.now();
         let mut fates = vec![Fate::Postponed("it was not applied in time".to_owned()); records.len()];
-        let mut messages = Vec::with_capacity(records.len());
+        let (mut messages, mut events) = (Vec::with_capacity(records.len()), Vec::new());
         for (index, record) in records.iter().enumerate() {
             match parse(record.body.as_deref().unwrap_or_default(), now) {
+                Ok(Message::Event(event)) => events.push((index, event)),
                 Ok(message) => messages.push((index, message)),
                 Err(rejection) => fates[index] = Fate::Refused(rejection),
             }
         }
         let mut applier = self.applier.lock().await;
         // What had been applied all the same when the time was up is unchanged the next time.
-        if let Ok(outcomes) = tokio::time::timeout(APPLY, applier.apply(messages, now)).await {
-            for (index, outcome) in outcomes {
-                fates[index] = outcome.into();
-            }
+        let (written, fanned_out) = tokio::join!(
+            tokio::time::timeout(APPLY, applier.apply(messages, now)),
+            tokio::time::timeout(APPLY, self.fan_out.apply(events, now)),
+        );
+        for (index, outcome) in [written, fanned_out].into_iter().flatten().flatten() {
+            fates[index] = outcome.into();
         }
         fates
     }

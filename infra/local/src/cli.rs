@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -40,6 +41,12 @@ pub struct Options {
     /// Set this instance's clock wrong by so many seconds, to see that nothing breaks.
     #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true)]
     pub clock_offset_s: i64,
+    /// Divide the waiting times of webhook retries by this, each rounded up to a whole second, to see them all.
+    #[arg(long, default_value_t = NonZeroU32::MIN, value_name = "N")]
+    pub time_scale: NonZeroU32,
+    /// Let webhook endpoints be on this machine (127.0.0.0/8, ::1, localhost), to receive them here.
+    #[arg(long)]
+    pub allow_loopback_webhooks: bool,
     /// Print one line of JSON once ready, instead of text.
     #[arg(long)]
     pub json: bool,

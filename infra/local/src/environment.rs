@@ -6,8 +6,11 @@ use std::fmt;
 use futures_util::future::try_join_all;
 use serde::Serialize;
 use shared::aws::{Environment, Patience};
-use shared::resources::{Queue, Resources, Table};
+use shared::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
 use shared::store::explain;
+
+/// Tells `marketctl` that webhook endpoints may be on this machine. No function reads it.
+pub const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
 /// The account whose queues an AWS side of one's own holds.
 const ACCOUNT: &str = "000000000000";
@@ -31,6 +34,7 @@ impl Variables {
         ]);
         variables.extend(Table::ALL.map(|table| (table.variable().to_owned(), resources.table(table))));
         let url = |queue| format!("{endpoint_url}/{ACCOUNT}/{}", resources.queue(queue));
+        variables.insert(KEYRING_VARIABLE.to_owned(), resources.keyring());
         variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)
     }
@@ -55,6 +59,13 @@ impl Variables {
         });
         variables.0.extend(try_join_all(urls).await?);
         Ok(variables)
+    }
+
+    /// The same, with word to `marketctl` that endpoints may be on this machine.
+    #[must_use]
+    pub fn with_loopback_webhooks(mut self) -> Self {
+        self.0.insert(LOOPBACK_VARIABLE.to_owned(), "1".to_owned());
+        self
     }
 
     /// A variable's value.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::clock::{Clock, SystemClock};
+use shared::webhooks::Schedule;
+use shared::webhooks::guard::Policy;
+use webhook::transport::{Reach, Transport};
 
 use crate::aws::{AwsSide, Relay};
 use crate::cli::Options;
@@ -13,7 +16,7 @@ use crate::environment::Variables;
 use crate::instance::Instance;
 use crate::ready::Ready;
 use crate::seed::Admin;
-use crate::workers::Workers;
+use crate::workers::{Webhooks, Workers};
 
 /// So long an end waits for the feed.
 const DRAIN: Duration = Duration::from_secs(15);
@@ -53,12 +56,13 @@ impl Stack {
                 (None, Some(relay), variables, Vec::new())
             }
         };
+        let variables = if options.allow_loopback_webhooks { variables.with_loopback_webhooks() } else { variables };
         let (instance, workers) = if options.aws_only {
             (None, None)
         } else {
             let started = Instance::start(options.listen, &variables, Arc::clone(&clock)).await;
             let instance = started.map_err(|error| error.to_string())?;
-            (Some(instance), Some(Workers::start(&variables, clock).await?))
+            (Some(instance), Some(Workers::start(&variables, clock, webhooks(options)?).await?))
         };
         let ready = Ready {
             base_url: instance.as_ref().map(|instance| instance.base_url.clone()),
@@ -82,6 +86,13 @@ impl Stack {
             eprintln!("local: {left} messages of the feed are lost");
         }
     }
+}
+
+/// How the options want webhooks sent.
+fn webhooks(options: &Options) -> Result<Webhooks, String> {
+    let policy = if options.allow_loopback_webhooks { Policy::with_loopback() } else { Policy::public() };
+    let transport = Transport::new(Reach { policy, ..Reach::public() }).map_err(|error| error.to_string())?;
+    Ok(Webhooks { transport, schedule: Schedule::scaled_by(options.time_scale) })
 }
 
 /// Seeds with the machine's own time: a wrong clock is an instance's, not the market's.

@@ -10,6 +10,7 @@ use shared::aws::{Environment, Patience};
 use shared::clock::SystemClock;
 use shared::resources::{INGEST_TIMEOUT, Queue};
 use shared::service::Service;
+use shared::webhooks::Schedule;
 
 use super::report::Way;
 use crate::aws_side::AwsSide;
@@ -36,7 +37,8 @@ pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way,
     let meter = Meter::default();
     service.dynamodb = meter.attach(&service.dynamodb);
     let source = Source::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
-    let workers: Vec<_> = (0..INSTANCES).map(|_| ingest::worker(&service)).collect::<Result<_, _>>().map_err(text)?;
+    let workers = (0..INSTANCES).map(|_| ingest::worker(&service, Schedule::default()));
+    let workers: Vec<_> = workers.collect::<Result<_, _>>().map_err(text)?;
     let started = Started::now();
     let running: Vec<_> = workers.into_iter().map(|worker| poll(source.clone(), worker)).collect();
     Backlog::of(sqs.clone(), feed).emptied().await?;

@@ -1,5 +1,6 @@
 //! The AWS side: DynamoDB, SQS and Secrets Manager over real HTTP on one port.
 
+mod fair;
 mod forward;
 mod queues;
 mod relay;

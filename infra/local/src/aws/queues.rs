@@ -18,11 +18,12 @@ use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
+use super::fair::Fair;
 use crate::server::Body;
 
 /// The emulated services.
 pub(super) struct Emulated {
-    queues: SqsHttpService<RustackSqsHandler>,
+    queues: SqsHttpService<Fair>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
 }
 
@@ -30,7 +31,7 @@ impl Emulated {
     /// Services whose queue URLs lead to `address`.
     pub(super) fn at(address: SocketAddr) -> Self {
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
-        let queues = RustackSqsHandler::new(Arc::new(RustackSqs::new(config)));
+        let queues = Fair(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Self {

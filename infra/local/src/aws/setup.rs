@@ -1,14 +1,16 @@
 //! Creates a stack's tables, queues and secret from their one definition.
 
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TimeToLiveSpecification,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
+    ScalarAttributeType, TimeToLiveSpecification,
 };
 use aws_sdk_secretsmanager::operation::create_secret::CreateSecretError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use shared::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
 use shared::store::explain;
+use shared::webhooks::Keyring;
 
 /// Clients of one AWS side.
 pub struct Clients {
@@ -23,7 +25,7 @@ pub struct Clients {
 /// Creates what is not there yet. Tables that exist are kept as they are.
 pub async fn create(clients: &Clients, resources: &Resources) -> Result<(), String> {
     for table in Table::ALL {
-        create_table(&clients.dynamodb, &resources.table(table)).await?;
+        create_table(&clients.dynamodb, table, &resources.table(table)).await?;
     }
     for queue in Queue::ALL {
         create_queue(&clients.sqs, resources, queue).await?;
@@ -31,16 +33,14 @@ pub async fn create(clients: &Clients, resources: &Resources) -> Result<(), Stri
     create_keyring(&clients.secrets, &resources.keyring()).await
 }
 
-async fn create_table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<(), String> {
-    let keys = [(PARTITION_KEY, KeyType::Hash), (SORT_KEY, KeyType::Range)];
-    let mut request = client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
-    for (key, kind) in keys {
-        let definition = AttributeDefinition::builder().attribute_name(key).attribute_type(ScalarAttributeType::S);
-        let element = KeySchemaElement::builder().attribute_name(key).key_type(kind);
-        request = request
-            .attribute_definitions(definition.build().map_err(|error| error.to_string())?)
-            .key_schema(element.build().map_err(|error| error.to_string())?);
-    }
+async fn create_table(client: &aws_sdk_dynamodb::Client, table: Table, name: &str) -> Result<(), String> {
+    let definition = table_definition(table).map_err(|error| error.to_string())?;
+    let request = client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
+    let indexes = (!definition.indexes.is_empty()).then_some(definition.indexes);
+    let request = request
+        .set_attribute_definitions(Some(definition.attributes))
+        .set_key_schema(Some(definition.keys))
+        .set_global_secondary_indexes(indexes);
     match request.send().await {
         Ok(_) => {}
         Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateTableError::ResourceInUseException(_)) => {
@@ -53,6 +53,40 @@ async fn create_table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<(
     let expiring = client.update_time_to_live().table_name(name).time_to_live_specification(expiry).send().await;
     expiring.map_err(|error| format!("table {name}: {}", explain(&error)))?;
     Ok(())
+}
+
+/// A table as DynamoDB is told of it.
+struct Definition {
+    attributes: Vec<AttributeDefinition>,
+    keys: Vec<KeySchemaElement>,
+    indexes: Vec<GlobalSecondaryIndex>,
+}
+
+fn table_definition(table: Table) -> Result<Definition, BuildError> {
+    use ScalarAttributeType::{N, S};
+    let mut attributes = vec![attribute(PARTITION_KEY, S)?, attribute(SORT_KEY, S)?];
+    let mut indexes = Vec::new();
+    for index in table.indexes() {
+        attributes.extend([attribute(index.partition_key, S)?, attribute(index.sort_key, N)?]);
+        let keys_only = Projection::builder().projection_type(ProjectionType::KeysOnly).build();
+        let index = GlobalSecondaryIndex::builder()
+            .index_name(index.name)
+            .set_key_schema(Some(key_schema(index.partition_key, index.sort_key)?))
+            .projection(keys_only);
+        indexes.push(index.build()?);
+    }
+    Ok(Definition { attributes, keys: key_schema(PARTITION_KEY, SORT_KEY)?, indexes })
+}
+
+fn attribute(name: &str, kind: ScalarAttributeType) -> Result<AttributeDefinition, BuildError> {
+    AttributeDefinition::builder().attribute_name(name).attribute_type(kind).build()
+}
+
+fn key_schema(partition_key: &str, sort_key: &str) -> Result<Vec<KeySchemaElement>, BuildError> {
+    let keys = [(partition_key, KeyType::Hash), (sort_key, KeyType::Range)];
+    keys.into_iter()
+        .map(|(name, kind)| KeySchemaElement::builder().attribute_name(name).key_type(kind).build())
+        .collect()
 }
 
 async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue: Queue) -> Result<(), String> {
@@ -73,7 +107,8 @@ async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue
 }
 
 async fn create_keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), String> {
-    match client.create_secret().name(name).secret_string("{}").send().await {
+    let keyring = Keyring::generate().map_err(|error| error.to_string())?;
+    match client.create_secret().name(name).secret_string(keyring.reveal()).send().await {
         Ok(_) => Ok(()),
         Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateSecretError::ResourceExistsException(_)) => {
             Ok(())

@@ -40,7 +40,10 @@ where
         worker.warm_up().await;
         let worker = Arc::new(worker);
         loop {
-            source.poll(&worker).await;
+            let messages = source.receive().await;
+            if !messages.is_empty() {
+                source.hand_over(&worker, messages).await;
+            }
         }
     })
 }
@@ -54,24 +57,37 @@ impl Source {
         Ok(Self { client, url: url.to_owned(), arn, timeout })
     }
 
-    async fn poll<W>(&self, worker: &Arc<W>)
-    where
-        W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
-    {
-        match self.receive().await {
-            Ok(messages) if messages.is_empty() => {}
-            Ok(messages) => match invoke(worker, event(&messages, &self.arn), self.timeout).await {
-                Ok(response) => self.delete(acknowledged(&messages, &response)).await,
-                Err(error) => tracing::error!(queue = self.url, error, "invocation failed"),
-            },
+    /// Messages, at once if there are any; none if it cannot be told.
+    pub(super) async fn receive(&self) -> Vec<Message> {
+        match self.try_receive().await {
+            Ok(messages) => messages,
             Err(error) => {
                 tracing::warn!(queue = self.url, error, "cannot receive");
                 tokio::time::sleep(PAUSE).await;
+                Vec::new()
             }
         }
     }
 
-    async fn receive(&self) -> Result<Vec<Message>, String> {
+    /// Hands messages to an instance, and deletes those that it does not report as failed. Says whether the
+    /// instance is still good.
+    pub(super) async fn hand_over<W>(&self, worker: &Arc<W>, messages: Vec<Message>) -> bool
+    where
+        W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+    {
+        match invoke(worker, event(&messages, &self.arn), self.timeout).await {
+            Ok(response) => {
+                self.delete(acknowledged(&messages, &response)).await;
+                true
+            }
+            Err(error) => {
+                tracing::error!(queue = self.url, error, "invocation failed");
+                false
+            }
+        }
+    }
+
+    async fn try_receive(&self) -> Result<Vec<Message>, String> {
         let request = self.client.receive_message().queue_url(&self.url);
         let request = request.max_number_of_messages(BATCH).wait_time_seconds(WAIT_SECONDS);
         let request = request.message_attribute_names("All");

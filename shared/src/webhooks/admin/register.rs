@@ -30,8 +30,8 @@ impl WebhookAdmin {
         if new.events.is_empty() {
             return Err(invalid("event", "at least one is needed"));
         }
-        let url = EndpointUrl::parse(&new.url, self.policy).map_err(|refusal| invalid("url", refusal))?;
-        self.check_name(&url).await.map_err(|refusal| invalid("url", refusal))?;
+        let url = EndpointUrl::parse(&new.url, self.policy).map_err(|refusal| invalid("url", &refusal))?;
+        self.check_name(&url).await.map_err(|refusal| invalid("url", &refusal))?;
         let id = EndpointId::from(uuid::Uuid::new_v4());
         let secret = fresh_secret()?;
         let sealed = self.keyring.seal(id, &secret).await?;
@@ -75,6 +75,6 @@ pub(super) fn fresh_secret() -> Result<EndpointSecret, WebhookAdminError> {
     Ok(EndpointSecret::from_bits(bits))
 }
 
-fn invalid(field: &'static str, reason: impl ToString) -> WebhookAdminError {
+fn invalid(field: &'static str, reason: &(impl ToString + ?Sized)) -> WebhookAdminError {
     WebhookAdminError::Invalid { field, reason: reason.to_string() }
 }

@@ -58,6 +58,7 @@ impl Dispatch {
     }
 
     /// The message for the attempt after this one, once this one's failure is recorded under `lease`.
+    #[must_use]
     pub const fn after(self, lease: Token) -> Self {
         Self { attempt: self.attempt + 1, token: lease, ..self }
     }

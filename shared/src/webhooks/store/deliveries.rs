@@ -50,10 +50,7 @@ impl WebhookStore {
                 .condition_expression("attribute_not_exists(#pk)")
                 .expression_attribute_names("#pk", PK)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-            let error = match put.send().await {
-                Ok(_) => return Ok(Put::New),
-                Err(error) => error,
-            };
+            let Err(error) = put.send().await else { return Ok(Put::New) };
             match error.as_service_error() {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
                     let found = failed.item().ok_or_else(|| StoreError::corrupt("a delivery without attributes"))?;

@@ -98,12 +98,11 @@ impl Expression {
     }
 
     fn set_or_remove(&mut self, attribute: &str, value: Option<AttributeValue>) {
-        match value {
-            Some(value) => self.set(attribute, value),
-            None => {
-                let name = self.name(attribute);
-                self.remove.push(name);
-            }
+        if let Some(value) = value {
+            self.set(attribute, value);
+        } else {
+            let name = self.name(attribute);
+            self.remove.push(name);
         }
     }
 

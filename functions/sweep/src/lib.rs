@@ -1,0 +1,55 @@
+//! What waits in the table, brought back into the queues: triggered by a schedule, it sends the messages of
+//! parked retries shortly before they are due, those of deliveries whose message must be taken for lost, and
+//! notices that were not sent.
+//!
+//! Any number of runs may go on at once, and any of them may die at any step: what is sent twice is void the
+//! second time, and the delivery's own wake-up moves only after its message was sent.
+
+mod backlog;
+mod run;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use shared::aws::{Missing, Patience};
+use shared::clock::Clock;
+use shared::resources::Queue;
+use shared::service::{Error, Service, Worker};
+use shared::webhooks::store::WebhookStore;
+use shared::webhooks::{Notices, Queues, Schedule};
+
+/// The function.
+pub struct Sweep {
+    store: WebhookStore,
+    queues: Queues,
+    notices: Notices,
+    schedule: Schedule,
+    clock: Arc<dyn Clock>,
+}
+
+/// The function as its environment describes it; how long retries wait, its caller decides.
+pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
+    let store = service.webhooks(Patience::Bulk)?;
+    let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
+    let sqs = service.sqs();
+    Ok(Sweep {
+        notices: Notices::new(store.clone(), sqs.clone(), notices),
+        queues: Queues::new(sqs, first, retry),
+        store,
+        schedule,
+        clock: Arc::clone(&service.clock),
+    })
+}
+
+impl Worker for Sweep {
+    /// Nothing in it matters.
+    type Event = Value;
+    type Response = ();
+
+    async fn work(&self, _: Value) -> Result<(), Error> {
+        let swept = self.run().await;
+        let run::Swept { parked, overdue, waiting, notices, failed, because } = &swept;
+        tracing::info!(parked, overdue, waiting, notices, failed, because, "swept");
+        if swept.failed > 0 { Err(format!("{failed} steps failed").into()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,120 @@
+//! One run over the wake-up index.
+
+use futures_util::future::join_all;
+use futures_util::stream;
+use futures_util::{FutureExt, StreamExt};
+use shared::store::StoreError;
+use shared::timestamp::Timestamp;
+use shared::webhooks::Call;
+use shared::webhooks::delivery::{Delivery, Dispatch, Lane, Resending, sweep};
+use shared::webhooks::store::{DuePage, Position, WAKE_SHARDS};
+use tokio::sync::OnceCell;
+
+use crate::Sweep;
+
+/// Steps are made so many at a time.
+const CONCURRENCY: usize = 16;
+/// No page is begun after so long, so that a run ends before its function does.
+const BEGIN_MILLIS: i64 = 30_000;
+
+/// What a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Swept {
+    /// Retries that were parked and are in the queue now.
+    pub(crate) parked: usize,
+    /// Messages that were taken for lost and sent again.
+    pub(crate) overdue: usize,
+    /// Messages that would be taken for lost if the queue were not behind.
+    pub(crate) waiting: usize,
+    /// Notices sent.
+    pub(crate) notices: usize,
+    /// Steps that failed; the next run makes them.
+    pub(crate) failed: usize,
+    /// Why the first of them did.
+    pub(crate) because: Option<String>,
+}
+
+impl Sweep {
+    pub(crate) async fn run(&self) -> Swept {
+        let (begin, behind) = (self.clock.now(), OnceCell::new());
+        let shards = join_all((0..WAKE_SHARDS).map(|shard| self.sweep_shard(shard, begin, &behind))).await;
+        shards.into_iter().fold(Swept::default(), Swept::and)
+    }
+
+    async fn sweep_shard(&self, shard: u32, begin: Timestamp, behind: &OnceCell<bool>) -> Swept {
+        let (mut swept, mut from): (_, Option<Position>) = (Swept::default(), None);
+        loop {
+            let now = self.clock.now();
+            let page = match self.store.due(shard, now, from.take()).await {
+                Ok(page) => page,
+                Err(error) => return swept.and(Swept::failure(&error.to_string())),
+            };
+            let DuePage { deliveries, notices, next } = page;
+            swept = swept.and(self.call(deliveries, now, behind).boxed().await);
+            for id in notices {
+                swept = swept.and(match self.notices.send(id).await {
+                    Ok(()) => Swept { notices: 1, ..Swept::default() },
+                    Err(error) => Swept::failure(&error.to_string()),
+                });
+            }
+            from = next;
+            if from.is_none() || now >= begin.plus_millis(BEGIN_MILLIS) {
+                return swept;
+            }
+        }
+    }
+
+    /// Sends the messages of a page's deliveries, and then moves their wake-ups.
+    async fn call(&self, deliveries: Vec<Delivery>, now: Timestamp, behind: &OnceCell<bool>) -> Swept {
+        let due = deliveries.iter().filter_map(|delivery| {
+            let resending = sweep(self.schedule, &delivery.progress, now)?;
+            Some((Dispatch::next_of(delivery), resending))
+        });
+        let mut due: Vec<(Dispatch, Resending)> = due.collect();
+        let mut swept = Swept::default();
+        if due.iter().any(|(_, resending)| resending.is_overdue)
+            && *behind.get_or_init(|| self.is_behind(now).boxed()).await
+        {
+            let before = due.len();
+            due.retain(|(_, resending)| !resending.is_overdue);
+            swept.waiting = before - due.len();
+        }
+        let call = |(dispatch, resending): &(Dispatch, Resending)| Call {
+            dispatch: *dispatch,
+            delay_seconds: resending.delay_seconds,
+        };
+        let calls: Vec<Call> = due.iter().map(call).collect();
+        let sent = self.queues.call(Lane::Retry, &calls).await;
+        let steps = stream::iter(due.into_iter().zip(sent)).map(|((dispatch, resending), sent)| async move {
+            sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
+            self.store.step(dispatch.delivery_id, &resending.then).await?;
+            Ok::<_, StoreError>(resending.is_overdue)
+        });
+        let mut steps = steps.buffer_unordered(CONCURRENCY);
+        while let Some(step) = steps.next().await {
+            swept = swept.and(match step {
+                Ok(true) => Swept { overdue: 1, ..Swept::default() },
+                Ok(false) => Swept { parked: 1, ..Swept::default() },
+                Err(error) => Swept::failure(&error.to_string()),
+            });
+        }
+        swept
+    }
+}
+
+impl Swept {
+    fn failure(error: &str) -> Self {
+        Self { failed: 1, because: Some(error.to_owned()), ..Self::default() }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            parked: self.parked + other.parked,
+            overdue: self.overdue + other.overdue,
+            waiting: self.waiting + other.waiting,
+            notices: self.notices + other.notices,
+            failed: self.failed + other.failed,
+            because: self.because.or(other.because),
+        }
+    }
+}

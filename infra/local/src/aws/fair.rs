@@ -1,0 +1,42 @@
+//! Groups of messages in standard queues: SQS takes them as a hint (fair queues), the emulated one refuses
+//! them.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::Response;
+use rustack_sqs_core::handler::RustackSqsHandler;
+use rustack_sqs_http::body::SqsResponseBody;
+use rustack_sqs_http::dispatch::SqsHandler;
+use rustack_sqs_model::error::SqsError;
+use rustack_sqs_model::operations::SqsOperation;
+use serde_json::Value;
+
+const GROUP: &str = "MessageGroupId";
+
+/// Takes the hint, and does nothing with it.
+pub(super) struct Fair(pub(super) RustackSqsHandler);
+
+type Answer = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
+
+impl SqsHandler for Fair {
+    fn handle_operation(&self, operation: SqsOperation, body: Bytes) -> Answer {
+        let is_sending = matches!(operation, SqsOperation::SendMessage | SqsOperation::SendMessageBatch);
+        let body = if is_sending { without_groups(&body).unwrap_or(body) } else { body };
+        self.0.handle_operation(operation, body)
+    }
+}
+
+/// The request without groups; `None` where they matter, or it is no such request.
+fn without_groups(body: &[u8]) -> Option<Bytes> {
+    let mut request: Value = serde_json::from_slice(body).ok()?;
+    if request["QueueUrl"].as_str()?.ends_with(".fifo") {
+        return None;
+    }
+    request.as_object_mut()?.remove(GROUP);
+    for entry in request["Entries"].as_array_mut().into_iter().flatten() {
+        entry.as_object_mut()?.remove(GROUP);
+    }
+    Some(request.to_string().into())
+}

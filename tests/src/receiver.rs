@@ -1,0 +1,120 @@
+//! A webhook receiver on a real socket: it keeps what arrives, and answers as the test wants.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use local::server::Server;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Something hangs if a delivery has not arrived by then.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A delivery as it arrived.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub at: Instant,
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// How a request is answered.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer {
+    Status(u16),
+    /// The status, once the receiver is told to go on.
+    Held(u16),
+    /// Never.
+    Hang,
+}
+
+/// A running receiver.
+pub struct Receiver {
+    pub url: String,
+    received: watch::Receiver<Vec<Received>>,
+    go_on: watch::Sender<bool>,
+    _server: Server,
+}
+
+impl Receiver {
+    /// Answers every request with this status.
+    pub async fn answering(status: u16) -> Self {
+        Self::start(move |_, _| Answer::Status(status)).await
+    }
+
+    /// Answers each request as `answer` says, which is told the request's number, from 1.
+    pub async fn start(answer: impl Fn(usize, &Received) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
+        let (keep, received) = watch::channel(Vec::new());
+        let (go_on, going) = watch::channel(false);
+        let (answer, keep) = (Arc::new(answer), Arc::new(Mutex::new(keep)));
+        let server = Server::start(listener, move |request: Request<Incoming>| {
+            let (answer, keep, mut going) = (Arc::clone(&answer), Arc::clone(&keep), going.clone());
+            async move {
+                let (at, path, headers) = (Instant::now(), request.uri().path().to_owned(), request.headers().clone());
+                let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+                let one = Received { at, path, headers, body: body.unwrap_or_default() };
+                let mut number = 0;
+                keep.lock().unwrap().send_modify(|all| {
+                    all.push(one.clone());
+                    number = all.len();
+                });
+                let status = match answer(number, &one) {
+                    Answer::Status(status) => status,
+                    Answer::Held(status) => {
+                        let _ = going.wait_for(|going| *going).await;
+                        status
+                    }
+                    Answer::Hang => std::future::pending().await,
+                };
+                let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed());
+                *response.status_mut() = StatusCode::from_u16(status).unwrap();
+                response
+            }
+        });
+        let server = server.unwrap();
+        Self { url: format!("{}/hook", server.url()), received, go_on, _server: server }
+    }
+
+    /// Lets the answers go that are held, and all later ones.
+    pub fn go_on(&self) {
+        self.go_on.send_replace(true);
+    }
+
+    /// What has arrived so far.
+    pub fn so_far(&self) -> Vec<Received> {
+        self.received.borrow().clone()
+    }
+
+    /// Waits until so many requests have arrived, and shows all.
+    pub async fn received(&self, count: usize) -> Vec<Received> {
+        let mut received = self.received.clone();
+        let arrived = tokio::time::timeout(PATIENCE, received.wait_for(|all| all.len() >= count)).await;
+        let so_far = self.so_far().len();
+        arrived.unwrap_or_else(|_| panic!("{so_far} of {count} deliveries arrived")).unwrap().clone()
+    }
+}
+
+impl Received {
+    /// A header's text, empty if absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The delivery's id.
+    pub fn id(&self) -> &str {
+        self.header("x-service-delivery-id")
+    }
+}

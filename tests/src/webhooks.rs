@@ -1,0 +1,90 @@
+//! Endpoints and deliveries of a stack, through the library that `marketctl` uses.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use local::environment::Variables;
+use local::workers::Webhooks;
+use serde_json::{Value, json};
+use shared::aws::Patience;
+use shared::clock::Clock;
+use shared::ids::{DeliveryId, EndpointId, UserId};
+use shared::resources::Queue;
+use shared::service::Service;
+use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
+use shared::webhooks::delivery::{Delivery, Status};
+use shared::webhooks::endpoint::Endpoint;
+use shared::webhooks::guard::{Policy, SystemResolver};
+use shared::webhooks::{EndpointSecret, EventKind, Queues, Schedule};
+use tokio::time::{Duration, Instant, sleep};
+use uuid::Uuid;
+use webhook::transport::{Reach, Transport};
+
+use crate::stack::Stack;
+
+/// Something hangs if a delivery has not come so far by then.
+const PATIENCE: Duration = Duration::from_mins(2);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Webhooks that reach this machine, on the specification's schedule divided by so much.
+pub fn to_loopback(time_scale: u32) -> Webhooks {
+    let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
+    let schedule = Schedule::scaled_by(NonZeroU32::new(time_scale).unwrap());
+    Webhooks { transport: Transport::new(reach).unwrap(), schedule }
+}
+
+/// The sale of a listing, as the feed tells of it.
+pub fn sale(event: u128, account: UserId) -> Value {
+    json!({
+        "type": "event", "id": Uuid::from_u128(event), "event": "listing.sold", "account_id": account,
+        "created_at": "2026-11-20T10:00:00Z",
+        "data": {"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"},
+    })
+}
+
+impl Stack {
+    /// Administration of endpoints, loopback allowed, at the stack's time.
+    pub fn webhooks(&self) -> WebhookAdmin {
+        let variables = Variables::at(&self.aws.endpoint_url);
+        let lookup = |name: &str| variables.get(name);
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
+        let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
+        WebhookAdmin {
+            store: service.webhooks(Patience::Bulk).unwrap(),
+            queues: Queues::new(service.sqs(), first, retry),
+            keyring: service.keyring().unwrap(),
+            policy: Policy::with_loopback(),
+            resolver: Arc::new(SystemResolver),
+            clock,
+        }
+    }
+
+    /// An endpoint for sales.
+    pub async fn endpoint(&self, user_id: UserId, url: &str) -> (Endpoint, EndpointSecret) {
+        let new = NewEndpoint { user_id, url: url.to_owned(), events: [EventKind::ListingSold].into() };
+        self.webhooks().add(new).await.unwrap()
+    }
+
+    /// An endpoint's deliveries, newest first.
+    pub async fn deliveries(&self, endpoint: EndpointId) -> Vec<Delivery> {
+        self.webhooks().deliveries(endpoint, None).await.unwrap().deliveries
+    }
+
+    /// Waits until a delivery stands so.
+    pub async fn delivery_when(&self, id: DeliveryId, is_so: impl Fn(&Delivery) -> bool) -> Delivery {
+        let (admin, begun) = (self.webhooks(), Instant::now());
+        loop {
+            match admin.delivery(id).await {
+                Ok(delivery) if is_so(&delivery) => return delivery,
+                other => assert!(begun.elapsed() < PATIENCE, "{other:?}"),
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until a delivery has this status.
+    pub async fn delivery_as(&self, id: DeliveryId, status: Status) -> Delivery {
+        self.delivery_when(id, |delivery| delivery.progress.status == status).await
+    }
+}
