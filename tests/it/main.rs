@@ -28,3 +28,4 @@ mod replica_model;
 mod round_trips;
 mod validation;
 mod webhooks;
+mod verifiers;

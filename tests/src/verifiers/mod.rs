@@ -1,0 +1,77 @@
+//! The receiver's guide's own programs (`docs/webhooks`), run on a delivery as a receiver would run them.
+
+mod installed;
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use http::HeaderMap;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::binaries::binary;
+
+/// A language whose program can be run on any machine that runs the tests. (Go's library comes from no
+/// package registry that they use.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verifier {
+    Python,
+    Node,
+    Rust,
+}
+
+/// Whether a receiver that looks at one header alone accepts a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// By `X-Service-Signature`, with nothing but the language's HMAC.
+    pub service: bool,
+    /// By `webhook-signature`, with the language's library of Standard Webhooks.
+    pub standard: bool,
+}
+
+impl Verifier {
+    pub const ALL: [Self; 3] = [Self::Python, Self::Node, Self::Rust];
+
+    /// What the program says of a delivery. The first call on a machine installs the libraries.
+    pub async fn judge(self, secret: &str, headers: &HeaderMap, body: &[u8]) -> Verdict {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let named = |name: &http::HeaderName| (name.to_string(), headers[name].to_str().unwrap().to_owned());
+        serde_json::to_writer(&file, &headers.keys().map(named).collect::<BTreeMap<_, _>>()).unwrap();
+        let mut child = self
+            .program()
+            .arg(file.path())
+            .env("WEBHOOK_SECRET", secret)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(body).await.unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert!(output.status.success(), "{self:?}: {}", output.status);
+        Verdict::read(&String::from_utf8(output.stdout).unwrap())
+    }
+
+    fn program(self) -> Command {
+        match self {
+            Self::Python => installed::python("verify.py").into(),
+            Self::Node => installed::node("verify.mjs").into(),
+            Self::Rust => Command::new(binary("verify")),
+        }
+    }
+}
+
+impl Verdict {
+    fn read(text: &str) -> Self {
+        let word = |line: Option<&str>, header: &str| match line.and_then(|line| line.strip_prefix(header)) {
+            Some(": valid") => true,
+            Some(": invalid") => false,
+            _ => panic!("no word about {header}: {text:?}"),
+        };
+        let mut lines = text.lines();
+        let service = word(lines.next(), "X-Service-Signature");
+        let standard = word(lines.next(), "webhook-signature");
+        assert_eq!(lines.next(), None, "{text:?}");
+        Self { service, standard }
+    }
+}
