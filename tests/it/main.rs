@@ -12,6 +12,7 @@ mod feed;
 mod feed_crash;
 mod feed_freshness;
 mod freshness;
+mod guide;
 mod item;
 mod lambda;
 mod listings;

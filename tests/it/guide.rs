@@ -1,0 +1,130 @@
+//! The receiver's guide: its code is that of its programs, its example is signed as ours, its events are the
+//! description's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use serde_json::Value;
+use shared::timestamp::Timestamp;
+use shared::webhooks::{EndpointSecret, service_signature, standard_signature};
+use tests::Stack;
+
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+const PROGRAMS: [&str; 4] = ["verify.py", "verify.mjs", "verify.go", "verify.rs"];
+const LANGUAGES: [&str; 4] = ["python", "js", "go", "rust"];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(format!("{DOCS}/{path}")).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The regions of a program by name, `program: name`; the pieces of one with an empty line between.
+fn regions(program: &str) -> BTreeMap<String, String> {
+    let mut pieces = BTreeMap::<String, Vec<String>>::new();
+    let text = read(&format!("webhooks/{program}"));
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(name) = remark(line).and_then(|remark| remark.strip_prefix("region: ")) else { continue };
+        let piece: Vec<_> = lines.by_ref().take_while(|line| remark(line) != Some("endregion")).collect();
+        pieces.entry(format!("{program}: {name}")).or_default().push(piece.join("\n").trim_matches('\n').to_owned());
+    }
+    pieces.into_iter().map(|(name, pieces)| (name, pieces.join("\n\n"))).collect()
+}
+
+/// The text of a line that is a comment.
+fn remark(line: &str) -> Option<&str> {
+    line.strip_prefix("// ").or_else(|| line.strip_prefix("# "))
+}
+
+/// The guide's blocks of code: the comment's text that stands before each, its language, and its text.
+fn blocks(guide: &str) -> Vec<(Option<&str>, &str, String)> {
+    let (mut blocks, mut before) = (Vec::new(), "");
+    let mut lines = guide.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let text: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+            let source = before.strip_prefix("<!-- webhooks/").and_then(|rest| rest.strip_suffix(" -->"));
+            blocks.push((source, language, text.join("\n")));
+        }
+        before = line;
+    }
+    blocks
+}
+
+#[test]
+fn its_code_is_that_of_its_programs() {
+    let guide = read("webhooks.md");
+    let mut regions: BTreeMap<_, _> = PROGRAMS.into_iter().flat_map(regions).collect();
+    assert_eq!(regions.len(), 2 * PROGRAMS.len(), "{:?}", regions.keys());
+    for (source, language, text) in blocks(&guide) {
+        assert_eq!(source.is_some(), LANGUAGES.contains(&language), "a block of {language} from {source:?}");
+        if let Some(source) = source {
+            let region =
+                regions.remove(source).unwrap_or_else(|| panic!("{source} is no region, or twice in the guide"));
+            assert_eq!(text, region, "{source}");
+        }
+    }
+    assert_eq!(regions.into_keys().collect::<Vec<_>>(), Vec::<String>::new(), "in programs alone");
+}
+
+#[test]
+fn its_example_is_signed_as_ours() {
+    let guide = read("webhooks.md");
+    let headers: BTreeMap<String, String> = serde_json::from_str(&read("webhooks/example/headers.json")).unwrap();
+    let body = read("webhooks/example/body.json");
+    let secret = guide.split('`').find(|text| text.starts_with("whsec_A")).unwrap();
+    let secret = EndpointSecret::parse(secret).unwrap();
+    let envelope: Value = serde_json::from_str(&body).unwrap();
+    let [id, event] = ["id", "event"].map(|name| envelope[name].as_str().unwrap());
+    let sent_at = Timestamp::from_millis(headers["X-Service-Timestamp"].parse::<i64>().unwrap() * 1_000);
+
+    let expected = [
+        ("Content-Type", "application/json".to_owned()),
+        ("X-Service-Delivery-Id", id.to_owned()),
+        ("X-Service-Event", event.to_owned()),
+        ("X-Service-Signature", service_signature(&secret, body.as_bytes())),
+        ("X-Service-Timestamp", sent_at.seconds().to_string()),
+        ("webhook-id", id.to_owned()),
+        ("webhook-signature", standard_signature([&secret], id, sent_at, body.as_bytes())),
+        ("webhook-timestamp", sent_at.seconds().to_string()),
+    ];
+    assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value)).into());
+
+    let request = blocks(&guide).into_iter().find(|(_, language, _)| *language == "http").unwrap().2;
+    let (head, shown) = request.split_once("\n\n").unwrap();
+    assert_eq!(shown, body);
+    let told: BTreeSet<_> = head.lines().skip(1).map(str::to_owned).collect();
+    assert_eq!(told, headers.into_iter().map(|(name, value)| format!("{name}: {value}")).collect());
+}
+
+/// The fields that the guide's table names for an event, with `?` behind optional ones.
+fn told(guide: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let events = rows.filter(|(event, _)| event.contains('.'));
+    let fields = |row: &str| {
+        let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap().to_owned();
+        cell.split(", ").map(|field| field.replace('`', "")).collect()
+    };
+    events.map(|(event, row)| (event.to_owned(), fields(row))).collect()
+}
+
+/// The fields in the schema of an event's data, likewise.
+fn described(document: &Value, operation: &Value) -> BTreeSet<String> {
+    let schema = &operation["post"]["requestBody"]["content"]["application/json"]["schema"];
+    let data = schema["properties"]["data"]["$ref"].as_str().unwrap();
+    let data = document.pointer(data.trim_start_matches('#')).unwrap();
+    let required = data["required"].as_array().unwrap();
+    let field =
+        |name: &String| if required.contains(&name.as_str().into()) { name.clone() } else { format!("{name}?") };
+    data["properties"].as_object().unwrap().keys().map(field).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_events_are_those_of_the_description() {
+    let stack = Stack::new().await;
+    let document = stack.instance().await.client.send("GET", "/v1/openapi.json", &[]).await.json();
+    let events = document["webhooks"].as_object().unwrap().iter();
+    let described: BTreeMap<_, _> =
+        events.map(|(event, operation)| (event.clone(), described(&document, operation))).collect();
+    assert_eq!(described.len(), 9);
+    assert_eq!(told(&read("webhooks.md")), described);
+}
