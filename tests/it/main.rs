@@ -28,5 +28,5 @@ mod prices_model;
 mod replica_model;
 mod round_trips;
 mod validation;
-mod webhooks;
 mod verifiers;
+mod webhooks;

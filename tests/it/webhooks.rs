@@ -10,11 +10,11 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
     let _workers = stack.workers_sending(to_loopback(1)).await;
     stack.feed_queue().send(&[sale(1, user).to_string(), sale(1, user).to_string()]).await;
-    let received = receiver.received(1).await;
-    let id = received[0].id().parse().unwrap();
+    let arrived = receiver.received(1).await;
+    let id = arrived[0].id().parse().unwrap();
     let delivery = stack.delivery_as(id, Status::Delivered).await;
     assert_eq!((delivery.endpoint_id, delivery.progress.attempts.len()), (endpoint.id, 1));
-    assert_eq!(delivery.body.as_bytes(), received[0].body);
+    assert_eq!(delivery.body.as_bytes(), arrived[0].body);
     stack.feed_queue().emptied().await;
     assert_eq!(receiver.so_far().len(), 1);
 }

@@ -14,8 +14,8 @@ mod runtime_api;
 mod stack;
 mod state;
 mod tables;
-mod webhooks;
 mod verifiers;
+mod webhooks;
 
 pub use binaries::{Program, binary, local, marketctl};
 pub use client::{Client, Reply};
@@ -29,5 +29,5 @@ pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit};
-pub use webhooks::{sale, to_loopback};
 pub use verifiers::{Verdict, Verifier};
+pub use webhooks::{sale, to_loopback};

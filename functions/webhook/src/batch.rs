@@ -26,12 +26,11 @@ impl Webhook {
             _ => None,
         });
         let dispatches: Vec<(Lane, Dispatch)> = dispatches.collect();
-        let probes = messages.iter().filter_map(|(lane, message)| match message {
-            Ok(QueueMessage::Probe { sent_at }) => Some((*lane, *sent_at)),
+        let out_of_lane = messages.iter().filter_map(|(lane, message)| match message {
+            Ok(QueueMessage::Probe { sent_at }) => Some(self.store.probed(*lane, *sent_at)),
             _ => None,
         });
-        let probes = probes.map(|(lane, sent_at)| self.store.probed(lane, sent_at));
-        let (called, probed) = tokio::join!(self.answer(&dispatches), join_all(probes));
+        let (called, probed) = tokio::join!(self.answer(&dispatches), join_all(out_of_lane));
         let (mut called, mut probed) = (called.into_iter(), probed.into_iter());
         let fates = messages.into_iter().map(|(_, message)| match message {
             Ok(QueueMessage::Attempt(_)) => called.next(),

@@ -25,12 +25,12 @@ pub(crate) enum Plan<'e> {
 }
 
 /// A plan for each message, in order.
-pub(crate) fn plans<'e>(
+pub(crate) fn plans(
     lane: Lane,
     dispatches: impl IntoIterator<Item = Dispatch>,
-    endpoints: &'e HashMap<UserId, Vec<Endpoint>>,
+    endpoints: &HashMap<UserId, Vec<Endpoint>>,
     now: Timestamp,
-) -> Vec<Plan<'e>> {
+) -> Vec<Plan<'_>> {
     let mut in_flight = HashMap::<EndpointId, usize>::new();
     let plan = |dispatch: Dispatch| {
         let of_account = endpoints.get(&dispatch.account_id).into_iter().flatten();

@@ -44,7 +44,7 @@ pub struct Options {
     /// Divide the waiting times of webhook retries by this, each rounded up to a whole second, to see them all.
     #[arg(long, default_value_t = NonZeroU32::MIN, value_name = "N")]
     pub time_scale: NonZeroU32,
-    /// Let webhook endpoints be on this machine (127.0.0.0/8, ::1, localhost), to receive them here.
+    /// Let webhook endpoints be on this machine (`127.0.0.0/8`, `::1`, `localhost`), to receive them here.
     #[arg(long)]
     pub allow_loopback_webhooks: bool,
     /// Print one line of JSON once ready, instead of text.

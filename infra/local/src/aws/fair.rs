@@ -31,7 +31,7 @@ impl SqsHandler for Fair {
 /// The request without groups; `None` where they matter, or it is no such request.
 fn without_groups(body: &[u8]) -> Option<Bytes> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
-    if request["QueueUrl"].as_str()?.ends_with(".fifo") {
+    if request["QueueUrl"].as_str()?.rsplit_once('.').is_some_and(|(_, end)| end == "fifo") {
         return None;
     }
     request.as_object_mut()?.remove(GROUP);
