@@ -24,6 +24,8 @@ pub struct Environment {
     region: String,
     credentials: Credentials,
     endpoint: Option<String>,
+    /// Shared by all clients: what is heavy in it is made once.
+    http: SharedHttpClient,
 }
 
 /// The same settings for each service's own configuration type.
@@ -33,7 +35,7 @@ macro_rules! configure {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new($environment.region.clone()))
             .credentials_provider($environment.credentials.clone())
-            .http_client(http_client())
+            .http_client($environment.http.clone())
             .timeout_config($patience.timeouts())
             .retry_config($patience.retries());
         config.set_endpoint_url($environment.endpoint.clone());
@@ -55,7 +57,7 @@ impl Environment {
     pub fn read(lookup: Lookup<'_>) -> Result<Self, Missing> {
         let [region, id, secret] = required(lookup, ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
         let credentials = Credentials::new(id, secret, lookup("AWS_SESSION_TOKEN"), None, "environment");
-        Ok(Self { region, credentials, endpoint: lookup("AWS_ENDPOINT_URL") })
+        Ok(Self { region, credentials, endpoint: lookup("AWS_ENDPOINT_URL"), http: http_client() })
     }
 
     /// A DynamoDB client.

@@ -26,6 +26,8 @@ pub struct Service<'a> {
     environment: Environment,
     /// The store, with a waiting client's patience.
     pub dynamodb: Client,
+    /// The queues' service, with the same patience.
+    pub sqs: aws_sdk_sqs::Client,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -34,8 +36,8 @@ impl<'a> Service<'a> {
     /// Reads the environment.
     pub fn new(lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         let environment = Environment::read(lookup)?;
-        let dynamodb = environment.dynamodb(Patience::Request);
-        Ok(Self { lookup, environment, dynamodb, clock })
+        let (dynamodb, sqs) = (environment.dynamodb(Patience::Request), environment.sqs(Patience::Request));
+        Ok(Self { lookup, environment, dynamodb, sqs, clock })
     }
 
     /// A table's name.
@@ -58,11 +60,6 @@ impl<'a> Service<'a> {
     pub fn keyring(&self) -> Result<KeyringCache, Missing> {
         let [name] = required(self.lookup, [KEYRING_VARIABLE])?;
         Ok(KeyringCache::new(self.environment.secrets(Patience::Request), name, Arc::clone(&self.clock)))
-    }
-
-    /// The queues' service, with the store's patience.
-    pub fn sqs(&self) -> aws_sdk_sqs::Client {
-        self.environment.sqs(Patience::Request)
     }
 
     /// The market table.

@@ -52,7 +52,7 @@ impl Stack {
         let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
         WebhookAdmin {
             store: service.webhooks(Patience::Bulk).unwrap(),
-            queues: Queues::new(service.sqs(), first, retry),
+            queues: Queues::new(service.sqs.clone(), first, retry),
             keyring: service.keyring().unwrap(),
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),

@@ -42,7 +42,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missi
     let webhooks = service.webhooks(Patience::Request)?;
     let [feed, dead, first, retry] =
         service.queues([Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry])?;
-    let sqs = service.sqs();
+    let sqs = service.sqs.clone();
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
         fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry), schedule),

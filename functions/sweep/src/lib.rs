@@ -31,7 +31,7 @@ pub struct Sweep {
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
     let store = service.webhooks(Patience::Bulk)?;
     let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
-    let sqs = service.sqs();
+    let sqs = service.sqs.clone();
     Ok(Sweep {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
         queues: Queues::new(sqs, first, retry),

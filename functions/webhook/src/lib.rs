@@ -46,7 +46,7 @@ pub struct Webhook {
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = service.webhooks(Patience::Request)?;
     let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
-    let sqs = service.sqs();
+    let sqs = service.sqs.clone();
     let first_queue = first.rsplit('/').next().unwrap_or_default().to_owned();
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use local::environment::Variables;
 use local::seed::Admin;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
 use crate::child::{itself, parent_ended};
+use crate::cpu;
 use crate::output::text;
 
 /// What the subcommand is called.
@@ -20,7 +22,7 @@ const SUBCOMMAND: &str = "aws-side";
 pub(crate) struct AwsSide {
     /// What functions need to find it.
     pub(crate) variables: Variables,
-    _process: Child,
+    process: Child,
 }
 
 impl AwsSide {
@@ -30,7 +32,12 @@ impl AwsSide {
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let endpoint_url = line.ok_or("the AWS side did not start")?;
-        Ok(Self { variables: Variables::at(&endpoint_url), _process: process })
+        Ok(Self { variables: Variables::at(&endpoint_url), process })
+    }
+
+    /// Its CPU time so far.
+    pub(crate) fn cpu(&self) -> Duration {
+        cpu::of_child(&self.process)
     }
 
     /// Administration of its stack.

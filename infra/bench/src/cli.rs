@@ -18,6 +18,12 @@ pub(crate) enum Command {
     ReadModel(ReadModelOptions),
     /// The feed: messages a second, CPU time and store calls per message.
     Feed(FeedOptions),
+    /// Webhooks: deliveries a second, CPU time, store and queue calls, cost, and whether one receiver that
+    /// hangs delays others.
+    Webhooks(WebhookOptions),
+    /// Is the receiver of webhooks.
+    #[command(hide = true)]
+    Receiver,
     /// Is the AWS side of a benchmark.
     #[command(hide = true)]
     AwsSide,
@@ -55,6 +61,19 @@ pub(crate) struct FeedOptions {
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) messages: u64,
     /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WebhookOptions {
+    /// So many events in a burst.
+    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    pub(crate) events: u64,
+    /// So many accounts with an endpoint each.
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) endpoints: u64,
+    /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -14,6 +14,16 @@ pub(crate) fn of_process() -> Duration {
     read(ClockId::ProcessCPUTime)
 }
 
+/// CPU time of all threads of a child so far, in hundredths of a second; nothing if it has ended, or on a
+/// system that does not tell (proc(5), `stat`).
+pub(crate) fn of_child(child: &tokio::process::Child) -> Duration {
+    let stat = child.id().and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok()).unwrap_or_default();
+    // The name, in brackets, may hold anything; user and system time are fields 14 and 15.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
+}
+
 fn read(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }

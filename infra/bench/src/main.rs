@@ -14,6 +14,7 @@ mod meter;
 mod output;
 mod percentiles;
 mod read_model;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
             match arguments.command {
                 Command::ReadModel(options) => read_model::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
+                Command::Webhooks(options) => webhooks::run(&options).await,
+                Command::Receiver => webhooks::receiver::run().await,
                 Command::AwsSide => aws_side::run().await,
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,

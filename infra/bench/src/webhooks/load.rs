@@ -1,0 +1,64 @@
+//! Events, sent as fast as the feed takes them or at a steady pace.
+
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::json;
+use shared::clock::{Clock, SystemClock};
+use shared::ids::UserId;
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+use uuid::Uuid;
+
+use super::stack::Stack;
+use crate::output::text;
+
+const BATCH: u64 = 10;
+const SENDERS: usize = 4;
+
+/// Accounts with one endpoint each, numbered from 0.
+pub(super) fn account(number: u64) -> UserId {
+    Uuid::from_u128(0xacc0_0000 + u128::from(number)).into()
+}
+
+/// Sends so many events, to the accounts in turn, as fast as the queue takes them.
+pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<u64>) -> Result<(), String> {
+    let batches = (0..events.div_ceil(BATCH)).map(|batch| {
+        let numbers = batch * BATCH..events.min((batch + 1) * BATCH);
+        send(stack, numbers, accounts.clone())
+    });
+    stream::iter(batches).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await.map(drop)
+}
+
+/// Sends so many events, one at a time, so many a second.
+pub(super) async fn steady(stack: &Stack, events: u64, per_second: u32, accounts: std::ops::Range<u64>) -> Result<(), String> {
+    let mut ticks = tokio::time::interval(Duration::from_secs(1) / per_second);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut sending = stream::FuturesUnordered::new();
+    for number in 0..events {
+        ticks.tick().await;
+        sending.push(send(stack, number..number + 1, accounts.clone()));
+        while let Some(Some(sent)) = futures_util::FutureExt::now_or_never(sending.next()) {
+            sent?;
+        }
+    }
+    sending.try_collect::<Vec<()>>().await.map(drop)
+}
+
+async fn send(stack: &Stack, numbers: std::ops::Range<u64>, accounts: std::ops::Range<u64>) -> Result<(), String> {
+    let now = SystemClock::new().now();
+    let width = accounts.end - accounts.start;
+    let entries = numbers.map(|number| {
+        let event = json!({
+            "type": "event", "id": Uuid::new_v4(), "event": "listing.sold",
+            "account_id": account(accounts.start + number % width), "created_at": now,
+            "data": {"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"},
+        });
+        SendMessageBatchRequestEntry::builder().id((number % BATCH).to_string()).message_body(event.to_string()).build().map_err(text)
+    });
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    let sent = stack.sqs.send_message_batch().queue_url(&stack.feed).set_entries(Some(entries)).send().await;
+    match sent.map_err(|error| shared::store::explain(&error))?.failed.as_slice() {
+        [] => Ok(()),
+        [failed, ..] => Err(format!("an event was not sent: {failed:?}")),
+    }
+}

@@ -1,0 +1,92 @@
+//! The parts of one run: a fresh AWS side, a receiver, and the functions between them.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use local::environment::Variables;
+use local::workers::{Running, Source, poll, poll_with_fleet};
+use shared::aws::{Environment, Patience};
+use shared::clock::{Clock, SystemClock};
+use shared::ids::UserId;
+use shared::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
+use shared::service::Service;
+use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
+use shared::webhooks::guard::{Policy, SystemResolver};
+use shared::webhooks::{EventKind, Queues, Schedule};
+use webhook::transport::{Reach, Transport};
+
+use crate::aws_side::AwsSide;
+use crate::meter::Meter;
+use crate::output::text;
+
+/// As many instances of `ingest` as `local` runs, and as many of `webhook` as it may.
+const INGEST_INSTANCES: usize = 2;
+const WEBHOOK_INSTANCES: usize = 256;
+
+/// A stack for webhooks, counted.
+pub(super) struct Stack {
+    pub(super) aws: AwsSide,
+    pub(super) meter: Meter,
+    pub(super) sqs: aws_sdk_sqs::Client,
+    pub(super) feed: String,
+}
+
+impl Stack {
+    pub(super) async fn start() -> Result<Self, String> {
+        let aws = AwsSide::start().await?;
+        let lookup = |name: &str| aws.variables.get(name);
+        let sqs = Environment::read(&lookup).map_err(text)?.sqs(Patience::Bulk);
+        let feed = aws.variables.get(Queue::Feed.variable()).ok_or("no feed queue")?;
+        Ok(Self { aws, meter: Meter::default(), sqs, feed })
+    }
+
+    /// Adds an endpoint for sales to an account.
+    pub(super) async fn add(&self, user_id: UserId, url: String) -> Result<(), String> {
+        let new = NewEndpoint { user_id, url, events: [EventKind::ListingSold].into() };
+        self.admin()?.add(new).await.map(drop).map_err(text)
+    }
+
+    pub(super) fn admin(&self) -> Result<WebhookAdmin, String> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let lookup = |name: &str| self.aws.variables.get(name);
+        let service = Service::new(&lookup, Arc::clone(&clock)).map_err(text)?;
+        let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
+        Ok(WebhookAdmin {
+            store: service.webhooks(Patience::Bulk).map_err(text)?,
+            queues: Queues::new(service.sqs.clone(), first, retry),
+            keyring: service.keyring().map_err(text)?,
+            policy: Policy::with_loopback(),
+            resolver: Arc::new(SystemResolver),
+            clock,
+        })
+    }
+
+    /// Starts the functions, their calls counted.
+    pub(super) async fn functions(&self, time_scale: NonZeroU32) -> Result<Vec<Running>, String> {
+        let variables: &Variables = &self.aws.variables;
+        let lookup = |name: &str| variables.get(name);
+        let mut service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
+        service.dynamodb = self.meter.attach(&service.dynamodb);
+        service.sqs = self.meter.attach_to_queues(&service.sqs);
+        let sqs = self.meter.attach_to_queues(&self.sqs);
+        let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
+        let schedule = Schedule::scaled_by(time_scale);
+        let source = Source::open(sqs.clone(), &self.feed, INGEST_TIMEOUT).await?;
+        let mut running = Vec::new();
+        for _ in 0..INGEST_INSTANCES {
+            running.push(poll(source.clone(), ingest::worker(&service, schedule).map_err(text)?));
+        }
+        let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
+        let transport = Transport::new(reach).map_err(text)?;
+        for lane in [first, retry] {
+            let source = Source::open(sqs.clone(), &lane, WEBHOOK_TIMEOUT).await?;
+            let sender = webhook::worker(&service, transport.clone(), schedule).map_err(text)?;
+            running.push(poll_with_fleet(source, WEBHOOK_INSTANCES, move || sender.clone()));
+        }
+        let sweep = sweep::worker(&service, schedule).map_err(text)?;
+        let period = Duration::from_secs(schedule.scaled(60).into());
+        running.push(local::workers::schedule(period, Duration::from_secs(50), sweep));
+        Ok(running)
+    }
+}
