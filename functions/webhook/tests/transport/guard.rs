@@ -1,0 +1,155 @@
+//! Where the client does not connect, whatever it is told.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use shared::webhooks::guard::{Policy, UrlRefusal};
+use webhook::transport::{PostError, Reach, Transport};
+
+use crate::names::{Names, reach};
+use crate::receiver::{LOOPBACK, Receiver, canary, client, is_touched, post};
+
+/// As deployed, but for who resolves names.
+fn public(resolver: Arc<Names>) -> Transport {
+    Transport::new(Reach { resolver, ..Reach::public() }).unwrap()
+}
+
+fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn no_spelling_of_an_address_inside_is_connected_to() {
+    let canary = canary();
+    let port = canary.local_addr().unwrap().port();
+    let names = Names::all_at(LOOPBACK);
+    let client = public(Arc::clone(&names));
+    for host in "
+        127.0.0.1 127.1 127.0.0.1. 2130706433 017700000001 0x7f000001 0x7f.1 0177.0.0.1 １２７.０.０.１ ①②⑦.⓪.⓪.①
+        127。0。0。1 %31%32%37.0.0.1 127%2e0%2E0%2e1 127.0.0.\u{ad}1 0 0.0.0.0 10.0.0.1 172.16.0.1 192.168.0.1
+        169.254.169.254 0xa9fea9fe 100.64.0.1 192.0.2.1 198.18.0.1 224.0.0.1 255.255.255.255
+        [::] [::1] [0:0:0:0:0:0:0:1] [::127.0.0.1] [::ffff:127.0.0.1] [::ffff:0:127.0.0.1] [64:ff9b::127.0.0.1]
+        [2002:7f00:1::] [2001:0:7f00:1::] [fc00::1] [fe80::1] [fec0::1] [ff02::1] [2001:db8::1]
+    "
+    .split_whitespace()
+    {
+        for url in [format!("http://{host}:{port}/"), format!("https:\\\\{host}:{port}")] {
+            assert_eq!(post(&client, &url).await.outcome, Err(PostError::Url(UrlRefusal::Address)), "{url}");
+        }
+    }
+    for (url, refusal) in [
+        ("http://localhost:{port}/", UrlRefusal::LocalName),
+        ("http://metadata.google.internal/", UrlRefusal::LocalName),
+        ("http://hooks.example.com@127.0.0.1:{port}/", UrlRefusal::UserInfo),
+        ("http://hooks.example.com:22/", UrlRefusal::Port),
+        ("file:///etc/passwd", UrlRefusal::Scheme),
+        ("http://hooks.example.com/ HTTP/1.1\r\nx: y", UrlRefusal::Character),
+    ] {
+        let url = url.replace("{port}", &port.to_string());
+        assert_eq!(post(&client, &url).await.outcome, Err(PostError::Url(refusal)), "{url}");
+    }
+    assert_eq!(names.asked(), [""; 0]);
+    assert!(!is_touched(&canary));
+}
+
+#[tokio::test]
+async fn a_name_that_leads_inside_is_not_connected_to() {
+    let canary = canary();
+    let port = canary.local_addr().unwrap().port();
+    for inside in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "10.0.0.1", "169.254.169.254", "fd00::1"] {
+        let client = public(Names::all_at(inside.parse().unwrap()));
+        for scheme in ["http", "https"] {
+            let outcome = post(&client, &format!("{scheme}://hooks.example.com:{port}/")).await.outcome;
+            assert_eq!(outcome, Err(PostError::NotPublic), "{inside}");
+        }
+    }
+    assert!(!is_touched(&canary));
+}
+
+#[tokio::test]
+async fn one_address_inside_spoils_the_others() {
+    let canary = canary();
+    let url = format!("http://hooks.example.com:{}/", canary.local_addr().unwrap().port());
+    for mixed in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"], ["127.0.0.1", "::ffff:127.0.0.1"]] {
+        let names = Names::in_turn(vec![Ok(addresses(&mixed))]);
+        let client = Transport::new(reach(Arc::new(names))).unwrap();
+        assert_eq!(post(&client, &url).await.outcome, Err(PostError::NotPublic), "{mixed:?}");
+    }
+    assert!(!is_touched(&canary));
+}
+
+/// The name is asked for once for each connection, and each answer is judged.
+#[tokio::test]
+async fn a_name_that_moves_inside_is_refused_from_then_on() {
+    let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+    let names = Arc::new(Names::in_turn(vec![
+        Ok(addresses(&["127.0.0.1"])),
+        Ok(addresses(&["10.0.0.1", "127.0.0.1"])),
+        Ok(addresses(&["169.254.169.254"])),
+        Ok(addresses(&["127.0.0.1"])),
+    ]));
+    let client = Transport::new(reach(Arc::clone(&names) as _)).unwrap();
+    let url = receiver.url_at("http", "hooks.example.com");
+    let mut outcomes = Vec::new();
+    for _ in 0..4 {
+        outcomes.push(post(&client, &url).await.outcome);
+    }
+    assert_eq!(outcomes, [Ok(200), Err(PostError::NotPublic), Err(PostError::NotPublic), Ok(200)]);
+    assert_eq!(receiver.accepted(), 2);
+    assert_eq!(names.asked().len(), 4);
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_does_not_resolve() {
+    let client = public(Arc::new(Names::in_turn(vec![Ok(vec![]), Err(io::Error::other("SERVFAIL from 10.0.0.2"))])));
+    for _ in 0..2 {
+        let error = post(&client, "https://hooks.example.com/").await.outcome.unwrap_err();
+        assert_eq!(error, PostError::Unresolved);
+        assert_eq!(format!("{error} {error:?}"), "the host name does not resolve Unresolved");
+    }
+}
+
+#[tokio::test]
+async fn the_policy_of_production_does_not_open_loopback() {
+    assert_eq!(Reach::public().policy, Policy::public());
+    let canary = canary();
+    let client = Transport::new(Reach::public()).unwrap();
+    let outcome = post(&client, &format!("http://{}/", canary.local_addr().unwrap())).await.outcome;
+    assert_eq!(outcome, Err(PostError::Url(UrlRefusal::Address)));
+    assert!(!is_touched(&canary));
+}
+
+#[tokio::test]
+async fn the_addresses_are_tried_in_turn() {
+    let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    let order = addresses(&["127.9.9.9", "::1", "127.0.0.1"]);
+    let client = Transport::new(reach(Arc::new(Names::in_turn(vec![Ok(order)])))).unwrap();
+    assert!(post(&client, &receiver.url_at("http", "hooks.example.com")).await.is_acknowledged());
+}
+
+/// Neither where a name leads nor what the system says about it: both would map the inside.
+#[tokio::test]
+async fn an_error_names_no_address() {
+    let port = canary().local_addr().unwrap().port();
+    let refused = Transport::new(reach(Names::all_at("127.11.22.33".parse().unwrap()))).unwrap();
+    let private = Transport::new(reach(Names::all_at("10.11.22.33".parse().unwrap()))).unwrap();
+    let dropped = Receiver::start(|_| Box::pin(async { Ok(()) })).await;
+    for (client, url) in [
+        (&refused, format!("http://hooks.example.com:{port}/")),
+        (&private, format!("https://hooks.example.com:{port}/")),
+        (&client(), dropped.url()),
+        (&client(), dropped.url_at("https", "127.0.0.1")),
+        (&client(), "http://10.11.22.33/".to_owned()),
+    ] {
+        let posted = post(client, &url).await;
+        let error = posted.outcome.as_ref().unwrap_err();
+        // The whole chain of causes: there is none.
+        assert!(std::error::Error::source(error).is_none());
+        for text in [error.to_string(), format!("{error:?}")] {
+            assert!(!text.contains(|c: char| c.is_ascii_digit()), "{text}");
+        }
+    }
+    let text = PostError::Url(UrlRefusal::Address).to_string();
+    assert_eq!(text, "the URL is not allowed: it must not name an address that is not public");
+}

@@ -1,0 +1,14 @@
+//! The client against real sockets: receivers that behave, receivers that do not, and the guard between.
+
+mod authority;
+mod bodies;
+mod broken;
+mod deadline;
+mod guard;
+mod names;
+mod pool;
+mod proxies;
+mod receiver;
+mod request;
+mod statuses;
+mod tls;

@@ -1,0 +1,189 @@
+//! Connections are used again, for the same host only, and never at the price of a second delivery.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, pending};
+use shared::webhooks::guard::Resolve;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+use webhook::transport::Transport;
+
+use crate::names::{Names, reach};
+use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request, until_closed};
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+#[tokio::test]
+async fn one_connection_serves_one_request_after_the_other() {
+    for answer in [
+        OK,
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 500 Alas\r\ncontent-length: 4\r\n\r\nalas",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+    ] {
+        let receiver = Receiver::answering(answer).await;
+        let client = client();
+        for _ in 0..20 {
+            assert!(post(&client.clone(), &receiver.url()).await.outcome.is_ok());
+        }
+        assert_eq!(receiver.accepted(), 1, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_whose_answer_was_not_read_to_the_end_is_not_used_again() {
+    let long = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n{}", "x".repeat(1_000_000));
+    let receiver = Receiver::answering(long).await;
+    let client = client();
+    for posts in 1..=3 {
+        assert!(post(&client, &receiver.url()).await.is_acknowledged());
+        assert_eq!(receiver.accepted(), posts);
+    }
+}
+
+#[tokio::test]
+async fn hosts_do_not_share_connections_though_they_share_an_address() {
+    let receiver = Receiver::answering(OK).await;
+    let client = Transport::new(reach(Names::all_at(LOOPBACK))).unwrap();
+    for (host, connections) in [
+        ("one.example.com", 1),
+        ("two.example.com", 2),
+        ("ONE.example.com", 2),
+        ("two.example.com", 2),
+        ("one.example.com.", 3),
+        ("127.0.0.1", 4),
+    ] {
+        assert!(post(&client, &receiver.url_at("http", host)).await.is_acknowledged());
+        assert_eq!(receiver.accepted(), connections, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_idle_is_replaced() {
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let receiver = Receiver::start(move |mut stream| {
+        let told = Arc::clone(&told);
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(OK.as_bytes()).await?;
+            drop(stream);
+            told.notify_one();
+            Ok(())
+        })
+    });
+    let receiver = receiver.await;
+    let client = client();
+    for posts in 1..=20 {
+        assert!(post(&client, &receiver.url()).await.is_acknowledged());
+        closed.notified().await;
+        assert_eq!(receiver.accepted(), posts);
+    }
+}
+
+/// The receiver closes instead of answering the second request: it may have acted on it.
+#[tokio::test]
+async fn a_request_that_was_written_is_not_written_again() {
+    let receiver = Receiver::start(move |mut stream| {
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(OK.as_bytes()).await?;
+            read_request(&mut stream).await.map(drop)
+        })
+    });
+    let receiver = receiver.await;
+    let client = client();
+    assert!(post(&client, &receiver.url()).await.is_acknowledged());
+    let error = post(&client, &receiver.url()).await.outcome.unwrap_err();
+    assert_eq!(error.to_string(), "the connection was closed before an answer");
+    assert_eq!(receiver.accepted(), 1);
+}
+
+/// Knows a name once, and looks for it without end from then on.
+struct Forgetful {
+    asked: AtomicUsize,
+    given_up: Arc<Notify>,
+}
+
+impl Resolve for Forgetful {
+    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+                return Ok(vec![LOOPBACK]);
+            }
+            let _told_when_dropped = NotifyOnDrop(Arc::clone(&self.given_up));
+            pending().await
+        })
+    }
+}
+
+struct NotifyOnDrop(Arc<Notify>);
+
+impl Drop for NotifyOnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_begun_and_is_no_longer_needed_has_a_deadline_too() {
+    let (read, may_answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, gate) = (Arc::clone(&read), Arc::clone(&may_answer));
+    let receiver = Receiver::start(move |mut stream| {
+        let (told, gate) = (Arc::clone(&told), Arc::clone(&gate));
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            told.notify_one();
+            gate.notified().await;
+            stream.write_all(OK.as_bytes()).await?;
+            answer_all(stream, OK.into()).await
+        })
+    });
+    let receiver = receiver.await;
+    let url = receiver.url_at("http", "hooks.example.com");
+    let given_up = Arc::new(Notify::new());
+    let resolver = Arc::new(Forgetful { asked: AtomicUsize::new(0), given_up: Arc::clone(&given_up) });
+    let client = Transport::with_deadline(reach(Arc::clone(&resolver) as _), Duration::from_secs(1)).unwrap();
+
+    let second = async {
+        read.notified().await;
+        let answering = async {
+            while resolver.asked.load(Ordering::SeqCst) < 2 {
+                yield_now().await;
+            }
+            may_answer.notify_one();
+        };
+        tokio::join!(post(&client, &url), answering).0
+    };
+    let (first, second) = tokio::join!(post(&client, &url), second);
+    assert!(first.is_acknowledged() && second.is_acknowledged(), "{first:?} {second:?}");
+    assert_eq!(receiver.accepted(), 1);
+    timeout(Duration::from_secs(10), given_up.notified()).await.expect("it is still looked for");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_after_some_seconds() {
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let receiver = Receiver::start(move |mut stream| {
+        let told = Arc::clone(&told);
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(OK.as_bytes()).await?;
+            until_closed(stream).await?;
+            told.notify_one();
+            Ok(())
+        })
+    });
+    let receiver = receiver.await;
+    let client = client();
+    assert!(post(&client, &receiver.url()).await.is_acknowledged());
+    let closing = timeout(Duration::from_secs(15), closed.notified());
+    closing.await.expect("it is still open");
+}

@@ -1,0 +1,138 @@
+//! A receiver that does to a connection whatever a test wants, and canaries that nobody may connect to.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as Canary};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use shared::webhooks::guard::SystemResolver;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+use webhook::transport::{Posted, Transport};
+
+use crate::names::reach;
+
+pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// What a test does to a connection.
+pub(crate) type Handling = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+/// A listener on a free port of loopback.
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    task: AbortHandle,
+}
+
+impl Receiver {
+    /// One that hands each connection to `handle`.
+    pub(crate) async fn start(handle: impl Fn(TcpStream) -> Handling + Send + 'static) -> Self {
+        let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&accepted);
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(handle(stream));
+            }
+        });
+        Self { address, accepted, task: accepting.abort_handle() }
+    }
+
+    /// One that answers each request on each connection with the same bytes.
+    pub(crate) async fn answering(answer: impl Into<Bytes>) -> Self {
+        let answer = answer.into();
+        Self::start(move |stream| Box::pin(answer_all(stream, answer.clone()))).await
+    }
+
+    /// One that reads a request, writes these bytes, and then keeps the connection open.
+    pub(crate) async fn writing(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self::start(move |mut stream| {
+            let bytes = bytes.clone();
+            Box::pin(async move {
+                read_request(&mut stream).await?;
+                stream.write_all(&bytes).await?;
+                until_closed(stream).await
+            })
+        })
+        .await
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    /// The URL with a host of the test's choice.
+    pub(crate) fn url_at(&self, scheme: &str, host: &str) -> String {
+        format!("{scheme}://{host}:{}/hook", self.address.port())
+    }
+
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub(crate) async fn answer_all<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, answer: Bytes) -> io::Result<()> {
+    loop {
+        read_request(&mut stream).await?;
+        stream.write_all(&answer).await?;
+        stream.flush().await?;
+    }
+}
+
+/// The head and the body of one request.
+pub(crate) async fn read_request<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8(head).map_err(io::Error::other)?;
+    let length = head.to_ascii_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).await?;
+    Ok((head, body))
+}
+
+/// Waits for the other side to close, and reads what it still says.
+pub(crate) async fn until_closed(mut stream: TcpStream) -> io::Result<()> {
+    tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
+}
+
+/// A port that listens and that nobody may connect to.
+pub(crate) fn canary() -> Canary {
+    let canary = Canary::bind((LOOPBACK, 0)).unwrap();
+    canary.set_nonblocking(true).unwrap();
+    canary
+}
+
+/// Whether somebody connected to a canary: the kernel queues connections before they are accepted.
+pub(crate) fn is_touched(canary: &Canary) -> bool {
+    match canary.accept() {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+            false
+        }
+    }
+}
+
+/// A client that may connect to loopback.
+pub(crate) fn client() -> Transport {
+    Transport::new(reach(Arc::new(SystemResolver))).unwrap()
+}
+
+pub(crate) async fn post(client: &Transport, url: &str) -> Posted {
+    client.post(url, HeaderMap::new(), Bytes::from_static(b"{}")).await
+}

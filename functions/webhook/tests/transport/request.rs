@@ -1,0 +1,79 @@
+//! What a receiver gets to see.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::names::{Names, reach};
+use crate::receiver::{LOOPBACK, Receiver, client, read_request};
+use webhook::transport::Transport;
+
+/// A receiver that passes on what it reads.
+async fn recording() -> (Receiver, UnboundedReceiver<(String, Vec<u8>)>) {
+    let (seen, requests) = unbounded_channel();
+    let receiver = Receiver::start(move |mut stream| {
+        let seen = seen.clone();
+        Box::pin(async move {
+            seen.send(read_request(&mut stream).await?).unwrap();
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await
+        })
+    });
+    (receiver.await, requests)
+}
+
+#[tokio::test]
+async fn the_request_is_what_was_given_and_no_more() {
+    let (receiver, mut requests) = recording().await;
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("x-service-event", HeaderValue::from_static("order.completed"));
+    let url = format!("http://{}/a%20b/../c?d=e&f=%2F", receiver.address);
+    assert!(client().post(&url, headers, Bytes::from_static(b"{\"a\":1}")).await.is_acknowledged());
+    let (head, body) = requests.recv().await.unwrap();
+    assert_eq!(body, b"{\"a\":1}");
+    let mut lines: Vec<&str> = head.trim_end().split("\r\n").collect();
+    lines[1..].sort_unstable();
+    let host = format!("host: {}", receiver.address);
+    assert_eq!(
+        lines,
+        [
+            "POST /c?d=e&f=%2F HTTP/1.1",
+            "content-length: 7",
+            "content-type: application/json",
+            &host,
+            "x-service-event: order.completed",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_host_header_is_the_authority_of_the_url() {
+    let (receiver, mut requests) = recording().await;
+    let client = Transport::new(reach(Names::all_at(LOOPBACK))).unwrap();
+    let port = receiver.address.port();
+    for (host, shown) in [
+        ("Hooks.Example.COM", "hooks.example.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("hooks.example.com.", "hooks.example.com."),
+        ("0x7f.1", "127.0.0.1"),
+    ] {
+        let url = format!("http://{host}:{port}?x");
+        assert!(client.post(&url, HeaderMap::new(), Bytes::new()).await.is_acknowledged());
+        let (head, _) = requests.recv().await.unwrap();
+        assert!(head.starts_with("POST /?x HTTP/1.1\r\n"), "{head}");
+        assert!(head.contains(&format!("host: {shown}:{port}\r\n")), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_as_it_is_called() {
+    let names = Arc::new(Names::in_turn(vec![Ok(vec![]), Ok(vec![])]));
+    let client = Transport::new(reach(Arc::clone(&names) as _)).unwrap();
+    for host in ["HOOKS.example.com", "hooks%2eexample.com."] {
+        client.post(&format!("https://{host}/"), HeaderMap::new(), Bytes::new()).await.outcome.unwrap_err();
+    }
+    assert_eq!(names.asked(), ["hooks.example.com", "hooks.example.com."]);
+}
