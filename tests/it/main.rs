@@ -13,6 +13,7 @@ mod feed_crash;
 mod feed_freshness;
 mod freshness;
 mod guide;
+mod inbox;
 mod item;
 mod lambda;
 mod listings;

@@ -1,5 +1,6 @@
 //! A client that shows status, headers and whole body.
 
+use reqwest::Body;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -29,20 +30,39 @@ impl Client {
         self.send("GET", path, &[("authorization", &format!("Bearer {key}"))]).await
     }
 
-    /// Any request.
+    /// Any request without a body.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+        Reply::whole(self.open(method, path, headers, "").await).await
+    }
+
+    /// `POST` with a body.
+    pub async fn post(&self, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Reply {
+        Reply::whole(self.open("POST", path, headers, body).await).await
+    }
+
+    /// An answer whose body is still to be read.
+    pub async fn open(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> reqwest::Response {
         let method = method.parse().unwrap();
-        let mut request = self.http.request(method, format!("{}{path}", self.base_url));
+        let mut request = self.http.request(method, format!("{}{path}", self.base_url)).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = request.send().await.unwrap();
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Reply { status, headers, bytes: response.bytes().await.unwrap().to_vec() }
+        request.send().await.unwrap()
     }
 }
 
 impl Reply {
+    async fn whole(response: reqwest::Response) -> Self {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Self { status, headers, bytes: response.bytes().await.unwrap().to_vec() }
+    }
+
     /// A header's text, empty if absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())

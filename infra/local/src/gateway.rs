@@ -16,20 +16,28 @@ use shared::routes::{DEFAULT, ROUTES};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::inbox::Inbox;
 use crate::server::{Body, Server};
 
 /// The functions by name.
 pub type Functions = HashMap<&'static str, Arc<dyn Handler>>;
 
-/// Serves the functions on a listener.
-pub fn serve(listener: TcpListener, functions: Functions) -> io::Result<Server> {
+/// Serves the functions on a listener, and the inbox where it has its place.
+pub fn serve(listener: TcpListener, functions: Functions, inbox: Inbox) -> io::Result<Server> {
     if let Some(route) = ROUTES.iter().find(|route| !functions.contains_key(route.function)) {
         return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
     }
-    let functions = Arc::new(functions);
+    let parts = Arc::new((functions, inbox));
     Server::start(listener, move |request| {
-        let functions = Arc::clone(&functions);
-        async move { answer(&functions, &request).await }
+        let parts = Arc::clone(&parts);
+        async move {
+            let (functions, inbox) = &*parts;
+            if Inbox::serves(request.uri().path()) {
+                inbox.answer(request).await
+            } else {
+                answer(functions, &request).await
+            }
+        }
     })
 }
 

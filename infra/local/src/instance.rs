@@ -12,6 +12,7 @@ use shared::service::Service;
 
 use crate::environment::Variables;
 use crate::gateway::{self, Functions};
+use crate::inbox::{Inbox, NoSecrets};
 use crate::server::Server;
 
 /// Running functions; they end when this is dropped.
@@ -26,10 +27,11 @@ impl Instance {
     pub async fn start(listen: SocketAddr, variables: &Variables, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let listener = Server::bind(listen).await?;
         let lookup = |name: &str| variables.get(name);
+        let inbox = Inbox::new(Arc::new(NoSecrets), Arc::clone(&clock));
         let functions = Service::new(&lookup, clock).and_then(|service| functions(&service));
         let functions = functions.map_err(io::Error::other)?;
         join_all(functions.values().map(|handler| handler.warm_up())).await;
-        let server = gateway::serve(listener, functions)?;
+        let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }
 }

@@ -1,0 +1,107 @@
+//! One delivery as it is shown, on the page and to scripts.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, request};
+use serde::{Serialize, Serializer};
+use shared::timestamp::Timestamp;
+use shared::webhooks::EndpointSecret;
+
+use super::verify::Verdicts;
+
+/// Header values by lower-case name; those of a repeated header are joined by commas.
+pub(super) type Headers = BTreeMap<String, String>;
+
+/// What arrived, and what was found out about it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Delivery {
+    pub(super) received_at: Timestamp,
+    /// Where it came to, with the query.
+    pub(super) path: String,
+    /// By `X-Service-Event`.
+    pub(super) event: Option<String>,
+    /// By `X-Service-Delivery-Id`, or else by `webhook-id`.
+    #[serde(rename = "delivery_id")]
+    pub(super) id: Option<String>,
+    /// How often this delivery id had been seen by then, this time included, as far as the inbox reaches back.
+    pub(super) seen: u64,
+    #[serde(flatten)]
+    pub(super) verdicts: Verdicts,
+    pub(super) headers: Headers,
+    /// Shown with U+FFFD for what is not UTF-8.
+    #[serde(serialize_with = "lossy")]
+    pub(super) body: Bytes,
+}
+
+impl Delivery {
+    /// The delivery in a request, seen for the first time.
+    pub(super) fn of(head: &request::Parts, body: Bytes, secrets: &[EndpointSecret], received_at: Timestamp) -> Self {
+        let headers = headers(&head.headers);
+        let header = |name| headers.get(name).cloned();
+        Self {
+            received_at,
+            path: head.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            event: header("x-service-event"),
+            id: header("x-service-delivery-id").or_else(|| header("webhook-id")),
+            seen: 1,
+            verdicts: Verdicts::of(secrets, &headers, &body, received_at),
+            headers,
+            body,
+        }
+    }
+}
+
+fn headers(map: &HeaderMap) -> Headers {
+    let joined = |name| {
+        let values = map.get_all(name).iter().map(HeaderValue::as_bytes).map(String::from_utf8_lossy);
+        values.collect::<Vec<_>>().join(", ")
+    };
+    map.keys().map(|name| (name.to_string(), joined(name))).collect()
+}
+
+fn lossy<S: Serializer>(body: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&String::from_utf8_lossy(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+    use serde_json::json;
+
+    #[test]
+    fn the_form_for_scripts_is_pinned() {
+        let request = Request::post("/dev/inbox/a?b=c")
+            .header("X-Service-Event", "listing.sold")
+            .header("webhook-id", "w")
+            .header("X-Twice", "1")
+            .header("X-Twice", HeaderValue::from_bytes(b"\xff").unwrap());
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let now = Timestamp::from_millis(1_795_262_400_001);
+        let delivery = Delivery::of(&head, Bytes::from_static(b"\x00<\xff>"), &[], now);
+        assert_eq!(
+            json!(delivery),
+            json!({
+                "received_at": "2026-11-21T12:00:00.001Z",
+                "path": "/dev/inbox/a?b=c",
+                "event": "listing.sold",
+                "delivery_id": "w",
+                "seen": 1,
+                "service_signature": "unknown",
+                "standard_signature": "unknown",
+                "standard_problem": null,
+                "headers": {"x-service-event": "listing.sold", "webhook-id": "w", "x-twice": "1, \u{fffd}"},
+                "body": "\0<\u{fffd}>",
+            })
+        );
+    }
+
+    #[test]
+    fn our_own_delivery_id_comes_first() {
+        let request = Request::post("/").header("webhook-id", "w").header("X-Service-Delivery-Id", "d");
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let delivery = Delivery::of(&head, Bytes::new(), &[], Timestamp::from_millis(0));
+        assert_eq!(delivery.id.as_deref(), Some("d"));
+    }
+}

@@ -1,0 +1,77 @@
+//! What the page follows: Server-Sent Events.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{Stream, unfold};
+use http::{HeaderMap, Response};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use serde_json::json;
+use tokio::sync::watch::Receiver;
+use tokio::time::timeout;
+
+use super::reply;
+use super::store::{Cursor, Kept, News};
+use crate::server::Body;
+
+/// An idle connection says something this often, so that either side learns that the other has gone.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEPING_ALIVE: &str = ":\n\n";
+
+/// Everything after what `Last-Event-ID` names, then what arrives, without end.
+///
+/// An `emptied` event says that what the reader has is no more; each `delivery` is one as in the list.
+pub(super) fn stream(kept: Receiver<Kept>, headers: &HeaderMap) -> Response<Body> {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let events = events(kept, last.and_then(|id| id.parse().ok()), KEEP_ALIVE);
+    reply::of("text/event-stream", StreamBody::new(events).boxed())
+}
+
+fn events(
+    kept: Receiver<Kept>,
+    cursor: Option<Cursor>,
+    keep_alive: Duration,
+) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
+    unfold((kept, cursor), move |(mut kept, cursor)| async move {
+        let news = match timeout(keep_alive, kept.wait_for(|kept| kept.after(cursor).is_some())).await {
+            Ok(Ok(kept)) => kept.after(cursor),
+            Ok(Err(_)) => return None,
+            Err(_) => None,
+        };
+        let (cursor, text) = match news {
+            Some((next, news)) => (Some(next), event(next, &news)),
+            None => (cursor, KEEPING_ALIVE.to_owned()),
+        };
+        Some((Ok(Frame::data(Bytes::from(text))), (kept, cursor)))
+    })
+}
+
+/// One event. JSON has no line ends, so that its data is one line.
+fn event(cursor: Cursor, news: &News) -> String {
+    match news {
+        News::Emptied => format!("retry: 1000\nid: {cursor}\nevent: emptied\ndata: -\n\n"),
+        News::Arrived(delivery) => format!("id: {cursor}\nevent: delivery\ndata: {}\n\n", json!(delivery)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inbox::store::Store;
+    use futures_util::{StreamExt, TryStreamExt};
+
+    #[tokio::test]
+    async fn it_keeps_alive_while_nothing_comes_and_ends_with_the_inbox() {
+        let store = Store::default();
+        let events = events(store.follow(), None, Duration::from_millis(1));
+        let mut texts = Box::pin(events.map_ok(|frame| frame.into_data().unwrap()));
+        assert!(texts.next().await.unwrap().unwrap().starts_with(b"retry: 1000\nid: "));
+        for _ in 0..2 {
+            assert_eq!(texts.next().await.unwrap().unwrap(), KEEPING_ALIVE);
+        }
+        drop(store);
+        assert!(texts.next().await.is_none());
+    }
+}

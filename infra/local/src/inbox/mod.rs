@@ -1,0 +1,94 @@
+//! A receiver of webhooks for developers, which tells live what arrived and whether it verifies.
+
+mod behaviour;
+mod delivery;
+mod events;
+mod receive;
+mod reply;
+mod secrets;
+mod store;
+mod verify;
+
+use std::sync::Arc;
+
+use http::header::ALLOW;
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use shared::clock::Clock;
+
+pub use secrets::{NoSecrets, SecretSource};
+
+use crate::server::Body;
+use store::Store;
+
+/// Where deliveries may be sent.
+const HOME: &str = "/dev/inbox";
+/// What arrived.
+const LIST: &str = "/dev/inbox.json";
+/// What arrives.
+const EVENTS: &str = "/dev/inbox/events";
+
+/// The latest deliveries that came to `/dev/inbox` or below it, in memory.
+pub struct Inbox {
+    store: Store,
+    secrets: Arc<dyn SecretSource>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Inbox {
+    /// An empty inbox that verifies with these secrets, at this clock's time.
+    pub fn new(secrets: Arc<dyn SecretSource>, clock: Arc<dyn Clock>) -> Self {
+        Self { store: Store::default(), secrets, clock }
+    }
+
+    /// Whether requests to this path are the inbox's.
+    pub fn serves(path: &str) -> bool {
+        [HOME, LIST].contains(&path) || below_home(path).is_some()
+    }
+
+    /// Answers one request.
+    pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        match (request.uri().path(), request.method().as_str()) {
+            (LIST, "GET" | "HEAD") => {
+                reply::json(&self.store.newest_first().iter().map(Arc::as_ref).collect::<Vec<_>>())
+            }
+            (EVENTS, "GET") => events::stream(self.store.follow(), request.headers()),
+            (HOME, "DELETE") => {
+                self.store.empty();
+                reply::text(StatusCode::NO_CONTENT, "")
+            }
+            (LIST, _) => not_allowed("GET, HEAD"),
+            (_, "POST") => self.receive(request).await,
+            (HOME, _) => not_allowed("POST, DELETE"),
+            (EVENTS, _) => not_allowed("GET, POST"),
+            _ => not_allowed("POST"),
+        }
+    }
+}
+
+/// What follows `/dev/inbox/` in a path.
+fn below_home(path: &str) -> Option<&str> {
+    path.strip_prefix(HOME)?.strip_prefix('/')
+}
+
+fn not_allowed(methods: &'static str) -> Response<Body> {
+    let mut refusal =
+        reply::text(StatusCode::METHOD_NOT_ALLOWED, "deliveries are POSTed; the list is at /dev/inbox.json\n");
+    refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    refusal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_its_own_reaches_it() {
+        for own in ["/dev/inbox", "/dev/inbox/", "/dev/inbox.json", "/dev/inbox/a/b", "/dev/inbox/status/503"] {
+            assert!(Inbox::serves(own), "{own}");
+        }
+        for other in ["/dev/inboxes", "/dev", "/dev/inbox.json/", "/v1/public/me", "/x/dev/inbox", ""] {
+            assert!(!Inbox::serves(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Takes a delivery in.
+
+use bytes::{Bytes, BytesMut};
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::behaviour::Behaviour;
+use super::delivery::Delivery;
+use super::{Inbox, reply};
+use crate::server::Body;
+
+/// The longest body that is kept.
+const LIMIT: usize = 256 * 1024;
+
+impl Inbox {
+    /// Keeps a delivery, whatever is in it, then answers as its path wants.
+    pub(super) async fn receive(&self, request: Request<Incoming>) -> Response<Body> {
+        let received_at = self.clock.now();
+        let (head, body) = request.into_parts();
+        let body = match read(body).await {
+            Ok(Some(body)) => body,
+            Ok(None) => return reply::text(StatusCode::PAYLOAD_TOO_LARGE, "the inbox takes up to 256 KB\n"),
+            Err(error) => return reply::text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
+        };
+        let path = head.uri.path();
+        let secrets = self.secrets.of_path(path).await;
+        self.store.keep(Delivery::of(&head, body, &secrets, received_at));
+        let Some(behaviour) = Behaviour::of(path) else {
+            return reply::text(StatusCode::BAD_REQUEST, "status/N takes 200 to 599, slow/N 0 to 60\n");
+        };
+        tokio::time::sleep(behaviour.delay).await;
+        reply::text(behaviour.status, "")
+    }
+}
+
+/// A body, unless it is too long. It is read to its end even then, or its sender might never see the answer.
+async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
+    let (mut kept, mut length) = (BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        length += data.len();
+        if length <= LIMIT {
+            kept.extend_from_slice(&data);
+        }
+    }
+    Ok((length <= LIMIT).then(|| kept.freeze()))
+}

@@ -1,0 +1,39 @@
+//! Answers, none of which a browser may keep or take for something else.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use serde::Serialize;
+
+use crate::server::Body;
+
+/// Plain text, or nothing.
+pub(super) fn text(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = of("text/plain; charset=utf-8", full(text.to_owned()));
+    *response.status_mut() = status;
+    response
+}
+
+/// A value as JSON.
+pub(super) fn json<T: Serialize>(value: &T) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(json) => of("application/json", full(json)),
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+/// A body of some type.
+pub(super) fn of(content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    for (name, value) in
+        [(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")]
+    {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn full(body: impl Into<Bytes>) -> Body {
+    Full::new(body.into()).map_err(|never| match never {}).boxed()
+}

@@ -1,0 +1,110 @@
+//! The latest deliveries, and who follows them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::delivery::Delivery;
+
+/// So many deliveries are kept.
+const KEPT: usize = 200;
+
+/// The deliveries kept. Followers wake at each change.
+#[derive(Debug, Default)]
+pub(super) struct Store(watch::Sender<Kept>);
+
+/// What is kept between two changes.
+#[derive(Debug)]
+pub(super) struct Kept {
+    epoch: Uuid,
+    /// How many came in this epoch; each is numbered by that.
+    count: u64,
+    newest_first: VecDeque<(u64, Arc<Delivery>)>,
+}
+
+/// How far a follower has come: into which *epoch*, which ends with the process or when the inbox is emptied,
+/// and to which delivery of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    epoch: Uuid,
+    number: u64,
+}
+
+/// What a follower learns next.
+#[derive(Clone, Debug)]
+pub(super) enum News {
+    /// What it knows is no more; everything kept follows.
+    Emptied,
+    /// A delivery.
+    Arrived(Arc<Delivery>),
+}
+
+impl Store {
+    /// Adds the newest, counts how often its delivery id has been seen, and forgets the oldest.
+    pub(super) fn keep(&self, mut delivery: Delivery) {
+        self.0.send_modify(|kept| {
+            let id = delivery.id.as_ref();
+            let mut same = kept.newest_first.iter().filter(|(_, one)| id.is_some() && one.id.as_ref() == id);
+            delivery.seen = same.next().map_or(1, |(_, latest)| latest.seen + 1);
+            kept.count += 1;
+            kept.newest_first.push_front((kept.count, Arc::new(delivery)));
+            kept.newest_first.truncate(KEPT);
+        });
+    }
+
+    /// Forgets all.
+    pub(super) fn empty(&self) {
+        self.0.send_replace(Kept::default());
+    }
+
+    /// The deliveries kept.
+    pub(super) fn newest_first(&self) -> Vec<Arc<Delivery>> {
+        self.0.borrow().newest_first.iter().map(|(_, delivery)| Arc::clone(delivery)).collect()
+    }
+
+    /// A follower's view of what is kept.
+    pub(super) fn follow(&self) -> watch::Receiver<Kept> {
+        self.0.subscribe()
+    }
+}
+
+impl Kept {
+    /// What comes next after a cursor, and the cursor behind it.
+    pub(super) fn after(&self, cursor: Option<Cursor>) -> Option<(Cursor, News)> {
+        let at = |number| Cursor { epoch: self.epoch, number };
+        let Some(cursor) = cursor.filter(|cursor| cursor.epoch == self.epoch) else {
+            return Some((at(0), News::Emptied));
+        };
+        let (number, delivery) = self.newest_first.iter().rfind(|(number, _)| *number > cursor.number)?;
+        Some((at(*number), News::Arrived(Arc::clone(delivery))))
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { epoch: Uuid::new_v4(), count: 0, newest_first: VecDeque::new() }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.epoch.hyphenated(), self.number)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (epoch, number) = text.split_once('.').ok_or(())?;
+        Ok(Self { epoch: epoch.parse().map_err(drop)?, number: number.parse().map_err(drop)? })
+    }
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

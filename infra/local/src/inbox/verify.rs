@@ -1,0 +1,96 @@
+//! Verification as a receiver should do it.
+
+use serde::Serialize;
+use shared::timestamp::Timestamp;
+use shared::webhooks::{EndpointSecret, service_signature, standard_signature};
+use subtle::ConstantTimeEq;
+
+use super::delivery::Headers;
+
+/// Standard Webhooks: a timestamp further off than this, either way, may be that of a replay.
+const TOLERANCE_SECONDS: i64 = 5 * 60;
+
+/// What became of a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Verdict {
+    /// It was made with a secret of the endpoint.
+    Verified,
+    /// It was not, or not within the last five minutes.
+    Wrong,
+    /// There is none, or it is incomplete.
+    Missing,
+    /// No secret is known.
+    Unknown,
+}
+
+/// What became of both signatures of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Verdicts {
+    service_signature: Verdict,
+    standard_signature: Verdict,
+    /// Why a standard signature was not even compared.
+    standard_problem: Option<&'static str>,
+}
+
+impl Verdicts {
+    /// Those of a delivery that arrived `now`.
+    pub(super) fn of(secrets: &[EndpointSecret], headers: &Headers, body: &[u8], now: Timestamp) -> Self {
+        if secrets.is_empty() {
+            let [service_signature, standard_signature] = [Verdict::Unknown; 2];
+            return Self { service_signature, standard_signature, standard_problem: None };
+        }
+        let (standard_signature, standard_problem) = match standard(secrets, headers, body, now) {
+            Ok(verdict) => (verdict, None),
+            Err(problem) => (Verdict::Wrong, Some(problem)),
+        };
+        Self { service_signature: service(secrets, headers, body), standard_signature, standard_problem }
+    }
+}
+
+fn service(secrets: &[EndpointSecret], headers: &Headers, body: &[u8]) -> Verdict {
+    let Some(given) = headers.get("x-service-signature") else { return Verdict::Missing };
+    verdict(secrets.iter().any(|secret| equal(given, &service_signature(secret, body))))
+}
+
+fn standard(
+    secrets: &[EndpointSecret],
+    headers: &Headers,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<Verdict, &'static str> {
+    let trio = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| headers.get(name));
+    let [Some(id), Some(timestamp), Some(given)] = trio else { return Ok(Verdict::Missing) };
+    let sent_at = unix_seconds(timestamp).ok_or("the timestamp is no Unix time")?;
+    let age = now.seconds() - sent_at.seconds();
+    if age > TOLERANCE_SECONDS {
+        return Err("too old");
+    }
+    if age < -TOLERANCE_SECONDS {
+        return Err("too far in the future");
+    }
+    let is_of = |secret| {
+        let expected = standard_signature([secret], id, sent_at, body);
+        given.split(' ').any(|one| equal(one, &expected))
+    };
+    Ok(verdict(secrets.iter().any(is_of)))
+}
+
+fn verdict(is_right: bool) -> Verdict {
+    if is_right { Verdict::Verified } else { Verdict::Wrong }
+}
+
+/// A time in the one form that is signed: digits without leading zeros.
+fn unix_seconds(text: &str) -> Option<Timestamp> {
+    let seconds = text.parse::<i64>().ok().filter(|seconds| seconds.to_string() == text)?;
+    Some(Timestamp::from_millis(seconds.saturating_mul(1_000)))
+}
+
+/// In a time that does not tell how much of a guess is right.
+fn equal(given: &str, expected: &str) -> bool {
+    given.as_bytes().ct_eq(expected.as_bytes()).into()
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;
