@@ -216,6 +216,14 @@ async fn hostile_deliveries_do_no_harm() {
     assert_eq!(shown["body"], format!("{script}\u{fffd}\u{fffd}"));
     assert_eq!(shown["event"], event.1);
 
+    let page = client.send("GET", "/dev/inbox", &[]).await;
+    let text = String::from_utf8(page.bytes.clone()).unwrap();
+    assert!(!text.contains("alert(1)"), "the page itself holds nothing that arrived");
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    let policy = page.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
+    let nonce = policy.split('\'').find_map(|part| part.strip_prefix("nonce-")).unwrap();
+    assert_eq!(text.matches(&format!("nonce=\"{nonce}\"")).count(), 2);
     let json = client.send("GET", "/dev/inbox.json", &[]).await;
     assert_eq!(json.header("x-content-type-options"), "nosniff");
 
@@ -245,7 +253,7 @@ async fn other_methods_are_refused() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     for (path, allow, refused) in [
-        ("/dev/inbox", "POST, DELETE", &["GET", "PUT", "PATCH", "OPTIONS", "TRACE", "SPAM"][..]),
+        ("/dev/inbox", "GET, HEAD, POST, DELETE", &["PUT", "PATCH", "OPTIONS", "TRACE", "SPAM"][..]),
         ("/dev/inbox.json", "GET, HEAD", &["POST", "DELETE", "OPTIONS"]),
         ("/dev/inbox/events", "GET, POST", &["HEAD", "DELETE", "PUT"]),
         ("/dev/inbox/status/503", "POST", &["GET", "DELETE", "PUT"]),
@@ -257,4 +265,6 @@ async fn other_methods_are_refused() {
         }
     }
     assert_eq!(list(&running.client).await, Vec::<Value>::new());
+    let head = running.client.send("HEAD", "/dev/inbox", &[]).await;
+    assert_eq!((head.status, head.bytes.len()), (200, 0));
 }

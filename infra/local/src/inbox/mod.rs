@@ -1,8 +1,9 @@
-//! A receiver of webhooks for developers, which tells live what arrived and whether it verifies.
+//! A receiver of webhooks for developers, with a page that shows live what arrived and whether it verifies.
 
 mod behaviour;
 mod delivery;
 mod events;
+mod page;
 mod receive;
 mod reply;
 mod secrets;
@@ -21,11 +22,11 @@ pub use secrets::{NoSecrets, SecretSource};
 use crate::server::Body;
 use store::Store;
 
-/// Where deliveries may be sent.
+/// Where the page is, and where deliveries may be sent.
 const HOME: &str = "/dev/inbox";
-/// What arrived.
+/// What the page shows, for scripts.
 const LIST: &str = "/dev/inbox.json";
-/// What arrives.
+/// What the page follows.
 const EVENTS: &str = "/dev/inbox/events";
 
 /// The latest deliveries that came to `/dev/inbox` or below it, in memory.
@@ -49,6 +50,7 @@ impl Inbox {
     /// Answers one request.
     pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         match (request.uri().path(), request.method().as_str()) {
+            (HOME, "GET" | "HEAD") => page::show(),
             (LIST, "GET" | "HEAD") => {
                 reply::json(&self.store.newest_first().iter().map(Arc::as_ref).collect::<Vec<_>>())
             }
@@ -59,7 +61,7 @@ impl Inbox {
             }
             (LIST, _) => not_allowed("GET, HEAD"),
             (_, "POST") => self.receive(request).await,
-            (HOME, _) => not_allowed("POST, DELETE"),
+            (HOME, _) => not_allowed("GET, HEAD, POST, DELETE"),
             (EVENTS, _) => not_allowed("GET, POST"),
             _ => not_allowed("POST"),
         }
@@ -72,8 +74,7 @@ fn below_home(path: &str) -> Option<&str> {
 }
 
 fn not_allowed(methods: &'static str) -> Response<Body> {
-    let mut refusal =
-        reply::text(StatusCode::METHOD_NOT_ALLOWED, "deliveries are POSTed; the list is at /dev/inbox.json\n");
+    let mut refusal = reply::text(StatusCode::METHOD_NOT_ALLOWED, "deliveries are POSTed; the page is at /dev/inbox\n");
     refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     refusal
 }

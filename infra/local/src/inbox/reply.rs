@@ -15,6 +15,11 @@ pub(super) fn text(status: StatusCode, text: &str) -> Response<Body> {
     response
 }
 
+/// A page.
+pub(super) fn html(html: String) -> Response<Body> {
+    of("text/html; charset=utf-8", full(html))
+}
+
 /// A value as JSON.
 pub(super) fn json<T: Serialize>(value: &T) -> Response<Body> {
     match serde_json::to_vec(value) {
