@@ -40,7 +40,8 @@ impl Ready {
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(url) = &self.base_url {
-            let _ = writeln!(text, "The API is ready at {url}; its docs are at {url}/docs\n");
+            let _ = writeln!(text, "The API is ready at {url}; its docs are at {url}/docs");
+            let _ = writeln!(text, "Webhooks sent to {url}/dev/inbox show there\n");
         }
         if let (Some(user), Some(first)) = (self.user_id, self.keys.first()) {
             let _ = writeln!(text, "Keys of the demo user {user}:");
