@@ -23,6 +23,10 @@ use clap::Parser;
 use cli::{Arguments, Command};
 use output::text;
 
+/// As in `local`: the embedded stores allocate a lot.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     shared::logging::to_stderr();

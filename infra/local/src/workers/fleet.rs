@@ -3,16 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use futures_util::future::join_all;
 use shared::service::Worker;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::poller::Source;
 use super::running::Running;
-
-/// So many batches are asked for at a time.
-const RECEIVERS: usize = 4;
 
 /// The instances of a function that no batch occupies.
 struct Fleet<W, F> {
@@ -23,7 +19,8 @@ struct Fleet<W, F> {
 }
 
 /// Hands batches of a queue to at most so many instances of a function, one batch at a time each. An
-/// instance is made when all others are occupied.
+/// instance is made when all others are occupied. One call at a time asks for messages: several that wait
+/// would share what arrives together, in small batches.
 pub fn poll_with_fleet<W, F>(source: Source, most: usize, make: F) -> Running
 where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
@@ -33,7 +30,7 @@ where
     Running::start(async move {
         let first = fleet.take().await;
         fleet.put_back(first);
-        join_all((0..RECEIVERS.min(most)).map(|_| Arc::clone(&fleet).receive())).await;
+        fleet.receive().await;
     })
 }
 
