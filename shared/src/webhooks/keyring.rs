@@ -90,6 +90,18 @@ impl Keyring {
         Ok(self)
     }
 
+    /// The keyring with its current key alone, for when the others have nothing left to open.
+    #[must_use]
+    pub fn without_older(mut self) -> Self {
+        self.keys.retain(|id, _| *id == self.current);
+        self
+    }
+
+    /// How many keys it has besides the current one.
+    pub fn older(&self) -> usize {
+        self.keys.len() - 1
+    }
+
     /// The document, for the one place that stores it.
     pub fn reveal(&self) -> String {
         let entry = |(id, key): (&String, &Key)| Entry { id: id.clone(), key: STANDARD.encode(key) };
@@ -164,7 +176,11 @@ mod tests {
         assert_ne!(first.current_id(), second.current_id());
         assert_ne!(second.key(first.current_id()), second.key(second.current_id()));
         assert_eq!(second.key(first.current_id()), first.key(first.current_id()));
-        assert_eq!(Keyring::parse(&second.reveal()), Ok(second));
+        assert_eq!(Keyring::parse(&second.reveal()), Ok(second.clone()));
+        assert_eq!((first.older(), second.older()), (0, 1));
+        let alone = second.clone().without_older();
+        assert_eq!((alone.older(), alone.key(second.current_id())), (0, second.key(second.current_id())));
+        assert_eq!(Keyring::parse(&alone.reveal()), Ok(alone));
     }
 
     #[test]

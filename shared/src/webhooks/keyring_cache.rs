@@ -9,24 +9,27 @@ use tokio::sync::Mutex;
 
 use super::endpoint::Endpoint;
 use super::keyring::{Keyring, KeyringError};
+use super::keyring_secret::KeyringSecret;
 use super::rotation::Secrets;
 use super::sealing::SealError;
 use super::secret::EndpointSecret;
 use crate::clock::{Clock, Moment};
 use crate::ids::EndpointId;
-use crate::store::explain;
 
 /// A keyring is read again after this.
 const KEPT: Duration = Duration::from_mins(5);
 /// A key that is missing makes it be read again, but not more often than this.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Why a secret cannot be opened now.
+/// Why a secret cannot be sealed or opened now, or the keyring not be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyringUnavailable {
     /// Secrets Manager does not answer, or refuses.
     #[error("the keyring cannot be read: {0}")]
     Unread(String),
+    /// Secrets Manager does not take it, or does not say so.
+    #[error("the keyring cannot be written: {0}")]
+    Unwritten(String),
     /// What it answers is no keyring.
     #[error(transparent)]
     Invalid(#[from] KeyringError),
@@ -37,8 +40,7 @@ pub enum KeyringUnavailable {
 
 /// The keyring of a secret, read once in a while.
 pub struct KeyringCache {
-    client: Client,
-    name: String,
+    secret: KeyringSecret,
     clock: Arc<dyn Clock>,
     read: Mutex<Option<(Arc<Keyring>, Moment)>>,
 }
@@ -46,7 +48,7 @@ pub struct KeyringCache {
 impl KeyringCache {
     /// The keyring that Secrets Manager holds under this name or ARN.
     pub fn new(client: Client, name: String, clock: Arc<dyn Clock>) -> Self {
-        Self { client, name, clock, read: Mutex::new(None) }
+        Self { secret: KeyringSecret::new(client, name), clock, read: Mutex::new(None) }
     }
 
     /// Opens an endpoint's secrets. One that was sealed under a key newer than what is remembered is found, too.
@@ -68,6 +70,11 @@ impl KeyringCache {
         self.keyring(KEPT).await.map(drop)
     }
 
+    /// The secret behind it, for who changes the keyring.
+    pub(super) const fn secret(&self) -> &KeyringSecret {
+        &self.secret
+    }
+
     /// The keyring, read less than `age` ago.
     async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, KeyringUnavailable> {
         // Held while it is read, so that callers who come meanwhile wait for it instead of asking, too.
@@ -78,9 +85,7 @@ impl KeyringCache {
             return Ok(Arc::clone(keyring));
         }
         let at = Moment::of(self.clock.as_ref());
-        let found = self.client.get_secret_value().secret_id(&self.name).send().await;
-        let found = found.map_err(|error| KeyringUnavailable::Unread(explain(&error)))?;
-        let keyring = Arc::new(Keyring::parse(found.secret_string().unwrap_or_default())?);
+        let keyring = Arc::new(self.secret.read().await?.keyring);
         *read = Some((Arc::clone(&keyring), at));
         Ok(keyring)
     }

@@ -11,6 +11,7 @@ mod event;
 mod fan_out;
 mod keyring;
 mod keyring_cache;
+mod keyring_secret;
 mod notices;
 mod queues;
 mod rotation;

@@ -45,6 +45,9 @@ pub enum WebhookAdminError {
     /// Secrets cannot be rotated now.
     #[error(transparent)]
     Rotation(#[from] RotationError),
+    /// Older keys have to stay in the keyring.
+    #[error("the older keys stay: {0} endpoints have a secret that is not sealed under the current key")]
+    KeysNeeded(usize),
     /// Somebody else changed the same thing at the same moment.
     #[error("it was changed at the same moment; look at it and try again")]
     Changed,

@@ -4,12 +4,14 @@
 mod deliveries;
 mod endpoints;
 mod error;
+mod keyring;
 mod register;
 mod secrets;
 
 use std::sync::Arc;
 
 pub use error::WebhookAdminError;
+pub use keyring::Resealed;
 pub use register::NewEndpoint;
 
 use super::endpoint::Endpoint;

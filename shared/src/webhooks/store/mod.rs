@@ -1,6 +1,7 @@
 //! One door to the webhooks table: endpoints, deliveries, notices.
 
 mod account;
+mod accounts;
 mod deliveries;
 mod delivery_item;
 mod endpoint;
@@ -16,6 +17,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 
 pub use account::Added;
+pub use accounts::EndpointPage;
 pub use deliveries::{Applied, Put};
 pub use listing::{DeliveryPage, DuePage, Position};
 pub use settle::Off;

@@ -44,6 +44,8 @@ pub(super) const PROBED_AT: &str = "probed_at";
 /// Wake-ups lie in so many partitions of their index, so that none bounds the rate of deliveries.
 pub const WAKE_SHARDS: u32 = 8;
 
+/// What the partition keys of accounts begin with.
+pub(super) const ACCOUNT_PARTITION: &str = "account#";
 const DELIVERY_PARTITION: &str = "delivery#";
 const NOTICE_PARTITION: &str = "notice#";
 
@@ -61,7 +63,12 @@ pub(super) fn account(id: UserId) -> Item {
 }
 
 pub(super) fn account_partition(id: UserId) -> String {
-    format!("account#{id}")
+    format!("{ACCOUNT_PARTITION}{id}")
+}
+
+/// The account that a partition key names.
+pub(super) fn account_of(pk: &str) -> Option<UserId> {
+    pk.strip_prefix(ACCOUNT_PARTITION)?.parse().ok()
 }
 
 /// The attribute that an endpoint is, in its account's item.
