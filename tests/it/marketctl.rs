@@ -2,6 +2,7 @@
 
 use local::environment::Variables;
 use serde_json::{Value, json};
+use shared::aws::{Environment, Patience};
 use tests::{Stack, item, listing, marketctl, marketplace, uuid};
 
 const USER: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
@@ -202,4 +203,28 @@ async fn check_names_what_is_missing() {
     for check in other.json()["checks"].as_array().unwrap() {
         assert!(check["error"].as_str().unwrap().contains(check["name"].as_str().unwrap()), "{check}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_looks_into_the_keyring_and_at_indexes() {
+    let stack = Stack::new().await;
+    let variables = variables(&stack);
+    let error_of = async |name: &str, stack: &str| {
+        let report = marketctl(&variables, &["--stack", stack, "--json", "check"], "").await.json();
+        let checks = report["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["name"] == name).unwrap()["error"].clone()
+    };
+    assert_eq!(error_of("marketplace-webhooks", "marketplace").await, Value::Null);
+    assert_eq!(error_of("marketplace-keyring", "marketplace").await, Value::Null);
+
+    let secrets = Environment::read(&|name| variables.get(name)).unwrap().secrets(Patience::Bulk);
+    let put = secrets.put_secret_value().secret_id("marketplace-keyring");
+    put.secret_string(r#"{"current":"a","keys":[{"id":"a","key":"c2VjcmV0"}]}"#).send().await.unwrap();
+    let error = error_of("marketplace-keyring", "marketplace").await;
+    let expected = "secret marketplace-keyring holds no keyring (a key must be the base64 of 32 bytes)";
+    assert!(error.as_str().unwrap().starts_with(expected), "{error}");
+
+    tests::table_without_indexes(&stack, "bare-webhooks").await;
+    let error = error_of("bare-webhooks", "bare").await;
+    assert!(error.as_str().unwrap().starts_with("table bare-webhooks lacks its index deliveries"), "{error}");
 }

@@ -28,6 +28,6 @@ pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
-pub use tables::{dynamodb, key_item_size, set_limit};
+pub use tables::{dynamodb, key_item_size, set_limit, table_without_indexes};
 pub use verifiers::{Verdict, Verifier};
 pub use webhooks::{sale, to_loopback};

@@ -1,7 +1,9 @@
 //! Looking into the tables, and changing them behind the service's back.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+};
 use local::environment::Variables;
 use shared::aws::{Environment, Patience};
 use shared::keys::KeyText;
@@ -21,6 +23,17 @@ pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
     let update = dynamodb(stack).update_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
     let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit");
     update.expression_attribute_values(":limit", AttributeValue::N(limit.to_string())).send().await.unwrap();
+}
+
+/// Creates a table as an older deployment may have left it.
+pub async fn table_without_indexes(stack: &Stack, name: &str) {
+    let mut request = dynamodb(stack).create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
+    for (key, kind) in [("pk", KeyType::Hash), ("sk", KeyType::Range)] {
+        let definition = AttributeDefinition::builder().attribute_name(key).attribute_type(ScalarAttributeType::S);
+        let element = KeySchemaElement::builder().attribute_name(key).key_type(kind);
+        request = request.attribute_definitions(definition.build().unwrap()).key_schema(element.build().unwrap());
+    }
+    request.send().await.unwrap();
 }
 
 /// How many counters a key's item holds, and its size by DynamoDB's reckoning.

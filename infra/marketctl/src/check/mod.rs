@@ -1,4 +1,4 @@
-//! Whether every table, queue and secret of a stack is there and reachable.
+//! Whether every table, queue and secret of a stack is there, reachable and of its form.
 
 mod probe;
 mod problem;
@@ -80,7 +80,7 @@ async fn look(session: &Session) -> Vec<Check> {
     let (sqs, secrets) = (&session.sqs(), &session.secrets());
     let tables = Table::ALL.map(|table| async move {
         let name = resources.table(table);
-        let found = probe::table(dynamodb, &name).await;
+        let found = probe::table(dynamodb, &name, table.indexes()).await;
         Check::new(Kind::Table, name, found)
     });
     let queues = Queue::ALL.map(|queue| async move {
@@ -90,7 +90,7 @@ async fn look(session: &Session) -> Vec<Check> {
     });
     let keyring = async {
         let name = resources.keyring();
-        let found = probe::secret(secrets, &name).await;
+        let found = probe::keyring(secrets, &name).await;
         Check::new(Kind::Secret, name, found)
     };
     let (mut checks, queues, keyring) = tokio::join!(join_all(tables), join_all(queues), keyring);

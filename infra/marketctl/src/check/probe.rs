@@ -1,17 +1,31 @@
 //! One look at one resource.
 
-use aws_sdk_dynamodb::types::TableStatus;
+use aws_sdk_dynamodb::types::{IndexStatus, TableStatus};
 use aws_sdk_sqs::types::QueueAttributeName;
+
+use shared::resources::Index;
+use shared::webhooks::Keyring;
 
 use super::Problem;
 
-/// Whether the table is active.
-pub(crate) async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<(), Problem> {
-    let found = client.describe_table().table_name(name).send().await?;
-    match found.table.and_then(|table| table.table_status) {
-        Some(TableStatus::Active) => Ok(()),
-        status => Err(Problem::NotActive(status.map_or_else(|| "unknown".to_owned(), |status| status.to_string()))),
+/// Whether the table is active and has these indexes.
+pub(crate) async fn table(client: &aws_sdk_dynamodb::Client, name: &str, indexes: &[Index]) -> Result<(), Problem> {
+    let found = client.describe_table().table_name(name).send().await?.table;
+    match found.as_ref().and_then(|table| table.table_status.as_ref()) {
+        Some(TableStatus::Active) => {}
+        status => return Err(Problem::NotActive(status.map_or_else(|| "unknown".to_owned(), ToString::to_string))),
     }
+    let present = found.and_then(|table| table.global_secondary_indexes).unwrap_or_default();
+    for index in indexes {
+        match present.iter().find(|found| found.index_name() == Some(index.name)) {
+            None => return Err(Problem::NoIndex(index.name)),
+            Some(found) if found.index_status() != Some(&IndexStatus::Active) => {
+                return Err(Problem::NotActive(format!("having its index {} made or removed", index.name)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether the queue has an address and answers.
@@ -22,11 +36,13 @@ pub(super) async fn queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<()
     Ok(())
 }
 
-/// Whether the secret exists and is not about to be deleted. Its value is not read.
-pub(super) async fn secret(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), Problem> {
+/// Whether the secret exists, is not about to be deleted, and holds a keyring.
+pub(super) async fn keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), Problem> {
     let found = client.describe_secret().secret_id(name).send().await?;
-    match found.deleted_date {
-        Some(_) => Err(Problem::NotActive("scheduled for deletion".to_owned())),
-        None => Ok(()),
+    if found.deleted_date.is_some() {
+        return Err(Problem::NotActive("scheduled for deletion".to_owned()));
     }
+    let value = client.get_secret_value().secret_id(name).send().await?;
+    Keyring::parse(value.secret_string().unwrap_or_default())?;
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::error::Error;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use shared::store::explain;
+use shared::webhooks::KeyringError;
 use thiserror::Error;
 
 use super::Kind;
@@ -17,6 +18,11 @@ pub(crate) enum Problem {
     /// It is there, but being made, changed or deleted.
     #[error("is {0}")]
     NotActive(String),
+    #[error("lacks its index {0}")]
+    NoIndex(&'static str),
+    /// The secret holds something else. Nothing of it is repeated.
+    #[error("holds no keyring ({0})")]
+    NoKeyring(#[from] KeyringError),
     #[error("may not be looked at with these credentials")]
     Denied,
     #[error("could not be looked at ({0})")]
@@ -32,9 +38,15 @@ impl Problem {
             (Self::Missing, _) => "deploy the stack, or name the right one with --stack and its region with AWS_REGION",
             (Self::NotActive(_), Kind::Secret) => "restore it: without it no webhook secret can be opened",
             (Self::NotActive(_), _) => "wait until it is active, then check again",
+            (Self::NoIndex(_), _) => {
+                "deploy the stack again: without it webhook deliveries are neither listed nor retried"
+            }
+            (Self::NoKeyring(_), _) => "put its previous version back: without it no webhook secret can be opened",
             (Self::Denied, Kind::Table) => "allow dynamodb:DescribeTable, or use another profile",
             (Self::Denied, Kind::Queue) => "allow sqs:GetQueueUrl and sqs:GetQueueAttributes, or use another profile",
-            (Self::Denied, Kind::Secret) => "allow secretsmanager:DescribeSecret, or use another profile",
+            (Self::Denied, Kind::Secret) => {
+                "allow secretsmanager:DescribeSecret and secretsmanager:GetSecretValue, or use another profile"
+            }
             (Self::Refused(_), _) => "look at the credentials and AWS_REGION",
             (Self::Unreachable(_), _) => "look at the network, AWS_REGION and AWS_ENDPOINT_URL",
         };

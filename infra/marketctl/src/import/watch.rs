@@ -28,12 +28,13 @@ impl Watch {
     /// What keeps every message from being written, if anything does.
     pub(super) async fn look(&self) -> Result<(), String> {
         for name in &self.tables {
-            match check::table(&self.dynamodb, name).await {
+            match check::table(&self.dynamodb, name, &[]).await {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
                     return Err(problem.of(Kind::Table, name));
                 }
                 // Being changed, or not to be looked at: it may well be written to.
-                Err(Problem::NotActive(_) | Problem::Denied) | Ok(()) => {}
+                Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::NoKeyring(_) | Problem::Denied) | Ok(()) => {
+                }
             }
         }
         Ok(())
