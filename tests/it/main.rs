@@ -31,3 +31,5 @@ mod round_trips;
 mod validation;
 mod verifiers;
 mod webhooks;
+mod webhooks_cli;
+mod webhooks_keyring;

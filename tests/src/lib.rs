@@ -16,6 +16,7 @@ mod state;
 mod tables;
 mod verifiers;
 mod webhooks;
+pub mod webhooks_cli;
 
 pub use binaries::{Program, binary, local, marketctl};
 pub use client::{Client, Reply};

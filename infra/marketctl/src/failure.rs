@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use shared::keys::AdminError;
 use shared::scope::Tier;
+use shared::webhooks::RotationError;
+use shared::webhooks::admin::WebhookAdminError;
 use thiserror::Error;
 
 use crate::check::CheckReport;
@@ -13,6 +15,7 @@ use crate::feed::SendReport;
 use crate::import::ImportReport;
 use crate::input::Stopped;
 use crate::output::{printable, shortened};
+use crate::webhooks::KeyringReport;
 
 /// So many details are shown to people; JSON holds all of them.
 const SHOWN: usize = 20;
@@ -28,6 +31,12 @@ pub(crate) enum Failure {
     ComingSoon(Tier),
     #[error("{}", shortened(&.0.to_string()))]
     Keys(#[from] AdminError),
+    #[error("{}", shortened(&.0.to_string()))]
+    Webhooks(#[from] WebhookAdminError),
+    #[error("nothing was done: {0}")]
+    NoQueue(String),
+    #[error("{} endpoints have a secret that does not open", .0.failed.len())]
+    Unsealed(KeyringReport),
     #[error("{name} cannot be opened: {cause}")]
     Unopened { name: String, cause: io::Error },
     #[error("{} of {} lines refused", .0.refused.len(), .0.lines())]
@@ -71,6 +80,8 @@ impl Failure {
         match self {
             Self::Refused(report) | Self::Stopped { report, .. } => document["refused"] = json!(report.refused),
             Self::Unsent(report) | Self::SendingStopped { report, .. } => document["refused"] = json!(report.refused),
+            Self::Unsealed(report) => document["failed"] = json!(report.failed),
+            Self::Webhooks(WebhookAdminError::Late(id, _)) => document["delivery_id"] = json!(id),
             Self::Unhealthy(report) => document["checks"] = json!(report.failed().collect::<Vec<_>>()),
             _ => {}
         }
@@ -85,6 +96,7 @@ impl Failure {
             Self::Unsent(report) | Self::SendingStopped { report, .. } => {
                 report.refused.iter().map(ToString::to_string).collect()
             }
+            Self::Unsealed(report) => report.failed.iter().map(|id| format!("endpoint {id}")).collect(),
             Self::Unhealthy(report) => report.failed().filter_map(|check| check.error.clone()).collect(),
             _ => Vec::new(),
         }
@@ -102,6 +114,11 @@ impl Failure {
             Self::Keys(AdminError::NotActive(_)) => "`marketctl keys create` makes a new key.",
             Self::Keys(AdminError::Changed) => "`marketctl keys list --user UUID` shows how the keys stand now.",
             Self::Keys(AdminError::Invalid { .. }) => "Nothing was made; correct it and try again.",
+            Self::Webhooks(error) => webhook_hint(error),
+            Self::NoQueue(_) => "`marketctl check` looks at everything that the stack is made of.",
+            Self::Unsealed(_) => {
+                "No delivery to them can be signed: put back a keyring that has their key, or remove them and add them again."
+            }
             Self::Unopened { .. } => "Name a readable file, or `-` for standard input.",
             Self::Refused(_) => {
                 "All other lines are stored. Correct these and import the file again: what is stored already does not change."
@@ -115,9 +132,37 @@ impl Failure {
             }
             Self::Unhealthy(_) => "Put these right and check again.",
             Self::Unshown(_) => {
-                "`marketctl keys list --user UUID` shows keys; one whose text nobody saw is best revoked."
+                "`marketctl keys list` and `marketctl webhooks list` show what is there; a key that nobody saw is best revoked, a secret rotated."
             }
         }
+    }
+}
+
+fn webhook_hint(error: &WebhookAdminError) -> &'static str {
+    match error {
+        WebhookAdminError::Store(_) | WebhookAdminError::Keyring(_) => {
+            "`marketctl check` tells what is missing; then try again."
+        }
+        WebhookAdminError::Invalid { .. } => "Nothing was made; correct it and try again.",
+        WebhookAdminError::TooMany => "`marketctl webhooks remove ID` makes room for another one.",
+        WebhookAdminError::UnknownEndpoint(_) => {
+            "`marketctl webhooks list --user UUID` shows the ids of a user's endpoints."
+        }
+        WebhookAdminError::UnknownDelivery(_) => {
+            "`marketctl webhooks deliveries ID` shows the ids of an endpoint's deliveries."
+        }
+        WebhookAdminError::Disabled(_) => "`marketctl webhooks enable ID` switches it on; then try again.",
+        WebhookAdminError::Removed(_) => "`marketctl webhooks add` makes a new one; it gets what happens from then on.",
+        WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows its result within two minutes.",
+        WebhookAdminError::Rotation(RotationError::NotOver(_)) => "Nothing was changed: all secrets stay as they are.",
+        WebhookAdminError::Rotation(RotationError::NoNext) => "`marketctl webhooks rotate-secret ID` makes one.",
+        WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",
+        WebhookAdminError::KeysNeeded(_) => "`marketctl webhooks rotate-keyring` names these endpoints.",
+        WebhookAdminError::Changed => {
+            "`marketctl webhooks list --user UUID` and `marketctl webhooks show DELIVERY_ID` show how things stand now."
+        }
+        WebhookAdminError::NoRandomness => "Nothing was made; try again, on another machine if need be.",
+        WebhookAdminError::Late(..) => "Nothing need be done; `marketctl webhooks show DELIVERY_ID` shows its result.",
     }
 }
 

@@ -9,6 +9,7 @@ mod input;
 mod keys;
 mod output;
 mod session;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ async fn main() -> ExitCode {
     let output = Output::of(json);
     let done = match command {
         Command::Keys(command) => keys::run(command, &stack, output).await,
+        Command::Webhooks(command) => webhooks::run(command, &stack, output).await,
         Command::Feed(FeedCommand::Send { file }) => feed::send(file, &stack, output).await,
         Command::Import { file } => import::run(file, &stack, output).await,
         Command::Check => check::run(&stack, output).await,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
+use shared::timestamp::Timestamp;
 
 use crate::failure::Failure;
 
@@ -50,6 +51,15 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<I
     table.trim_fmt()
 }
 
+/// A time to the minute, which is all that a table has room for.
+pub(crate) fn minute(at: Option<Timestamp>) -> String {
+    let Some(at) = at else { return "-".to_owned() };
+    let mut text = at.to_string().replace('T', " ");
+    text.truncate("YYYY-MM-DD HH:MM".len());
+    text.push('Z');
+    text
+}
+
 /// The text on one line, without control characters, which could make a terminal do something.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |c: char| match c {
@@ -77,6 +87,12 @@ mod tests {
         let shown = table(["name"], [["\u{1b}[2Jgone\nwild".to_owned()]]);
         assert!(shown.contains("gone wild"));
         assert!(!shown.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_time_is_shown_to_the_minute() {
+        assert_eq!(minute(None), "-");
+        assert_eq!(minute("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00Z");
     }
 
     #[test]

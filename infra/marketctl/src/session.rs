@@ -8,10 +8,18 @@ use shared::aws::{Patience, http_client};
 use shared::clock::{Clock, SystemClock};
 use shared::feed::Stores;
 use shared::keys::KeyAdmin;
-use shared::resources::{Resources, Table};
+use shared::resources::{Queue, Resources, Table};
 use shared::store::causes;
+use shared::webhooks::admin::WebhookAdmin;
+use shared::webhooks::guard::{Policy, SystemResolver};
+use shared::webhooks::store::WebhookStore;
+use shared::webhooks::{KeyringCache, Queues};
 
+use crate::check::{Kind, Problem};
 use crate::failure::Failure;
+
+/// If `1`, webhook endpoints may be on this machine: for development.
+const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
 /// A stack, and who asks.
 pub(crate) struct Session {
@@ -46,6 +54,27 @@ impl Session {
         KeyAdmin::new(self.dynamodb.clone(), self.resources.table(Table::Keys), Arc::clone(&self.clock))
     }
 
+    pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, Failure> {
+        let queue = async |queue| self.queue_url(queue).await.map_err(Failure::NoQueue);
+        let (first, retry) = tokio::try_join!(queue(Queue::WebhooksFirst), queue(Queue::WebhooksRetry))?;
+        Ok(WebhookAdmin {
+            store: WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks)),
+            queues: Queues::new(self.sqs(), first, retry),
+            keyring: KeyringCache::new(self.secrets(), self.resources.keyring(), Arc::clone(&self.clock)),
+            policy: policy(),
+            resolver: Arc::new(SystemResolver),
+            clock: Arc::clone(&self.clock),
+        })
+    }
+
+    /// Asks where a queue is.
+    pub(crate) async fn queue_url(&self, queue: Queue) -> Result<String, String> {
+        let name = self.resources.queue(queue);
+        let found = self.sqs().get_queue_url().queue_name(&name).send().await;
+        let found = found.map_err(|error| Problem::from(error).of(Kind::Queue, &name))?;
+        Ok(found.queue_url.unwrap_or_default())
+    }
+
     pub(crate) fn stores(&self) -> Stores {
         Stores::of(&self.dynamodb, &self.resources)
     }
@@ -56,5 +85,13 @@ impl Session {
 
     pub(crate) fn secrets(&self) -> aws_sdk_secretsmanager::Client {
         aws_sdk_secretsmanager::Client::new(&self.config)
+    }
+}
+
+fn policy() -> Policy {
+    if std::env::var(LOOPBACK_VARIABLE).is_ok_and(|value| value == "1") {
+        Policy::with_loopback()
+    } else {
+        Policy::public()
     }
 }

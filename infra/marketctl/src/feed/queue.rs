@@ -9,7 +9,6 @@ use shared::resources::Queue;
 use shared::store::{explain, jitter};
 
 use super::batches::Numbered;
-use crate::check::{Kind, Problem};
 use crate::session::Session;
 
 /// What SQS does not take for a reason of its own is sent so many times.
@@ -30,10 +29,7 @@ pub(super) type Sent = (u64, Result<(), String>);
 impl FeedQueue {
     /// Asks where the queue is.
     pub(super) async fn find(session: &Session) -> Result<Self, String> {
-        let (client, name) = (session.sqs(), session.resources.queue(Queue::Feed));
-        let found = client.get_queue_url().queue_name(&name).send().await;
-        let found = found.map_err(|error| Problem::from(error).of(Kind::Queue, &name))?;
-        Ok(Self { client, url: found.queue_url.unwrap_or_default() })
+        Ok(Self { client: session.sqs(), url: session.queue_url(Queue::Feed).await? })
     }
 
     /// Sends a batch and says what became of each of its messages. An error concerns the queue, and leaves

@@ -5,7 +5,7 @@ use shared::keys::{KeyRecord, KeyStatus};
 use shared::timestamp::Timestamp;
 
 use super::ShownOnce;
-use crate::output::table;
+use crate::output::{minute, table};
 
 pub(super) fn created(key: &ShownOnce<'_>) -> String {
     let KeyRecord { key_id, user_id, .. } = key.record;
@@ -70,25 +70,5 @@ fn status(key: &KeyRecord, now: Timestamp) -> &'static str {
     match key.status {
         KeyStatus::Active if !key.is_live(now) => "expired",
         status => status.as_str(),
-    }
-}
-
-/// To the minute, which is all that a table has room for.
-fn minute(at: Option<Timestamp>) -> String {
-    let Some(at) = at else { return "-".to_owned() };
-    let mut text = at.to_string().replace('T', " ");
-    text.truncate("YYYY-MM-DD HH:MM".len());
-    text.push('Z');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_shown_to_the_minute() {
-        assert_eq!(minute(None), "-");
-        assert_eq!(minute("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00Z");
     }
 }

@@ -1,5 +1,7 @@
 //! The command line as its user sees it. Everything is parsed here; wrong usage ends with exit code 2.
 
+mod webhooks;
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 use shared::ids::{KeyId, UserId};
@@ -7,9 +9,11 @@ use shared::resources::Resources;
 use shared::scope::{Scope, Tier};
 use shared::timestamp::Timestamp;
 
+pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
+
 use crate::input::Source;
 
-/// Operates a stack of the marketplace API: keys, the feed, bulk import, a check of what it is made of.
+/// Operates a stack of the marketplace API: keys, webhooks, the feed, bulk import, a check of what it is made of.
 ///
 /// Region, credentials and endpoint are found as by any AWS tool: in the variables of the environment
 /// and in the files that `aws configure` writes.
@@ -33,6 +37,9 @@ pub(crate) enum Command {
     /// Make, list and end API keys
     #[command(subcommand)]
     Keys(KeyCommand),
+    /// Manage webhook endpoints, and see and resend their deliveries
+    #[command(subcommand)]
+    Webhooks(WebhookCommand),
     /// Put messages into the feed
     #[command(subcommand)]
     Feed(FeedCommand),

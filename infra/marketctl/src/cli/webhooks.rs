@@ -1,0 +1,162 @@
+//! The commands about webhooks.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, Subcommand};
+use shared::ids::{DeliveryId, EndpointId, UserId};
+use shared::webhooks::EventKind;
+use shared::webhooks::delivery::Status;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WebhookCommand {
+    /// Add an endpoint; its secret is shown this once
+    Add(AddEndpoint),
+    /// List a user's endpoints, oldest first
+    List {
+        /// The owner, a UUID
+        #[arg(long, value_name = "UUID")]
+        user: UserId,
+    },
+    /// Remove an endpoint and end its deliveries
+    Remove {
+        /// The endpoint's id as `webhooks list` shows it
+        id: EndpointId,
+    },
+    /// Switch an endpoint on: events from now on are sent
+    Enable {
+        /// The endpoint's id as `webhooks list` shows it
+        id: EndpointId,
+    },
+    /// Switch an endpoint off: its events are held, and can be sent again later
+    Disable {
+        /// The endpoint's id as `webhooks list` shows it
+        id: EndpointId,
+    },
+    /// Make an endpoint's next secret; it is shown this once
+    RotateSecret {
+        /// The endpoint's id as `webhooks list` shows it
+        id: EndpointId,
+        /// Make no secret, but let the next one sign `X-Service-Signature` now instead of after 24 hours
+        #[arg(long)]
+        activate: bool,
+    },
+    /// Send an endpoint sample data, in one signed attempt
+    Test {
+        /// The endpoint's id as `webhooks list` shows it
+        id: EndpointId,
+        /// The event, such as listing.sold; by default the first that the endpoint selected
+        #[arg(long)]
+        event: Option<EventKind>,
+    },
+    /// List an endpoint's deliveries, newest first; they are kept for 35 days
+    Deliveries {
+        /// The endpoint's id as `webhooks list` shows it
+        id: EndpointId,
+        /// Only those that are pending, delivered, failed or held
+        #[arg(long)]
+        status: Option<Status>,
+        /// At most so many
+        #[arg(long, value_name = "N")]
+        limit: Option<NonZeroUsize>,
+    },
+    /// Show a delivery with its attempts and its body
+    Show {
+        /// The delivery's id as `webhooks deliveries` shows it
+        id: DeliveryId,
+    },
+    /// Send a delivery again, whatever became of it before
+    Resend {
+        /// The delivery's id as `webhooks deliveries` shows it
+        id: DeliveryId,
+    },
+    /// Give the keyring a new key and seal every endpoint's secrets under it
+    ///
+    /// Deliveries go on meanwhile. What was cut short is made good by running it again.
+    RotateKeyring {
+        /// Then take the older keys out of the keyring, which takes ten seconds more
+        #[arg(long)]
+        remove_old: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AddEndpoint {
+    /// The owner, a UUID
+    #[arg(long, value_name = "UUID")]
+    pub(crate) user: UserId,
+    /// Where deliveries go: http or https, to a public address
+    #[arg(long)]
+    pub(crate) url: String,
+    /// What is delivered; may be repeated: listing.created, listing.sold, listing.cancelled, order.completed,
+    /// order.refunded, trade.completed, trade.reversed, wallet.deposit, wallet.withdrawal
+    #[arg(long = "event", value_name = "EVENT", required = true)]
+    pub(crate) events: Vec<EventKind>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Arguments, Command};
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    fn parsed(rest: &str) -> Result<WebhookCommand, ErrorKind> {
+        let line = format!("marketctl webhooks {}", rest.replace("ID", ID));
+        let arguments = Arguments::try_parse_from(line.split_whitespace()).map_err(|error| error.kind())?;
+        let Command::Webhooks(command) = arguments.command else { panic!("another command") };
+        Ok(command)
+    }
+
+    #[test]
+    fn events_repeat_and_every_one_of_them_is_named_in_the_help() {
+        let events = EventKind::ALL.map(|event| format!("--event {event}")).join(" ");
+        let Ok(WebhookCommand::Add(add)) = parsed(&format!("add --user ID --url https://a.example {events}")) else {
+            panic!("another command")
+        };
+        assert_eq!(add.events, EventKind::ALL);
+        let arguments = AddEndpoint::augment_args(clap::Command::new("add"));
+        let events = arguments.get_arguments().find(|argument| argument.get_id() == "events").unwrap();
+        let help = events.get_help().unwrap().to_string();
+        assert!(EventKind::ALL.iter().all(|event| help.contains(event.as_str())), "{help}");
+    }
+
+    #[test]
+    fn options_are_optional() {
+        assert!(matches!(parsed("rotate-secret ID"), Ok(WebhookCommand::RotateSecret { activate: false, .. })));
+        assert!(matches!(
+            parsed("rotate-secret ID --activate"),
+            Ok(WebhookCommand::RotateSecret { activate: true, .. })
+        ));
+        assert!(matches!(parsed("test ID"), Ok(WebhookCommand::Test { event: None, .. })));
+        assert!(matches!(parsed("deliveries ID"), Ok(WebhookCommand::Deliveries { status: None, limit: None, .. })));
+        let Ok(WebhookCommand::Deliveries { status, limit, .. }) = parsed("deliveries ID --status held --limit 7")
+        else {
+            panic!("another command")
+        };
+        assert_eq!((status, limit.map(NonZeroUsize::get)), (Some(Status::Held), Some(7)));
+        assert!(matches!(parsed("rotate-keyring"), Ok(WebhookCommand::RotateKeyring { remove_old: false })));
+    }
+
+    #[test]
+    fn what_is_not_of_its_form_is_wrong_usage() {
+        for bad in [
+            "add --user ID --url https://a.example --event all",
+            "add --user ID --url https://a.example --event Listing.Sold",
+            "add --user me --url https://a.example --event listing.sold",
+            "list --user me",
+            "remove 42",
+            "test ID --event listing",
+            "deliveries ID --status gone",
+            "deliveries ID --limit 0",
+            "show 42",
+            "resend 42",
+        ] {
+            assert_eq!(parsed(bad).map(drop), Err(ErrorKind::ValueValidation), "{bad}");
+        }
+        for bad in ["add --user ID --url https://a.example", "add --user ID --event listing.sold", "list", "enable"] {
+            assert_eq!(parsed(bad).map(drop), Err(ErrorKind::MissingRequiredArgument), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What is shown of endpoints and deliveries. Sealed secrets are no part of it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use shared::ids::{DeliveryId, EndpointId};
+use shared::timestamp::Timestamp;
+use shared::webhooks::delivery::{Attempt, Delivery, Failure, Status};
+use shared::webhooks::endpoint::{DisabledReason, Endpoint, Switch};
+use shared::webhooks::{EndpointSecret, EventKind};
+
+/// An endpoint.
+#[derive(Serialize)]
+pub(super) struct EndpointDocument<'a> {
+    pub(super) id: EndpointId,
+    pub(super) url: &'a str,
+    pub(super) events: &'a BTreeSet<EventKind>,
+    pub(super) status: &'static str,
+    pub(super) disabled_reason: Option<DisabledReason>,
+    pub(super) created_at: Timestamp,
+}
+
+/// An endpoint together with its newest secret, for the one time that it is shown.
+#[derive(Serialize)]
+pub(super) struct ShownOnce<'a> {
+    #[serde(flatten)]
+    pub(super) endpoint: EndpointDocument<'a>,
+    pub(super) secret: String,
+}
+
+/// An endpoint that is no more.
+#[derive(Serialize)]
+pub(super) struct Removed {
+    pub(super) id: EndpointId,
+    /// Deliveries that were pending or held.
+    pub(super) ended_deliveries: u64,
+}
+
+/// A delivery that is on its way.
+#[derive(Serialize)]
+pub(super) struct Sent {
+    pub(super) delivery_id: DeliveryId,
+}
+
+/// A delivery among others.
+#[derive(Serialize)]
+pub(super) struct DeliveryRow {
+    pub(super) id: DeliveryId,
+    pub(super) endpoint_id: EndpointId,
+    pub(super) event: EventKind,
+    pub(super) status: Status,
+    /// How many are recorded, of all rounds.
+    pub(super) attempts: usize,
+    pub(super) created_at: Timestamp,
+    pub(super) next_attempt_at: Option<Timestamp>,
+    pub(super) test: bool,
+}
+
+/// A delivery with its attempts.
+#[derive(Serialize)]
+pub(super) struct DeliveryDocument<'a> {
+    pub(super) id: DeliveryId,
+    pub(super) endpoint_id: EndpointId,
+    pub(super) event: EventKind,
+    pub(super) status: Status,
+    pub(super) failure: Option<Failure>,
+    pub(super) attempts: &'a [Attempt],
+    pub(super) next_attempt_at: Option<Timestamp>,
+    pub(super) created_at: Timestamp,
+    pub(super) round: u32,
+    pub(super) test: bool,
+    pub(super) body: &'a str,
+}
+
+impl<'a> From<&'a Endpoint> for EndpointDocument<'a> {
+    fn from(endpoint: &'a Endpoint) -> Self {
+        let (status, disabled_reason) = match endpoint.switch {
+            Switch::On => ("enabled", None),
+            Switch::Off(reason) => ("disabled", Some(reason)),
+        };
+        let Endpoint { id, url, events, created_at, .. } = endpoint;
+        Self { id: *id, url, events, status, disabled_reason, created_at: *created_at }
+    }
+}
+
+impl<'a> ShownOnce<'a> {
+    pub(super) fn new(endpoint: &'a Endpoint, secret: &EndpointSecret) -> Self {
+        Self { endpoint: endpoint.into(), secret: secret.reveal() }
+    }
+}
+
+impl From<&Delivery> for DeliveryRow {
+    fn from(delivery: &Delivery) -> Self {
+        Self {
+            id: delivery.id,
+            endpoint_id: delivery.endpoint_id,
+            event: delivery.event,
+            status: delivery.progress.status,
+            attempts: delivery.progress.attempts.len(),
+            created_at: delivery.created_at,
+            next_attempt_at: next_attempt_at(delivery),
+            test: delivery.is_test,
+        }
+    }
+}
+
+impl<'a> From<&'a Delivery> for DeliveryDocument<'a> {
+    fn from(delivery: &'a Delivery) -> Self {
+        Self {
+            id: delivery.id,
+            endpoint_id: delivery.endpoint_id,
+            event: delivery.event,
+            status: delivery.progress.status,
+            failure: delivery.progress.failure,
+            attempts: &delivery.progress.attempts,
+            next_attempt_at: next_attempt_at(delivery),
+            created_at: delivery.created_at,
+            round: delivery.progress.round,
+            test: delivery.is_test,
+            body: &delivery.body,
+        }
+    }
+}
+
+fn next_attempt_at(delivery: &Delivery) -> Option<Timestamp> {
+    (delivery.progress.status == Status::Pending).then_some(delivery.progress.due)
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+use serde_json::{Value, json};
+use shared::webhooks::Secrets;
+use shared::webhooks::delivery::Progress;
+
+use super::*;
+
+const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+const EPOCH: &str = "1970-01-01T00:00:00.000Z";
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn endpoint(switch: Switch) -> Endpoint {
+    Endpoint {
+        id: ID.parse().unwrap(),
+        account_id: ID.parse().unwrap(),
+        url: "https://a.example/".to_owned(),
+        events: [EventKind::WalletDeposit, EventKind::ListingSold].into(),
+        switch,
+        epoch: 1,
+        created_at: at(0),
+        secrets: Secrets::first("sealed".to_owned(), at(0)),
+        secret_version: 1,
+        slow_until: None,
+    }
+}
+
+fn delivery(status: Status) -> Delivery {
+    let id = ID.parse().unwrap();
+    let attempt = |at, status, error: Option<&str>, response: Option<&str>| Attempt {
+        at,
+        status,
+        latency_ms: 12,
+        error: error.map(str::to_owned),
+        response: response.map(str::to_owned),
+    };
+    let attempts = vec![
+        attempt(at(0), Some(500), Some("answered 500"), Some("oops")),
+        attempt(at(30_000), None, Some("timed out"), None),
+    ];
+    let failure = (status == Status::Failed).then_some(Failure::Unacknowledged);
+    let progress = Progress { attempts, failure, due: at(330_000), ..Progress::new(id, status, at(0), at(0)) };
+    Delivery {
+        id,
+        endpoint_id: ID.parse().unwrap(),
+        account_id: ID.parse().unwrap(),
+        event: EventKind::ListingSold,
+        is_test: false,
+        created_at: at(0),
+        body: "{\"a\": 1}".to_owned(),
+        progress,
+    }
+}
+
+fn endpoint_document(status: &str, reason: Value) -> Value {
+    json!({
+        "id": ID, "url": "https://a.example/", "events": ["listing.sold", "wallet.deposit"], "status": status,
+        "disabled_reason": reason, "created_at": EPOCH,
+    })
+}
+
+#[test]
+fn an_endpoint_is_shown_without_its_secrets() {
+    for (switch, status, reason) in [
+        (Switch::On, "enabled", Value::Null),
+        (Switch::Off(DisabledReason::Owner), "disabled", json!("owner")),
+        (Switch::Off(DisabledReason::DeliveriesFailed), "disabled", json!("deliveries_failed")),
+    ] {
+        let shown = serde_json::to_value(EndpointDocument::from(&endpoint(switch))).unwrap();
+        assert_eq!(shown, endpoint_document(status, reason));
+    }
+}
+
+#[test]
+fn the_one_time_that_a_secret_is_shown_it_stands_beside_the_rest() {
+    let secret = EndpointSecret::from_bits([7; 32]);
+    let mut expected = endpoint_document("enabled", Value::Null);
+    expected["secret"] = json!(secret.reveal());
+    let endpoint = endpoint(Switch::On);
+    assert_eq!(serde_json::to_value(ShownOnce::new(&endpoint, &secret)).unwrap(), expected);
+}
+
+#[test]
+fn a_delivery_in_a_list_counts_its_attempts() {
+    let row = |status| serde_json::to_value(DeliveryRow::from(&delivery(status))).unwrap();
+    let expected = json!({
+        "id": ID, "endpoint_id": ID, "event": "listing.sold", "status": "pending", "attempts": 2,
+        "created_at": EPOCH, "next_attempt_at": "1970-01-01T00:05:30.000Z", "test": false,
+    });
+    assert_eq!(row(Status::Pending), expected);
+    for status in [Status::Delivered, Status::Failed, Status::Held] {
+        assert_eq!((&row(status)["status"], &row(status)["next_attempt_at"]), (&json!(status.as_str()), &Value::Null));
+    }
+}
+
+#[test]
+fn a_delivery_is_shown_with_its_attempts_and_its_body_as_it_is_sent() {
+    let shown = serde_json::to_value(DeliveryDocument::from(&delivery(Status::Failed))).unwrap();
+    let expected = json!({
+        "id": ID, "endpoint_id": ID, "event": "listing.sold", "status": "failed", "failure": "unacknowledged",
+        "attempts": [
+            {"at": EPOCH, "status": 500, "latency_ms": 12, "error": "answered 500", "response": "oops"},
+            {"at": "1970-01-01T00:00:30.000Z", "status": null, "latency_ms": 12, "error": "timed out"},
+        ],
+        "next_attempt_at": null, "created_at": EPOCH, "round": 1, "test": false, "body": "{\"a\": 1}",
+    });
+    assert_eq!(shown, expected);
+}

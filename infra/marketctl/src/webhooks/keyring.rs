@@ -1,0 +1,75 @@
+//! Rotating the keyring.
+
+use std::time::Duration;
+
+use indicatif::{HumanCount, ProgressBar, ProgressFinish};
+use serde::Serialize;
+use shared::ids::EndpointId;
+use shared::webhooks::admin::{Resealed, WebhookAdmin};
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+const TICK: Duration = Duration::from_millis(200);
+
+/// What a rotation did.
+#[derive(Debug, Serialize)]
+pub(crate) struct KeyringReport {
+    /// The key that seals from now on.
+    key_id: String,
+    /// Endpoints whose secrets an older key had sealed.
+    resealed: u64,
+    /// Endpoints whose secrets this key had sealed already.
+    unchanged: u64,
+    /// Endpoints that have a secret which does not open.
+    pub(crate) failed: Vec<EndpointId>,
+    /// Older keys that the keyring had, and has no more.
+    removed_keys: usize,
+}
+
+pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), Failure> {
+    let key_id = admin.rotate_keyring().await?;
+    // It draws to standard error, and nothing at all where that is no terminal.
+    let spinner = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
+    spinner.enable_steady_tick(TICK);
+    let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
+    let removed_keys = if remove_old && done.failed.is_empty() {
+        spinner.set_message("looking whether older keys have anything left to open");
+        admin.remove_older_keys().await?
+    } else {
+        0
+    };
+    drop(spinner);
+    let Resealed { resealed, unchanged, failed } = done;
+    let report = KeyringReport { key_id, resealed, unchanged, failed, removed_keys };
+    output.print(&report, text)?;
+    if report.failed.is_empty() { Ok(()) } else { Err(Failure::Unsealed(report)) }
+}
+
+fn progress(done: &Resealed) -> String {
+    format!("{} endpoints sealed anew", HumanCount(done.resealed))
+}
+
+fn text(report: &KeyringReport) -> String {
+    let KeyringReport { key_id, resealed, removed_keys, .. } = report;
+    let older = match removed_keys {
+        0 => "Older keys are still in the keyring; with --remove-old they are taken out of it.".to_owned(),
+        count => format!("Older keys taken out of the keyring: {count}."),
+    };
+    format!("Key {key_id} seals from now on. Endpoints whose secrets were sealed anew: {resealed}.\n{older}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_document_names_key_counts_and_failures() {
+        let id = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+        let failed = vec![id.parse().unwrap()];
+        let report = KeyringReport { key_id: "a".to_owned(), resealed: 3, unchanged: 2, failed, removed_keys: 1 };
+        let expected = json!({ "key_id": "a", "resealed": 3, "unchanged": 2, "failed": [id], "removed_keys": 1 });
+        assert_eq!(serde_json::to_value(&report).unwrap(), expected);
+    }
+}

@@ -1,0 +1,94 @@
+//! Webhook endpoints and their deliveries.
+
+mod document;
+mod keyring;
+mod show;
+
+use std::num::NonZeroUsize;
+
+use shared::ids::EndpointId;
+use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
+use shared::webhooks::delivery::Status;
+
+pub(crate) use keyring::KeyringReport;
+
+use document::{DeliveryDocument, DeliveryRow, EndpointDocument, Removed, Sent, ShownOnce};
+
+use crate::cli::{AddEndpoint, WebhookCommand};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+
+pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), Failure> {
+    let admin = Session::open(stack).await?.webhooks().await?;
+    match command {
+        WebhookCommand::Add(AddEndpoint { user, url, events }) => {
+            let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
+            let (endpoint, secret) = admin.add(new).await?;
+            output.print(&ShownOnce::new(&endpoint, &secret), |shown| show::added(user, shown))
+        }
+        WebhookCommand::List { user } => {
+            let endpoints = admin.list(user).await?;
+            let rows: Vec<_> = endpoints.iter().map(EndpointDocument::from).collect();
+            output.print(&rows, |rows| show::endpoints(user, rows))
+        }
+        WebhookCommand::Remove { id } => {
+            let ended_deliveries = admin.remove(id).await?;
+            output.print(&Removed { id, ended_deliveries }, show::removed)
+        }
+        WebhookCommand::Enable { id } => {
+            let endpoint = admin.enable(id).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::enabled)
+        }
+        WebhookCommand::Disable { id } => {
+            let endpoint = admin.disable(id).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::disabled)
+        }
+        WebhookCommand::RotateSecret { id, activate: false } => {
+            let (endpoint, secret) = admin.rotate_secret(id).await?;
+            output.print(&ShownOnce::new(&endpoint, &secret), show::rotated)
+        }
+        WebhookCommand::RotateSecret { id, activate: true } => {
+            let endpoint = admin.activate_secret(id).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::activated)
+        }
+        WebhookCommand::Test { id, event } => {
+            let delivery_id = admin.test(id, event).await?;
+            output.print(&Sent { delivery_id }, show::sent)
+        }
+        WebhookCommand::Deliveries { id, status, limit } => {
+            let rows = deliveries(&admin, id, status, limit).await?;
+            output.print(&rows, |rows| show::deliveries(id, status, rows))
+        }
+        WebhookCommand::Show { id } => {
+            let delivery = admin.delivery(id).await?;
+            output.print(&DeliveryDocument::from(&delivery), show::delivery)
+        }
+        WebhookCommand::Resend { id } => {
+            let delivery_id = admin.resend(id).await?;
+            output.print(&Sent { delivery_id }, show::sent)
+        }
+        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(&admin, remove_old, output).await,
+    }
+}
+
+/// An endpoint's deliveries, newest first, page after page until there are enough.
+async fn deliveries(
+    admin: &WebhookAdmin,
+    id: EndpointId,
+    status: Option<Status>,
+    limit: Option<NonZeroUsize>,
+) -> Result<Vec<DeliveryRow>, Failure> {
+    let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
+    let (mut rows, mut from) = (Vec::new(), None);
+    loop {
+        let page = admin.deliveries(id, from).await?;
+        let wanted = page.deliveries.iter().map(DeliveryRow::from);
+        rows.extend(wanted.filter(|row| status.is_none_or(|status| row.status == status)));
+        from = page.next;
+        if from.is_none() || rows.len() >= limit {
+            rows.truncate(limit);
+            return Ok(rows);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Endpoints as text for people.
+
+use shared::ids::UserId;
+
+use crate::output::{minute, table};
+use crate::webhooks::document::{EndpointDocument, Removed, ShownOnce};
+
+pub(in crate::webhooks) fn added(user: UserId, shown: &ShownOnce<'_>) -> String {
+    let EndpointDocument { id, url, .. } = shown.endpoint;
+    format!(
+        "Endpoint {id} of user {user} is ready: {} will be sent to {url}.\n\n{}\n\n\
+         Receivers verify deliveries with it. Try it out:\n\n\
+         \x20   marketctl webhooks test {id}",
+        events(&shown.endpoint),
+        once(shown),
+    )
+}
+
+pub(in crate::webhooks) fn rotated(shown: &ShownOnce<'_>) -> String {
+    let id = shown.endpoint.id;
+    format!(
+        "Endpoint {id} has a next secret.\n\n{}\n\n\
+         From now on `webhook-signature` carries a signature under it beside the present one. `X-Service-Signature` stays\n\
+         with the present one for 24 hours, or until the receivers know the next one and you say so:\n\n\
+         \x20   marketctl webhooks rotate-secret {id} --activate",
+        once(shown),
+    )
+}
+
+pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String {
+    format!(
+        "The newest secret of endpoint {} signs `X-Service-Signature` from now on. `webhook-signature` carries a\n\
+         signature under the one before for 24 hours more.",
+        endpoint.id
+    )
+}
+
+pub(in crate::webhooks) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
+    let id = endpoint.id;
+    format!(
+        "Endpoint {id} is enabled: events from now on are sent. Those held meanwhile are sent again one by one:\n\n\
+         \x20   marketctl webhooks deliveries {id} --status held\n\
+         \x20   marketctl webhooks resend DELIVERY_ID"
+    )
+}
+
+pub(in crate::webhooks) fn disabled(endpoint: &EndpointDocument<'_>) -> String {
+    let id = endpoint.id;
+    format!(
+        "Endpoint {id} is disabled: its events are held for 35 days. To switch it on again:\n\n\
+         \x20   marketctl webhooks enable {id}"
+    )
+}
+
+pub(in crate::webhooks) fn removed(removed: &Removed) -> String {
+    let Removed { id, ended_deliveries } = removed;
+    format!("Endpoint {id} is removed. Deliveries to it that were pending or held, and are ended: {ended_deliveries}.")
+}
+
+pub(in crate::webhooks) fn endpoints(user: UserId, endpoints: &[EndpointDocument<'_>]) -> String {
+    if endpoints.is_empty() {
+        return format!(
+            "User {user} has no endpoints. Add one:\n\n    \
+             marketctl webhooks add --user {user} --url https://… --event listing.sold"
+        );
+    }
+    let header = ["ENDPOINT ID", "URL", "EVENTS", "STATUS", "CREATED"];
+    let rows = table(header, endpoints.iter().map(row));
+    match endpoints.iter().find(|endpoint| endpoint.disabled_reason.is_some()) {
+        Some(off) => format!("{rows}\n\nTo switch one on again:\n\n    marketctl webhooks enable {}", off.id),
+        None => rows,
+    }
+}
+
+fn row(endpoint: &EndpointDocument<'_>) -> [String; 5] {
+    let status = match endpoint.disabled_reason {
+        Some(reason) => format!("{} ({})", endpoint.status, reason.as_str().replace('_', " ")),
+        None => endpoint.status.to_owned(),
+    };
+    [endpoint.id.to_string(), endpoint.url.to_owned(), events(endpoint), status, minute(Some(endpoint.created_at))]
+}
+
+fn events(endpoint: &EndpointDocument<'_>) -> String {
+    endpoint.events.iter().map(|event| event.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn once(shown: &ShownOnce<'_>) -> String {
+    format!("    {}\n\nThis is the only time that the secret is shown: store it now.", shown.secret)
+}

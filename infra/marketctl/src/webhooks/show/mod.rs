@@ -1,0 +1,7 @@
+//! Endpoints and deliveries as text for people.
+
+mod deliveries;
+mod endpoints;
+
+pub(super) use deliveries::{deliveries, delivery, sent};
+pub(super) use endpoints::{activated, added, disabled, enabled, endpoints, removed, rotated};

@@ -1,0 +1,132 @@
+//! Rotating the key that endpoint secrets are sealed with.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::aws::{Environment, Patience};
+use shared::ids::UserId;
+use shared::webhooks::admin::{WebhookAdmin, WebhookAdminError};
+use shared::webhooks::endpoint::Endpoint;
+use shared::webhooks::{Keyring, Secrets};
+use tests::uuid;
+use tests::webhooks_cli::{OWNER, WebhooksCli, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_them() {
+    let cli = WebhooksCli::new().await;
+    let running = cli.stack.webhooks();
+    let (id, secret) = cli.add(OWNER).await;
+    for number in 1..=3 {
+        cli.add(&uuid(number).to_string()).await;
+    }
+    cli.done(&format!("rotate-secret {id}")).await;
+    cli.done(&format!("test {id}")).await;
+    assert_eq!(opened(&cli, &running, &id).await, secret);
+
+    let rotated = cli.done("rotate-keyring").await;
+    let key = text(&rotated["key_id"]);
+    assert_eq!(rotated, json!({"key_id": key, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 0}));
+    assert_eq!(sealing_keys(&running).await, BTreeSet::from([key.clone()]));
+    assert_eq!(keyring(&cli).await.older(), 1);
+    assert_eq!(opened(&cli, &running, &id).await, secret);
+
+    let again = cli.done("rotate-keyring --remove-old").await;
+    let newest = text(&again["key_id"]);
+    assert_eq!(again, json!({"key_id": newest, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 2}));
+    assert_eq!(sealing_keys(&running).await, BTreeSet::from([newest.clone()]));
+    assert_eq!((keyring(&cli).await.older(), keyring(&cli).await.current_id()), (0, newest.as_str()));
+    assert_eq!(opened(&cli, &running, &id).await, secret);
+
+    cli.add(OWNER).await;
+    cli.done(&format!("rotate-secret {id}")).await;
+    assert_eq!(sealing_keys(&running).await, BTreeSet::from([newest]));
+    assert_eq!(cli.done(&format!("list --user {OWNER}")).await.as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_earlier_rotation_left_is_made_good() {
+    let cli = WebhooksCli::new().await;
+    let admin = cli.stack.webhooks();
+    cli.add(OWNER).await;
+    // Cut short before anything was sealed anew.
+    let left = admin.rotate_keyring().await.unwrap();
+    cli.add(OWNER).await;
+    assert_eq!(sealing_keys(&admin).await.len(), 2);
+    let done = admin.reseal(|_| {}).await.unwrap();
+    assert_eq!((done.resealed, done.unchanged, done.failed), (1, 1, vec![]));
+    assert_eq!(sealing_keys(&admin).await, BTreeSet::from([left]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
+    let cli = WebhooksCli::new().await;
+    let admin = cli.stack.webhooks();
+    let (broken, _) = cli.add(OWNER).await;
+    cli.add(OWNER).await;
+    let user: UserId = OWNER.parse().unwrap();
+    let endpoint = find(&admin, &broken).await;
+    let secrets = Secrets::first("lost:AAAA".to_owned(), endpoint.created_at);
+    assert!(admin.store.put_secrets(user, endpoint.id, &secrets, endpoint.secret_version).await.unwrap());
+
+    let run = cli.text("rotate-keyring --remove-old --json").await;
+    assert_eq!(run.code, 1, "{run:?}");
+    let report = run.json();
+    assert_eq!(
+        (&report["resealed"], &report["failed"], &report["removed_keys"]),
+        (&json!(1), &json!([broken]), &json!(0))
+    );
+    let complaint: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(complaint["failed"], json!([broken]));
+    assert_eq!(keyring(&cli).await.older(), 1);
+    let refused = admin.remove_older_keys().await;
+    assert!(matches!(refused, Err(WebhookAdminError::KeysNeeded(1))), "{refused:?}");
+    assert_eq!(keyring(&cli).await.older(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rotations_at_the_same_moment_lose_no_key_that_they_promise() {
+    let cli = WebhooksCli::new().await;
+    let admins: Vec<_> = (0..16).map(|_| cli.stack.webhooks()).collect();
+    let rotated = join_all(admins.iter().map(WebhookAdmin::rotate_keyring)).await;
+    let document = keyring(&cli).await.reveal();
+    let mut promised = 0;
+    for key in rotated {
+        match key {
+            Ok(key) => {
+                assert!(document.contains(&key), "{key} is lost");
+                promised += 1;
+            }
+            Err(error) => assert!(matches!(error, WebhookAdminError::Changed), "{error:?}"),
+        }
+    }
+    assert_eq!(keyring(&cli).await.older(), promised);
+    assert!(promised >= 1);
+}
+
+/// An endpoint's active secret as a function opens it that remembers the keyring from before.
+async fn opened(cli: &WebhooksCli, running: &WebhookAdmin, id: &str) -> String {
+    cli.stack.clock.advance(Duration::from_secs(3));
+    let secrets = running.keyring.open(&find(running, id).await).await.unwrap();
+    secrets.active(running.clock.now()).reveal()
+}
+
+async fn find(admin: &WebhookAdmin, id: &str) -> Endpoint {
+    let endpoints = admin.list(OWNER.parse().unwrap()).await.unwrap();
+    endpoints.into_iter().find(|endpoint| endpoint.id.to_string() == id).unwrap()
+}
+
+/// The ids of the keys that the stored secrets are sealed under.
+async fn sealing_keys(admin: &WebhookAdmin) -> BTreeSet<String> {
+    let page = admin.store.all_endpoints(None).await.unwrap();
+    let sealed = page.endpoints.iter().flat_map(|endpoint| endpoint.secrets.valid(admin.clock.now()));
+    sealed.map(|sealed| sealed.split_once(':').unwrap().0.to_owned()).collect()
+}
+
+async fn keyring(cli: &WebhooksCli) -> Keyring {
+    let environment = Environment::read(&|name| cli.variables.get(name)).unwrap();
+    let secrets = environment.secrets(Patience::Bulk);
+    let found = secrets.get_secret_value().secret_id("marketplace-keyring").send().await.unwrap();
+    Keyring::parse(found.secret_string().unwrap()).unwrap()
+}

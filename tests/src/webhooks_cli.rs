@@ -1,0 +1,59 @@
+//! `marketctl webhooks` against a stack of its own.
+
+use local::environment::Variables;
+use serde_json::Value;
+
+use crate::binaries::{Program, marketctl};
+use crate::stack::Stack;
+
+/// Owns endpoints.
+pub const OWNER: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+/// A public address for a host: no name has to be resolved.
+pub const URL: &str = "https://93.184.215.14/hook";
+
+/// `marketctl webhooks` against a stack of its own.
+pub struct WebhooksCli {
+    pub stack: Stack,
+    pub variables: Variables,
+}
+
+impl WebhooksCli {
+    pub async fn new() -> Self {
+        let stack = Stack::new().await;
+        let variables = Variables::at(&stack.aws.endpoint_url);
+        Self { stack, variables }
+    }
+
+    /// Runs a command with text for people.
+    pub async fn text(&self, line: &str) -> Program {
+        let arguments: Vec<&str> = ["webhooks"].into_iter().chain(line.split_whitespace()).collect();
+        marketctl(&self.variables, &arguments, "").await
+    }
+
+    /// Runs a command that is done, and gives its document.
+    pub async fn done(&self, line: &str) -> Value {
+        let run = self.text(&format!("{line} --json")).await;
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}: {run:?}");
+        run.json()
+    }
+
+    /// Runs a command that is refused, and gives the reason.
+    pub async fn refused(&self, line: &str) -> String {
+        let run = self.text(&format!("{line} --json")).await;
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{line}: {run:?}");
+        let document: Value = serde_json::from_str(&run.stderr).unwrap();
+        assert!(document["hint"].as_str().is_some_and(|hint| !hint.is_empty()));
+        document["error"].as_str().unwrap().to_owned()
+    }
+
+    /// Adds an endpoint and gives its id and its secret.
+    pub async fn add(&self, user: &str) -> (String, String) {
+        let added = self.done(&format!("add --user {user} --url {URL} --event listing.sold")).await;
+        (text(&added["id"]), text(&added["secret"]))
+    }
+}
+
+/// The text that a value is.
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
