@@ -24,13 +24,14 @@ pub struct Environment {
     region: String,
     credentials: Credentials,
     endpoint: Option<String>,
+    dynamodb_endpoint: Option<String>,
     /// Shared by all clients: what is heavy in it is made once.
     http: SharedHttpClient,
 }
 
 /// The same settings for each service's own configuration type.
 macro_rules! configure {
-    ($service:ident, $environment:expr, $patience:expr) => {{
+    ($service:ident, $environment:expr, $patience:expr, $endpoint:expr) => {{
         let mut config = $service::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new($environment.region.clone()))
@@ -38,7 +39,7 @@ macro_rules! configure {
             .http_client($environment.http.clone())
             .timeout_config($patience.timeouts())
             .retry_config($patience.retries());
-        config.set_endpoint_url($environment.endpoint.clone());
+        config.set_endpoint_url($endpoint);
         config.build()
     }};
 }
@@ -57,22 +58,29 @@ impl Environment {
     pub fn read(lookup: Lookup<'_>) -> Result<Self, Missing> {
         let [region, id, secret] = required(lookup, ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
         let credentials = Credentials::new(id, secret, lookup("AWS_SESSION_TOKEN"), None, "environment");
-        Ok(Self { region, credentials, endpoint: lookup("AWS_ENDPOINT_URL"), http: http_client() })
+        Ok(Self {
+            region,
+            credentials,
+            endpoint: lookup("AWS_ENDPOINT_URL"),
+            dynamodb_endpoint: lookup("AWS_ENDPOINT_URL_DYNAMODB"),
+            http: http_client(),
+        })
     }
 
     /// A DynamoDB client.
     pub fn dynamodb(&self, patience: Patience) -> aws_sdk_dynamodb::Client {
-        aws_sdk_dynamodb::Client::from_conf(configure!(aws_sdk_dynamodb, self, patience))
+        let endpoint = self.dynamodb_endpoint.clone().or_else(|| self.endpoint.clone());
+        aws_sdk_dynamodb::Client::from_conf(configure!(aws_sdk_dynamodb, self, patience, endpoint))
     }
 
     /// An SQS client.
     pub fn sqs(&self, patience: Patience) -> aws_sdk_sqs::Client {
-        aws_sdk_sqs::Client::from_conf(configure!(aws_sdk_sqs, self, patience))
+        aws_sdk_sqs::Client::from_conf(configure!(aws_sdk_sqs, self, patience, self.endpoint.clone()))
     }
 
     /// A Secrets Manager client.
     pub fn secrets(&self, patience: Patience) -> aws_sdk_secretsmanager::Client {
-        aws_sdk_secretsmanager::Client::from_conf(configure!(aws_sdk_secretsmanager, self, patience))
+        aws_sdk_secretsmanager::Client::from_conf(configure!(aws_sdk_secretsmanager, self, patience, self.endpoint.clone()))
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use local::inbox::{Inbox, SecretSource};
+use http::request::Parts;
 use local::server::Server;
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
@@ -100,8 +101,8 @@ async fn deliveries_are_kept_newest_first_and_not_for_ever() {
 struct OneSecret(EndpointSecret);
 
 impl SecretSource for OneSecret {
-    fn of_path<'a>(&'a self, url_path: &'a str) -> BoxFuture<'a, Vec<EndpointSecret>> {
-        let known = (url_path == "/dev/inbox/known").then(|| self.0.clone());
+    fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>> {
+        let known = (head.uri.path() == "/dev/inbox/known").then(|| self.0.clone());
         ready(known.into_iter().collect()).boxed()
     }
 }

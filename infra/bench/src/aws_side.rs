@@ -31,8 +31,9 @@ impl AwsSide {
         let mut process = itself(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
-        let endpoint_url = line.ok_or("the AWS side did not start")?;
-        Ok(Self { variables: Variables::at(&endpoint_url), process })
+        let line = line.ok_or("the AWS side did not start")?;
+        let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side does not tell where it is")?;
+        Ok(Self { variables: Variables::at(endpoint_url).with_dynamodb_at(dynamodb_url), process })
     }
 
     /// Its CPU time so far.
@@ -51,6 +52,6 @@ pub(crate) async fn run() -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
     Admin::new(&Variables::at(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up().await?;
-    println!("{}", aws.endpoint_url);
+    println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
     parent_ended().await
 }

@@ -61,6 +61,13 @@ impl Variables {
         Ok(variables)
     }
 
+    /// The same for functions of this process, which ask DynamoDB where it is.
+    #[must_use]
+    pub fn with_dynamodb_at(mut self, url: &str) -> Self {
+        self.0.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url.to_owned());
+        self
+    }
+
     /// The same, with word to `marketctl` that endpoints may be on this machine.
     #[must_use]
     pub fn with_loopback_webhooks(mut self) -> Self {

@@ -12,7 +12,7 @@ use shared::service::Service;
 
 use crate::environment::Variables;
 use crate::gateway::{self, Functions};
-use crate::inbox::{Inbox, NoSecrets};
+use crate::inbox::{Inbox, StoredSecrets};
 use crate::server::Server;
 
 /// Running functions; they end when this is dropped.
@@ -27,9 +27,9 @@ impl Instance {
     pub async fn start(listen: SocketAddr, variables: &Variables, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let listener = Server::bind(listen).await?;
         let lookup = |name: &str| variables.get(name);
-        let inbox = Inbox::new(Arc::new(NoSecrets), Arc::clone(&clock));
-        let functions = Service::new(&lookup, clock).and_then(|service| functions(&service));
-        let functions = functions.map_err(io::Error::other)?;
+        let service = Service::new(&lookup, Arc::clone(&clock)).map_err(io::Error::other)?;
+        let functions = functions(&service).map_err(io::Error::other)?;
+        let inbox = Inbox::new(Arc::new(StoredSecrets::new(&service).map_err(io::Error::other)?), clock);
         join_all(functions.values().map(|handler| handler.warm_up())).await;
         let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })

@@ -60,9 +60,13 @@ impl Stack {
         let (instance, workers) = if options.aws_only {
             (None, None)
         } else {
-            let started = Instance::start(options.listen, &variables, Arc::clone(&clock)).await;
+            let own = match &aws {
+                Some(aws) if latency.is_zero() => variables.clone().with_dynamodb_at(&aws.dynamodb_url),
+                _ => variables.clone(),
+            };
+            let started = Instance::start(options.listen, &own, Arc::clone(&clock)).await;
             let instance = started.map_err(|error| error.to_string())?;
-            (Some(instance), Some(Workers::start(&variables, clock, webhooks(options)?).await?))
+            (Some(instance), Some(Workers::start(&own, clock, webhooks(options)?).await?))
         };
         let ready = Ready {
             base_url: instance.as_ref().map(|instance| instance.base_url.clone()),

@@ -30,7 +30,12 @@ pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<
 }
 
 /// Sends so many events, one at a time, so many a second.
-pub(super) async fn steady(stack: &Stack, events: u64, per_second: u32, accounts: std::ops::Range<u64>) -> Result<(), String> {
+pub(super) async fn steady(
+    stack: &Stack,
+    events: u64,
+    per_second: u32,
+    accounts: std::ops::Range<u64>,
+) -> Result<(), String> {
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / per_second);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut sending = stream::FuturesUnordered::new();

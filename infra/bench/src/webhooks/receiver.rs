@@ -94,12 +94,20 @@ pub(crate) async fn run() -> Result<(), String> {
     parent_ended().await
 }
 
-async fn answer<B: hyper::body::Body>(request: Request<B>, arrived: &Mutex<Arrived>, clock: &dyn Clock) -> Response<Body> {
+async fn answer<B: hyper::body::Body>(
+    request: Request<B>,
+    arrived: &Mutex<Arrived>,
+    clock: &dyn Clock,
+) -> Response<Body> {
     let now = clock.now();
     let lock = || arrived.lock().unwrap_or_else(PoisonError::into_inner);
     if request.method() == Method::GET {
         let is_take = request.uri().path() == "/take";
-        let body = if is_take { serde_json::json!(std::mem::take(&mut *lock())).to_string() } else { lock().millis.len().to_string() };
+        let body = if is_take {
+            serde_json::json!(std::mem::take(&mut *lock())).to_string()
+        } else {
+            lock().millis.len().to_string()
+        };
         return reply(StatusCode::OK, body);
     }
     if request.uri().path() == "/hang" {

@@ -32,6 +32,9 @@ const SWEEP: Duration = Duration::from_mins(1);
 pub struct AwsSide {
     /// Where SDKs find it.
     pub endpoint_url: String,
+    /// Where DynamoDB alone is, without the way round by the common address, which costs computing time and
+    /// serves delays.
+    pub dynamodb_url: String,
     forwarder: Arc<Forwarder>,
     database: Database,
     _server: Server,
@@ -53,7 +56,7 @@ impl AwsSide {
             let (forwarder, emulated) = (Arc::clone(&router), Arc::clone(&emulated));
             async move { route(request, &forwarder, &emulated).await }
         })?;
-        Ok(Self { endpoint_url: server.url(), forwarder, database, _server: server, tasks })
+        Ok(Self { endpoint_url: server.url(), dynamodb_url: upstream, forwarder, database, _server: server, tasks })
     }
 
     /// Removes items once they have expired by the machine's own clock, from now on. Where clocks are set, as

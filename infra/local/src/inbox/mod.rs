@@ -17,7 +17,7 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use shared::clock::Clock;
 
-pub use secrets::{NoSecrets, SecretSource};
+pub use secrets::{SecretSource, StoredSecrets};
 
 use crate::server::Body;
 use store::Store;

@@ -23,10 +23,9 @@ impl Inbox {
             Ok(None) => return reply::text(StatusCode::PAYLOAD_TOO_LARGE, "the inbox takes up to 256 KB\n"),
             Err(error) => return reply::text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
         };
-        let path = head.uri.path();
-        let secrets = self.secrets.of_path(path).await;
+        let secrets = self.secrets.of(&head).await;
         self.store.keep(Delivery::of(&head, body, &secrets, received_at));
-        let Some(behaviour) = Behaviour::of(path) else {
+        let Some(behaviour) = Behaviour::of(head.uri.path()) else {
             return reply::text(StatusCode::BAD_REQUEST, "status/N takes 200 to 599, slow/N 0 to 60\n");
         };
         tokio::time::sleep(behaviour.delay).await;

@@ -1,22 +1,59 @@
 //! Where the inbox has the secrets from that deliveries are verified with.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
-use shared::webhooks::EndpointSecret;
+use futures_util::future::BoxFuture;
+use http::request::Parts;
+use shared::aws::{Missing, Patience};
+use shared::clock::Clock;
+use shared::ids::DeliveryId;
+use shared::service::Service;
+use shared::webhooks::store::WebhookStore;
+use shared::webhooks::{EndpointSecret, KeyringCache};
+
+/// A delivery waits for the inbox's answer: no longer than this for its secrets.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Knows the secrets of registered endpoints.
 pub trait SecretSource: Send + Sync {
-    /// The secrets, valid now, of all endpoints whose URL has this path; none if none is known. A delivery waits
-    /// for the answer.
-    fn of_path<'a>(&'a self, url_path: &'a str) -> BoxFuture<'a, Vec<EndpointSecret>>;
+    /// The secrets, valid now, of the endpoint that a delivery with this head must be for; none if it is not
+    /// known. A delivery waits for the answer.
+    fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>>;
 }
 
-/// Knows no secret, so that no signature can be judged.
-#[derive(Clone, Copy, Debug)]
-pub struct NoSecrets;
+/// Knows those of the stack's own endpoints, by the deliveries that it has made.
+pub struct StoredSecrets {
+    store: WebhookStore,
+    keyring: KeyringCache,
+    clock: Arc<dyn Clock>,
+}
 
-impl SecretSource for NoSecrets {
-    fn of_path<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Vec<EndpointSecret>> {
-        ready(Vec::new()).boxed()
+impl StoredSecrets {
+    /// Those that a function would find in this environment.
+    pub fn new(service: &Service<'_>) -> Result<Self, Missing> {
+        let store = service.webhooks(Patience::Request)?;
+        Ok(Self { store, keyring: service.keyring()?, clock: Arc::clone(&service.clock) })
+    }
+
+    async fn find(&self, id: DeliveryId) -> Option<Vec<EndpointSecret>> {
+        let delivery = self.store.delivery(id).await.ok()??;
+        let endpoints = self.store.endpoints(delivery.account_id).await.ok()?;
+        let endpoint = endpoints.iter().find(|endpoint| endpoint.id == delivery.endpoint_id)?;
+        let secrets = self.keyring.open(endpoint).await.ok()?;
+        Some(secrets.valid(self.clock.now()).cloned().collect())
+    }
+}
+
+impl SecretSource for StoredSecrets {
+    fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>> {
+        let id = head.headers.get("x-service-delivery-id").and_then(|id| id.to_str().ok()?.parse().ok());
+        async move {
+            let Some(id) = id else { return Vec::new() };
+            let found = tokio::time::timeout(PATIENCE, self.find(id)).await;
+            found.ok().flatten().unwrap_or_default()
+        }
+        .boxed()
     }
 }

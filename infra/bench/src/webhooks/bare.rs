@@ -1,0 +1,212 @@
+//! The same calls and nothing else: what a delivery costs at least with these libraries and stores.
+//!
+//! Each task takes ten events from the feed, reads ten accounts, puts ten items with two index entries each,
+//! sends ten messages, and deletes the events; then takes ten messages, reads ten accounts, and for each
+//! message updates the item, POSTs the body and updates the item again; then deletes the messages.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue};
+use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, SendMessageBatchRequestEntry};
+use futures_util::future::try_join_all;
+use serde_json::Value;
+use shared::aws::{Environment, Patience};
+use shared::resources::{Queue, Table};
+use uuid::Uuid;
+
+use super::load::account;
+use super::stack::Stack;
+use crate::output::text;
+
+const TASKS: usize = 16;
+
+type Item = HashMap<String, AttributeValue>;
+
+/// What the loop calls.
+pub(super) struct Bare<'s> {
+    dynamodb: aws_sdk_dynamodb::Client,
+    sqs: &'s aws_sdk_sqs::Client,
+    http: reqwest::Client,
+    table: String,
+    feed: &'s str,
+    first: String,
+    url: String,
+    left: AtomicU64,
+}
+
+impl<'s> Bare<'s> {
+    /// A loop that POSTs to this URL.
+    pub(super) fn new(stack: &'s Stack, url: String) -> Result<Self, String> {
+        let variable = |name: &str| stack.aws.variables.get(name);
+        let missing = || "a variable is missing".to_owned();
+        Ok(Self {
+            dynamodb: Environment::read(&variable).map_err(text)?.dynamodb(Patience::Request),
+            sqs: &stack.sqs,
+            http: reqwest::Client::builder().no_proxy().build().map_err(text)?,
+            table: variable(Table::Webhooks.variable()).ok_or_else(missing)?,
+            feed: &stack.feed,
+            first: variable(Queue::WebhooksFirst.variable()).ok_or_else(missing)?,
+            url,
+            left: AtomicU64::new(0),
+        })
+    }
+
+    /// Works so many events off that are in the feed.
+    pub(super) async fn run(&self, events: u64) -> Result<(), String> {
+        self.left.store(events, Ordering::SeqCst);
+        try_join_all((0..TASKS).map(|_| self.task())).await.map(drop)
+    }
+
+    async fn task(&self) -> Result<(), String> {
+        while self.left.load(Ordering::SeqCst) > 0 {
+            self.fan_out().await?;
+            let sent = self.send().await?;
+            self.left.fetch_sub(sent.min(self.left.load(Ordering::SeqCst)), Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    async fn fan_out(&self) -> Result<(), String> {
+        let events = self.receive(self.feed).await?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.read_accounts().await?;
+        let items: Vec<Item> = events.iter().map(item).collect::<Option<_>>().ok_or("an event is unreadable")?;
+        try_join_all(items.iter().map(|item| async {
+            let put = self.dynamodb.put_item().table_name(&self.table).set_item(Some(item.clone()));
+            let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", "pk");
+            put.send().await.map(drop).map_err(|error| shared::store::explain(&error))
+        }))
+        .await?;
+        let entries = items.iter().zip(0..).map(|(item, number)| {
+            let entry = SendMessageBatchRequestEntry::builder().id(number.to_string());
+            entry.message_body(item["pk"].as_s().map_or("", String::as_str)).build().map_err(text)
+        });
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let sent = self.sqs.send_message_batch().queue_url(&self.first).set_entries(Some(entries)).send().await;
+        sent.map_err(|error| shared::store::explain(&error))?;
+        self.delete(self.feed, &events).await
+    }
+
+    async fn send(&self) -> Result<u64, String> {
+        let messages = self.receive(&self.first).await?;
+        if messages.is_empty() {
+            return Ok(0);
+        }
+        self.read_accounts().await?;
+        try_join_all(messages.iter().map(|message| self.deliver(message.body.clone().unwrap_or_default()))).await?;
+        self.delete(&self.first, &messages).await?;
+        Ok(messages.len() as u64)
+    }
+
+    async fn deliver(&self, pk: String) -> Result<(), String> {
+        let lease = Uuid::new_v4().to_string();
+        let claim = self.update(&pk)
+            .update_expression("SET #lease = :lease, #until = :until, #claims = #claims + :one")
+            .condition_expression("#status = :pending AND #round = :one AND #recorded = :zero AND #token = :token AND (attribute_not_exists(#until) OR #until < :now)")
+            .expression_attribute_names("#until", "lease_until").expression_attribute_names("#claims", "claims")
+            .expression_attribute_names("#recorded", "recorded").expression_attribute_names("#token", "token")
+            .expression_attribute_values(":lease", AttributeValue::S(lease))
+            .expression_attribute_values(":until", number(9_999_999_999_999))
+            .expression_attribute_values(":now", number(1)).expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":token", AttributeValue::S(pk.clone()));
+        let claimed = claim.expression_attribute_names("#lease", "lease_id").send().await;
+        let claimed = claimed.map_err(|error| shared::store::explain(&error))?.attributes.unwrap_or_default();
+        let body = claimed.get("body").and_then(|body| body.as_s().ok()).cloned().unwrap_or_default();
+        let posted = self.http.post(&self.url).body(body).send().await.map_err(text)?;
+        posted.bytes().await.map_err(text)?;
+        let record = self
+            .update(&pk)
+            .update_expression(
+                "SET #status = :delivered, #attempts = list_append(#attempts, :attempt) REMOVE #lease, #until, #wake",
+            )
+            .condition_expression("#status = :pending AND #round = :one")
+            .expression_attribute_names("#until", "lease_until")
+            .expression_attribute_names("#wake", "wake_at")
+            .expression_attribute_names("#attempts", "attempts")
+            .expression_attribute_names("#lease", "lease_id")
+            .expression_attribute_values(":delivered", AttributeValue::S("delivered".to_owned()))
+            .expression_attribute_values(
+                ":attempt",
+                AttributeValue::L(vec![AttributeValue::S(
+                    r#"{"at":"2026-11-20T10:00:00.000Z","status":204,"latency_ms":1,"error":null}"#.to_owned(),
+                )]),
+            );
+        record.send().await.map(drop).map_err(|error| shared::store::explain(&error))
+    }
+
+    fn update(&self, pk: &str) -> aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder {
+        self.dynamodb
+            .update_item()
+            .table_name(&self.table)
+            .key("pk", AttributeValue::S(pk.to_owned()))
+            .key("sk", AttributeValue::S("delivery".to_owned()))
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_names("#round", "round")
+            .expression_attribute_values(":pending", AttributeValue::S("pending".to_owned()))
+            .expression_attribute_values(":one", number(1))
+            .return_values(ReturnValue::AllNew)
+    }
+
+    async fn read_accounts(&self) -> Result<(), String> {
+        let keys = (0..10).map(|number| {
+            Item::from([
+                ("pk".to_owned(), AttributeValue::S(format!("account#{}", account(number)))),
+                ("sk".to_owned(), AttributeValue::S("endpoints".to_owned())),
+            ])
+        });
+        let wanted = KeysAndAttributes::builder().set_keys(Some(keys.collect())).consistent_read(true).build();
+        let read = self.dynamodb.batch_get_item().request_items(&self.table, wanted.map_err(text)?).send().await;
+        read.map(drop).map_err(|error| shared::store::explain(&error))
+    }
+
+    async fn receive(&self, queue: &str) -> Result<Vec<Message>, String> {
+        let received = self.sqs.receive_message().queue_url(queue).max_number_of_messages(10).send().await;
+        Ok(received.map_err(|error| shared::store::explain(&error))?.messages.unwrap_or_default())
+    }
+
+    async fn delete(&self, queue: &str, messages: &[Message]) -> Result<(), String> {
+        let entries = messages.iter().zip(0..).map(|(message, number)| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(number.to_string());
+            entry.set_receipt_handle(message.receipt_handle.clone()).build().map_err(text)
+        });
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let deleted = self.sqs.delete_message_batch().queue_url(queue).set_entries(Some(entries)).send().await;
+        deleted.map(drop).map_err(|error| shared::store::explain(&error))
+    }
+}
+
+/// An item as large as a delivery's, with the same two index entries.
+fn item(event: &Message) -> Option<Item> {
+    let event: Value = serde_json::from_str(event.body.as_deref()?).ok()?;
+    let id = Uuid::new_v4();
+    let body = serde_json::json!({"id": id, "event": event["event"], "created_at": event["created_at"], "data": event["data"]});
+    let text = |value: &str| AttributeValue::S(value.to_owned());
+    let pk = format!("delivery#{id}");
+    Some(Item::from([
+        ("pk".to_owned(), text(&pk)),
+        ("sk".to_owned(), text("delivery")),
+        ("endpoint_id".to_owned(), text(event["account_id"].as_str()?)),
+        ("account_id".to_owned(), text(event["account_id"].as_str()?)),
+        ("event".to_owned(), text("listing.sold")),
+        ("created_at".to_owned(), number(1_795_176_000_000)),
+        ("body".to_owned(), text(&body.to_string())),
+        ("status".to_owned(), text("pending")),
+        ("round".to_owned(), number(1)),
+        ("recorded".to_owned(), number(0)),
+        ("token".to_owned(), text(&pk)),
+        ("claims".to_owned(), number(0)),
+        ("due".to_owned(), number(1_795_176_000_000)),
+        ("resent".to_owned(), number(0)),
+        ("attempts".to_owned(), AttributeValue::L(Vec::new())),
+        ("wake_shard".to_owned(), text(&format!("wake#{}", id.as_u128() % 8))),
+        ("wake_at".to_owned(), number(1_795_176_300_000)),
+        ("ttl".to_owned(), number(1_798_176_300)),
+    ]))
+}
+
+fn number(number: i64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}

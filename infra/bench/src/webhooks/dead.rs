@@ -1,0 +1,45 @@
+//! What a delivery costs that nobody acknowledges: seven attempts, the switch-off, the notice.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::Serialize;
+use shared::webhooks::endpoint::Switch;
+
+use super::load::{account, burst};
+use super::receiver::Receiver;
+use super::stack::Stack;
+use crate::meter::Bill;
+use crate::output::text;
+
+const ENDPOINTS: u64 = 20;
+const PAUSE: Duration = Duration::from_millis(200);
+/// Divides every delay down to one second.
+const TIME_SCALE: NonZeroU32 = NonZeroU32::new(86_400).expect("not zero");
+
+/// What so many dead deliveries called, the sweep's search included.
+#[derive(Debug, Serialize)]
+pub(super) struct Dead {
+    pub(super) deliveries: u64,
+    pub(super) attempts: u64,
+    pub(super) bill: Bill,
+}
+
+pub(super) async fn measure() -> Result<Dead, String> {
+    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    for number in 0..ENDPOINTS {
+        stack.add(account(number), format!("{}/fail", receiver.url)).await?;
+    }
+    let running = stack.functions(TIME_SCALE).await?;
+    stack.meter.take();
+    burst(&stack, ENDPOINTS, 0..ENDPOINTS).await?;
+    let admin = stack.admin()?;
+    for number in 0..ENDPOINTS {
+        while admin.list(account(number)).await.map_err(text)?.iter().any(|one| one.switch == Switch::On) {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+    let bill = stack.meter.take();
+    drop(running);
+    Ok(Dead { deliveries: ENDPOINTS, attempts: receiver.take().await?.hanging, bill })
+}

@@ -1,0 +1,51 @@
+//! Whether one receiver that hangs delays the others.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::load::{account, burst, steady};
+use super::receiver::Receiver;
+use super::stack::Stack;
+use crate::percentiles::Percentiles;
+
+/// The healthy accounts' events, and how many of them a second.
+const EVENTS: u64 = 3_000;
+const PER_SECOND: u32 = 150;
+/// The events of the receiver that hangs, queued before its first attempt has failed.
+const HANGING: u64 = 2_000;
+
+/// From event to POST for the healthy receivers.
+#[derive(Debug, Serialize)]
+pub(super) struct Isolation {
+    pub(super) undisturbed: Percentiles,
+    pub(super) beside_a_hanging_one: Percentiles,
+    /// Attempts that the hanging receiver saw meanwhile.
+    pub(super) hanging_attempts: u64,
+}
+
+pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
+    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    for number in 0..endpoints {
+        stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
+    }
+    stack.add(account(endpoints), format!("{}/hang", receiver.url)).await?;
+    let running = stack.functions(NonZeroU32::MIN).await?;
+    burst(&stack, endpoints * 4, 0..endpoints).await?;
+    receiver.arrived(endpoints * 4).await?;
+    receiver.take().await?;
+    let (undisturbed, _) = healthy(&stack, &receiver, endpoints).await?;
+    burst(&stack, HANGING, endpoints..endpoints + 1).await?;
+    let (beside_a_hanging_one, hanging_attempts) = healthy(&stack, &receiver, endpoints).await?;
+    drop(running);
+    Ok(Isolation { undisturbed, beside_a_hanging_one, hanging_attempts })
+}
+
+async fn healthy(stack: &Stack, receiver: &Receiver, endpoints: u64) -> Result<(Percentiles, u64), String> {
+    steady(stack, EVENTS, PER_SECOND, 0..endpoints).await?;
+    receiver.arrived(EVENTS).await?;
+    let arrived = receiver.take().await?;
+    let millis = arrived.millis.iter().map(|millis| Duration::from_millis(millis.unsigned_abs()));
+    Ok((Percentiles::of(millis.collect()), arrived.hanging))
+}

@@ -1,0 +1,108 @@
+//! Events as fast as the feed takes them, by the functions and by the bare loop in turn.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::bare::Bare;
+use super::load::{account, burst};
+use super::receiver::Receiver;
+use super::stack::Stack;
+use crate::cpu::{Spent, Started};
+use crate::meter::Bill;
+
+/// Each way is run so often; the best counts.
+const RUNS: usize = 3;
+/// So many events go ahead, for connections to be open and code to be paged in.
+const WARM_UP: u64 = 500;
+
+/// What both ways came to.
+#[derive(Debug, Serialize)]
+pub(super) struct Throughput {
+    pub(super) functions: Run,
+    pub(super) bare: Run,
+}
+
+/// One run of one way.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Run {
+    pub(super) deliveries_per_second: f64,
+    pub(super) service_us: f64,
+    pub(super) stores_us: f64,
+    pub(super) receiver_us: f64,
+    pub(super) events: u64,
+    /// What the functions called; the bare loop is not counted.
+    pub(super) bill: Bill,
+}
+
+pub(super) async fn measure(events: u64, endpoints: u64) -> Result<Throughput, String> {
+    let (mut functions, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        functions.push(by_functions(events, endpoints).await?);
+        bare.push(by_bare_loop(events, endpoints).await?);
+    }
+    let best = |runs: Vec<Run>| {
+        let fastest = runs.into_iter().max_by(|a, b| a.deliveries_per_second.total_cmp(&b.deliveries_per_second));
+        fastest.ok_or("nothing was run")
+    };
+    Ok(Throughput { functions: best(functions)?, bare: best(bare)? })
+}
+
+async fn by_functions(events: u64, endpoints: u64) -> Result<Run, String> {
+    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    for number in 0..endpoints {
+        stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
+    }
+    let running = stack.functions(NonZeroU32::MIN).await?;
+    burst(&stack, WARM_UP, 0..endpoints).await?;
+    receiver.arrived(WARM_UP).await?;
+    receiver.take().await?;
+    stack.meter.take();
+    let begun = Begun::now(&stack, &receiver);
+    burst(&stack, events, 0..endpoints).await?;
+    receiver.arrived(events).await?;
+    let run = begun.run(&stack, &receiver, events, stack.meter.take());
+    drop(running);
+    Ok(run)
+}
+
+async fn by_bare_loop(events: u64, endpoints: u64) -> Result<Run, String> {
+    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    for number in 0..endpoints {
+        stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
+    }
+    let bare = Bare::new(&stack, receiver.url.clone())?;
+    burst(&stack, WARM_UP, 0..endpoints).await?;
+    bare.run(WARM_UP).await?;
+    receiver.take().await?;
+    let begun = Begun::now(&stack, &receiver);
+    tokio::try_join!(burst(&stack, events, 0..endpoints), bare.run(events))?;
+    Ok(begun.run(&stack, &receiver, events, Bill::default()))
+}
+
+/// The clocks of all processes at the beginning of a run.
+struct Begun {
+    started: Started,
+    stores: Duration,
+    receiver: Duration,
+}
+
+impl Begun {
+    fn now(stack: &Stack, receiver: &Receiver) -> Self {
+        Self { stores: stack.aws.cpu(), receiver: receiver.cpu(), started: Started::now() }
+    }
+
+    fn run(self, stack: &Stack, receiver: &Receiver, events: u64, bill: Bill) -> Run {
+        let Spent { cpu, wall } = self.started.spent();
+        let each = |time: Duration| time.as_secs_f64() * 1e6 / events as f64;
+        Run {
+            deliveries_per_second: events as f64 / wall.as_secs_f64(),
+            service_us: each(cpu),
+            stores_us: each(stack.aws.cpu().saturating_sub(self.stores)),
+            receiver_us: each(receiver.cpu().saturating_sub(self.receiver)),
+            events,
+            bill,
+        }
+    }
+}
