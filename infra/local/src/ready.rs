@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use shared::ids::UserId;
 
-use crate::environment::Variables;
+use crate::environment::{LOOPBACK_VARIABLE, Variables};
 use crate::seed::DemoKey;
 
 /// What a user needs to know of a running stack.
@@ -55,9 +55,10 @@ impl Ready {
         }
         let endpoint = self.variables.get("AWS_ENDPOINT_URL").unwrap_or_default();
         let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For marketctl and the AWS CLI:");
-        let of_aws = self.variables.iter().filter(|(name, _)| name.starts_with("AWS_"));
+        let of_tools = self.variables.iter().filter(|(name, _)| name.starts_with("AWS_") || *name == LOOPBACK_VARIABLE);
         // Credentials of a foreign endpoint are the user's own, and stay where they are.
-        let shown = of_aws.filter(|(name, _)| !self.is_foreign || *name == "AWS_ENDPOINT_URL");
+        let own = |name: &str| name == "AWS_ENDPOINT_URL" || name == LOOPBACK_VARIABLE;
+        let shown = of_tools.filter(|(name, _)| !self.is_foreign || own(name));
         for (name, value) in shown {
             let _ = writeln!(text, "  export {name}={value}");
         }
