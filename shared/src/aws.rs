@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient, StalledStreamProtectionConfig};
 use aws_smithy_http_client::{Builder, tls};
 use thiserror::Error;
 
@@ -37,6 +37,8 @@ macro_rules! configure {
             .region(Region::new($environment.region.clone()))
             .credentials_provider($environment.credentials.clone())
             .http_client($environment.http.clone())
+            // Time-outs bound every call already; this would watch each body besides.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .timeout_config($patience.timeouts())
             .retry_config($patience.retries());
         config.set_endpoint_url($endpoint);
@@ -80,7 +82,12 @@ impl Environment {
 
     /// A Secrets Manager client.
     pub fn secrets(&self, patience: Patience) -> aws_sdk_secretsmanager::Client {
-        aws_sdk_secretsmanager::Client::from_conf(configure!(aws_sdk_secretsmanager, self, patience, self.endpoint.clone()))
+        aws_sdk_secretsmanager::Client::from_conf(configure!(
+            aws_sdk_secretsmanager,
+            self,
+            patience,
+            self.endpoint.clone()
+        ))
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use local::inbox::{Inbox, SecretSource};
 use http::request::Parts;
+use local::inbox::{Inbox, SecretSource};
 use local::server::Server;
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};

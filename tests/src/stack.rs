@@ -46,7 +46,7 @@ impl Stack {
         let aws = AwsSide::start(any_port(), None).await.unwrap();
         let clock = clock_at(0);
         let admin = Admin::new(&Variables::at(&aws.endpoint_url), clock.clone()).unwrap();
-        admin.set_up().await.unwrap();
+        admin.set_up(None).await.unwrap();
         Self { aws, admin, clock }
     }
 

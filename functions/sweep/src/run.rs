@@ -87,7 +87,7 @@ impl Sweep {
         let sent = self.queues.call(Lane::Retry, &calls).await;
         let steps = stream::iter(due.into_iter().zip(sent)).map(|((dispatch, resending), sent)| async move {
             sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
-            self.store.step(dispatch.delivery_id, &resending.then).await?;
+            self.store.settle(dispatch.delivery_id, &resending.then).await?;
             Ok::<_, StoreError>(resending.is_overdue)
         });
         let mut steps = steps.buffer_unordered(CONCURRENCY);

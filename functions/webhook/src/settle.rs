@@ -53,7 +53,7 @@ impl Webhook {
         let step = succeed(dispatch, attempt);
         let mut tries = 1;
         loop {
-            match self.store.step(dispatch.delivery_id, &step).await {
+            match self.store.settle(dispatch.delivery_id, &step).await {
                 Ok(_) => return Ok(Fate::Delivered),
                 Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < TRIES => tries += 1,
                 Err(error) => return Err(error),
@@ -92,10 +92,8 @@ impl Webhook {
     }
 
     async fn step(&self, dispatch: &Dispatch, step: &Transition) -> Result<Fate, StoreError> {
-        match self.store.step(dispatch.delivery_id, step).await? {
-            Applied::Changed(_) => Ok(Fate::Unacknowledged),
-            Applied::Refused(_) => Ok(Fate::Void),
-        }
+        let is_made = self.store.settle(dispatch.delivery_id, step).await?;
+        Ok(if is_made { Fate::Unacknowledged } else { Fate::Void })
     }
 
     /// Holds a delivery whose endpoint is off.

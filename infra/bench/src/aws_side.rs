@@ -51,7 +51,7 @@ impl AwsSide {
 pub(crate) async fn run() -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
-    Admin::new(&Variables::at(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up().await?;
+    Admin::new(&Variables::at(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
     println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
     parent_ended().await
 }

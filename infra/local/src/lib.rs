@@ -7,6 +7,7 @@ pub mod environment;
 pub mod gateway;
 pub mod inbox;
 pub mod instance;
+pub mod keyring;
 pub mod ready;
 pub mod seed;
 pub mod server;

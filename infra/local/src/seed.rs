@@ -12,10 +12,13 @@ use shared::keys::{KeyAdmin, KeyText, NewKey};
 use shared::resources::{Resources, Table};
 use shared::scope::{Scope, Scopes, Tier};
 use shared::timestamp::Timestamp;
+use shared::webhooks::Keyring;
 
 use crate::aws::setup::{Clients, create};
 use crate::demo;
 use crate::environment::Variables;
+use crate::keyring;
+use crate::workers::Running;
 
 /// The market is applied in so many parts, each with its share of every kind of message, so that the
 /// streams and the single records of a part are written side by side.
@@ -53,9 +56,22 @@ impl Admin {
         Ok(Self { clients, resources: Resources::of(Resources::DEFAULT_STACK), clock })
     }
 
-    /// Creates tables, queues and secret where they are missing.
-    pub async fn set_up(&self) -> Result<(), String> {
-        create(&self.clients, &self.resources).await
+    /// Creates tables, queues and secret where they are missing, the secret as the folder of the tables has it.
+    pub async fn set_up(&self, data: Option<&Path>) -> Result<(), String> {
+        let kept = data.map(keyring::read).transpose().map_err(|error| format!("cannot read the keyring: {error}"))?;
+        let document = match kept.flatten() {
+            Some(document) => document,
+            None => Keyring::generate().map_err(|error| error.to_string())?.reveal(),
+        };
+        if let Some(folder) = data {
+            keyring::write(folder, &document).map_err(|error| format!("cannot keep the keyring: {error}"))?;
+        }
+        create(&self.clients, &self.resources, &document).await
+    }
+
+    /// Keeps the keyring of a folder of tables as it is rotated.
+    pub fn keep_keyring(&self, folder: &Path) -> Running {
+        keyring::keep(folder.to_owned(), self.clients.secrets.clone(), self.resources.keyring())
     }
 
     /// The tables that messages are applied to.

@@ -1,6 +1,5 @@
 //! Puts the parts together as the command line says.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +14,8 @@ use crate::demo;
 use crate::environment::Variables;
 use crate::instance::Instance;
 use crate::ready::Ready;
-use crate::seed::Admin;
-use crate::workers::{Webhooks, Workers};
+use crate::seed::{Admin, DemoKey};
+use crate::workers::{Running, Webhooks, Workers};
 
 /// So long an end waits for the feed.
 const DRAIN: Duration = Duration::from_secs(15);
@@ -29,39 +28,32 @@ pub struct Stack {
     aws: Option<AwsSide>,
     _relay: Option<Relay>,
     _instance: Option<Instance>,
+    _keyring: Option<Running>,
+}
+
+/// Where the stores are, and what a user needs of them.
+struct Side {
+    variables: Variables,
+    keys: Vec<DemoKey>,
+    aws: Option<AwsSide>,
+    relay: Option<Relay>,
+    keyring: Option<Running>,
 }
 
 impl Stack {
     /// Starts what the options ask for.
     pub async fn start(options: &Options) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::with_offset_seconds(options.clock_offset_s));
-        let latency = Duration::from_millis(options.store_latency_ms);
-        let (aws, relay, variables, keys) = match &options.aws_endpoint {
-            None => {
-                let data = options.data.as_deref();
-                let mut aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
-                aws.expire_items();
-                let variables = Variables::at(&aws.endpoint_url);
-                let keys = prepare(&variables, data, options.empty).await?;
-                aws.delay_store(latency);
-                (Some(aws), None, variables, keys)
-            }
-            Some(url) if latency.is_zero() => (None, None, Variables::at_foreign(url).await?, Vec::new()),
-            Some(url) if !url.starts_with("http://") => {
-                return Err("--store-latency-ms needs an http:// endpoint".to_owned());
-            }
-            Some(url) => {
-                let relay = Relay::start(url, latency).await.map_err(|error| error.to_string())?;
-                let variables = Variables::at_foreign(&relay.endpoint_url).await?;
-                (None, Some(relay), variables, Vec::new())
-            }
+        let Side { variables, keys, aws, relay, keyring } = match &options.aws_endpoint {
+            None => Side::own(options).await?,
+            Some(url) => Side::foreign(url, Duration::from_millis(options.store_latency_ms)).await?,
         };
         let variables = if options.allow_loopback_webhooks { variables.with_loopback_webhooks() } else { variables };
         let (instance, workers) = if options.aws_only {
             (None, None)
         } else {
             let own = match &aws {
-                Some(aws) if latency.is_zero() => variables.clone().with_dynamodb_at(&aws.dynamodb_url),
+                Some(aws) if options.store_latency_ms == 0 => variables.clone().with_dynamodb_at(&aws.dynamodb_url),
                 _ => variables.clone(),
             };
             let started = Instance::start(options.listen, &own, Arc::clone(&clock)).await;
@@ -75,7 +67,7 @@ impl Stack {
             variables,
             is_foreign: options.aws_endpoint.is_some(),
         };
-        Ok(Self { ready, workers, aws, _relay: relay, _instance: instance })
+        Ok(Self { ready, workers, aws, _relay: relay, _instance: instance, _keyring: keyring })
     }
 
     /// Waits, though not for ever, until the feed is applied, if its queue ends with this process.
@@ -99,13 +91,37 @@ fn webhooks(options: &Options) -> Result<Webhooks, String> {
     Ok(Webhooks { transport, schedule: Schedule::scaled_by(options.time_scale) })
 }
 
-/// Seeds with the machine's own time: a wrong clock is an instance's, not the market's.
-async fn prepare(variables: &Variables, data: Option<&Path>, empty: bool) -> Result<Vec<crate::seed::DemoKey>, String> {
-    let admin = Admin::new(variables, Arc::new(SystemClock::new()))?;
-    admin.set_up().await?;
-    if empty {
-        return Ok(Vec::new());
+impl Side {
+    /// An AWS side of our own, set up and seeded as the options say. With the machine's own time: a wrong clock
+    /// is an instance's, not the market's.
+    async fn own(options: &Options) -> Result<Self, String> {
+        let data = options.data.as_deref();
+        let mut aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
+        aws.expire_items();
+        let variables = Variables::at(&aws.endpoint_url);
+        let admin = Admin::new(&variables, Arc::new(SystemClock::new()))?;
+        admin.set_up(data).await?;
+        let mut keys = Vec::new();
+        if !options.empty {
+            admin.seed(data).await?;
+            keys = admin.demo_keys().await?;
+        }
+        aws.delay_store(Duration::from_millis(options.store_latency_ms));
+        let keyring = data.map(|folder| admin.keep_keyring(folder));
+        Ok(Self { variables, keys, aws: Some(aws), relay: None, keyring })
     }
-    admin.seed(data).await?;
-    admin.demo_keys().await
+
+    /// Somebody else's.
+    async fn foreign(url: &str, latency: Duration) -> Result<Self, String> {
+        let mut relay = None;
+        if !latency.is_zero() {
+            if !url.starts_with("http://") {
+                return Err("--store-latency-ms needs an http:// endpoint".to_owned());
+            }
+            relay = Some(Relay::start(url, latency).await.map_err(|error| error.to_string())?);
+        }
+        let endpoint = relay.as_ref().map_or(url, |relay| &relay.endpoint_url);
+        let variables = Variables::at_foreign(endpoint).await?;
+        Ok(Self { variables, keys: Vec::new(), aws: None, relay, keyring: None })
+    }
 }

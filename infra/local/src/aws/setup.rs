@@ -10,7 +10,6 @@ use aws_sdk_secretsmanager::operation::create_secret::CreateSecretError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use shared::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
 use shared::store::explain;
-use shared::webhooks::Keyring;
 
 /// Clients of one AWS side.
 pub struct Clients {
@@ -22,15 +21,15 @@ pub struct Clients {
     pub secrets: aws_sdk_secretsmanager::Client,
 }
 
-/// Creates what is not there yet. Tables that exist are kept as they are.
-pub async fn create(clients: &Clients, resources: &Resources) -> Result<(), String> {
+/// Creates what is not there yet. Tables that exist are kept as they are, and belong to this keyring.
+pub async fn create(clients: &Clients, resources: &Resources, keyring: &str) -> Result<(), String> {
     for table in Table::ALL {
         create_table(&clients.dynamodb, table, &resources.table(table)).await?;
     }
     for queue in Queue::ALL {
         create_queue(&clients.sqs, resources, queue).await?;
     }
-    create_keyring(&clients.secrets, &resources.keyring()).await
+    create_keyring(&clients.secrets, &resources.keyring(), keyring).await
 }
 
 async fn create_table(client: &aws_sdk_dynamodb::Client, table: Table, name: &str) -> Result<(), String> {
@@ -106,9 +105,8 @@ async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue
     Ok(())
 }
 
-async fn create_keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), String> {
-    let keyring = Keyring::generate().map_err(|error| error.to_string())?;
-    match client.create_secret().name(name).secret_string(keyring.reveal()).send().await {
+async fn create_keyring(client: &aws_sdk_secretsmanager::Client, name: &str, keyring: &str) -> Result<(), String> {
+    match client.create_secret().name(name).secret_string(keyring).send().await {
         Ok(_) => Ok(()),
         Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateSecretError::ResourceExistsException(_)) => {
             Ok(())

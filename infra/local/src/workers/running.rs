@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 pub struct Running(JoinHandle<()>);
 
 impl Running {
-    pub(super) fn start(forever: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(crate) fn start(forever: impl Future<Output = ()> + Send + 'static) -> Self {
         Self(tokio::spawn(forever))
     }
 }

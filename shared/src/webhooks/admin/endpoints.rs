@@ -47,7 +47,6 @@ impl WebhookAdmin {
     /// Ends a delivery unless it has ended. One whose attempt is being made ends with it.
     async fn end(&self, delivery: &Delivery) -> Result<bool, WebhookAdminError> {
         let Some(step) = cease(&delivery.progress, self.clock.now()) else { return Ok(false) };
-        let ended = self.store.step(delivery.id, &step).await?;
-        Ok(ended.is_changed())
+        Ok(self.store.settle(delivery.id, &step).await?)
     }
 }

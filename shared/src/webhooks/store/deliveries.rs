@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::delivery_item::{from_item, to_item};
@@ -28,13 +29,6 @@ pub enum Applied {
     Changed(Box<Delivery>),
     /// It was not; as the delivery stands, if there is one.
     Refused(Option<Box<Delivery>>),
-}
-
-impl Applied {
-    /// Whether the step was made.
-    pub const fn is_changed(&self) -> bool {
-        matches!(self, Self::Changed(_))
-    }
 }
 
 impl WebhookStore {
@@ -67,19 +61,12 @@ impl WebhookStore {
         self.get(table::delivery(id)).await?.map(|item| from_item(&item)).transpose()
     }
 
-    /// Makes a step in one conditional write.
+    /// Makes a step in one conditional write, and reads the delivery with it.
     pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<Applied, StoreError> {
         let expression = Expression::of(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
-                .client
-                .update_item()
-                .table_name(&self.table)
-                .set_key(Some(table::delivery(id)))
-                .update_expression(expression.update())
-                .condition_expression(expression.condition())
-                .set_expression_attribute_names(Some(expression.names.clone()))
-                .set_expression_attribute_values(Some(expression.values.clone()))
+                .update(id, &expression)
                 .return_values(ReturnValue::AllNew)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             let error = match update.send().await {
@@ -99,5 +86,29 @@ impl WebhookStore {
             }
         })
         .await
+    }
+
+    /// Makes a step in one conditional write; says whether it was made.
+    pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
+        let expression = Expression::of(transition)?;
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let Err(error) = self.update(id, &expression).send().await else { return Ok(true) };
+            match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                _ => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    fn update(&self, id: DeliveryId, expression: &Expression) -> UpdateItemFluentBuilder {
+        self.client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(table::delivery(id)))
+            .update_expression(expression.update())
+            .condition_expression(expression.condition())
+            .set_expression_attribute_names(Some(expression.names.clone()))
+            .set_expression_attribute_values(Some(expression.values.clone()))
     }
 }

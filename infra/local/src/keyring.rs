@@ -1,0 +1,81 @@
+//! The keyring beside kept tables: Secrets Manager lives in memory here, and what the tables hold is sealed
+//! under its keyring.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use aws_sdk_secretsmanager::Client;
+use shared::store::explain;
+
+use crate::workers::Running;
+
+/// A rotated keyring is on disk after so long.
+const PERIOD: Duration = Duration::from_secs(2);
+/// For the user of this machine alone.
+const MODE: u32 = 0o600;
+
+/// Where a folder of tables has its keyring.
+fn file(folder: &Path) -> PathBuf {
+    folder.join("keyring.json")
+}
+
+/// The keyring of a folder, if it has one.
+pub fn read(folder: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(file(folder)) {
+        Ok(document) => Ok(Some(document)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a keyring into a folder, whole or not at all.
+pub fn write(folder: &Path, document: &str) -> io::Result<()> {
+    let (new, file) = (folder.join("keyring.json.new"), file(folder));
+    let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new)?;
+    written.set_permissions(Permissions::from_mode(MODE))?;
+    written.write_all(document.as_bytes())?;
+    written.sync_all()?;
+    fs::rename(new, file)
+}
+
+/// Keeps a folder's keyring as it is in Secrets Manager, from now on.
+pub fn keep(folder: PathBuf, client: Client, name: String) -> Running {
+    Running::start(async move {
+        let mut kept = read(&folder).ok().flatten();
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let found = client.get_secret_value().secret_id(&name).send().await;
+            let current = match found {
+                Ok(found) => found.secret_string,
+                Err(error) => {
+                    tracing::warn!(error = explain(&error), "cannot read the keyring");
+                    continue;
+                }
+            };
+            if let Some(document) = current.filter(|current| kept.as_ref() != Some(current)) {
+                match write(&folder, &document) {
+                    Ok(()) => kept = Some(document),
+                    Err(error) => tracing::error!(%error, "cannot keep the keyring"),
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_is_for_its_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(folder.path()).unwrap(), None);
+        write(folder.path(), "first").unwrap();
+        write(folder.path(), "second").unwrap();
+        assert_eq!(read(folder.path()).unwrap().as_deref(), Some("second"));
+        assert_eq!(fs::metadata(file(folder.path())).unwrap().permissions().mode() & 0o777, MODE);
+    }
+}
