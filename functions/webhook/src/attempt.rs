@@ -16,7 +16,7 @@ use crate::headers::headers;
 use crate::transport::Posted;
 
 /// An attempt that is open for longer makes its endpoint a slow one.
-const SLOW_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// An endpoint stays a slow one for so long.
 const SLOW_FOR_MILLIS: i64 = 60_000;
 

@@ -1,6 +1,6 @@
 //! A batch of messages: one reading of their endpoints, then each by itself.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::join_all;
@@ -9,96 +9,85 @@ use shared::store::StoreError;
 use shared::webhooks::delivery::{Dispatch, Lane};
 use shared::webhooks::endpoint::Endpoint;
 use shared::webhooks::{Call, QueueMessage};
+use tokio::sync::Semaphore;
 
 use crate::Webhook;
+use crate::attempt::SLOW_AFTER;
 use crate::fate::Fate;
-use crate::plan::{Plan, plans};
+use crate::plan::{Endpoints, Plan};
 
 /// How long a message waits when the store or the keyring is away: from here on, up to twice as long.
 const AWAY_SECONDS: u32 = 10;
+/// The same when its endpoint is slow and has no room for another attempt.
+const NO_ROOM_SECONDS: u32 = 15;
 
 impl Webhook {
     /// Handles every message of a batch, all at the same time; one fate for each, in order.
     pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<Fate> {
-        let messages: Vec<_> = records.iter().map(|record| (self.lane(record), read(record))).collect();
-        let dispatches = messages.iter().filter_map(|(lane, message)| match message {
-            Ok(QueueMessage::Attempt(dispatch)) => Some((*lane, *dispatch)),
-            _ => None,
+        let messages: Vec<_> = records.iter().map(read).collect();
+        let accounts: BTreeSet<UserId> = messages
+            .iter()
+            .filter_map(|message| match message {
+                Ok(QueueMessage::Attempt(dispatch)) => Some(dispatch.account_id),
+                _ => None,
+            })
+            .collect();
+        let endpoints = self.store.endpoints_of(&accounts).await.map(Endpoints::of);
+        let fates = records.iter().zip(messages).map(|(record, message)| {
+            let (lane, endpoints) = (self.lane(record), endpoints.as_ref());
+            async move {
+                match message {
+                    Ok(QueueMessage::Attempt(dispatch)) => self.answer(lane, dispatch, endpoints).await,
+                    Ok(QueueMessage::Probe { sent_at }) => match self.store.probed(lane, sent_at).await {
+                        Ok(()) => Fate::Probed,
+                        Err(error) => Fate::Failed(error.to_string()),
+                    },
+                    Err(error) => Fate::Failed(error),
+                }
+            }
         });
-        let dispatches: Vec<(Lane, Dispatch)> = dispatches.collect();
-        let out_of_lane = messages.iter().filter_map(|(lane, message)| match message {
-            Ok(QueueMessage::Probe { sent_at }) => Some(self.store.probed(*lane, *sent_at)),
-            _ => None,
-        });
-        let (called, probed) = tokio::join!(self.answer(&dispatches), join_all(out_of_lane));
-        let (mut called, mut probed) = (called.into_iter(), probed.into_iter());
-        let fates = messages.into_iter().map(|(_, message)| match message {
-            Ok(QueueMessage::Attempt(_)) => called.next(),
-            Ok(QueueMessage::Probe { .. }) => probed.next().map(probe_fate),
-            Err(error) => Some(Fate::Failed(error)),
-        });
-        fates.map(|fate| fate.unwrap_or_else(|| Fate::Failed("it was not handled".to_owned()))).collect()
+        join_all(fates).await
     }
 
-    /// One fate for each call, in order.
-    async fn answer(&self, dispatches: &[(Lane, Dispatch)]) -> Vec<Fate> {
-        let accounts: BTreeSet<UserId> = dispatches.iter().map(|(_, dispatch)| dispatch.account_id).collect();
-        if accounts.is_empty() {
-            return Vec::new();
-        }
-        match self.store.endpoints_of(&accounts).await {
-            Ok(endpoints) => self.answer_with(dispatches, &endpoints).await,
-            Err(error) => join_all(dispatches.iter().map(|(_, dispatch)| self.put_off(*dispatch, &error))).await,
-        }
-    }
-
-    async fn answer_with(
-        &self,
-        dispatches: &[(Lane, Dispatch)],
-        endpoints: &HashMap<UserId, Vec<Endpoint>>,
-    ) -> Vec<Fate> {
-        // A batch comes out of one queue.
-        let lane = dispatches.first().map_or(Lane::Retry, |(lane, _)| *lane);
-        let plans = plans(lane, dispatches.iter().map(|(_, dispatch)| *dispatch), endpoints, self.clock.now());
-        let planned: Vec<_> = dispatches.iter().map(|(_, dispatch)| *dispatch).zip(plans).collect();
-        let forwards = planned.iter().filter(|(_, plan)| matches!(plan, Plan::Forward));
-        let forwards: Vec<Call> =
-            forwards.map(|(dispatch, _)| Call { dispatch: *dispatch, delay_seconds: 0 }).collect();
-        let others = planned.iter().filter(|(_, plan)| !matches!(plan, Plan::Forward));
-        let others = join_all(others.map(|(dispatch, plan)| self.carry_out(dispatch, *plan)));
-        let (forwarded, others) = tokio::join!(self.queues.call(Lane::Retry, &forwards), others);
-        let (mut forwarded, mut others) = (forwarded.into_iter(), others.into_iter());
-        let fates = planned.iter().map(|(_, plan)| match plan {
-            Plan::Forward => forwarded.next().map(|sent| match sent {
-                Ok(()) => Fate::Forwarded,
-                Err(unsent) => Fate::Failed(format!("its copy cannot be sent: {unsent}")),
-            }),
-            _ => others.next(),
-        });
-        fates.map(|fate| fate.unwrap_or(Fate::Void)).collect()
-    }
-
-    async fn carry_out(&self, dispatch: &Dispatch, plan: Plan<'_>) -> Fate {
-        let done = match plan {
-            Plan::Attempt(endpoint) => self.attempt(dispatch, endpoint).await,
-            Plan::Hold(endpoint) => self.hold(dispatch, endpoint).await,
-            Plan::End => self.end(dispatch).await,
-            Plan::Forward => Ok(Fate::Forwarded),
+    async fn answer(&self, lane: Lane, dispatch: Dispatch, endpoints: Result<&Endpoints, &StoreError>) -> Fate {
+        let done = match endpoints.map(|endpoints| endpoints.plan(lane, &dispatch, self.clock.now())) {
+            Ok(Plan::Attempt(endpoint, room)) => self.attempt_in_turn(lane, &dispatch, endpoint, room).await,
+            Ok(Plan::Forward) => Ok(self.forward(dispatch).await),
+            Ok(Plan::Hold(endpoint)) => self.hold(&dispatch, endpoint).await,
+            Ok(Plan::End) => self.end(&dispatch).await,
+            Err(error) => Err(error.clone()),
         };
         match done {
             Ok(fate) => fate,
-            Err(error) => self.put_off(*dispatch, &error).await,
+            // So that an outage of any length uses up no message's receives.
+            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
+                self.postpone(dispatch, up_to_twice(AWAY_SECONDS), error.to_string()).await
+            }
+            Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => Fate::Failed(error.to_string()),
         }
     }
 
-    /// Puts off what the store did not allow, so that an outage of any length uses up no message's receives.
-    async fn put_off(&self, dispatch: Dispatch, error: &StoreError) -> Fate {
-        match error {
-            StoreError::Conflict | StoreError::Unavailable(_) => {
-                let jitter = getrandom::u32().unwrap_or_default() % (AWAY_SECONDS + 1);
-                self.postpone(dispatch, AWAY_SECONDS + jitter, error.to_string()).await
+    async fn attempt_in_turn(
+        &self,
+        lane: Lane,
+        dispatch: &Dispatch,
+        endpoint: &Endpoint,
+        room: &Semaphore,
+    ) -> Result<Fate, StoreError> {
+        match tokio::time::timeout(SLOW_AFTER, room.acquire()).await {
+            Ok(_turn) => self.attempt(dispatch, endpoint).await,
+            Err(_) if lane == Lane::First => Ok(self.forward(*dispatch).await),
+            Err(_) => {
+                let why = "its endpoint is slow".to_owned();
+                Ok(self.postpone(*dispatch, up_to_twice(NO_ROOM_SECONDS), why).await)
             }
-            StoreError::Defect(_) | StoreError::Corrupt { .. } => Fate::Failed(error.to_string()),
+        }
+    }
+
+    async fn forward(&self, dispatch: Dispatch) -> Fate {
+        match self.postpone(dispatch, 0, String::new()).await {
+            Fate::Postponed(_) => Fate::Forwarded,
+            failed => failed,
         }
     }
 
@@ -120,9 +109,7 @@ fn read(record: &SqsMessage) -> Result<QueueMessage, String> {
     serde_json::from_str(record.body.as_deref().unwrap_or_default()).map_err(|error| format!("unreadable: {error}"))
 }
 
-fn probe_fate(probed: Result<(), StoreError>) -> Fate {
-    match probed {
-        Ok(()) => Fate::Probed,
-        Err(error) => Fate::Failed(error.to_string()),
-    }
+/// Spread, so that what was put off together does not come back together.
+fn up_to_twice(seconds: u32) -> u32 {
+    seconds + getrandom::u32().unwrap_or_default() % (seconds + 1)
 }

@@ -1,4 +1,4 @@
-//! What is to be done about each message, before anything is.
+//! What is to be done about a message, before anything is.
 
 use std::collections::HashMap;
 
@@ -6,46 +6,41 @@ use shared::ids::{EndpointId, UserId};
 use shared::timestamp::Timestamp;
 use shared::webhooks::delivery::{Dispatch, Lane};
 use shared::webhooks::endpoint::Endpoint;
+use tokio::sync::Semaphore;
 
-/// So many attempts to one endpoint an instance makes at a time in the lane of first attempts; the others of
-/// a batch go to the other lane, so that one receiver that hangs does not fill all instances.
+/// So many attempts to one endpoint are made at a time of a batch. The others wait for one of them, which for
+/// a receiver that answers takes no time, and for one that hangs ends when it is found to be slow.
 const IN_FLIGHT: usize = 4;
 
 /// What is to be done about a message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Plan<'e> {
-    /// The endpoint is on: the attempt is made.
-    Attempt(&'e Endpoint),
-    /// The endpoint is slow, or busy with others of the batch: the message changes lanes.
+pub(crate) enum Plan<'b> {
+    /// The endpoint is on: the attempt is made once there is room for it.
+    Attempt(&'b Endpoint, &'b Semaphore),
+    /// The endpoint is slow: the message leaves the lane of first attempts.
     Forward,
     /// The endpoint is off: the delivery is held.
-    Hold(&'e Endpoint),
+    Hold(&'b Endpoint),
     /// The endpoint is gone: the delivery ends.
     End,
 }
 
-/// A plan for each message, in order.
-pub(crate) fn plans(
-    lane: Lane,
-    dispatches: impl IntoIterator<Item = Dispatch>,
-    endpoints: &HashMap<UserId, Vec<Endpoint>>,
-    now: Timestamp,
-) -> Vec<Plan<'_>> {
-    let mut in_flight = HashMap::<EndpointId, usize>::new();
-    let plan = |dispatch: Dispatch| {
-        let of_account = endpoints.get(&dispatch.account_id).into_iter().flatten();
-        let Some(endpoint) = of_account.into_iter().find(|endpoint| endpoint.id == dispatch.endpoint_id) else {
-            return Plan::End;
-        };
+/// The endpoints of a batch, and the room for attempts to each.
+pub(crate) struct Endpoints(HashMap<EndpointId, (Endpoint, Semaphore)>);
+
+impl Endpoints {
+    pub(crate) fn of(accounts: HashMap<UserId, Vec<Endpoint>>) -> Self {
+        let endpoints = accounts.into_values().flatten();
+        Self(endpoints.map(|endpoint| (endpoint.id, (endpoint, Semaphore::new(IN_FLIGHT)))).collect())
+    }
+
+    pub(crate) fn plan(&self, lane: Lane, dispatch: &Dispatch, now: Timestamp) -> Plan<'_> {
+        let Some((endpoint, room)) = self.0.get(&dispatch.endpoint_id) else { return Plan::End };
         if !endpoint.is_on() {
             return Plan::Hold(endpoint);
         }
-        let others = in_flight.entry(endpoint.id).or_default();
-        if lane == Lane::First && (endpoint.is_slow(now) || *others >= IN_FLIGHT) {
+        if lane == Lane::First && endpoint.is_slow(now) {
             return Plan::Forward;
         }
-        *others += 1;
-        Plan::Attempt(endpoint)
-    };
-    dispatches.into_iter().map(plan).collect()
+        Plan::Attempt(endpoint, room)
+    }
 }

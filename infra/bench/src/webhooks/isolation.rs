@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use local::workers::Backlog;
 use serde::Serialize;
 
 use super::load::{account, burst, steady};
@@ -37,6 +38,8 @@ pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
     receiver.take().await?;
     let (undisturbed, _) = healthy(&stack, &receiver, endpoints).await?;
     burst(&stack, HANGING, endpoints..endpoints + 1).await?;
+    // Fanned out, and waiting for its receiver: what is measured is deliveries, not the feed.
+    Backlog::of(stack.sqs.clone(), stack.feed.clone()).emptied().await?;
     let (beside_a_hanging_one, hanging_attempts) = healthy(&stack, &receiver, endpoints).await?;
     drop(running);
     Ok(Isolation { undisturbed, beside_a_hanging_one, hanging_attempts })

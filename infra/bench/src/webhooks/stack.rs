@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use local::environment::Variables;
-use local::workers::{Running, Source, poll, poll_with_fleet};
+use local::workers::{FIRST_INSTANCES, RETRY_INSTANCES, Running, Source, poll, poll_with_fleet};
 use shared::aws::{Environment, Patience};
 use shared::clock::{Clock, SystemClock};
 use shared::ids::UserId;
@@ -20,9 +20,8 @@ use crate::aws_side::AwsSide;
 use crate::meter::Meter;
 use crate::output::text;
 
-/// As many instances of `ingest` as `local` runs, and as many of `webhook` as it may.
+/// As many instances of `ingest` as `local` runs.
 const INGEST_INSTANCES: usize = 2;
-const WEBHOOK_INSTANCES: usize = 256;
 
 /// A stack for webhooks, counted.
 pub(super) struct Stack {
@@ -79,10 +78,10 @@ impl Stack {
         }
         let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
         let transport = Transport::new(reach).map_err(text)?;
-        for lane in [first, retry] {
+        for (lane, most) in [(first, FIRST_INSTANCES), (retry, RETRY_INSTANCES)] {
             let source = Source::open(sqs.clone(), &lane, WEBHOOK_TIMEOUT).await?;
             let sender = webhook::worker(&service, transport.clone(), schedule).map_err(text)?;
-            running.push(poll_with_fleet(source, WEBHOOK_INSTANCES, move || sender.clone()));
+            running.push(poll_with_fleet(source, most, move || sender.clone()));
         }
         let sweep = sweep::worker(&service, schedule).map_err(text)?;
         let period = Duration::from_secs(schedule.scaled(60).into());

@@ -30,9 +30,11 @@ use crate::environment::Variables;
 
 /// So many instances of `ingest` read the feed side by side.
 const INGEST_INSTANCES: usize = 2;
-/// At most so many instances of `webhook` attend to each of its queues. More than receivers that hang can
-/// occupy at once, four attempts each.
-const WEBHOOK_INSTANCES: usize = 256;
+/// At most so many instances of `webhook` attend to first attempts: more than a receiver that hangs can occupy
+/// before it is known to be slow.
+pub const FIRST_INSTANCES: usize = 256;
+/// And so many to everything else: receivers that hang are not to be attended to all at once.
+pub const RETRY_INSTANCES: usize = 32;
 
 /// How webhooks are sent.
 #[derive(Clone)]
@@ -65,10 +67,10 @@ impl Workers {
         for _ in 0..INGEST_INSTANCES {
             running.push(poll(source.clone(), ingest::worker(&service, retries).map_err(missing)?));
         }
-        for lane in [first, retry] {
+        for (lane, most) in [(first, FIRST_INSTANCES), (retry, RETRY_INSTANCES)] {
             let source = Source::open(client.clone(), &lane, WEBHOOK_TIMEOUT).await?;
             let sender = webhook::worker(&service, transport.clone(), retries).map_err(missing)?;
-            running.push(poll_with_fleet(source, WEBHOOK_INSTANCES, move || sender.clone()));
+            running.push(poll_with_fleet(source, most, move || sender.clone()));
         }
         let compact = compact::worker(&service).map_err(missing)?;
         running.push(schedule(COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
