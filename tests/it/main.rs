@@ -33,3 +33,4 @@ mod verifiers;
 mod webhooks;
 mod webhooks_cli;
 mod webhooks_keyring;
+mod webhooks_registration;
