@@ -31,4 +31,4 @@ pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit, table_without_indexes};
 pub use verifiers::{Verdict, Verifier};
-pub use webhooks::{sale, to_loopback};
+pub use webhooks::{Mailbox, hand, hand_to_die, message, sale, to_loopback};

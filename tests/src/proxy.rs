@@ -1,4 +1,4 @@
-//! A proxy in front of DynamoDB that records calls, and can be made to fail in every way a store fails.
+//! A proxy in front of the AWS side that records calls, and can be made to fail in every way a store fails.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -27,7 +28,7 @@ pub enum Fault {
     Refuse,
     /// Never answer.
     Hang,
-    /// Answer with an error of DynamoDB's, by code.
+    /// Answer with an error, by its code in DynamoDB.
     Error(&'static str),
     /// Answer that a transaction was cancelled, with this code as the reason of its first part.
     Cancelled(&'static str),
@@ -35,6 +36,8 @@ pub enum Fault {
     Garbage,
     /// Forward it, then close the connection instead of answering.
     LoseAnswer,
+    /// Forward it, and never answer.
+    HangAfter,
 }
 
 /// One call that reached the proxy.
@@ -61,6 +64,8 @@ struct State {
     client: Client<HttpConnector, Full<Bytes>>,
     plan: Mutex<Plan>,
     calls: Mutex<Vec<Call>>,
+    /// How many calls hang.
+    stuck: watch::Sender<usize>,
 }
 
 impl Proxy {
@@ -72,6 +77,7 @@ impl Proxy {
             client: Client::builder(TokioExecutor::new()).build_http(),
             plan: Mutex::new(Box::new(|_| Fault::None)),
             calls: Mutex::default(),
+            stuck: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, state.clone()));
         Self { url, state, accepting }
@@ -85,11 +91,17 @@ impl Proxy {
     /// Decides call by call from now on.
     pub fn plan(&self, plan: impl FnMut(&str) -> Fault + Send + 'static) {
         *self.state.plan.lock().unwrap() = Box::new(plan);
+        self.state.stuck.send_replace(0);
     }
 
     /// The calls since the last time this was asked.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state.calls.lock().unwrap())
+    }
+
+    /// Waits until a call hangs that did not when the plan was made.
+    pub async fn stuck(&self) {
+        self.state.stuck.subscribe().wait_for(|calls| *calls > 0).await.unwrap();
     }
 }
 
@@ -142,7 +154,7 @@ impl State {
                 self.forward(request).await
             }
             Fault::Refuse => Err(io::Error::other("refused")),
-            Fault::Hang => std::future::pending().await,
+            Fault::Hang => self.hang().await,
             Fault::Error(code) => {
                 let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"injected"}}"#);
                 Ok(answer(StatusCode::BAD_REQUEST, body))
@@ -158,9 +170,18 @@ impl State {
                 self.forward(request).await?;
                 Err(io::Error::other("lost"))
             }
+            Fault::HangAfter => {
+                self.forward(request).await?;
+                self.hang().await
+            }
         };
         self.calls.lock().unwrap().push(Call { operation, began, ended: Instant::now() });
         outcome
+    }
+
+    async fn hang<T>(&self) -> T {
+        self.stuck.send_modify(|calls| *calls += 1);
+        std::future::pending().await
     }
 
     async fn forward(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {

@@ -29,7 +29,7 @@ pub struct Received {
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
     Status(u16),
-    /// The status, once the receiver is told to go on.
+    /// The status, once the receiver is told to go on with this request.
     Held(u16),
     /// Never.
     Hang,
@@ -39,7 +39,7 @@ pub enum Answer {
 pub struct Receiver {
     pub url: String,
     received: watch::Receiver<Vec<Received>>,
-    go_on: watch::Sender<bool>,
+    go_on: watch::Sender<usize>,
     _server: Server,
 }
 
@@ -53,7 +53,7 @@ impl Receiver {
     pub async fn start(answer: impl Fn(usize, &Received) -> Answer + Send + Sync + 'static) -> Self {
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
         let (keep, received) = watch::channel(Vec::new());
-        let (go_on, going) = watch::channel(false);
+        let (go_on, going) = watch::channel(0);
         let (answer, keep) = (Arc::new(answer), Arc::new(Mutex::new(keep)));
         let server = Server::start(listener, move |request: Request<Incoming>| {
             let (answer, keep, mut going) = (Arc::clone(&answer), Arc::clone(&keep), going.clone());
@@ -69,7 +69,7 @@ impl Receiver {
                 let status = match answer(number, &one) {
                     Answer::Status(status) => status,
                     Answer::Held(status) => {
-                        let _ = going.wait_for(|going| *going).await;
+                        let _ = going.wait_for(|last| *last >= number).await;
                         status
                     }
                     Answer::Hang => std::future::pending().await,
@@ -85,7 +85,12 @@ impl Receiver {
 
     /// Lets the answers go that are held, and all later ones.
     pub fn go_on(&self) {
-        self.go_on.send_replace(true);
+        self.go_on_until(usize::MAX);
+    }
+
+    /// Lets the answers to the first so many requests go.
+    pub fn go_on_until(&self, last: usize) {
+        self.go_on.send_replace(last);
     }
 
     /// What has arrived so far.

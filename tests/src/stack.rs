@@ -10,7 +10,7 @@ use local::instance::Instance;
 use local::seed::Admin;
 use local::workers::{Webhooks, Workers};
 use serde_json::Value;
-use shared::clock::{Clock, ManualClock};
+use shared::clock::{Clock, ManualClock, SystemClock};
 use shared::feed::{Applied, Applier, Stores, parse};
 use shared::ids::UserId;
 use shared::keys::{KeyRecord, NewKey};
@@ -77,7 +77,13 @@ impl Stack {
         self.workers_with(&self.aws.endpoint_url, webhooks).await
     }
 
-    /// The same behind a proxy that can be made to fail.
+    /// The same by the machine's own time.
+    pub async fn workers_in_real_time(&self, webhooks: Webhooks) -> Workers {
+        let variables = Variables::at(&self.aws.endpoint_url);
+        Workers::start(&variables, Arc::new(SystemClock::new()), webhooks).await.unwrap()
+    }
+
+    /// The same at the stack's time, behind a proxy that can be made to fail.
     pub async fn workers_behind_proxy(&self) -> (Workers, Proxy) {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let workers = self.workers_with(&proxy.url, to_loopback(1)).await;

@@ -1,5 +1,9 @@
 //! Endpoints and deliveries of a stack, through the library that `marketctl` uses.
 
+mod mailbox;
+mod signed;
+mod steps;
+
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -21,6 +25,9 @@ use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
 
 use crate::stack::Stack;
+
+pub use mailbox::Mailbox;
+pub use steps::{hand, hand_to_die, message};
 
 /// Something hangs if a delivery has not come so far by then.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -64,6 +71,25 @@ impl Stack {
     pub async fn endpoint(&self, user_id: UserId, url: &str) -> (Endpoint, EndpointSecret) {
         let new = NewEndpoint { user_id, url: url.to_owned(), events: [EventKind::ListingSold].into() };
         self.webhooks().add(new).await.unwrap()
+    }
+
+    /// An account's only endpoint as it stands.
+    pub async fn endpoint_of(&self, user_id: UserId) -> Endpoint {
+        let [endpoint] = self.webhooks().list(user_id).await.unwrap().try_into().unwrap();
+        endpoint
+    }
+
+    /// Waits until an account's only endpoint stands so.
+    pub async fn endpoint_when(&self, user_id: UserId, is_so: impl Fn(&Endpoint) -> bool) -> Endpoint {
+        let begun = Instant::now();
+        loop {
+            let endpoint = self.endpoint_of(user_id).await;
+            if is_so(&endpoint) {
+                return endpoint;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{endpoint:?}");
+            sleep(PAUSE).await;
+        }
     }
 
     /// An endpoint's deliveries, newest first.

@@ -1,0 +1,102 @@
+//! Queues whose messages a test sees, takes and sends in a function's stead.
+
+use std::time::Duration;
+
+use aws_lambda_events::sqs::SqsMessage;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName::{self, QueueArn};
+use local::environment::Variables;
+use local::workers::Backlog;
+use shared::aws::{Environment, Patience};
+use shared::resources::Queue;
+use shared::webhooks::endpoint::Notice;
+use tokio::time::{Instant, sleep};
+
+use super::steps::record;
+use crate::stack::Stack;
+
+/// Something hangs if a message has not come by then.
+const PATIENCE: Duration = Duration::from_mins(2);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A queue of a stack.
+pub struct Mailbox {
+    client: Client,
+    url: String,
+    arn: String,
+    backlog: Backlog,
+}
+
+impl Stack {
+    /// A queue of the stack.
+    pub async fn mailbox(&self, queue: Queue) -> Mailbox {
+        let variables = Variables::at(&self.aws.endpoint_url);
+        let client = Environment::read(&|name| variables.get(name)).unwrap().sqs(Patience::Bulk);
+        let url = variables.get(queue.variable()).unwrap();
+        let found = client.get_queue_attributes().queue_url(&url).attribute_names(QueueArn).send().await.unwrap();
+        let arn = found.attributes.unwrap().remove(&QueueArn).unwrap();
+        Mailbox { backlog: Backlog::of(client.clone(), url.clone()), client, url, arn }
+    }
+
+    /// Takes every notice that lies in its queue now.
+    pub async fn take_notices(&self) -> Vec<Notice> {
+        let queue = self.mailbox(Queue::Notices).await;
+        let messages = queue.take(usize::try_from(queue.count().await).unwrap()).await;
+        messages.iter().map(|message| serde_json::from_str(message.body.as_deref().unwrap()).unwrap()).collect()
+    }
+}
+
+impl Mailbox {
+    /// How many messages it holds, those included that are being worked on or delayed.
+    pub async fn count(&self) -> u64 {
+        self.backlog.count().await.unwrap()
+    }
+
+    /// How many messages it would give out now.
+    pub async fn waiting(&self) -> u64 {
+        let name = QueueAttributeName::ApproximateNumberOfMessages;
+        let request = self.client.get_queue_attributes().queue_url(&self.url).attribute_names(name.clone());
+        request.send().await.unwrap().attributes.unwrap()[&name].parse().unwrap()
+    }
+
+    /// Loses every message, those included that are delayed.
+    pub async fn purge(&self) {
+        self.client.purge_queue().queue_url(&self.url).send().await.unwrap();
+        self.holds(0).await;
+    }
+
+    /// Waits until it holds so many.
+    pub async fn holds(&self, count: u64) {
+        let begun = Instant::now();
+        while self.count().await != count {
+            assert!(begun.elapsed() < PATIENCE, "{} messages instead of {count}", self.count().await);
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Takes so many messages, and waits for them to come.
+    pub async fn take(&self, count: usize) -> Vec<SqsMessage> {
+        let (mut taken, begun) = (Vec::new(), Instant::now());
+        while taken.len() < count {
+            assert!(begun.elapsed() < PATIENCE, "{} of {count} messages", taken.len());
+            let most = i32::try_from((count - taken.len()).min(10)).unwrap();
+            let request = self.client.receive_message().queue_url(&self.url).max_number_of_messages(most);
+            for message in request.wait_time_seconds(1).send().await.unwrap().messages.unwrap_or_default() {
+                let delete = self.client.delete_message().queue_url(&self.url);
+                delete.set_receipt_handle(message.receipt_handle).send().await.unwrap();
+                taken.push(record(&message.body.unwrap(), &self.arn));
+            }
+        }
+        taken
+    }
+
+    /// Sends a message.
+    pub async fn send(&self, body: &str) {
+        self.client.send_message().queue_url(&self.url).message_body(body).send().await.unwrap();
+    }
+
+    /// Changes an attribute of the queue.
+    pub async fn set(&self, name: QueueAttributeName, value: &str) {
+        self.client.set_queue_attributes().queue_url(&self.url).attributes(name, value).send().await.unwrap();
+    }
+}

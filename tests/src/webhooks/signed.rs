@@ -1,0 +1,22 @@
+//! Whether a delivery was signed with a secret, told without the code that signed it.
+
+use ring::hmac::{HMAC_SHA256, Key, sign};
+use shared::webhooks::EndpointSecret;
+use standardwebhooks::Webhook;
+
+use crate::receiver::Received;
+use crate::verifiers::Verdict;
+
+impl Received {
+    /// By which of its headers it was signed with this secret.
+    pub fn signed_with(&self, secret: &EndpointSecret) -> Verdict {
+        let text = secret.reveal();
+        let service = sign(&Key::new(HMAC_SHA256, text.as_bytes()), &self.body);
+        let sent_at = self.header("webhook-timestamp").parse().unwrap();
+        let standard = Webhook::new(&text).unwrap().sign(self.header("webhook-id"), sent_at, &self.body).unwrap();
+        Verdict {
+            service: self.header("x-service-signature") == format!("sha256={}", hex::encode(service)),
+            standard: self.header("webhook-signature").split(' ').any(|one| one == standard),
+        }
+    }
+}

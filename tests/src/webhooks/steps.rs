@@ -1,0 +1,126 @@
+//! The functions behind webhooks, one invocation at a time: the test decides which message comes when, and how
+//! often.
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use futures_util::FutureExt;
+use ingest::Ingest;
+use local::environment::Variables;
+use serde_json::Value;
+use shared::clock::Clock;
+use shared::feed::{Applied, Message, parse};
+use shared::ids::DeliveryId;
+use shared::service::{Service, Worker};
+use shared::webhooks::delivery::{Dispatch, Lane};
+use shared::webhooks::{FanOut, QueueMessage, Schedule};
+use sweep::Sweep;
+use uuid::Uuid;
+use webhook::Webhook;
+
+use super::to_loopback;
+use crate::proxy::{Fault, Proxy};
+use crate::stack::Stack;
+
+impl Stack {
+    /// An instance of the sender of webhooks at the stack's time, on the specification's schedule.
+    pub fn sender(&self) -> Webhook {
+        self.sender_at(&self.aws.endpoint_url)
+    }
+
+    /// The same behind a proxy that can be made to fail.
+    pub async fn sender_behind_proxy(&self) -> (Webhook, Proxy) {
+        let proxy = Proxy::start(&self.aws.endpoint_url).await;
+        (self.sender_at(&proxy.url), proxy)
+    }
+
+    /// The same whose AWS side is there.
+    pub fn sender_at(&self, endpoint_url: &str) -> Webhook {
+        let webhooks = to_loopback(1);
+        self.at(endpoint_url, |service| webhook::worker(service, webhooks.transport, webhooks.schedule).unwrap())
+    }
+
+    /// An instance of the feed's consumer whose AWS side is there.
+    pub fn ingest_at(&self, endpoint_url: &str) -> Ingest {
+        self.at(endpoint_url, |service| ingest::worker(service, Schedule::default()).unwrap())
+    }
+
+    /// An instance of the sweep whose AWS side is there.
+    pub fn sweep_at(&self, endpoint_url: &str) -> Sweep {
+        self.at(endpoint_url, |service| sweep::worker(service, Schedule::default()).unwrap())
+    }
+
+    /// Runs the sweep once.
+    pub async fn sweep(&self) {
+        self.sweep_at(&self.aws.endpoint_url).work(Value::Null).boxed().await.unwrap();
+    }
+
+    /// Fans events of the feed out, none of which was before; their messages lie in the queues.
+    pub async fn fan_out(&self, events: &[Value]) {
+        let (admin, now) = (self.webhooks(), self.clock.now());
+        let event = |message: &Value| match parse(&message.to_string(), now) {
+            Ok(Message::Event(event)) => event,
+            other => panic!("no event: {other:?}"),
+        };
+        let events = events.iter().map(|message| ((), event(message))).collect();
+        for ((), outcome) in FanOut::new(admin.store, admin.queues, Schedule::default()).apply(events, now).await {
+            assert_eq!(outcome.unwrap(), Applied::Changed);
+        }
+    }
+
+    /// The message that calls for a delivery's next attempt, as its queue has it.
+    pub async fn next_message(&self, id: DeliveryId) -> SqsMessage {
+        let delivery = self.webhooks().delivery(id).await.unwrap();
+        let dispatch = Dispatch::next_of(&delivery);
+        let lane = if (dispatch.round, dispatch.attempt) == (1, 1) { Lane::First } else { Lane::Retry };
+        message(lane, &serde_json::to_string(&QueueMessage::Attempt(dispatch)).unwrap())
+    }
+
+    fn at<W>(&self, endpoint_url: &str, build: impl FnOnce(&Service<'_>) -> W) -> W {
+        let variables = Variables::at(endpoint_url);
+        let lookup = |name: &str| variables.get(name);
+        build(&Service::new(&lookup, self.clock.clone()).unwrap())
+    }
+}
+
+/// A message of this text out of a delivery queue.
+pub fn message(lane: Lane, body: &str) -> SqsMessage {
+    record(body, &format!("arn:aws:sqs:us-east-1:000000000000:marketplace-webhooks-{}", lane.as_str()))
+}
+
+/// A message of this text out of the queue with this ARN.
+pub(super) fn record(body: &str, queue_arn: &str) -> SqsMessage {
+    let mut record = SqsMessage::default();
+    record.message_id = Some(Uuid::new_v4().to_string());
+    record.body = Some(body.to_owned());
+    record.event_source_arn = Some(queue_arn.to_owned());
+    record
+}
+
+/// Hands a batch to an instance; shows what it reported as failed, by position in the batch.
+pub async fn hand<W>(worker: &W, batch: &[SqsMessage]) -> Vec<usize>
+where
+    W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+{
+    let mut event = SqsEvent::default();
+    event.records = batch.to_vec();
+    let response = worker.work(event).boxed().await.unwrap();
+    let failed = response.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str());
+    let position = |id: &str| batch.iter().position(|record| record.message_id.as_deref() == Some(id)).unwrap();
+    failed.map(position).collect()
+}
+
+/// Hands a batch to an instance that dies at its `call`-th call of AWS, from 1, before the call arrives
+/// ([`Fault::Hang`]) or once it has been answered ([`Fault::HangAfter`]). Says whether there was such a call.
+pub async fn hand_to_die<W>(worker: &W, proxy: &Proxy, batch: &[SqsMessage], call: usize, fault: Fault) -> bool
+where
+    W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+{
+    let mut calls = 0;
+    proxy.plan(move |_| {
+        calls += 1;
+        if calls == call { fault.clone() } else { Fault::None }
+    });
+    tokio::select! {
+        _ = hand(worker, batch) => false,
+        () = proxy.stuck() => true,
+    }
+}
