@@ -1,0 +1,119 @@
+//! A sender that dies at each of its steps, and the message comes again.
+
+use shared::ids::DeliveryId;
+use shared::resources::Queue;
+use shared::webhooks::delivery::{CLAIMS, Status};
+use shared::webhooks::endpoint::notice_id;
+use tests::{Fault, hand, hand_to_die};
+
+use super::{OFF_BY_FAILURES, Scene};
+
+/// Before its call arrives; once it has been answered.
+const MOMENTS: [Fault; 2] = [Fault::Hang, Fault::HangAfter];
+
+/// Lets a sender die, and the message come again: soon, when whoever died may still be thought to live, and
+/// after that. Says whether it died.
+async fn attempt_that_dies(scene: &Scene, id: DeliveryId, call: usize, moment: Fault) -> bool {
+    let message = [scene.stack.next_message(id).await];
+    let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
+    let died = hand_to_die(&mortal, &proxy, &message, call, moment).await;
+    let posts = scene.posts(id).len();
+    let is_claimed = scene.delivery(id).await.progress.claims > 0;
+    assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+    if is_claimed {
+        assert_eq!(scene.posts(id).len(), posts, "a POST beside one that may be open");
+    }
+    scene.outlast_leases();
+    assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+    scene.stack.sweep().await;
+    died
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_at_any_step_of_the_last_attempt_ends_in_one_switch_off_with_one_notice() {
+    let scene = Scene::answering(500).await;
+    for moment in MOMENTS {
+        let (mut call, mut died) = (0, true);
+        while died {
+            call += 1;
+            let scene = scene.other(account_for(&moment, call)).await;
+            let id = scene.before_last(1_000 + call as u128).await;
+            died = attempt_that_dies(&scene, id, call, moment.clone()).await;
+            let step = format!("{moment:?} at {call}");
+            assert_eq!(scene.standing(id).await, (Status::Failed, 7), "{step}");
+            assert_eq!(scene.switch().await, OFF_BY_FAILURES, "{step}");
+            assert!((7..=8).contains(&scene.posts(id).len()), "{step}");
+            let notices = scene.stack.take_notices().await;
+            let ids: Vec<_> = notices.iter().map(|notice| (notice.notice_id, notice.delivery_id)).collect();
+            assert_eq!(ids, [(notice_id(scene.endpoint.id, 1), id)], "{step}");
+        }
+        assert!(call > 7, "endpoints, keyring, claim, record, notice three times: died at {call}");
+    }
+    assert_eq!(scene.stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_at_any_step_of_an_attempt_that_succeeds_ends_in_one_recorded_success() {
+    let scene = Scene::answering(204).await;
+    for moment in MOMENTS {
+        let (mut call, mut died) = (0, true);
+        while died {
+            call += 1;
+            let scene = scene.other(account_for(&moment, call)).await;
+            let id = scene.event(1_000 + call as u128).await;
+            died = attempt_that_dies(&scene, id, call, moment.clone()).await;
+            assert_eq!(scene.standing(id).await, (Status::Delivered, 1), "{moment:?} at {call}");
+            let posts = scene.posts(id);
+            assert!((1..=2).contains(&posts.len()), "{moment:?} at {call}");
+            assert!(posts.iter().all(|post| post.body == posts[0].body));
+        }
+        assert!(call > 4, "endpoints, keyring, claim, record: died at {call}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_at_any_step_of_a_failed_attempt_ends_in_one_recorded_failure_and_a_next_attempt() {
+    let scene = Scene::answering(500).await;
+    for moment in MOMENTS {
+        let (mut call, mut died) = (0, true);
+        while died {
+            call += 1;
+            let scene = scene.other(account_for(&moment, call)).await;
+            let id = scene.event(1_000 + call as u128).await;
+            died = attempt_that_dies(&scene, id, call, moment.clone()).await;
+            assert_eq!(scene.standing(id).await, (Status::Pending, 1), "{moment:?} at {call}");
+            scene.attempt(id).await;
+            assert_eq!(scene.standing(id).await, (Status::Pending, 2), "{moment:?} at {call}");
+        }
+        assert!(call > 5, "endpoints, keyring, claim, message, record: died at {call}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_three_times_without_a_record_counts_as_one_attempt_without_a_result() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    let message = [scene.stack.next_message(id).await];
+    for claims in 1..=CLAIMS {
+        let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
+        assert!(hand_to_die(&mortal, &proxy, &message, 4, Fault::Hang).await);
+        let progress = scene.delivery(id).await.progress;
+        assert_eq!((progress.claims, progress.attempts.len()), (claims, 0));
+        assert_eq!(scene.posts(id).len(), claims as usize);
+        scene.outlast_leases();
+    }
+    assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+    let progress = scene.delivery(id).await.progress;
+    assert_eq!((progress.status, progress.recorded, progress.claims), (Status::Pending, 1, 0));
+    assert_eq!((progress.attempts[0].status, progress.attempts[0].error.as_deref()), (None, Some("no result")));
+    assert_eq!(scene.posts(id).len(), 3);
+    scene.attempt(id).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
+    assert_eq!(scene.posts(id).len(), 4);
+}
+
+/// An account for each step.
+fn account_for(moment: &Fault, call: usize) -> u128 {
+    let first = if *moment == Fault::Hang { 100 } else { 200 };
+    first + call as u128
+}

@@ -1,0 +1,56 @@
+//! One message, many times.
+
+use shared::resources::Queue;
+use shared::service::Worker;
+use shared::webhooks::delivery::Status;
+use tests::{Answer, hand};
+use tokio::task::JoinSet;
+
+use super::Scene;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_of_a_message_in_many_hands_at_once_make_one_post() {
+    for copies in [2, 50] {
+        let scene = Scene::with(|_| Answer::Held(204)).await;
+        let id = scene.event(1).await;
+        let message = [scene.stack.next_message(id).await];
+        let senders = [scene.stack.sender(), scene.stack.sender()];
+        senders[0].warm_up().await;
+        senders[1].warm_up().await;
+        let mut hands = JoinSet::new();
+        for sender in senders.iter().cycle().take(copies) {
+            let (sender, message) = (sender.clone(), message.clone());
+            hands.spawn(async move { hand(&sender, &message).await });
+        }
+        // All but the one whose POST is open give up.
+        for _ in 1..copies {
+            assert_eq!(hands.join_next().await.unwrap().unwrap(), [0; 0]);
+        }
+        assert_eq!(scene.receiver.received(1).await.len(), 1);
+        // They did not acknowledge anything: their copies wait until whoever sends must have ended.
+        let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+        assert_eq!((retry.count().await, retry.waiting().await), (copies as u64 - 1, 0));
+        scene.receiver.go_on();
+        assert_eq!(hands.join_next().await.unwrap().unwrap(), [0; 0]);
+        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+        scene.outlast_leases();
+        assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+        assert_eq!(scene.receiver.so_far().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_of_a_message_in_one_batch_make_one_post_and_one_recorded_attempt() {
+    for (status, standing) in [(204, Status::Delivered), (500, Status::Pending)] {
+        let scene = Scene::answering(status).await;
+        let id = scene.event(1).await;
+        let message = scene.stack.next_message(id).await;
+        let sender = scene.stack.sender();
+        for _ in 0..2 {
+            assert_eq!(hand(&sender, &vec![message.clone(); 10]).await, [0; 0]);
+            scene.outlast_leases();
+        }
+        assert_eq!(scene.standing(id).await, (standing, 1));
+        assert_eq!(scene.receiver.so_far().len(), 1);
+    }
+}

@@ -1,0 +1,85 @@
+//! Seven attempts, each in its time.
+
+use shared::clock::{Clock, SystemClock};
+use shared::resources::Queue;
+use shared::timestamp::Timestamp;
+use shared::webhooks::delivery::{Failure, Status};
+use shared::webhooks::delivery_id;
+use shared::webhooks::endpoint::{Notice, notice_id};
+use tests::{Received, Receiver, Stack, Verdict, sale, to_loopback, uuid};
+use tokio::time::{Duration, Instant};
+
+use super::OFF_BY_FAILURES;
+
+/// The delays of the specification, in seconds.
+const DELAYS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
+/// Leaves 1, 1, 1, 1, 2 and 5 seconds of them: the last two are parked in the table, the others are messages.
+const SCALE: u32 = 20_000;
+const BOTH: Verdict = Verdict { service: true, standard: true };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_off() {
+    let (stack, receiver, user) = (Stack::new().await, Receiver::answering(500).await, uuid(5).into());
+    let (endpoint, secret) = stack.endpoint(user, &receiver.url).await;
+    let (clock, begun) = (SystemClock::new(), Instant::now());
+    let begun_at = clock.now();
+    let _workers = stack.workers_in_real_time(to_loopback(SCALE)).await;
+    stack.feed_queue().send(&[sale(1, user).to_string()]).await;
+
+    let id = delivery_id(uuid(1).into(), endpoint.id);
+    let posts = receiver.received(7).await;
+    let delivery = stack.delivery_as(id, Status::Failed).await;
+    assert_eq!(delivery.progress.failure, Some(Failure::Unacknowledged));
+    let statuses: Vec<_> = delivery.progress.attempts.iter().map(|attempt| attempt.status).collect();
+    assert_eq!(statuses, [Some(500); 7]);
+
+    assert_none_is_early(&posts);
+    for one in &posts {
+        assert_eq!((one.id(), one.header("webhook-id")), (&*id.to_string(), &*id.to_string()));
+        assert_eq!((one.header("x-service-event"), &*one.body), ("listing.sold", delivery.body.as_bytes()));
+        assert_eq!(one.json()["id"], id.to_string());
+        assert_eq!(one.signed_with(&secret), BOTH);
+    }
+    assert_each_tells_when_it_was_sent(&posts, begun, begun_at);
+
+    assert_eq!(stack.endpoint_of(user).await.switch, OFF_BY_FAILURES);
+    stack.mailbox(Queue::Notices).await.holds(1).await;
+    let notices = stack.take_notices().await;
+    let expected = Notice {
+        notice_id: notice_id(endpoint.id, 1),
+        endpoint_id: endpoint.id,
+        account_id: user,
+        url: receiver.url.clone(),
+        delivery_id: id,
+        disabled_at: notices[0].disabled_at,
+    };
+    assert_eq!(notices, [expected]);
+    assert!(notices[0].disabled_at >= delivery.progress.attempts[6].at);
+
+    stack.feed_queue().send(&[sale(2, user).to_string()]).await;
+    stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;
+    stack.mailbox(Queue::WebhooksFirst).await.holds(0).await;
+    assert_eq!(receiver.so_far().len(), 7);
+    assert_eq!(stack.take_notices().await, []);
+}
+
+fn assert_none_is_early(posts: &[Received]) {
+    for (delay, pair) in DELAYS.into_iter().zip(posts.windows(2)) {
+        let (waited, delay) = (pair[1].at - pair[0].at, Duration::from_secs(delay.div_ceil(SCALE).into()));
+        assert!(waited >= delay, "{waited:?} instead of {delay:?}");
+    }
+}
+
+/// The headers' times are those of the attempts, and not of the first one; `begun` and `begun_at` are the same
+/// moment by two clocks.
+fn assert_each_tells_when_it_was_sent(posts: &[Received], begun: Instant, begun_at: Timestamp) {
+    let sent_at = |one: &Received| {
+        let sent_at: i64 = one.header("x-service-timestamp").parse().unwrap();
+        assert_eq!(one.header("webhook-timestamp"), sent_at.to_string());
+        let arrived_at = begun_at.seconds() + i64::try_from((one.at - begun).as_secs()).unwrap();
+        assert!((arrived_at - 2..=arrived_at + 2).contains(&sent_at), "sent at {sent_at}, arrived at {arrived_at}");
+        sent_at
+    };
+    let sent_at: Vec<i64> = posts.iter().map(sent_at).collect();
+    assert!(sent_at.is_sorted() && sent_at.first() < sent_at.last(), "{sent_at:?}");
+}
