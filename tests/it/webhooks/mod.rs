@@ -3,8 +3,11 @@
 mod crashes;
 mod duplicates;
 mod exhaustion;
+mod faults;
 mod late;
+mod poison;
 mod schedule;
+mod sweeping;
 
 use std::sync::Arc;
 use std::time::Duration;

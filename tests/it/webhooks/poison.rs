@@ -1,0 +1,52 @@
+//! A message that nobody can read, among others.
+
+use aws_sdk_sqs::types::QueueAttributeName::VisibilityTimeout;
+use shared::resources::Queue;
+use shared::webhooks::delivery::{Lane, Status};
+use shared::webhooks::delivery_id;
+use tests::{Receiver, Stack, hand, message, sale, uuid};
+
+use super::Scene;
+
+const UNREADABLE: [&str; 4] = ["", "{", r#"{"type":"attempt"}"#, r#"{"type":"recall"}"#];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_batch_only_what_cannot_be_read_is_reported_as_failed() {
+    let scene = Scene::answering(204).await;
+    let (mut batch, mut readable) = (Vec::new(), Vec::new());
+    // Two of each endpoint: more than four would change lanes.
+    for user in [10, 20, 30] {
+        let scene = scene.other(user).await;
+        for event in [user, user + 1] {
+            let id = scene.event(event).await;
+            batch.push(scene.stack.next_message(id).await);
+            readable.push(id);
+        }
+    }
+    for (position, body) in [1, 3, 5, 9].into_iter().zip(UNREADABLE) {
+        batch.insert(position, message(Lane::First, body));
+    }
+    assert_eq!(hand(&scene.stack.sender(), &batch).await, [1, 3, 5, 9]);
+    for id in readable {
+        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_ends_as_a_dead_letter_and_its_neighbours_are_delivered_once() {
+    let (stack, receiver, user) = (Stack::new().await, Receiver::answering(204).await, uuid(5).into());
+    let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
+    let [first, dead] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksDead).await];
+    first.set(VisibilityTimeout, "1").await;
+    stack.fan_out(&[1, 2, 3, 4].map(|event| sale(event, user))).await;
+    first.send("{").await;
+    stack.fan_out(&[5, 6, 7, 8, 9].map(|event| sale(event, user))).await;
+    let _workers = stack.workers().await;
+    assert_eq!(dead.take(1).await[0].body.as_deref(), Some("{"));
+    for event in 1..=9 {
+        let delivery = stack.delivery_as(delivery_id(uuid(event).into(), endpoint.id), Status::Delivered).await;
+        assert_eq!(delivery.progress.attempts.len(), 1);
+    }
+    first.holds(0).await;
+    assert_eq!((receiver.so_far().len(), dead.count().await), (9, 0));
+}

@@ -1,0 +1,187 @@
+//! Messages that were lost, and messages that are merely late.
+
+use std::slice;
+
+use aws_lambda_events::sqs::SqsMessage;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::ids::DeliveryId;
+use shared::resources::Queue;
+use shared::service::Worker;
+use shared::webhooks::delivery::{Lane, Status};
+use tests::{Answer, Fault, Proxy, hand, message, sale};
+
+use super::Scene;
+
+const OVERDUE: i64 = 5 * 60;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_attempt_whose_message_is_lost_is_made_after_five_minutes() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    scene.stack.mailbox(Queue::WebhooksFirst).await.take(1).await;
+    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    scene.wait(OVERDUE - 1);
+    scene.stack.sweep().await;
+    assert_eq!(retry.count().await, 0);
+    scene.wait(1);
+    scene.stack.sweep().await;
+    hand(&scene.stack.sender(), &retry.take(1).await).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    scene.wait(24 * 60 * 60);
+    scene.stack.sweep().await;
+    assert_eq!((retry.count().await, scene.receiver.so_far().len()), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_whose_message_is_lost_is_made_five_minutes_after_it_was_due() {
+    let scene = Scene::with(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
+    let id = scene.event(1).await;
+    hand(&scene.stack.sender(), &scene.stack.mailbox(Queue::WebhooksFirst).await.take(1).await).await;
+    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    assert_eq!(retry.count().await, 1);
+    retry.purge().await;
+    scene.wait(30 + OVERDUE - 1);
+    scene.stack.sweep().await;
+    assert_eq!(retry.count().await, 0);
+    scene.wait(1);
+    scene.stack.sweep().await;
+    hand(&scene.stack.sender(), &retry.take(1).await).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_retry_is_called_for_shortly_before_it_is_due_and_no_sooner() {
+    let scene = Scene::answering(500).await;
+    let id = scene.event(1).await;
+    for _ in 0..3 {
+        scene.attempt(id).await;
+    }
+    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    // The messages of the second and the third attempt, which this test did not wait for.
+    retry.purge().await;
+    // Half an hour and a minute of slack, less the 14 minutes that a message may wait.
+    scene.wait(30 * 60 + 60 - 14 * 60 - 1);
+    scene.stack.sweep().await;
+    assert_eq!(retry.count().await, 0);
+    scene.wait(1);
+    scene.stack.sweep().await;
+    assert_eq!((retry.count().await, retry.waiting().await), (1, 0), "it is delayed");
+    scene.stack.sweep().await;
+    assert_eq!(retry.count().await, 1);
+}
+
+/// Hands the messages that the sweeps have sent to senders of their own, all at once.
+async fn assert_one_post(scene: &Scene, id: DeliveryId, messages: &[SqsMessage]) {
+    let senders: Vec<_> = messages.iter().map(|_| scene.stack.sender()).collect();
+    let hands = senders.iter().zip(messages).map(|(sender, message)| hand(sender, slice::from_ref(message)));
+    assert!(join_all(hands).await.iter().all(Vec::is_empty));
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    scene.outlast_leases();
+    assert_eq!(hand(&senders[0], messages).await, [0; 0]);
+    assert_eq!(scene.receiver.so_far().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sweeps_at_once_make_one_post() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
+    scene.wait(OVERDUE);
+    tokio::join!(scene.stack.sweep(), scene.stack.sweep());
+    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    let messages = retry.take(retry.count().await.try_into().unwrap()).await;
+    assert_one_post(&scene, id, &messages).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_dies_before_it_notes_what_it_sent_makes_no_second_post() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
+    scene.wait(OVERDUE);
+    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
+    proxy.plan(|operation| if operation == "UpdateItem" { Fault::Hang } else { Fault::None });
+    let mortal = scene.stack.sweep_at(&proxy.url);
+    tokio::select! {
+        _ = mortal.work(Value::Null) => panic!("it should have died"),
+        () = proxy.stuck() => {}
+    }
+    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    let mut messages = retry.take(1).await;
+    scene.stack.sweep().await;
+    messages.extend(retry.take(1).await);
+    assert_eq!(messages[0].body, messages[1].body);
+    assert_one_post(&scene, id, &messages).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_lost_again_and_again_is_sent_again_at_intervals_that_double() {
+    let scene = Scene::answering(204).await;
+    scene.event(1).await;
+    scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
+    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    scene.wait(OVERDUE - 1);
+    for doublings in 1..=4 {
+        scene.stack.sweep().await;
+        assert_eq!(retry.count().await, 0, "before interval {doublings} is over");
+        scene.wait(1);
+        scene.stack.sweep().await;
+        assert_eq!(retry.count().await, 1, "once interval {doublings} is over");
+        retry.take(1).await;
+        scene.wait((OVERDUE << doublings) - 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_queue_is_behind_nothing_is_taken_for_lost() {
+    let scene = Scene::answering(204).await;
+    let lost = scene.event(1).await;
+    let [first, retry] =
+        [scene.stack.mailbox(Queue::WebhooksFirst).await, scene.stack.mailbox(Queue::WebhooksRetry).await];
+    first.purge().await;
+    scene.wait(OVERDUE);
+    // Behind this one, nobody can tell whether the other is lost.
+    let waiting = scene.event(2).await;
+    for probes in 1..=2 {
+        scene.stack.sweep().await;
+        assert_eq!((first.count().await, retry.count().await), (1 + probes, 0));
+        scene.wait(60);
+    }
+    // The message and the first probe come out; the second, not yet.
+    let sender = scene.stack.sender();
+    let mut messages = first.take(2).await;
+    assert!(messages[1].body.as_deref().unwrap().contains("probe"));
+    hand(&sender, &messages).await;
+    assert_eq!(scene.standing(waiting).await, (Status::Delivered, 1));
+    scene.stack.sweep().await;
+    messages = retry.take(1).await;
+    hand(&sender, &messages).await;
+    assert_eq!(scene.standing(lost).await, (Status::Delivered, 1));
+    assert_eq!(retry.count().await, 0);
+
+    // A probe tells nothing any more once it is five minutes old.
+    scene.stack.fan_out(&[sale(3, scene.user)]).await;
+    scene.wait(OVERDUE);
+    scene.stack.sweep().await;
+    assert_eq!(retry.count().await, 0);
+    assert_eq!(scene.receiver.so_far().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_probe_that_comes_out_late_makes_the_queue_no_older() {
+    let scene = Scene::answering(204).await;
+    let first = scene.stack.mailbox(Queue::WebhooksFirst).await;
+    let probe = |sent_at: &str| message(Lane::First, &json!({"type": "probe", "sent_at": sent_at}).to_string());
+    let sender = scene.stack.sender();
+    scene.event(1).await;
+    let lost = first.take(1).await;
+    scene.wait(OVERDUE);
+    scene.event(2).await;
+    let newer = probe("2026-11-20T12:04:00.000Z");
+    for message in [newer.clone(), probe("2026-11-20T11:00:00.000Z"), newer] {
+        assert_eq!(hand(&sender, &[message]).await, [0; 0]);
+    }
+    scene.stack.sweep().await;
+    assert_eq!(scene.stack.mailbox(Queue::WebhooksRetry).await.take(1).await[0].body, lost[0].body);
+}
