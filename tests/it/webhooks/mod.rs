@@ -4,10 +4,14 @@ mod crashes;
 mod duplicates;
 mod exhaustion;
 mod faults;
+mod holding;
 mod late;
 mod poison;
+mod removal;
 mod schedule;
+mod secrets;
 mod sweeping;
+mod trial;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,121 @@
+//! Events while an endpoint is off, and what becomes of them.
+
+use shared::resources::Queue;
+use shared::webhooks::admin::WebhookAdminError;
+use shared::webhooks::delivery::Status;
+use tests::{Answer, hand};
+
+use super::Scene;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_while_the_endpoint_is_off_are_held_until_they_are_sent_again_one_by_one() {
+    let scene = Scene::answering(204).await;
+    let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+    let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
+    admin.disable(scene.endpoint.id).await.unwrap();
+    let held = [scene.event(1).await, scene.event(2).await];
+    assert_eq!(first.count().await, 0);
+    let listed = stack.deliveries(scene.endpoint.id).await;
+    assert_eq!(listed.iter().map(|one| one.progress.status).collect::<Vec<_>>(), [Status::Held; 2]);
+    assert!(matches!(admin.resend(held[0]).await, Err(WebhookAdminError::Disabled(id)) if id == scene.endpoint.id));
+
+    admin.enable(scene.endpoint.id).await.unwrap();
+    scene.wait(24 * 60 * 60);
+    stack.sweep().await;
+    assert_eq!((first.count().await, retry.count().await), (0, 0));
+    assert_eq!(scene.standing(held[0]).await, (Status::Held, 0));
+
+    admin.resend(held[0]).await.unwrap();
+    assert_eq!(hand(&stack.sender(), &retry.take(1).await).await, [0; 0]);
+    assert_eq!(scene.standing(held[0]).await, (Status::Delivered, 1));
+    assert_eq!(scene.standing(held[1]).await, (Status::Held, 0));
+    assert_eq!(scene.receiver.so_far().len(), 1);
+    assert_eq!(scene.posts(held[0])[0].body, scene.delivery(held[0]).await.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_whose_endpoint_was_switched_off_meanwhile_is_held() {
+    let scene = Scene::answering(500).await;
+    let (admin, sender) = (scene.stack.webhooks(), scene.stack.sender());
+    let [first, retry] = [scene.event(1).await, scene.event(2).await];
+    scene.attempt(retry).await;
+    let messages = [scene.stack.next_message(first).await, scene.stack.next_message(retry).await];
+    admin.disable(scene.endpoint.id).await.unwrap();
+    assert_eq!(hand(&sender, &messages[..1]).await, [0; 0]);
+    assert_eq!(hand(&sender, &messages[1..]).await, [0; 0]);
+    assert_eq!((scene.standing(first).await, scene.standing(retry).await), ((Status::Held, 0), (Status::Held, 1)));
+    admin.enable(scene.endpoint.id).await.unwrap();
+    assert_eq!(hand(&sender, &messages).await, [0; 0]);
+    assert_eq!(scene.receiver.so_far().len(), 1, "only the attempt before");
+    assert_eq!(scene.standing(first).await, (Status::Held, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_whose_post_is_open_is_not_held_beside_it() {
+    let scene = Scene::with(|_| Answer::Held(204)).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.event(1).await);
+    let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(id).await]);
+    let switched_off = async {
+        scene.receiver.received(1).await;
+        admin.disable(scene.endpoint.id).await.unwrap();
+        assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+        assert_eq!(scene.standing(id).await, (Status::Pending, 0));
+        assert_eq!(scene.stack.mailbox(Queue::WebhooksRetry).await.count().await, 1, "its copy");
+        scene.receiver.go_on();
+    };
+    tokio::join!(hand(&sender, &message), switched_off);
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_is_sent_again_keeps_its_id_and_leaves_older_messages_void() {
+    let scene = Scene::answering(204).await;
+    let (admin, sender) = (scene.stack.webhooks(), scene.stack.sender());
+    let id = scene.event(1).await;
+    let older = [scene.stack.next_message(id).await];
+    hand(&sender, &older).await;
+    assert_eq!(admin.resend(id).await.unwrap(), id);
+    let delivery = scene.delivery(id).await;
+    assert_eq!((delivery.progress.status, delivery.progress.round), (Status::Pending, 2));
+    hand(&sender, &older).await;
+    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Pending, 1), 1));
+    let newer = scene.stack.mailbox(Queue::WebhooksRetry).await.take(1).await;
+    hand(&sender, &newer).await;
+    hand(&sender, &older).await;
+    hand(&sender, &newer).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
+    let posts = scene.receiver.so_far();
+    assert_eq!(posts.len(), 2);
+    assert_eq!((posts[0].id(), &posts[0].body), (posts[1].id(), &posts[1].body));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_round_has_seven_attempts_of_its_own() {
+    let scene = Scene::with(|number| Answer::Status(if number <= 10 { 500 } else { 204 })).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.before_last(1).await);
+    let last = [scene.stack.next_message(id).await];
+    admin.resend(id).await.unwrap();
+    // The last attempt of the round before is not made any more.
+    hand(&scene.stack.sender(), &last).await;
+    for _ in 0..4 {
+        scene.attempt(id).await;
+    }
+    assert_eq!(scene.standing(id).await, (Status::Pending, 10));
+    scene.attempt(id).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 11));
+    assert!(scene.stack.endpoint_of(scene.user).await.is_on());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_being_sent_is_not_sent_again_beside_it() {
+    let scene = Scene::with(|_| Answer::Held(204)).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.event(1).await);
+    let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(id).await]);
+    let asked = async {
+        scene.receiver.received(1).await;
+        assert!(matches!(admin.resend(id).await, Err(WebhookAdminError::Busy(busy)) if busy == id));
+        scene.receiver.go_on();
+    };
+    tokio::join!(hand(&sender, &message), asked);
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+}

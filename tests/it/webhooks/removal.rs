@@ -1,0 +1,82 @@
+//! An endpoint that is removed while deliveries are under way.
+
+use shared::resources::Queue;
+use shared::webhooks::delivery::{Failure, Status};
+use tests::{Answer, hand};
+
+use super::Scene;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
+    let scene = Scene::with(|number| if number <= 4 { Answer::Status(500) } else { Answer::Held(500) }).await;
+    let (stack, admin, sender) = (&scene.stack, scene.stack.webhooks(), scene.stack.sender());
+    let (parked, delayed) = (scene.event(1).await, scene.event(2).await);
+    for id in [parked, parked, parked, delayed] {
+        scene.attempt(id).await;
+    }
+    admin.disable(scene.endpoint.id).await.unwrap();
+    let held = scene.event(3).await;
+    admin.enable(scene.endpoint.id).await.unwrap();
+    let (queued, open) = (scene.event(4).await, scene.event(5).await);
+    let mut messages = Vec::new();
+    for id in [parked, delayed, queued, open] {
+        messages.push(stack.next_message(id).await);
+    }
+    let removed = async {
+        scene.receiver.received(5).await;
+        assert_eq!(admin.remove(scene.endpoint.id).await.unwrap(), 4, "all but the one whose POST is open");
+        let retry = stack.mailbox(Queue::WebhooksRetry).await;
+        let before = retry.count().await;
+        assert_eq!(hand(&stack.sender(), &messages[3..]).await, [0; 0]);
+        assert_eq!(retry.count().await, before + 1, "a copy waits until that must have ended");
+        scene.receiver.go_on();
+    };
+    tokio::join!(hand(&sender, &messages[3..]), removed);
+    assert_eq!(scene.standing(open).await, (Status::Pending, 1));
+    messages.push(stack.next_message(open).await);
+    assert_eq!(hand(&sender, &messages).await, [0; 0]);
+    scene.wait(7 * 24 * 60 * 60);
+    stack.sweep().await;
+    assert_eq!(hand(&sender, &messages).await, [0; 0]);
+
+    for (id, attempts) in [(parked, 3), (delayed, 1), (held, 0), (queued, 0), (open, 1)] {
+        let delivery = scene.delivery(id).await;
+        assert_eq!(delivery.progress.failure, Some(Failure::EndpointRemoved));
+        assert_eq!(scene.standing(id).await, (Status::Failed, attempts));
+    }
+    assert_eq!(stack.deliveries(scene.endpoint.id).await.len(), 5, "they can still be looked at");
+    assert_eq!((scene.receiver.so_far().len(), stack.take_notices().await), (5, vec![]));
+    assert_eq!(stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_last_failure_of_a_removed_endpoint_tells_nobody() {
+    let scene = Scene::with(|number| if number <= 6 { Answer::Status(500) } else { Answer::Held(500) }).await;
+    let (admin, sender, id) = (scene.stack.webhooks(), scene.stack.sender(), scene.before_last(1).await);
+    let message = [scene.stack.next_message(id).await];
+    let removed = async {
+        scene.receiver.received(7).await;
+        admin.remove(scene.endpoint.id).await.unwrap();
+        scene.receiver.go_on();
+    };
+    tokio::join!(hand(&sender, &message), removed);
+    assert_eq!(scene.standing(id).await, (Status::Failed, 7));
+    assert_eq!(admin.list(scene.user).await.unwrap(), []);
+    scene.wait(120);
+    scene.stack.sweep().await;
+    assert_eq!(scene.stack.take_notices().await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_message_finds_pending_after_the_removal_ends_with_it() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    let message = [scene.stack.next_message(id).await];
+    // Whoever removes the endpoint dies before its deliveries are ended.
+    let (admin, endpoint) = (scene.stack.webhooks(), &scene.endpoint);
+    let removed = admin.store.remove_endpoint(scene.user, endpoint.id, endpoint.created_at).await;
+    assert!(removed.unwrap());
+    assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+    assert_eq!(scene.delivery(id).await.progress.failure, Some(Failure::EndpointRemoved));
+    assert_eq!(scene.receiver.so_far().len(), 0);
+}
