@@ -3,8 +3,10 @@
 mod crashes;
 mod duplicates;
 mod exhaustion;
+mod fan_out;
 mod faults;
 mod holding;
+mod isolation;
 mod late;
 mod poison;
 mod removal;

@@ -1,0 +1,110 @@
+//! From the feed to the endpoints that selected an event, and what that costs.
+
+use aws_lambda_events::sqs::SqsMessage;
+use serde_json::Value;
+use shared::resources::Queue;
+use shared::webhooks::admin::NewEndpoint;
+use shared::webhooks::delivery::{Lane, Status};
+use shared::webhooks::{EventKind, delivery_id};
+use tests::{Proxy, Receiver, Stack, hand, message, sale, uuid};
+
+use super::Scene;
+
+fn feed(event: &Value) -> SqsMessage {
+    message(Lane::First, &event.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
+    let stack = Stack::new().await;
+    let [selecting, all, other] =
+        [Receiver::answering(204).await, Receiver::answering(204).await, Receiver::answering(204).await];
+    let (user, stranger) = (uuid(5).into(), uuid(6).into());
+    let (endpoint, _) = stack.endpoint(user, &selecting.url).await;
+    let admin = stack.webhooks();
+    let new = |url: &str, events: &[EventKind]| NewEndpoint {
+        user_id: user,
+        url: url.to_owned(),
+        events: events.iter().copied().collect(),
+    };
+    admin.add(new(&all.url, &EventKind::ALL)).await.unwrap();
+    admin.add(new(&other.url, &[EventKind::WalletDeposit])).await.unwrap();
+    stack.endpoint(stranger, &other.url).await;
+
+    let _workers = stack.workers().await;
+    let queue = stack.feed_queue();
+    queue.send(&[sale(1, user).to_string(), sale(1, user).to_string(), sale(2, uuid(7).into()).to_string()]).await;
+    for receiver in [&selecting, &all] {
+        let received = receiver.received(1).await;
+        let delivery = stack.delivery_as(received[0].id().parse().unwrap(), Status::Delivered).await;
+        assert_eq!(delivery.progress.attempts.len(), 1);
+        assert_eq!(delivery.body.as_bytes(), received[0].body);
+    }
+    assert_eq!(selecting.so_far()[0].id(), delivery_id(uuid(1).into(), endpoint.id).to_string());
+    queue.send(&[sale(1, user).to_string()]).await;
+    queue.emptied().await;
+    stack.mailbox(Queue::WebhooksFirst).await.holds(0).await;
+    assert_eq!([selecting.so_far().len(), all.so_far().len(), other.so_far().len()], [1, 1, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_events_of_a_batch_become_ten_deliveries_however_often_it_comes() {
+    let scene = Scene::answering(204).await;
+    let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
+    let batch: Vec<_> = (1..=10).map(|event| feed(&sale(event, scene.user))).collect();
+    let first = scene.stack.mailbox(Queue::WebhooksFirst).await;
+    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
+    // Nobody has taken these up, so they may never have been sent: they are sent once more.
+    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
+    let messages = first.take(20).await;
+    let sender = scene.stack.sender();
+    for batch in messages.chunks(4) {
+        assert_eq!(hand(&sender, batch).await, [0; 0]);
+    }
+    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
+    assert_eq!(first.count().await, 0);
+    assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 10);
+    for event in 1..=10 {
+        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
+        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_for_an_endpoint_that_is_off_is_born_held() {
+    let scene = Scene::answering(204).await;
+    scene.stack.webhooks().disable(scene.endpoint.id).await.unwrap();
+    let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
+    assert_eq!(hand(&ingest, &[feed(&sale(1, scene.user))]).await, [0; 0]);
+    let id = delivery_id(uuid(1).into(), scene.endpoint.id);
+    assert_eq!(scene.standing(id).await, (Status::Held, 0));
+    assert_eq!(scene.delivery(id).await.progress.wake_at, None);
+    assert_eq!(scene.stack.mailbox(Queue::WebhooksFirst).await.count().await, 0);
+}
+
+/// The calls of DynamoDB that events and their deliveries take, all of which succeed at once.
+async fn calls(events: u128) -> Vec<String> {
+    let scene = Scene::answering(204).await;
+    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
+    let (ingest, sender) = (scene.stack.ingest_at(&proxy.url), scene.stack.sender_at(&proxy.url));
+    let batch: Vec<_> = (1..=events).map(|event| feed(&sale(event, scene.user))).collect();
+    hand(&ingest, &batch).await;
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry];
+    hand(&sender, &scene.stack.mailbox(first).await.take(batch.len()).await).await;
+    let retry = scene.stack.mailbox(retry).await;
+    hand(&sender, &retry.take(retry.count().await.try_into().unwrap()).await).await;
+    for event in 1..=events {
+        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
+        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    }
+    let operations = proxy.take_calls().into_iter().map(|call| call.operation);
+    operations.filter(|operation| operation.ends_with("Item") || operation.ends_with("Items")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_succeeds_at_once_takes_four_calls_of_the_store() {
+    // The first reads the endpoints for all events of a batch.
+    assert_eq!(calls(1).await, ["BatchGetItem", "PutItem", "BatchGetItem", "UpdateItem", "UpdateItem"]);
+    let ten = calls(10).await;
+    assert!(ten.len() <= 40, "{ten:?}");
+}

@@ -1,0 +1,94 @@
+//! A receiver that hangs, and everybody else.
+
+use std::time::Duration;
+
+use local::workers::Webhooks;
+use shared::ids::UserId;
+use shared::resources::Queue;
+use shared::webhooks::Schedule;
+use shared::webhooks::delivery::Status;
+use shared::webhooks::guard::Policy;
+use tests::{Answer, Receiver, Stack, hand, sale, uuid};
+use webhook::transport::{Reach, Transport};
+
+use super::Scene;
+
+/// More batches than a lane has instances: if all of them were to wait, everybody would.
+const HANGING: u128 = 2_600;
+const HEALTHY: u128 = 50;
+/// What a receiver has for its answer; long, so that the order does not depend on how fast the machine is.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+fn patient() -> Webhooks {
+    let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
+    let transport = Transport::with_deadline(reach, DEADLINE).unwrap();
+    Webhooks { transport, schedule: Schedule::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_behind_a_receiver_that_hangs() {
+    let stack = Stack::new().await;
+    let (hanging, healthy) = (Receiver::start(|_, _| Answer::Hang).await, Receiver::answering(204).await);
+    let user: UserId = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, &hanging.url).await;
+    let events: Vec<_> = (0..HANGING).map(|event| sale(event, user)).collect();
+    for some in events.chunks(100) {
+        stack.fan_out(some).await;
+    }
+    let mut behind = Vec::new();
+    for other in 0..HEALTHY {
+        let user = uuid(100 + other).into();
+        stack.endpoint(user, &healthy.url).await;
+        behind.push(sale(HANGING + other, user));
+    }
+    stack.fan_out(&behind).await;
+
+    let _workers = stack.workers_sending(patient()).await;
+    healthy.received(behind.len()).await;
+    // By then not one of the hanging attempts has come to an end.
+    let admin = stack.webhooks();
+    let (mut deliveries, mut from) = (0, None);
+    loop {
+        let page = admin.deliveries(endpoint.id, from).await.unwrap();
+        deliveries += page.deliveries.len();
+        assert!(page.deliveries.iter().all(|delivery| delivery.progress.attempts.is_empty()));
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    assert_eq!(deliveries, events.len());
+    assert!(stack.endpoint_of(user).await.slow_until.is_some());
+    // All but four of a batch of ten, and once the endpoint is known to be slow all of them, change lanes.
+    let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
+    assert_eq!(first.waiting().await, 0);
+    let rest = u64::try_from(HANGING / 10 * 6).unwrap();
+    assert!(retry.count().await >= rest, "{}", retry.count().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_took_a_second_keeps_to_the_other_lane_for_a_minute() {
+    let scene = Scene::with(|_| Answer::Held(204)).await;
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.mailbox(queue));
+    let (first, retry) = (first.await, retry.await);
+    let (slow, before) = (scene.event(1).await, scene.event(2).await);
+    let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(slow).await]);
+    let answered = async {
+        scene.stack.endpoint_when(scene.user, |endpoint| endpoint.slow_until.is_some()).await;
+        scene.receiver.go_on();
+    };
+    tokio::join!(hand(&sender, &message), answered);
+    assert_eq!(scene.standing(slow).await, (Status::Delivered, 1));
+
+    assert_eq!(first.take(2).await.len(), 2);
+    let message = [scene.stack.next_message(before).await];
+    assert_eq!(hand(&sender, &message).await, [0; 0]);
+    assert_eq!(scene.standing(before).await, (Status::Pending, 0));
+    scene.event(3).await;
+    assert_eq!((first.count().await, retry.count().await), (0, 2));
+    assert_eq!(hand(&sender, &retry.take(2).await).await, [0; 0]);
+    assert_eq!(scene.receiver.so_far().len(), 3);
+    scene.wait(60);
+    scene.event(4).await;
+    assert_eq!((first.count().await, retry.count().await), (1, 0));
+}
