@@ -1,0 +1,85 @@
+//! How much can happen in a run.
+
+use crate::actions::Action;
+use crate::luck::Luck;
+use crate::time::{Millis, SECOND};
+
+/// What a run plays.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    /// One delivery for each, with so many failed attempts at the start.
+    pub(crate) failed: Vec<u32>,
+    /// How many attempts can be made at once.
+    pub(crate) workers: usize,
+    /// By how much a clock can be wrong.
+    pub(crate) skews: Vec<Millis>,
+    pub(crate) left: Left,
+}
+
+/// How often something may still happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Left {
+    /// An attempt fails.
+    pub(crate) failures: u8,
+    /// A process ends between two steps, or between a write and its answer.
+    pub(crate) crashes: u8,
+    /// An answer does not arrive, and the write is repeated or given up.
+    pub(crate) lost_answers: u8,
+    /// A write takes effect after its process has ended.
+    pub(crate) late_writes: u8,
+    /// A message comes twice.
+    pub(crate) duplicates: u8,
+    /// A message comes never.
+    pub(crate) losses: u8,
+    /// A message comes late.
+    pub(crate) delays: u8,
+    /// A sweep begins while another one is at the same delivery.
+    pub(crate) overlaps: u8,
+    pub(crate) disables: u8,
+    pub(crate) enables: u8,
+    pub(crate) resends: u8,
+    pub(crate) removals: u8,
+}
+
+/// As far as clocks may be wrong.
+const SKEWS: [Millis; 2] = [-30 * SECOND, 30 * SECOND];
+
+impl Bounds {
+    /// A delivery with so many failed attempts, and two workers whose clocks are right.
+    pub(crate) fn after(failed: u32, left: Left) -> Self {
+        Self { failed: vec![failed], workers: 2, skews: vec![0], left }
+    }
+
+    /// The same with clocks that may be wrong.
+    pub(crate) fn skewed(failed: u32, left: Left) -> Self {
+        Self { skews: SKEWS.into(), ..Self::after(failed, left) }
+    }
+}
+
+impl Left {
+    /// What is left of the kind that an action uses up, if it does.
+    pub(crate) fn of(&mut self, action: &Action) -> Option<&mut u8> {
+        match action {
+            Action::Answer { is_acknowledged: false, .. } => Some(&mut self.failures),
+            Action::Work { luck: Luck::Crash { .. }, .. }
+            | Action::CrashSweep { .. }
+            | Action::CrashOperator { .. } => Some(&mut self.crashes),
+            Action::Work { luck: Luck::Repeat | Luck::Away { .. }, .. } => Some(&mut self.lost_answers),
+            Action::Work { luck: Luck::Late, .. } => Some(&mut self.late_writes),
+            Action::Duplicate { .. } => Some(&mut self.duplicates),
+            Action::Lose { .. } => Some(&mut self.losses),
+            Action::Delay { .. } => Some(&mut self.delays),
+            Action::Disable => Some(&mut self.disables),
+            Action::Enable => Some(&mut self.enables),
+            Action::BeginResend { .. } => Some(&mut self.resends),
+            Action::BeginRemoval { .. } => Some(&mut self.removals),
+            Action::Advance
+            | Action::Receive { .. }
+            | Action::Work { luck: Luck::Good, .. }
+            | Action::Answer { is_acknowledged: true, .. }
+            | Action::BeginSweep { .. }
+            | Action::Sweep { .. }
+            | Action::Operate { .. } => None,
+        }
+    }
+}

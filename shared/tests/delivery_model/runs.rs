@@ -1,0 +1,97 @@
+//! What is played: a few faults of each kind at a time, at the points of a delivery's life that differ.
+
+use crate::bounds::{Bounds, Left};
+use crate::play;
+
+#[test]
+fn seven_attempts_by_clocks_that_are_wrong() {
+    play(Bounds::skewed(0, Left { failures: 7, ..Left::default() }), &["delivered", "failed", "switched off"]);
+}
+
+#[test]
+fn crashes() {
+    play(Bounds::skewed(0, Left { failures: 2, crashes: 1, ..Left::default() }), &["delivered"]);
+    play(Bounds::skewed(2, Left { failures: 1, crashes: 1, ..Left::default() }), &["delivered"]);
+    play(Bounds::skewed(6, Left { failures: 1, crashes: 2, ..Left::default() }), &["delivered", "switched off"]);
+    play(Bounds::after(0, Left { failures: 1, crashes: 4, ..Left::default() }), &["delivered", "no result"]);
+}
+
+#[test]
+fn lost_answers() {
+    let left = Left { failures: 1, crashes: 1, lost_answers: 1, late_writes: 1, duplicates: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["delivered", "switched off"]);
+}
+
+#[test]
+fn writes_that_come_late() {
+    play(
+        Bounds::skewed(6, Left { failures: 1, crashes: 1, late_writes: 1, ..Left::default() }),
+        &["delivered", "switched off"],
+    );
+    play(
+        Bounds::after(1, Left { failures: 2, crashes: 1, duplicates: 1, late_writes: 1, ..Left::default() }),
+        &["delivered"],
+    );
+}
+
+#[test]
+fn messages_that_are_repeated_late_or_lost() {
+    play(Bounds::skewed(1, Left { failures: 2, crashes: 1, delays: 1, ..Left::default() }), &["delivered"]);
+    play(
+        Bounds::skewed(6, Left { failures: 1, crashes: 1, duplicates: 1, ..Left::default() }),
+        &["delivered", "switched off"],
+    );
+    let left = Left { failures: 1, crashes: 1, losses: 1, delays: 1, overlaps: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["delivered", "switched off"]);
+}
+
+#[test]
+fn resends() {
+    play(Bounds::skewed(6, Left { failures: 1, resends: 1, ..Left::default() }), &["sent again", "delivered"]);
+    play(
+        Bounds::after(6, Left { failures: 1, late_writes: 1, resends: 1, ..Left::default() }),
+        &["sent again", "delivered"],
+    );
+    play(Bounds::after(6, Left { failures: 1, resends: 2, ..Left::default() }), &["sent again", "delivered"]);
+    let left = Left { failures: 1, enables: 1, resends: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["sent again", "switched off", "delivered"]);
+}
+
+#[test]
+fn an_endpoint_that_is_switched_off_and_on() {
+    let left = Left { failures: 1, disables: 1, enables: 1, late_writes: 1, duplicates: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["held", "switched off", "delivered"]);
+    let left = Left { failures: 1, disables: 1, enables: 1, resends: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["held", "sent again"]);
+}
+
+#[test]
+fn an_endpoint_that_is_removed() {
+    let left = Left { failures: 1, removals: 1, disables: 1, crashes: 1, duplicates: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["held", "removed", "switched off"]);
+}
+
+#[test]
+fn two_deliveries_that_fail_at_once() {
+    let left = Left { failures: 2, crashes: 1, enables: 1, ..Left::default() };
+    let both = Bounds { failed: vec![6, 6], ..Bounds::after(6, left) };
+    play(both, &["held", "switched off", "switched off twice"]);
+}
+
+#[test]
+#[ignore = "takes minutes; CONTRIBUTING.md says when to run it"]
+fn more_of_everything() {
+    play(Bounds::skewed(0, Left { failures: 7, crashes: 1, ..Left::default() }), &["delivered", "switched off"]);
+    play(
+        Bounds::skewed(0, Left { failures: 2, crashes: 1, delays: 1, duplicates: 1, ..Left::default() }),
+        &["delivered"],
+    );
+    let left = Left { failures: 1, crashes: 1, late_writes: 1, duplicates: 1, ..Left::default() };
+    play(Bounds::skewed(6, left), &["delivered", "switched off"]);
+    let left = Left { failures: 1, disables: 1, enables: 1, crashes: 1, resends: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["held", "sent again"]);
+    let left = Left { failures: 1, crashes: 1, duplicates: 1, resends: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["sent again", "delivered"]);
+    let left = Left { failures: 2, crashes: 1, duplicates: 1, late_writes: 1, enables: 1, ..Left::default() };
+    play(Bounds { failed: vec![6, 6], workers: 3, ..Bounds::after(6, left) }, &["held", "switched off twice"]);
+}
