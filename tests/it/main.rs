@@ -30,6 +30,7 @@ mod replica_model;
 mod round_trips;
 mod validation;
 mod verifiers;
+mod webhook_steps;
 mod webhooks;
 mod webhooks_cli;
 mod webhooks_keyring;

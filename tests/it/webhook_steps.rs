@@ -1,0 +1,182 @@
+//! A delivery's steps as DynamoDB makes them, against the same steps as plain values.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use shared::ids::DeliveryId;
+use shared::timestamp::Timestamp;
+use shared::webhooks::delivery::{
+    AfterFailure, Attempt, Change, Condition, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, Transition,
+    after_failure, cease, claim, end, hold, resend, succeed, sweep,
+};
+use shared::webhooks::store::{Applied, WebhookStore};
+use shared::webhooks::{EventKind, Schedule};
+use tests::{NOON, Stack, dynamodb, play_histories, uuid};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+const CASES: u32 = 400;
+
+#[test]
+fn the_table_makes_a_step_as_the_rules_say() {
+    let (stack, changed, refused) = (OnceCell::new(), AtomicU32::new(0), AtomicU32::new(0));
+    let cases = progress().prop_flat_map(|progress| (transition(progress.clone()), Just(progress)));
+    play_histories(CASES, &cases, async |(transition, progress)| {
+        let stack = stack.get_or_init(Stack::new).await;
+        let store = WebhookStore::new(dynamodb(stack), "marketplace-webhooks".to_owned());
+        let before = delivery(progress);
+        store.put_delivery(&before).await.unwrap();
+        let applied = store.step(before.id, &transition).await.unwrap();
+        let (expected, after) = if let Some(progress) = transition.apply(&before.progress) {
+            changed.fetch_add(1, Ordering::Relaxed);
+            let after = Delivery { progress, ..before };
+            (Applied::Changed(Box::new(after.clone())), after)
+        } else {
+            refused.fetch_add(1, Ordering::Relaxed);
+            (Applied::Refused(Some(Box::new(before.clone()))), before)
+        };
+        assert_eq!(applied, expected);
+        assert_eq!(store.delivery(after.id).await.unwrap(), Some(after));
+    });
+    let (changed, refused) = (changed.into_inner(), refused.into_inner());
+    assert!(changed > CASES / 8 && refused > CASES / 8, "{changed} changed, {refused} refused");
+}
+
+#[tokio::test]
+async fn no_step_makes_a_delivery_that_is_not_there() {
+    let stack = Stack::new().await;
+    let store = WebhookStore::new(dynamodb(&stack), "marketplace-webhooks".to_owned());
+    let (now, token) = (time(0), Token::random());
+    let missing = delivery(Progress::new(DeliveryId::from(uuid(1)), Status::Pending, now, now));
+    let dispatch = Dispatch::next_of(&missing);
+    let mut steps = vec![
+        claim(&dispatch, token, now),
+        succeed(&dispatch, Attempt::lost(now)),
+        failed(&dispatch, token, now),
+        hold(&dispatch, now),
+        end(&dispatch, now),
+        resend(&missing.progress, token, now),
+    ];
+    steps.extend(cease(&missing.progress, now));
+    steps.extend(sweep(Schedule::default(), &missing.progress, now).map(|resending| resending.then));
+    for step in steps {
+        assert_eq!(store.step(missing.id, &step).await.unwrap(), Applied::Refused(None), "{step:?}");
+    }
+    assert_eq!(store.delivery(missing.id).await.unwrap(), None);
+}
+
+fn delivery(progress: Progress) -> Delivery {
+    Delivery {
+        id: Uuid::new_v4().into(),
+        endpoint_id: uuid(2).into(),
+        account_id: uuid(3).into(),
+        event: EventKind::ListingSold,
+        is_test: false,
+        created_at: time(0),
+        body: "{}".to_owned(),
+        progress,
+    }
+}
+
+fn progress() -> impl Strategy<Value = Progress> {
+    let lease = (token(), times()).prop_map(|(id, until)| Lease { id, until });
+    let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
+    let times = (0u32..5, times(), option::of(times()), 0u32..3, prop::collection::vec(attempt(), 0..3));
+    (next, times).prop_map(|(next, times)| {
+        let (status, failure, round, recorded, token, lease) = next;
+        let (claims, due, wake_at, resent, attempts) = times;
+        Progress { status, failure, round, recorded, token, lease, claims, due, wake_at, resent, attempts }
+    })
+}
+
+/// Any step, with what it expects as likely there as not, or any conditions and changes.
+fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
+    let seen = prop_oneof![3 => Just(progress.clone()), 1 => self::progress()];
+    let lease = progress.lease.map_or_else(|| token().boxed(), |lease| prop_oneof![Just(lease.id), token()].boxed());
+    let step = (seen, lease, times(), attempt()).prop_flat_map(|(seen, lease, now, attempt)| {
+        let dispatch = Dispatch::next_of(&delivery(seen.clone()));
+        let mut steps = vec![
+            claim(&dispatch, lease, now),
+            succeed(&dispatch, attempt),
+            failed(&dispatch, lease, now),
+            hold(&dispatch, now),
+            end(&dispatch, now),
+            resend(&seen, lease, now),
+        ];
+        steps.extend(cease(&seen, now));
+        steps.extend(sweep(Schedule::default(), &seen, now).map(|resending| resending.then));
+        select(steps)
+    });
+    let any = (prop::collection::vec(condition(progress), 1..4), changes());
+    prop_oneof![step, any.prop_map(|(when, then)| Transition { when, then })]
+}
+
+fn failed(dispatch: &Dispatch, lease: Token, now: Timestamp) -> Transition {
+    match after_failure(dispatch, lease, Attempt::lost(now), false, Schedule::default(), now) {
+        AfterFailure::Again(_, step) | AfterFailure::GiveUp(step) => step,
+    }
+}
+
+/// One that holds, as likely as one that may not.
+fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
+    let of = |progress: Progress, now| {
+        let mut conditions = vec![
+            Condition::Status(progress.status),
+            Condition::Round(progress.round),
+            Condition::Recorded(progress.recorded),
+            Condition::Token(progress.token),
+            Condition::NoLease(now),
+        ];
+        conditions.extend(progress.lease.map(|lease| Condition::LeaseOf(lease.id)));
+        conditions.extend(progress.wake_at.map(Condition::WakeAt));
+        select(conditions)
+    };
+    let seen = prop_oneof![3 => Just(progress), 1 => self::progress()];
+    (seen, times()).prop_flat_map(move |(progress, now)| of(progress, now))
+}
+
+/// Some changes, each of another attribute: an update cannot set one twice.
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    (progress(), attempt(), any::<bool>()).prop_flat_map(|(progress, attempt, is_claimed)| {
+        let changes = vec![
+            Change::Status(progress.status),
+            Change::Failure(progress.failure),
+            Change::Round(progress.round),
+            Change::Recorded(progress.recorded),
+            Change::Token(progress.token),
+            Change::Lease(progress.lease),
+            if is_claimed { Change::Claimed } else { Change::Claims(progress.claims) },
+            Change::Due(progress.due),
+            Change::WakeAt(progress.wake_at),
+            Change::Resent(progress.resent),
+            Change::Attempt(attempt),
+        ];
+        let all = changes.len();
+        subsequence(changes, 1..=all)
+    })
+}
+
+fn attempt() -> impl Strategy<Value = Attempt> {
+    let text = || option::of("[a-z é\"\\\\]{0,12}");
+    (times(), option::of(100u16..600), any::<u32>(), text(), text())
+        .prop_map(|(at, status, latency_ms, error, response)| Attempt { at, status, latency_ms, error, response })
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    select(vec![Failure::Unacknowledged, Failure::EndpointRemoved])
+}
+
+fn token() -> impl Strategy<Value = Token> {
+    (1u128..4).prop_map(|number| Token(uuid(number)))
+}
+
+/// Few, so that two are often the same.
+fn times() -> impl Strategy<Value = Timestamp> {
+    (0i64..4).prop_map(time)
+}
+
+fn time(second: i64) -> Timestamp {
+    NOON.parse::<Timestamp>().unwrap().plus_millis(second * 1_000)
+}
