@@ -143,7 +143,7 @@ async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
     let log = String::from_utf8(output.stdout).unwrap();
     let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     assert_eq!(
-        (&line["level"], &line["missing"]),
+        (&line["level"], &line["error"]),
         (&json!("ERROR"), &json!("environment variables not set: MARKET_TABLE"))
     );
     assert_eq!(log.lines().count(), 1);

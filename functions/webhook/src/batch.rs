@@ -1,65 +1,93 @@
-//! A batch of messages: one reading of their endpoints, then each by itself.
+//! A batch of messages: one reading of their endpoints, then all of them at the same time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aws_lambda_events::sqs::SqsMessage;
-use futures_util::future::join_all;
-use shared::ids::UserId;
+use futures_util::future::{BoxFuture, join_all};
+use futures_util::{FutureExt, StreamExt, stream};
+use shared::ids::{EndpointId, UserId};
 use shared::store::StoreError;
 use shared::webhooks::delivery::{Dispatch, Lane};
 use shared::webhooks::endpoint::Endpoint;
 use shared::webhooks::{Call, QueueMessage};
-use tokio::sync::Semaphore;
 
 use crate::Webhook;
-use crate::attempt::SLOW_AFTER;
 use crate::fate::Fate;
-use crate::plan::{Endpoints, Plan};
 
 /// How long a message waits when the store or the keyring is away: from here on, up to twice as long.
 const AWAY_SECONDS: u32 = 10;
-/// The same when its endpoint is slow and has no room for another attempt.
-const NO_ROOM_SECONDS: u32 = 15;
+
+/// A call for an attempt, and its place in the batch.
+pub(crate) type Placed = (usize, Dispatch);
 
 impl Webhook {
-    /// Handles every message of a batch, all at the same time; one fate for each, in order.
+    /// Handles every message of a batch; one fate for each, in order.
     pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<Fate> {
-        let messages: Vec<_> = records.iter().map(read).collect();
-        let accounts: BTreeSet<UserId> = messages
-            .iter()
-            .filter_map(|message| match message {
-                Ok(QueueMessage::Attempt(dispatch)) => Some(dispatch.account_id),
-                _ => None,
-            })
-            .collect();
-        let endpoints = self.store.endpoints_of(&accounts).await.map(Endpoints::of);
-        let fates = records.iter().zip(messages).map(|(record, message)| {
-            let (lane, endpoints) = (self.lane(record), endpoints.as_ref());
-            async move {
-                match message {
-                    Ok(QueueMessage::Attempt(dispatch)) => self.answer(lane, dispatch, endpoints).await,
-                    Ok(QueueMessage::Probe { sent_at }) => match self.store.probed(lane, sent_at).await {
-                        Ok(()) => Fate::Probed,
-                        Err(error) => Fate::Failed(error.to_string()),
-                    },
-                    Err(error) => Fate::Failed(error),
+        let mut fates = vec![Fate::Failed("it was not handled".to_owned()); records.len()];
+        let mut calls = BTreeMap::<EndpointId, Vec<Placed>>::new();
+        let mut probes = Vec::new();
+        for (place, record) in records.iter().enumerate() {
+            match read(record) {
+                Ok(QueueMessage::Attempt(dispatch)) => {
+                    calls.entry(dispatch.endpoint_id).or_default().push((place, dispatch));
                 }
+                Ok(QueueMessage::Probe { sent_at }) => probes.push(async move {
+                    let noted = self.store.probed(self.lane(record), sent_at).await;
+                    (place, noted.map_or_else(|error| Fate::Failed(error.to_string()), |()| Fate::Probed))
+                }),
+                Err(error) => fates[place] = Fate::Failed(error),
             }
-        });
-        join_all(fates).await
+        }
+        // A batch comes out of one queue.
+        let lane = records.first().map_or(Lane::Retry, |record| self.lane(record));
+        let (answered, noted) = tokio::join!(self.answer(lane, calls).boxed(), join_all(probes));
+        for (place, fate) in answered.into_iter().chain(noted) {
+            fates[place] = fate;
+        }
+        fates
     }
 
-    async fn answer(&self, lane: Lane, dispatch: Dispatch, endpoints: Result<&Endpoints, &StoreError>) -> Fate {
-        let done = match endpoints.map(|endpoints| endpoints.plan(lane, &dispatch, self.clock.now())) {
-            Ok(Plan::Attempt(endpoint, room)) => self.attempt_in_turn(lane, &dispatch, endpoint, room).await,
-            Ok(Plan::Forward) => Ok(self.forward(dispatch).await),
-            Ok(Plan::Hold(endpoint)) => self.hold(&dispatch, endpoint).await,
-            Ok(Plan::End) => self.end(&dispatch).await,
-            Err(error) => Err(error.clone()),
+    async fn answer(&self, lane: Lane, calls: BTreeMap<EndpointId, Vec<Placed>>) -> Vec<(usize, Fate)> {
+        let accounts: BTreeSet<UserId> = calls.values().flatten().map(|(_, dispatch)| dispatch.account_id).collect();
+        let endpoints: HashMap<EndpointId, Endpoint> = match self.store.endpoints_of(&accounts).await {
+            Ok(found) => found.into_values().flatten().map(|endpoint| (endpoint.id, endpoint)).collect(),
+            Err(error) => {
+                let put_off = calls.into_values().flatten().map(|(place, dispatch)| {
+                    let error = error.clone();
+                    async move { (place, self.or_later(dispatch, Err(error)).await) }
+                });
+                return join_all(put_off).await;
+            }
         };
+        let answers = calls.into_iter().map(|(id, calls)| self.answer_all(lane, endpoints.get(&id), calls));
+        stream::iter(answers).buffer_unordered(usize::MAX).collect::<Vec<_>>().await.concat()
+    }
+
+    /// Answers all calls for one endpoint.
+    fn answer_all<'a>(
+        &'a self,
+        lane: Lane,
+        endpoint: Option<&'a Endpoint>,
+        calls: Vec<Placed>,
+    ) -> BoxFuture<'a, Vec<(usize, Fate)>> {
+        match endpoint {
+            Some(endpoint) if endpoint.is_on() => self.attend(lane, endpoint, calls).boxed(),
+            _ => join_all(calls.into_iter().map(move |(place, dispatch)| async move {
+                let done = match endpoint {
+                    Some(endpoint) => self.hold(&dispatch, endpoint).await,
+                    None => self.end(&dispatch).await,
+                };
+                (place, self.or_later(dispatch, done).await)
+            }))
+            .boxed(),
+        }
+    }
+
+    /// What was done, or, if the store did not allow it, a copy for later: so that an outage of any length uses
+    /// up no message's receives.
+    pub(crate) async fn or_later(&self, dispatch: Dispatch, done: Result<Fate, StoreError>) -> Fate {
         match done {
             Ok(fate) => fate,
-            // So that an outage of any length uses up no message's receives.
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
                 self.postpone(dispatch, up_to_twice(AWAY_SECONDS), error.to_string()).await
             }
@@ -67,35 +95,11 @@ impl Webhook {
         }
     }
 
-    async fn attempt_in_turn(
-        &self,
-        lane: Lane,
-        dispatch: &Dispatch,
-        endpoint: &Endpoint,
-        room: &Semaphore,
-    ) -> Result<Fate, StoreError> {
-        match tokio::time::timeout(SLOW_AFTER, room.acquire()).await {
-            Ok(_turn) => self.attempt(dispatch, endpoint).await,
-            Err(_) if lane == Lane::First => Ok(self.forward(*dispatch).await),
-            Err(_) => {
-                let why = "its endpoint is slow".to_owned();
-                Ok(self.postpone(*dispatch, up_to_twice(NO_ROOM_SECONDS), why).await)
-            }
-        }
-    }
-
-    async fn forward(&self, dispatch: Dispatch) -> Fate {
-        match self.postpone(dispatch, 0, String::new()).await {
-            Fate::Postponed(_) => Fate::Forwarded,
-            failed => failed,
-        }
-    }
-
     /// Puts a copy of a message into the retry queue.
     pub(crate) async fn postpone(&self, dispatch: Dispatch, delay_seconds: u32, why: String) -> Fate {
         match self.queues.call_once(Lane::Retry, Call { dispatch, delay_seconds }).await {
             Ok(()) => Fate::Postponed(why),
-            Err(unsent) => Fate::Failed(format!("its copy cannot be sent: {unsent}")),
+            Err(unsent) => Fate::uncopied(&unsent),
         }
     }
 
@@ -110,6 +114,6 @@ fn read(record: &SqsMessage) -> Result<QueueMessage, String> {
 }
 
 /// Spread, so that what was put off together does not come back together.
-fn up_to_twice(seconds: u32) -> u32 {
+pub(crate) fn up_to_twice(seconds: u32) -> u32 {
     seconds + getrandom::u32().unwrap_or_default() % (seconds + 1)
 }

@@ -1,6 +1,7 @@
 //! What becomes of a message.
 
 use aws_lambda_events::sqs::SqsMessage;
+use shared::webhooks::Unsent;
 
 /// What becomes of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,13 @@ pub(crate) enum Fate {
     Probed,
     /// It stays in its queue, and after a few receives it is moved to the dead-letter queue.
     Failed(String),
+}
+
+impl Fate {
+    /// The fate of a message whose copy cannot be sent.
+    pub(crate) fn uncopied(unsent: &Unsent) -> Self {
+        Self::Failed(format!("its copy cannot be sent: {unsent}"))
+    }
 }
 
 /// One line for the batch, and one for each message that failed; never a body, a URL or a secret.

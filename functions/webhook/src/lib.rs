@@ -5,10 +5,10 @@
 //! count decide what it still means.
 
 mod attempt;
+mod attend;
 mod batch;
 mod fate;
 mod headers;
-mod plan;
 mod settle;
 pub mod transport;
 

@@ -7,6 +7,7 @@ use futures_util::stream;
 
 use super::delivery::{Delivery, Dispatch, Lane, Progress, Status, overdue_at};
 use super::endpoint::Endpoint;
+use super::pace::Pace;
 use super::queues::{Call, Queues};
 use super::schedule::{Schedule, delivery_id};
 use super::store::{Put, WebhookStore};
@@ -21,11 +22,11 @@ const CONCURRENCY: usize = 32;
 
 /// Fans events out. Repeating it changes nothing: a delivery's id follows from event and endpoint, and a
 /// message that is sent twice calls for the same attempt.
-#[derive(Clone)]
 pub struct FanOut {
     store: WebhookStore,
     queues: Queues,
     schedule: Schedule,
+    pace: Pace,
 }
 
 /// A delivery that is to be written.
@@ -45,7 +46,7 @@ struct Unsettled {
 impl FanOut {
     /// Fans out into this table and these queues.
     pub fn new(store: WebhookStore, queues: Queues, schedule: Schedule) -> Self {
-        Self { store, queues, schedule }
+        Self { store, queues, schedule, pace: Pace::default() }
     }
 
     /// Looks at table and queues before the first events come. An error says what cannot be reached.
@@ -116,7 +117,7 @@ impl FanOut {
             made.extend(of_account.filter(|endpoint| endpoint.events.contains(&event.kind)).map(|endpoint| Made {
                 event: index,
                 delivery: self.delivery(event, endpoint, now),
-                lane: if endpoint.is_slow(now) { Lane::Retry } else { Lane::First },
+                lane: self.pace.lane(endpoint, now),
             }));
         }
         made

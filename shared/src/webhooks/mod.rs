@@ -13,6 +13,7 @@ mod keyring;
 mod keyring_cache;
 mod keyring_secret;
 mod notices;
+mod pace;
 mod queues;
 mod rotation;
 mod sample;

@@ -1,0 +1,71 @@
+//! The attempts of a batch to one endpoint, which take turns.
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use shared::webhooks::Call;
+use shared::webhooks::delivery::Lane;
+use shared::webhooks::endpoint::Endpoint;
+
+use crate::Webhook;
+use crate::attempt::SLOW_AFTER;
+use crate::batch::{Placed, up_to_twice};
+use crate::fate::Fate;
+
+/// So many attempts are made at a time. The others wait for one of them to end, which for a receiver that
+/// answers takes no time; those that still wait when the first must be taken for slow leave.
+const IN_FLIGHT: usize = 4;
+/// How long a message of the retry lane waits that has left: from here on, up to twice as long.
+const NO_ROOM_SECONDS: u32 = 15;
+
+impl Webhook {
+    /// Makes the attempts that messages call for, or sends the messages to the retry lane.
+    pub(crate) async fn attend(&self, lane: Lane, endpoint: &Endpoint, calls: Vec<Placed>) -> Vec<(usize, Fate)> {
+        if lane == Lane::First && endpoint.is_slow(self.clock.now()) {
+            return self.leave(lane, calls).await;
+        }
+        let mut waiting = calls.into_iter();
+        let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, Fate)>>>::new();
+        under_way.extend(waiting.by_ref().take(IN_FLIGHT).map(|call| self.attempt_one(call, endpoint)));
+        let mut patience = std::pin::pin!(tokio::time::sleep(SLOW_AFTER));
+        let mut fates = Vec::with_capacity(waiting.len() + under_way.len());
+        loop {
+            tokio::select! {
+                Some(done) = under_way.next() => {
+                    fates.extend(done);
+                    under_way.extend(waiting.next().map(|call| self.attempt_one(call, endpoint)));
+                }
+                () = &mut patience, if waiting.len() > 0 => {
+                    let rest = waiting.by_ref().collect();
+                    under_way.push(Box::pin(self.leave(lane, rest)));
+                }
+                else => return fates,
+            }
+        }
+    }
+
+    fn attempt_one<'a>(&'a self, call: Placed, endpoint: &'a Endpoint) -> BoxFuture<'a, Vec<(usize, Fate)>> {
+        let (place, dispatch) = call;
+        Box::pin(async move {
+            let done = self.attempt(&dispatch, endpoint).await;
+            vec![(place, self.or_later(dispatch, done).await)]
+        })
+    }
+
+    /// Sends messages to the retry lane; those that are in it already come back later.
+    async fn leave(&self, lane: Lane, messages: Vec<Placed>) -> Vec<(usize, Fate)> {
+        let calls = messages.iter().map(|(_, dispatch)| Call {
+            dispatch: *dispatch,
+            delay_seconds: if lane == Lane::First { 0 } else { up_to_twice(NO_ROOM_SECONDS) },
+        });
+        let sent = self.queues.call(Lane::Retry, &calls.collect::<Vec<_>>()).await;
+        let fates = messages.iter().zip(sent).map(|((place, _), sent)| {
+            let fate = match sent {
+                Ok(()) => Fate::Forwarded,
+                Err(unsent) => Fate::uncopied(&unsent),
+            };
+            (*place, fate)
+        });
+        fates.collect()
+    }
+}
