@@ -60,7 +60,7 @@ async fn nobody_waits_behind_a_receiver_that_hangs() {
         }
     }
     assert_eq!(deliveries, events.len());
-    assert!(stack.endpoint_of(user).await.slow_until.is_some());
+    stack.endpoint_when(user, |endpoint| endpoint.slow_until.is_some()).await;
     let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
     assert_eq!(first.waiting().await, 0);
     // All but ten of each hundred, which a fan-out of its own lets into the other lane.
