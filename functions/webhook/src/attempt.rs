@@ -8,7 +8,7 @@ use shared::timestamp::Timestamp;
 use shared::webhooks::delivery::{Attempt, CLAIMS, Delivery, Dispatch, Refusal, Token, claim, refusal};
 use shared::webhooks::endpoint::Endpoint;
 use shared::webhooks::store::Applied;
-use shared::webhooks::{EndpointSecret, Secrets};
+use shared::webhooks::{EndpointSecret, KeyringUnavailable, Secrets};
 
 use crate::Webhook;
 use crate::fate::Fate;
@@ -24,8 +24,15 @@ impl Webhook {
     /// Makes the attempt that a message calls for, if it still calls for one.
     pub(crate) async fn attempt(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
         // Before the claim: without a signature there is no attempt.
-        let secrets = self.keyring.open(endpoint).await;
-        let secrets = secrets.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let secrets = self.keyring.open(endpoint).await.map_err(|error| match error {
+            KeyringUnavailable::Unread(_) | KeyringUnavailable::Unwritten(_) => {
+                StoreError::Unavailable(error.to_string())
+            }
+            // Nothing that waiting mends: the dead-letter queue tells, and the sweep brings the delivery back.
+            KeyringUnavailable::Invalid(_) | KeyringUnavailable::Sealed(_) => {
+                StoreError::corrupt(format!("secrets of endpoint {}: {error}", endpoint.id))
+            }
+        })?;
         let lease = Token::random();
         let now = self.clock.now();
         let delivery = match self.store.step(dispatch.delivery_id, &claim(dispatch, lease, now)).await? {

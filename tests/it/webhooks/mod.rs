@@ -1,6 +1,7 @@
 //! Webhooks from an event to a receiver's socket.
 
 mod crashes;
+mod deployed;
 mod duplicates;
 mod exhaustion;
 mod fan_out;
