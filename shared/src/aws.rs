@@ -6,7 +6,9 @@ use std::time::Duration;
 use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedHttpClient, StalledStreamProtectionConfig};
+use aws_sdk_dynamodb::config::{
+    BehaviorVersion, Region, SharedHttpClient, SharedInterceptor, StalledStreamProtectionConfig,
+};
 use aws_smithy_http_client::{Builder, tls};
 use thiserror::Error;
 
@@ -27,6 +29,7 @@ pub struct Environment {
     dynamodb_endpoint: Option<String>,
     /// Shared by all clients: what is heavy in it is made once.
     http: SharedHttpClient,
+    interceptors: Vec<SharedInterceptor>,
 }
 
 /// The same settings for each service's own configuration type.
@@ -42,6 +45,9 @@ macro_rules! configure {
             .timeout_config($patience.timeouts())
             .retry_config($patience.retries());
         config.set_endpoint_url($endpoint);
+        for interceptor in &$environment.interceptors {
+            config.push_interceptor(interceptor.clone());
+        }
         config.build()
     }};
 }
@@ -66,7 +72,15 @@ impl Environment {
             endpoint: lookup("AWS_ENDPOINT_URL"),
             dynamodb_endpoint: lookup("AWS_ENDPOINT_URL_DYNAMODB"),
             http: http_client(),
+            interceptors: Vec::new(),
         })
+    }
+
+    /// Shows every call of the clients made from here on to an interceptor.
+    #[must_use]
+    pub fn watched_by(mut self, interceptor: SharedInterceptor) -> Self {
+        self.interceptors.push(interceptor);
+        self
     }
 
     /// A DynamoDB client.

@@ -35,9 +35,13 @@ pub struct Service<'a> {
 impl<'a> Service<'a> {
     /// Reads the environment.
     pub fn new(lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
-        let environment = Environment::read(lookup)?;
+        Ok(Self::of(Environment::read(lookup)?, lookup, clock))
+    }
+
+    /// What a function is built from, with clients of this environment.
+    pub fn of(environment: Environment, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Self {
         let (dynamodb, sqs) = (environment.dynamodb(Patience::Request), environment.sqs(Patience::Request));
-        Ok(Self { lookup, environment, dynamodb, sqs, clock })
+        Self { lookup, environment, dynamodb, sqs, clock }
     }
 
     /// A table's name.
