@@ -5,6 +5,7 @@ mod balance;
 mod base;
 mod budget;
 mod budget_model;
+mod cargo_lambda;
 mod catalog;
 mod description;
 mod failures;

@@ -1,0 +1,39 @@
+//! What `cargo lambda` reads in the workspace's manifest, against the functions and the gateway's routes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use shared::routes::{DEFAULT, ROUTES};
+
+fn metadata() -> Value {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path", manifest]);
+    serde_json::from_slice(&cargo.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_build_makes_every_function_and_nothing_else() {
+    let metadata = metadata();
+    let folder = Path::new(metadata["workspace_root"].as_str().unwrap()).join("functions");
+    let functions: BTreeSet<&str> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|package| Path::new(package["manifest_path"].as_str().unwrap()).starts_with(&folder))
+        .map(|package| package["name"].as_str().unwrap())
+        .collect();
+    let built = metadata["metadata"]["lambda"]["build"]["packages"].as_array().unwrap();
+    assert_eq!(built.iter().map(|name| name.as_str().unwrap()).collect::<BTreeSet<_>>(), functions);
+}
+
+#[test]
+fn watch_routes_as_the_gateway_does() {
+    let router = metadata()["metadata"]["lambda"]["watch"]["router"].take();
+    let router: BTreeMap<String, String> = serde_json::from_value(router).unwrap();
+    let own = ROUTES.iter().filter(|route| route.function != DEFAULT).map(|route| (route.path, route.function));
+    let expected = own.chain([("/", DEFAULT), ("/{*rest}", DEFAULT)]);
+    assert_eq!(router, expected.map(|(path, function)| (path.to_owned(), function.to_owned())).collect());
+}
