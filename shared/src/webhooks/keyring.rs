@@ -6,11 +6,14 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 /// The current key, which seals, and older ones, which still open.
 ///
-/// As a document: `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}]}`.
+/// As a document: `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}]}`. A deployment,
+/// which can generate text and nothing else, makes `{"generated":"<43 or more letters and digits>"}` instead:
+/// one key, the SHA-256 of the text. The first rotation turns it into the other form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keyring {
     current: String,
@@ -20,11 +23,16 @@ pub struct Keyring {
 /// An AES-256 key.
 type Key = [u8; 32];
 
+/// The id of a key that was made from generated text.
+const GENERATED_ID: &str = "generated";
+/// So many letters and digits have 256 bits.
+const GENERATED_LENGTH: usize = 43;
+
 /// What is wrong with a keyring. Nothing of the document is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyringError {
     /// It is not the document described, or has more in it.
-    #[error("the keyring must be a JSON object of `current` and `keys`, each with `id` and `key`")]
+    #[error("the keyring must be a JSON object of `current` and `keys`, each with `id` and `key`, or of `generated`")]
     Form,
     /// A key's id is of another form.
     #[error("a key's id must have 1 to 32 of A-Z a-z 0-9 _ -")]
@@ -38,13 +46,29 @@ pub enum KeyringError {
     /// The current key is not among the keys.
     #[error("the keyring's current key is not among its keys")]
     Current,
+    /// A generated text that may not have the 256 bits of a key in it.
+    #[error("a generated keyring must be 43 or more letters and digits")]
+    Generated,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Document {
+    Keys(Keys),
+    Generated(Generated),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct Keys {
     current: String,
     keys: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Generated {
+    generated: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -57,7 +81,10 @@ struct Entry {
 impl Keyring {
     /// The keyring in a document.
     pub fn parse(document: &str) -> Result<Self, KeyringError> {
-        let document: Document = serde_json::from_str(document).map_err(|_| KeyringError::Form)?;
+        let document = match serde_json::from_str(document).map_err(|_| KeyringError::Form)? {
+            Document::Keys(document) => document,
+            Document::Generated(Generated { generated }) => return Self::generated(&generated),
+        };
         let mut keys = BTreeMap::new();
         for entry in document.keys {
             if !is_id(&entry.id) {
@@ -73,6 +100,14 @@ impl Keyring {
             return Err(KeyringError::Current);
         }
         Ok(Self { current: document.current, keys })
+    }
+
+    fn generated(text: &str) -> Result<Self, KeyringError> {
+        if text.len() < GENERATED_LENGTH || !text.bytes().all(|b| b.is_ascii_alphanumeric()) {
+            return Err(KeyringError::Generated);
+        }
+        let keys = BTreeMap::from([(GENERATED_ID.to_owned(), Sha256::digest(text).into())]);
+        Ok(Self { current: GENERATED_ID.to_owned(), keys })
     }
 
     /// A keyring of one new key.
@@ -105,7 +140,7 @@ impl Keyring {
     /// The document, for the one place that stores it.
     pub fn reveal(&self) -> String {
         let entry = |(id, key): (&String, &Key)| Entry { id: id.clone(), key: STANDARD.encode(key) };
-        let document = Document { current: self.current.clone(), keys: self.keys.iter().map(entry).collect() };
+        let document = Keys { current: self.current.clone(), keys: self.keys.iter().map(entry).collect() };
         serde_json::json!(document).to_string()
     }
 
@@ -166,6 +201,24 @@ mod tests {
         ] {
             assert_eq!(Keyring::parse(refused), Err(error), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_a_deployment_generates_is_a_keyring_that_can_be_rotated() {
+        let text = "a1".repeat(32);
+        let generated = |text: &str| Keyring::parse(&serde_json::json!({"generated": text}).to_string());
+        let keyring = generated(&text).unwrap();
+        assert_eq!((keyring.current_id(), keyring.older()), ("generated", 0));
+        // printf a1a1… | openssl dgst -sha256 -binary | base64
+        assert_eq!(STANDARD.encode(keyring.key("generated").unwrap()), "NJD4BAGIbRLzhh7BkPXBZBmyY0VJepK8RTDiL12LQpU=");
+        assert_ne!(generated(&text.replace('a', "b")).unwrap().key("generated"), keyring.key("generated"));
+        let rotated = Keyring::parse(&keyring.clone().rotate().unwrap().reveal()).unwrap();
+        assert_eq!((rotated.older(), rotated.key("generated")), (1, keyring.key("generated")));
+        for refused in [&text[..42], &format!("{}-", &text[1..]), ""] {
+            assert_eq!(generated(refused), Err(KeyringError::Generated), "{refused}");
+        }
+        let both = format!(r#"{{"generated":"{text}","current":"a","keys":[]}}"#);
+        assert_eq!(Keyring::parse(&both), Err(KeyringError::Form));
     }
 
     #[test]
