@@ -54,11 +54,14 @@ impl Ready {
             }
         }
         let endpoint = self.variables.get("AWS_ENDPOINT_URL").unwrap_or_default();
-        let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For marketctl and the AWS CLI:");
-        let of_tools = self.variables.iter().filter(|(name, _)| name.starts_with("AWS_") || *name == LOOPBACK_VARIABLE);
+        // Who wants the AWS side alone runs functions against it.
+        let is_alone = self.base_url.is_none();
+        let readers = if is_alone { "functions, marketctl and the AWS CLI" } else { "marketctl and the AWS CLI" };
+        let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For {readers}:");
+        let of_tools = |name: &str| is_alone || name.starts_with("AWS_") || name == LOOPBACK_VARIABLE;
         // Credentials of a foreign endpoint are the user's own, and stay where they are.
         let own = |name: &str| name == "AWS_ENDPOINT_URL" || name == LOOPBACK_VARIABLE;
-        let shown = of_tools.filter(|(name, _)| !self.is_foreign || own(name));
+        let shown = self.variables.iter().filter(|(name, _)| of_tools(name) && (!self.is_foreign || own(name)));
         for (name, value) in shown {
             let _ = writeln!(text, "  export {name}={value}");
         }
