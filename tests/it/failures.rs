@@ -103,7 +103,8 @@ async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let key = admin.demo_key(uuid(1).into(), &shared::scope::Scope::ALL).await.unwrap().text;
     let key = key.reveal();
     let clock = Arc::new(shared::clock::SystemClock::new());
-    let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &variables, clock).await.unwrap();
+    let host = local::host::Host::new(&variables, clock).unwrap();
+    let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &host).await.unwrap();
     let client = tests::Client::of(&instance.base_url);
     assert_eq!(client.get(key, "/v1/public/me").await.status, 200);
     drop(aws);

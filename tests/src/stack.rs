@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use local::aws::AwsSide;
 use local::environment::Variables;
+use local::host::Host;
 use local::instance::Instance;
 use local::seed::Admin;
 use local::workers::{Webhooks, Workers};
@@ -79,8 +80,8 @@ impl Stack {
 
     /// The same by the machine's own time.
     pub async fn workers_in_real_time(&self, webhooks: Webhooks) -> Workers {
-        let variables = Variables::at(&self.aws.endpoint_url);
-        Workers::start(&variables, Arc::new(SystemClock::new()), webhooks).await.unwrap()
+        let host = self.host(&self.aws.endpoint_url, Arc::new(SystemClock::new()));
+        Workers::start(&host, webhooks).await.unwrap()
     }
 
     /// The same at the stack's time, behind a proxy that can be made to fail.
@@ -91,7 +92,12 @@ impl Stack {
     }
 
     async fn workers_with(&self, endpoint: &str, webhooks: Webhooks) -> Workers {
-        Workers::start(&Variables::at(endpoint), self.clock.clone(), webhooks).await.unwrap()
+        Workers::start(&self.host(endpoint, self.clock.clone()), webhooks).await.unwrap()
+    }
+
+    /// Where functions run.
+    pub(crate) fn host(&self, endpoint: &str, clock: Arc<dyn Clock>) -> Host {
+        Host::new(&Variables::at(endpoint), clock).unwrap()
     }
 
     /// The stack's feed queue.
@@ -100,7 +106,7 @@ impl Stack {
     }
 
     async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {
-        let instance = Instance::start(any_port(), &Variables::at(endpoint), clock.clone()).await.unwrap();
+        let instance = Instance::start(any_port(), &self.host(endpoint, clock.clone())).await.unwrap();
         Running { client: Client::of(&instance.base_url), clock, instance }
     }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use shared::aws::Missing;
-use shared::clock::Clock;
 use shared::http::Handler;
 use shared::service::Service;
 
-use crate::environment::Variables;
 use crate::gateway::{self, Functions};
+use crate::host::Host;
 use crate::inbox::{Inbox, StoredSecrets};
 use crate::server::Server;
 
@@ -23,32 +22,36 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Builds every function from the variables, warms each up, and serves them.
-    pub async fn start(listen: SocketAddr, variables: &Variables, clock: Arc<dyn Clock>) -> io::Result<Self> {
+    /// Builds every function, warms each up, and serves them.
+    pub async fn start(listen: SocketAddr, host: &Host) -> io::Result<Self> {
         let listener = Server::bind(listen).await?;
-        let lookup = |name: &str| variables.get(name);
-        let service = Service::new(&lookup, Arc::clone(&clock)).map_err(io::Error::other)?;
-        let functions = functions(&service).map_err(io::Error::other)?;
-        let inbox = Inbox::new(Arc::new(StoredSecrets::new(&service).map_err(io::Error::other)?), clock);
+        let functions = functions(host).map_err(io::Error::other)?;
+        let secrets = host.unwatched(StoredSecrets::new).map_err(io::Error::other)?;
+        let inbox = Inbox::new(Arc::new(secrets), host.clock());
         join_all(functions.values().map(|handler| handler.warm_up())).await;
         let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }
 }
 
-fn functions(service: &Service<'_>) -> Result<Functions, Missing> {
-    fn arc(handler: impl Handler + 'static) -> Arc<dyn Handler> {
-        Arc::new(handler)
-    }
+fn functions(host: &Host) -> Result<Functions, Missing> {
     Ok(Functions::from([
-        ("me", arc(me::api(service)?)),
-        ("catalog", arc(catalog::api(service)?)),
-        ("item", arc(item::api(service)?)),
-        ("prices", arc(prices::api(service)?)),
-        ("marketplaces", arc(marketplaces::api(service)?)),
-        ("listings", arc(listings::api(service)?)),
-        ("orders", arc(orders::api(service)?)),
-        ("balance", arc(balance::api(service)?)),
-        ("openapi", arc(openapi::api(service)?)),
+        function(host, "me", me::api)?,
+        function(host, "catalog", catalog::api)?,
+        function(host, "item", item::api)?,
+        function(host, "prices", prices::api)?,
+        function(host, "marketplaces", marketplaces::api)?,
+        function(host, "listings", listings::api)?,
+        function(host, "orders", orders::api)?,
+        function(host, "balance", balance::api)?,
+        function(host, "openapi", openapi::api)?,
     ]))
+}
+
+fn function<H: Handler + 'static>(
+    host: &Host,
+    name: &'static str,
+    build: impl FnOnce(&Service<'_>) -> Result<H, Missing>,
+) -> Result<(&'static str, Arc<dyn Handler>), Missing> {
+    Ok((name, Arc::new(host.function(name, build)?)))
 }

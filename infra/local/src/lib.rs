@@ -5,6 +5,7 @@ pub mod cli;
 pub mod demo;
 pub mod environment;
 pub mod gateway;
+pub mod host;
 pub mod inbox;
 pub mod instance;
 pub mod keyring;

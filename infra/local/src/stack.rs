@@ -12,6 +12,7 @@ use crate::aws::{AwsSide, Relay};
 use crate::cli::Options;
 use crate::demo;
 use crate::environment::Variables;
+use crate::host::Host;
 use crate::instance::Instance;
 use crate::ready::Ready;
 use crate::seed::{Admin, DemoKey};
@@ -56,9 +57,9 @@ impl Stack {
                 Some(aws) if options.store_latency_ms == 0 => variables.clone().with_dynamodb_at(&aws.dynamodb_url),
                 _ => variables.clone(),
             };
-            let started = Instance::start(options.listen, &own, Arc::clone(&clock)).await;
-            let instance = started.map_err(|error| error.to_string())?;
-            (Some(instance), Some(Workers::start(&own, clock, webhooks(options)?).await?))
+            let host = Host::new(&own, clock).map_err(|error| error.to_string())?;
+            let instance = Instance::start(options.listen, &host).await.map_err(|error| error.to_string())?;
+            (Some(instance), Some(Workers::start(&host, webhooks(options)?).await?))
         };
         let ready = Ready {
             base_url: instance.as_ref().map(|instance| instance.base_url.clone()),

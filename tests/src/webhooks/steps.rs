@@ -4,8 +4,8 @@
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures_util::FutureExt;
 use ingest::Ingest;
-use local::environment::Variables;
 use serde_json::Value;
+use shared::aws::Missing;
 use shared::clock::Clock;
 use shared::feed::{Applied, Message, parse};
 use shared::ids::DeliveryId;
@@ -35,17 +35,19 @@ impl Stack {
     /// The same whose AWS side is there.
     pub fn sender_at(&self, endpoint_url: &str) -> Webhook {
         let webhooks = to_loopback(1);
-        self.at(endpoint_url, |service| webhook::worker(service, webhooks.transport, webhooks.schedule).unwrap())
+        self.function("webhook", endpoint_url, |service| {
+            webhook::worker(service, webhooks.transport, webhooks.schedule)
+        })
     }
 
     /// An instance of the feed's consumer whose AWS side is there.
     pub fn ingest_at(&self, endpoint_url: &str) -> Ingest {
-        self.at(endpoint_url, |service| ingest::worker(service, Schedule::default()).unwrap())
+        self.function("ingest", endpoint_url, |service| ingest::worker(service, Schedule::default()))
     }
 
     /// An instance of the sweep whose AWS side is there.
     pub fn sweep_at(&self, endpoint_url: &str) -> Sweep {
-        self.at(endpoint_url, |service| sweep::worker(service, Schedule::default()).unwrap())
+        self.function("sweep", endpoint_url, |service| sweep::worker(service, Schedule::default()))
     }
 
     /// Runs the sweep once.
@@ -74,10 +76,13 @@ impl Stack {
         message(lane, &serde_json::to_string(&QueueMessage::Attempt(dispatch)).unwrap())
     }
 
-    fn at<W>(&self, endpoint_url: &str, build: impl FnOnce(&Service<'_>) -> W) -> W {
-        let variables = Variables::at(endpoint_url);
-        let lookup = |name: &str| variables.get(name);
-        build(&Service::new(&lookup, self.clock.clone()).unwrap())
+    fn function<W>(
+        &self,
+        name: &'static str,
+        endpoint_url: &str,
+        build: impl FnOnce(&Service<'_>) -> Result<W, Missing>,
+    ) -> W {
+        self.host(endpoint_url, self.clock.clone()).function(name, build).unwrap()
     }
 }
 

@@ -8,15 +8,12 @@ mod poller;
 mod running;
 mod schedule;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use shared::aws::{Environment, Missing, Patience};
-use shared::clock::Clock;
+use shared::aws::{Missing, Patience};
 use shared::resources::{
     COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, WEBHOOK_TIMEOUT,
 };
-use shared::service::Service;
 use shared::webhooks::Schedule;
 use webhook::transport::Transport;
 
@@ -26,7 +23,7 @@ pub use poller::{Source, poll};
 pub use running::Running;
 pub use schedule::schedule;
 
-use crate::environment::Variables;
+use crate::host::Host;
 
 /// So many instances of `ingest` read the feed side by side.
 const INGEST_INSTANCES: usize = 2;
@@ -53,31 +50,31 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Builds the workers from the variables and starts their pollers and schedules.
-    pub async fn start(variables: &Variables, clock: Arc<dyn Clock>, webhooks: Webhooks) -> Result<Self, String> {
+    /// Builds the workers and starts their pollers and schedules.
+    pub async fn start(host: &Host, webhooks: Webhooks) -> Result<Self, String> {
         let missing = |missing: Missing| missing.to_string();
-        let lookup = |name: &str| variables.get(name);
-        let service = Service::new(&lookup, Arc::clone(&clock)).map_err(missing)?;
-        let client = Environment::read(&lookup).map_err(missing)?.sqs(Patience::Bulk);
-        let [feed, first, retry] =
-            service.queues([Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(missing)?;
-        let source = Source::open(client.clone(), &feed, INGEST_TIMEOUT).await?;
+        let [feeder, caller] = ["ingest", "webhook"].map(|name| host.environment_of(name).sqs(Patience::Bulk));
+        let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry];
+        let [feed, first, retry] = host.unwatched(|service| service.queues(queues)).map_err(missing)?;
+        let source = Source::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
         let Webhooks { transport, schedule: retries } = webhooks;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
-            running.push(poll(source.clone(), ingest::worker(&service, retries).map_err(missing)?));
+            let ingest = host.function("ingest", |service| ingest::worker(service, retries)).map_err(missing)?;
+            running.push(poll(source.clone(), ingest));
         }
         for (lane, most) in [(first, FIRST_INSTANCES), (retry, RETRY_INSTANCES)] {
-            let source = Source::open(client.clone(), &lane, WEBHOOK_TIMEOUT).await?;
-            let sender = webhook::worker(&service, transport.clone(), retries).map_err(missing)?;
+            let source = Source::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?;
+            let sender = host.function("webhook", |service| webhook::worker(service, transport.clone(), retries));
+            let sender = sender.map_err(missing)?;
             running.push(poll_with_fleet(source, most, move || sender.clone()));
         }
-        let compact = compact::worker(&service).map_err(missing)?;
+        let compact = host.function("compact", compact::worker).map_err(missing)?;
         running.push(schedule(COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
         let period = u32::try_from(SWEEP_PERIOD.as_secs()).unwrap_or(u32::MAX);
         let period = Duration::from_secs(retries.scaled(period).into());
-        let sweep = sweep::worker(&service, retries).map_err(missing)?;
+        let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
         running.push(schedule(period, SWEEP_TIMEOUT, sweep));
-        Ok(Self { feed: Backlog::of(client, feed), _running: running })
+        Ok(Self { feed: Backlog::of(feeder, feed), _running: running })
     }
 }

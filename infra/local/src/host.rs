@@ -1,0 +1,73 @@
+//! Where functions run: what each of them is built from.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::config::SharedInterceptor;
+use shared::aws::{Environment, Missing};
+use shared::clock::Clock;
+use shared::service::Service;
+
+use crate::environment::Variables;
+
+/// What functions run on. Each has an environment of its own, as under Lambda.
+#[derive(Clone)]
+pub struct Host {
+    variables: Variables,
+    environment: Environment,
+    clock: Arc<dyn Clock>,
+    watch: Option<Arc<dyn Watch>>,
+}
+
+/// Sees what each function, by its name, asks of its environment and of AWS, and may refuse it.
+pub trait Watch: Send + Sync {
+    /// What sees the calls of a function's clients.
+    fn calls(self: Arc<Self>, function: &'static str) -> SharedInterceptor;
+
+    /// Whether a function has a variable that it asks for.
+    fn has_variable(&self, function: &'static str, name: &str) -> bool;
+}
+
+impl Host {
+    /// A host whose functions find all of these variables.
+    pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
+        let environment = Environment::read(&|name| variables.get(name))?;
+        Ok(Self { variables: variables.clone(), environment, clock, watch: None })
+    }
+
+    /// The same with somebody who watches the functions.
+    #[must_use]
+    pub fn watched_by(self, watch: Arc<dyn Watch>) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    /// Builds a function of this name.
+    pub fn function<F>(
+        &self,
+        name: &'static str,
+        build: impl FnOnce(&Service<'_>) -> Result<F, Missing>,
+    ) -> Result<F, Missing> {
+        let is_there = |variable: &str| self.watch.as_ref().is_none_or(|watch| watch.has_variable(name, variable));
+        let lookup = |variable: &str| self.variables.get(variable).filter(|_| is_there(variable));
+        build(&Service::of(self.environment_of(name), &lookup, Arc::clone(&self.clock)))
+    }
+
+    /// Builds what is no function: a part of the host itself.
+    pub fn unwatched<T>(&self, build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
+        let lookup = |variable: &str| self.variables.get(variable);
+        build(&Service::of(self.environment.clone(), &lookup, Arc::clone(&self.clock)))
+    }
+
+    /// Who calls AWS for a function, and where: the function itself and, as in Lambda, the poller of its queue.
+    pub fn environment_of(&self, function: &'static str) -> Environment {
+        let environment = self.environment.clone();
+        match &self.watch {
+            Some(watch) => environment.watched_by(Arc::clone(watch).calls(function)),
+            None => environment,
+        }
+    }
+
+    /// The functions' time.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+}
