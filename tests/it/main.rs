@@ -29,6 +29,7 @@ mod prices;
 mod prices_model;
 mod replica_model;
 mod round_trips;
+mod template;
 mod validation;
 mod verifiers;
 mod webhook_steps;

@@ -2,11 +2,13 @@
 //! the Lambda Runtime API on loopback, and the project's binaries.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a harness that cannot go on stops the test")]
 
+pub mod arn;
 mod binaries;
 mod client;
 mod compaction;
 mod fixtures;
 mod model;
+mod privileges;
 mod proxy;
 mod queue;
 mod receiver;
@@ -14,6 +16,7 @@ mod runtime_api;
 mod stack;
 mod state;
 mod tables;
+mod template;
 mod verifiers;
 mod webhooks;
 pub mod webhooks_cli;
@@ -23,6 +26,7 @@ pub use client::{Client, Reply};
 pub use compaction::compaction;
 pub use fixtures::{balance, ended, item, listing, market, marketplace, order, quote, uuid};
 pub use model::play_histories;
+pub use privileges::Grant;
 pub use proxy::{Call, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
 pub use receiver::{Answer, Received, Receiver};
@@ -30,5 +34,6 @@ pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit, table_without_indexes};
+pub use template::{Function, Template};
 pub use verifiers::{Verdict, Verifier};
 pub use webhooks::{Mailbox, hand, hand_to_die, message, sale, to_loopback};

@@ -1,0 +1,56 @@
+//! Functions: that each is deployed from its own crate, with time enough, and finds in its environment what
+//! it believes to find there. What that is, and what it may do, `privileges` compares.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use shared::resources::{
+    COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
+};
+use tests::{Template, arn};
+
+use super::names;
+
+#[test]
+fn every_crate_below_functions_is_deployed_and_nothing_else() {
+    let crates = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../functions")).unwrap();
+    let crates: BTreeSet<String> = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let deployed = &Template::read().functions;
+    assert_eq!(deployed.keys().collect::<Vec<_>>(), crates.iter().collect::<Vec<_>>());
+    for (name, function) in deployed {
+        let properties = ["CodeUri", "Handler", "Runtime"].map(|property| &function.properties[property]);
+        assert_eq!(
+            properties,
+            [&json!(format!("target/lambda/{name}")), &json!("bootstrap"), &json!("provided.al2023")]
+        );
+    }
+}
+
+#[test]
+fn functions_have_the_time_that_they_count_on() {
+    let timeouts = [
+        ("ingest", INGEST_TIMEOUT),
+        ("compact", COMPACT_TIMEOUT),
+        ("webhook", WEBHOOK_TIMEOUT),
+        ("sweep", SWEEP_TIMEOUT),
+    ];
+    for (name, timeout) in timeouts {
+        assert_eq!(Template::read().functions[name].properties["Timeout"], timeout.as_secs(), "{name}");
+    }
+}
+
+#[test]
+fn every_variable_names_its_own_resource() {
+    let url = |queue| format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", names().queue(queue));
+    let mut resources = BTreeMap::from([(KEYRING_VARIABLE, arn::secret(&names().keyring()))]);
+    resources.extend(Table::ALL.map(|table| (table.variable(), names().table(table))));
+    resources.extend(Queue::ALL.map(|queue| (queue.variable(), url(queue))));
+    for (function, deployed) in &Template::read().functions {
+        let variables = deployed.properties["Environment"]["Variables"].as_object().unwrap();
+        for (name, resource) in &resources {
+            if let Some(value) = variables.get(*name) {
+                assert_eq!(value, resource, "{name} of {function}");
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Queues, and the secret.
+
+use serde_json::{Value, json};
+use shared::resources::{MAX_RECEIVES, Queue};
+use tests::arn;
+
+use super::{assert_same, deployed, names};
+
+/// The longest that SQS keeps a message: 14 days, in seconds.
+const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
+
+#[test]
+fn queues_are_those_of_the_project() {
+    let mut deployed = deployed("AWS::SQS::Queue", "QueueName");
+    for queue in Queue::ALL {
+        let name = names().queue(queue);
+        let mut properties = deployed.remove(&name).unwrap_or_default();
+        // What SQS does unless told otherwise.
+        properties.entry("VisibilityTimeout").or_insert(json!(30));
+        properties.entry("FifoQueue").or_insert(json!(false));
+        assert_same(&name, properties, expected(queue));
+    }
+    assert!(deployed.is_empty(), "{deployed:?}");
+}
+
+fn expected(queue: Queue) -> Value {
+    let mut properties = json!({
+        "QueueName": names().queue(queue),
+        "VisibilityTimeout": queue.visibility_seconds(),
+        "FifoQueue": queue.is_fifo(),
+        "MessageRetentionPeriod": KEPT_SECONDS,
+        "SqsManagedSseEnabled": true,
+    });
+    if let Some(dead) = queue.dead_letters() {
+        let target = arn::queue(&names().queue(dead));
+        properties["RedrivePolicy"] = json!({"deadLetterTargetArn": target, "maxReceiveCount": MAX_RECEIVES});
+    }
+    properties
+}
+
+#[test]
+fn the_keyring_has_its_name() {
+    assert_eq!(deployed("AWS::SecretsManager::Secret", "Name").into_keys().collect::<Vec<_>>(), [names().keyring()]);
+}

@@ -1,0 +1,22 @@
+//! Routes.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use shared::routes::{DEFAULT, ROUTES};
+use tests::Template;
+
+#[test]
+fn the_gateway_has_the_routes_of_the_project() {
+    let mut deployed = BTreeSet::new();
+    for (name, function) in &Template::read().functions {
+        for event in function.events().filter(|event| event["Type"] == "HttpApi") {
+            deployed.insert((event["Properties"].to_string(), name.as_str()));
+        }
+    }
+    // Any method of a path; without method and path, whatever no route matches.
+    let any = |path: &str| json!({"ApiId": "marketplace", "Method": "ANY", "Path": path}).to_string();
+    let mut expected: BTreeSet<_> = ROUTES.iter().map(|route| (any(route.path), route.function)).collect();
+    expected.insert((json!({"ApiId": "marketplace"}).to_string(), DEFAULT));
+    assert_eq!(deployed, expected);
+}

@@ -1,0 +1,54 @@
+//! Tables.
+
+use serde_json::{Value, json};
+use shared::resources::{Index, PARTITION_KEY, SORT_KEY, TTL, Table};
+
+use super::{assert_same, deployed, names};
+
+#[test]
+fn tables_with_their_keys_and_indexes_are_those_of_the_project() {
+    let mut deployed = deployed("AWS::DynamoDB::Table", "TableName");
+    for table in Table::ALL {
+        let name = names().table(table);
+        assert_same(&name, deployed.remove(&name).unwrap_or_default(), expected(table));
+    }
+    assert!(deployed.is_empty(), "{deployed:?}");
+}
+
+fn expected(table: Table) -> Value {
+    let mut properties = json!({
+        "TableName": names().table(table),
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": keys(PARTITION_KEY, SORT_KEY),
+        "TimeToLiveSpecification": {"AttributeName": TTL, "Enabled": true},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": true},
+        "SSESpecification": {"SSEEnabled": true},
+        "DeletionProtectionEnabled": true,
+    });
+    let mut attributes = vec![attribute(PARTITION_KEY, "S"), attribute(SORT_KEY, "S")];
+    for index in table.indexes() {
+        attributes.extend([attribute(index.partition_key, "S"), attribute(index.sort_key, "N")]);
+    }
+    properties["AttributeDefinitions"] = attributes.into();
+    let indexes: Vec<Value> = table.indexes().iter().map(expected_index).collect();
+    if !indexes.is_empty() {
+        properties["GlobalSecondaryIndexes"] = indexes.into();
+    }
+    properties
+}
+
+fn expected_index(index: &Index) -> Value {
+    json!({
+        "IndexName": index.name,
+        "KeySchema": keys(index.partition_key, index.sort_key),
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    })
+}
+
+fn attribute(name: &str, kind: &str) -> Value {
+    json!({"AttributeName": name, "AttributeType": kind})
+}
+
+fn keys(partition_key: &str, sort_key: &str) -> Value {
+    json!([{"AttributeName": partition_key, "KeyType": "HASH"}, {"AttributeName": sort_key, "KeyType": "RANGE"}])
+}

@@ -1,0 +1,46 @@
+//! What triggers functions: queues and schedules.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::resources::{COMPACT_PERIOD, Queue, SWEEP_PERIOD};
+use tests::{Template, arn};
+
+use super::names;
+
+#[test]
+fn queues_trigger_their_functions_with_partial_failure_and_time_enough() {
+    let triggers = [(Queue::Feed, "ingest"), (Queue::WebhooksFirst, "webhook"), (Queue::WebhooksRetry, "webhook")];
+    let mut sources = Template::read().resources("AWS::Lambda::EventSourceMapping");
+    for (queue, function) in triggers {
+        let arn = arn::queue(&names().queue(queue));
+        let found = sources.extract_if(.., |_, source| source["Properties"]["EventSourceArn"] == arn.as_str()).next();
+        let source = &found.unwrap_or_else(|| panic!("nothing reads {arn}")).1["Properties"];
+        assert_eq!(source["FunctionName"], format!("marketplace-{function}"));
+        assert_eq!(source["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]), "{function}");
+        assert_eq!((&source["BatchSize"], &source["MaximumBatchingWindowInSeconds"]), (&json!(10), &Value::Null));
+        let timeout = Template::read().functions[function].properties["Timeout"].as_u64().unwrap();
+        assert!(queue.visibility_seconds() >= 6 * timeout, "{function}");
+    }
+    assert!(sources.is_empty(), "{sources:?}");
+}
+
+#[test]
+fn schedules_trigger_their_functions_as_often_as_these_expect() {
+    let mut schedules = BTreeSet::new();
+    for (name, function) in &Template::read().functions {
+        for event in function.events().filter(|event| event["Type"] != "HttpApi") {
+            assert_eq!(event["Type"], "Schedule", "{name}");
+            schedules.insert((name.as_str(), event["Properties"].to_string()));
+        }
+    }
+    assert_eq!(schedules, [("compact", every(COMPACT_PERIOD)), ("sweep", every(SWEEP_PERIOD))].into());
+}
+
+fn every(period: Duration) -> String {
+    let (minutes, rest) = (period.as_secs() / 60, period.as_secs() % 60);
+    assert_eq!(rest, 0, "schedules know whole minutes");
+    let unit = if minutes == 1 { "minute" } else { "minutes" };
+    json!({"Schedule": format!("rate({minutes} {unit})")}).to_string()
+}

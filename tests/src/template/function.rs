@@ -1,0 +1,59 @@
+//! A function as the template deploys it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use shared::resources::Resources;
+
+use super::values::text;
+use crate::privileges::Grant;
+
+/// A function.
+#[derive(Debug)]
+pub struct Function {
+    /// Its own properties and those of all functions.
+    pub properties: Value,
+    /// The variables that it finds in its environment, and what it may do.
+    pub grants: BTreeSet<Grant>,
+}
+
+impl Function {
+    /// The function that a resource describes, with its name.
+    pub(super) fn of(globals: &Value, resource: &Value) -> (String, Self) {
+        let mut properties = globals.clone();
+        merge(&mut properties, &resource["Properties"]);
+        let name = text(&properties["FunctionName"]).strip_prefix(Resources::DEFAULT_STACK).unwrap()[1..].to_owned();
+        let variables = properties["Environment"]["Variables"].as_object().into_iter().flat_map(|all| all.keys());
+        let policies = properties["Policies"].as_array().into_iter().flatten();
+        let statements = policies.flat_map(|policy| policy["Statement"].as_array().expect("statements, not names"));
+        let grants = variables.cloned().map(Grant::Variable).chain(statements.flat_map(privileges)).collect();
+        (name, Self { properties, grants })
+    }
+
+    /// What triggers it, as its own properties say.
+    pub fn events(&self) -> impl Iterator<Item = &Value> {
+        self.properties["Events"].as_object().into_iter().flat_map(|events| events.values())
+    }
+}
+
+/// What a statement allows, action by action and resource by resource.
+fn privileges(statement: &Value) -> Vec<Grant> {
+    let known = ["Action", "Effect", "Resource"];
+    assert!(statement.as_object().unwrap().keys().eq(known) && statement["Effect"] == json!("Allow"), "{statement}");
+    let all = |name: &str| statement[name].as_array().cloned().unwrap_or_else(|| vec![statement[name].clone()]);
+    let resources = all("Resource");
+    let actions = all("Action").into_iter();
+    actions.flat_map(|action| resources.iter().map(move |on| Grant::privilege(text(&action), text(on)))).collect()
+}
+
+/// As SAM merges what is said of all functions with what is said of one.
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                merge(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from.clone(),
+    }
+}

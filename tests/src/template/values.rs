@@ -1,0 +1,89 @@
+//! The template's values as `CloudFormation` works them out: for a stack of the default name, with every
+//! parameter's default.
+
+use serde_json::{Map, Value, json};
+use shared::resources::Resources;
+
+use crate::arn;
+
+/// Works out the values of a template.
+pub(super) struct Values<'t>(pub(super) &'t Value);
+
+impl Values<'_> {
+    /// A value without functions in it.
+    pub(super) fn of(&self, value: &Value) -> Value {
+        match value {
+            Value::Array(values) => values.iter().map(|value| self.of(value)).collect(),
+            Value::Object(entries) => self.function(entries).unwrap_or_else(|| {
+                Value::Object(entries.iter().map(|(name, value)| (name.clone(), self.of(value))).collect())
+            }),
+            scalar => scalar.clone(),
+        }
+    }
+
+    /// What a function gives, if this is one.
+    fn function(&self, entries: &Map<String, Value>) -> Option<Value> {
+        let (name, argument) = entries.iter().next().filter(|_| entries.len() == 1)?;
+        Some(match name.as_str() {
+            "Ref" => self.reference(text(argument)),
+            "Condition" => self.of(&self.0["Conditions"][text(argument)]),
+            "Fn::GetAtt" => json!(self.attribute(text(&argument[0]), text(&argument[1]))),
+            "Fn::Sub" => json!(self.substituted(text(argument))),
+            "Fn::Equals" => json!(self.of(&argument[0]) == self.of(&argument[1])),
+            "Fn::If" => {
+                let holds = self.of(&self.0["Conditions"][text(&argument[0])]) == json!(true);
+                self.of(&argument[if holds { 1 } else { 2 }])
+            }
+            name if name.starts_with("Fn::") => panic!("nobody has said what {name} does"),
+            _ => return None,
+        })
+    }
+
+    fn reference(&self, name: &str) -> Value {
+        match name {
+            "AWS::StackName" => json!(Resources::DEFAULT_STACK),
+            _ if self.0["Parameters"][name].is_object() => self.0["Parameters"][name]["Default"].clone(),
+            _ => json!(match self.kind(name) {
+                "AWS::SQS::Queue" => format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", self.name(name)),
+                "AWS::SecretsManager::Secret" => self.attribute(name, "Arn"),
+                _ => self.name(name),
+            }),
+        }
+    }
+
+    fn attribute(&self, resource: &str, attribute: &str) -> String {
+        let name = self.name(resource);
+        match (self.kind(resource), attribute) {
+            ("AWS::DynamoDB::Table", "Arn") => arn::table(&name),
+            ("AWS::SQS::Queue", "Arn") => arn::queue(&name),
+            ("AWS::SecretsManager::Secret", "Arn") => arn::secret(&name),
+            _ => format!("{resource}.{attribute}"),
+        }
+    }
+
+    /// A resource's name in AWS; where the template gives none, its name in the template.
+    fn name(&self, resource: &str) -> String {
+        let properties = &self.0["Resources"][resource]["Properties"];
+        let mut names = ["TableName", "QueueName", "FunctionName", "Name"].into_iter().map(|name| &properties[name]);
+        names.find(|name| !name.is_null()).map_or(resource.to_owned(), |name| text(&self.of(name)).to_owned())
+    }
+
+    fn kind(&self, resource: &str) -> &str {
+        text(&self.0["Resources"][resource]["Type"])
+    }
+
+    fn substituted(&self, pattern: &str) -> String {
+        let Some((before, rest)) = pattern.split_once("${") else { return pattern.to_owned() };
+        let (name, after) = rest.split_once('}').unwrap();
+        let value = match name.split_once('.') {
+            Some((resource, attribute)) => self.attribute(resource, attribute),
+            None => text(&self.reference(name)).to_owned(),
+        };
+        format!("{before}{value}{}", self.substituted(after))
+    }
+}
+
+/// The text that a value of the template is.
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
