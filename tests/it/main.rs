@@ -27,6 +27,7 @@ mod orders;
 mod orders_model;
 mod prices;
 mod prices_model;
+mod privileges;
 mod replica_model;
 mod round_trips;
 mod template;

@@ -26,7 +26,7 @@ pub use client::{Client, Reply};
 pub use compaction::compaction;
 pub use fixtures::{balance, ended, item, listing, market, marketplace, order, quote, uuid};
 pub use model::play_histories;
-pub use privileges::Grant;
+pub use privileges::{Grant, Ledger};
 pub use proxy::{Call, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
 pub use receiver::{Answer, Received, Receiver};

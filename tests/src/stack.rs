@@ -20,6 +20,7 @@ use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
 use crate::client::Client;
+use crate::privileges::Ledger;
 use crate::proxy::Proxy;
 use crate::queue::FeedQueue;
 use crate::webhooks::to_loopback;
@@ -32,6 +33,8 @@ pub struct Stack {
     pub aws: AwsSide,
     pub admin: Admin,
     pub clock: Arc<ManualClock>,
+    /// What its functions make use of.
+    pub ledger: Ledger,
 }
 
 /// An instance with its clock and a client.
@@ -48,7 +51,7 @@ impl Stack {
         let clock = clock_at(0);
         let admin = Admin::new(&Variables::at(&aws.endpoint_url), clock.clone()).unwrap();
         admin.set_up(None).await.unwrap();
-        Self { aws, admin, clock }
+        Self { aws, admin, clock, ledger: Ledger::default() }
     }
 
     /// An instance whose clock shows noon, started after whatever the store holds.
@@ -95,9 +98,9 @@ impl Stack {
         Workers::start(&self.host(endpoint, self.clock.clone()), webhooks).await.unwrap()
     }
 
-    /// Where functions run.
+    /// Where functions run that may do what the template says.
     pub(crate) fn host(&self, endpoint: &str, clock: Arc<dyn Clock>) -> Host {
-        Host::new(&Variables::at(endpoint), clock).unwrap()
+        Host::new(&Variables::at(endpoint), clock).unwrap().watched_by(self.ledger.watch())
     }
 
     /// The stack's feed queue.

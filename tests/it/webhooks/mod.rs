@@ -29,16 +29,16 @@ const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 
 /// A stack whose time stands still, and an account's endpoint for sales. Nothing happens by itself: messages
 /// are handed to the functions one by one.
-struct Scene {
-    stack: Arc<Stack>,
+pub(crate) struct Scene {
+    pub(crate) stack: Arc<Stack>,
     receiver: Arc<Receiver>,
     user: UserId,
-    endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     secret: EndpointSecret,
 }
 
 impl Scene {
-    async fn answering(status: u16) -> Self {
+    pub(crate) async fn answering(status: u16) -> Self {
         Self::new(Receiver::answering(status).await).await
     }
 
@@ -63,7 +63,7 @@ impl Scene {
     }
 
     /// An event happens: its delivery.
-    async fn event(&self, event: u128) -> DeliveryId {
+    pub(crate) async fn event(&self, event: u128) -> DeliveryId {
         self.stack.fan_out(&[sale(event, self.user)]).await;
         delivery_id(uuid(event).into(), self.endpoint.id)
     }
@@ -75,7 +75,7 @@ impl Scene {
     }
 
     /// A delivery whose first six attempts have failed, which is for the receiver to see to.
-    async fn before_last(&self, event: u128) -> DeliveryId {
+    pub(crate) async fn before_last(&self, event: u128) -> DeliveryId {
         let id = self.event(event).await;
         for failed in 1..=6 {
             self.attempt(id).await;
@@ -90,7 +90,7 @@ impl Scene {
     }
 
     /// A delivery's status, and how many attempts are on record.
-    async fn standing(&self, id: DeliveryId) -> (Status, usize) {
+    pub(crate) async fn standing(&self, id: DeliveryId) -> (Status, usize) {
         let progress = self.delivery(id).await.progress;
         (progress.status, progress.attempts.len())
     }
@@ -99,7 +99,7 @@ impl Scene {
         self.stack.endpoint_of(self.user).await.switch
     }
 
-    fn wait(&self, seconds: i64) {
+    pub(crate) fn wait(&self, seconds: i64) {
         self.stack.clock.advance(Duration::from_secs(seconds.unsigned_abs()));
     }
 

@@ -1,6 +1,12 @@
-//! What the template gives functions.
+//! Functions run with what the template gives them, variables and privileges, and with nothing else: what it
+//! does not give is refused, and fails the test. So what any test makes a function do, a deployed one may do.
+
+mod ledger;
+mod needs;
 
 use std::fmt;
+
+pub use ledger::Ledger;
 
 /// Something that a function is given.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,7 @@
 //! often.
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use compact::Compact;
 use futures_util::FutureExt;
 use ingest::Ingest;
 use serde_json::Value;
@@ -48,6 +49,11 @@ impl Stack {
     /// An instance of the sweep whose AWS side is there.
     pub fn sweep_at(&self, endpoint_url: &str) -> Sweep {
         self.function("sweep", endpoint_url, |service| sweep::worker(service, Schedule::default()))
+    }
+
+    /// An instance of the compaction.
+    pub fn compact(&self) -> Compact {
+        self.function("compact", &self.aws.endpoint_url, compact::worker)
     }
 
     /// Runs the sweep once.

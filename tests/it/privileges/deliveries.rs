@@ -1,0 +1,69 @@
+//! A delivery's ways: to its end, on hold, and back from where it was lost.
+
+use serde_json::Value;
+use shared::resources::Queue;
+use shared::service::Worker;
+use shared::webhooks::delivery::Status;
+use tests::{Fault, hand};
+
+use super::Used;
+use crate::webhooks::Scene;
+
+pub(super) async fn made() -> Used {
+    let scene = Scene::answering(500).await;
+    held(&scene).await;
+    given_up(&scene).await;
+    lost(&scene).await;
+    scene.stack.ledger.used()
+}
+
+/// The endpoint is off when its delivery's message comes.
+async fn held(scene: &Scene) {
+    let id = scene.event(1).await;
+    let message = [scene.stack.next_message(id).await];
+    let admin = scene.stack.webhooks();
+    admin.disable(scene.endpoint.id).await.unwrap();
+    hand(&scene.stack.sender(), &message).await;
+    assert_eq!(scene.standing(id).await, (Status::Held, 0));
+    admin.enable(scene.endpoint.id).await.unwrap();
+}
+
+/// The last attempt fails twice: the first time the notice is sent at once, the second time by the sweep.
+async fn given_up(scene: &Scene) {
+    for (event, fault) in [(2, Fault::None), (3, Fault::Refuse)] {
+        let id = scene.before_last(event).await;
+        let message = [scene.stack.next_message(id).await];
+        let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+        proxy.plan(move |operation| if operation == "SendMessage" { fault.clone() } else { Fault::None });
+        hand(&sender, &message).await;
+        assert_eq!(scene.standing(id).await, (Status::Failed, 7));
+        scene.wait(2 * 60);
+        sweep(scene).await;
+        assert_eq!(scene.stack.take_notices().await.len(), 1);
+        scene.stack.webhooks().enable(scene.endpoint.id).await.unwrap();
+    }
+}
+
+/// A message is lost while both queues may be behind, which probes tell.
+async fn lost(scene: &Scene) {
+    let id = scene.event(4).await;
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.mailbox(lane));
+    let (first, retry) = tokio::join!(first, retry);
+    for lane in [&first, &retry] {
+        lane.purge().await;
+        lane.send("{}").await;
+    }
+    scene.wait(5 * 60);
+    sweep(scene).await;
+    let probes = [first.take(2).await, retry.take(2).await].concat();
+    hand(&scene.stack.sender(), &probes).await;
+    sweep(scene).await;
+    assert_eq!(retry.count().await, 1);
+    assert_eq!(scene.standing(id).await, (Status::Pending, 0));
+}
+
+async fn sweep(scene: &Scene) {
+    let sweep = scene.stack.sweep_at(&scene.stack.aws.endpoint_url);
+    sweep.warm_up().await;
+    sweep.work(Value::Null).await.unwrap();
+}

@@ -1,0 +1,35 @@
+//! Messages of every kind through the feed queue: applied, refused, postponed; events at both lanes.
+
+use shared::clock::Clock;
+use shared::ids::UserId;
+use tests::{Fault, Receiver, Stack, balance, market, sale, uuid};
+
+use super::Used;
+
+pub(super) async fn applied() -> Used {
+    let (stack, receiver) = (Stack::new().await, Receiver::answering(204).await);
+    let users: [UserId; 2] = [uuid(5).into(), uuid(6).into()];
+    let mut endpoints = Vec::new();
+    for user in users {
+        endpoints.push(stack.endpoint(user, &receiver.url).await.0);
+    }
+    // So that its deliveries go to the other lane.
+    let until = stack.clock.now().plus_millis(60_000);
+    stack.webhooks().store.mark_slow(users[1], endpoints[1].id, until).await.unwrap();
+
+    let queue = stack.feed_queue();
+    let (_workers, proxy) = stack.workers_behind_proxy().await;
+    let messages = market(users[0]).into_iter().chain([sale(1, users[0]), sale(2, users[1])]);
+    queue.send(&messages.map(|message| message.to_string()).chain(["{}".to_owned()]).collect::<Vec<_>>()).await;
+    receiver.received(2).await;
+    queue.emptied().await;
+
+    let mut postponed = false;
+    proxy.plan(move |operation| {
+        postponed |= operation == "SendMessage";
+        if operation == "PutItem" && !postponed { Fault::Refuse } else { Fault::None }
+    });
+    queue.send(&[balance(users[0], "1.00", "2.00", "3.00", 2).to_string()]).await;
+    queue.emptied().await;
+    stack.ledger.used()
+}

@@ -1,0 +1,28 @@
+//! Requests of every kind, and the bases that answers come from.
+
+use serde_json::Value;
+use shared::scope::Scope;
+use shared::service::Worker;
+use tests::{Stack, market, uuid};
+
+use super::Used;
+use crate::access::PATHS;
+
+pub(super) async fn made() -> Used {
+    let (stack, user) = (Stack::new().await, uuid(5).into());
+    stack.feed(&market(user)).await;
+    // The first base is made from the entities; another instance reads it.
+    for _ in 0..2 {
+        let compact = stack.compact();
+        compact.warm_up().await;
+        compact.work(Value::Null).await.unwrap();
+    }
+    let (key, _) = stack.key_of(user, &Scope::ALL).await;
+    let running = stack.instance().await;
+    let paths = PATHS.map(|(path, _)| path);
+    for path in paths.into_iter().chain(["/v1/openapi.json", "/docs", "/"]) {
+        let status = running.client.get(&key, path).await.status;
+        assert_eq!(status, if path == "/" { 404 } else { 200 }, "{path}");
+    }
+    stack.ledger.used()
+}

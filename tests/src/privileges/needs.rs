@@ -1,0 +1,78 @@
+//! Which privileges a call of AWS needs.
+
+use std::fmt::Debug;
+
+use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
+use aws_sdk_dynamodb::operation::{
+    batch_get_item::BatchGetItemInput, get_item::GetItemInput, put_item::PutItemInput, query::QueryInput,
+    transact_write_items::TransactWriteItemsInput, update_item::UpdateItemInput,
+};
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueInput;
+use aws_sdk_sqs::operation::{
+    delete_message_batch::DeleteMessageBatchInput, get_queue_attributes::GetQueueAttributesInput,
+    receive_message::ReceiveMessageInput, send_message::SendMessageInput, send_message_batch::SendMessageBatchInput,
+};
+
+use super::Grant;
+use crate::arn;
+
+type Call<'c> = BeforeSerializationInterceptorContextRef<'c>;
+type Needs = Vec<Grant>;
+
+/// The privileges that a call needs; `None` for an operation that no function has made so far.
+pub(super) fn needs(call: &Call<'_>) -> Option<Needs> {
+    None.or_else(|| of(call, |get: &GetItemInput| on_table("GetItem", get.table_name())))
+        .or_else(|| of(call, |put: &PutItemInput| on_table("PutItem", put.table_name())))
+        .or_else(|| of(call, |update: &UpdateItemInput| on_table("UpdateItem", update.table_name())))
+        .or_else(|| of(call, query))
+        .or_else(|| of(call, batch_get))
+        .or_else(|| of(call, |write: &TransactWriteItemsInput| write.transact_items().iter().flat_map(part).collect()))
+        .or_else(|| of(call, |send: &SendMessageInput| on_queue("SendMessage", send.queue_url())))
+        // There are no privileges for batches of their own.
+        .or_else(|| of(call, |send: &SendMessageBatchInput| on_queue("SendMessage", send.queue_url())))
+        .or_else(|| of(call, |delete: &DeleteMessageBatchInput| on_queue("DeleteMessage", delete.queue_url())))
+        .or_else(|| of(call, |receive: &ReceiveMessageInput| on_queue("ReceiveMessage", receive.queue_url())))
+        .or_else(|| of(call, |get: &GetQueueAttributesInput| on_queue("GetQueueAttributes", get.queue_url())))
+        .or_else(|| of(call, |get: &GetSecretValueInput| on_secret("GetSecretValue", get.secret_id())))
+}
+
+fn of<T: Debug + Send + Sync + 'static>(call: &Call<'_>, needs: impl FnOnce(&T) -> Needs) -> Option<Needs> {
+    call.input().downcast_ref().map(needs)
+}
+
+fn on_table(operation: &str, table: Option<&str>) -> Needs {
+    vec![Grant::privilege(format!("dynamodb:{operation}"), arn::table(table.unwrap_or_default()))]
+}
+
+/// An index is a resource of its own.
+fn query(query: &QueryInput) -> Needs {
+    let Some(index) = query.index_name() else { return on_table("Query", query.table_name()) };
+    on_table("Query", Some(&format!("{}/index/{index}", query.table_name().unwrap_or_default())))
+}
+
+fn batch_get(batch: &BatchGetItemInput) -> Needs {
+    let tables = batch.request_items().into_iter().flat_map(|items| items.keys());
+    tables.flat_map(|table| on_table("BatchGetItem", Some(table))).collect()
+}
+
+/// A part of a transaction needs what it would need alone; a check has a privilege of its own.
+fn part(part: &TransactWriteItem) -> Needs {
+    let parts = [
+        part.put().map(|put| on_table("PutItem", Some(put.table_name()))),
+        part.update().map(|update| on_table("UpdateItem", Some(update.table_name()))),
+        part.delete().map(|delete| on_table("DeleteItem", Some(delete.table_name()))),
+        part.condition_check().map(|check| on_table("ConditionCheckItem", Some(check.table_name()))),
+    ];
+    parts.into_iter().flatten().flatten().collect()
+}
+
+/// A queue's URL ends with its name.
+fn on_queue(operation: &str, url: Option<&str>) -> Needs {
+    let name = url.and_then(|url| url.rsplit('/').next()).unwrap_or_default();
+    vec![Grant::privilege(format!("sqs:{operation}"), arn::queue(name))]
+}
+
+fn on_secret(operation: &str, name: Option<&str>) -> Needs {
+    vec![Grant::privilege(format!("secretsmanager:{operation}"), arn::secret(name.unwrap_or_default()))]
+}
