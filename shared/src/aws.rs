@@ -1,6 +1,7 @@
 //! SDK clients for a function: credentials, region and endpoint come from its environment, which is all
 //! that Lambda gives it.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
@@ -27,8 +28,8 @@ pub struct Environment {
     credentials: Credentials,
     endpoint: Option<String>,
     dynamodb_endpoint: Option<String>,
-    /// Shared by all clients: what is heavy in it is made once.
-    http: SharedHttpClient,
+    /// Shared by all clients: what is heavy in it is made once, and only if there is a client.
+    http: Arc<OnceLock<SharedHttpClient>>,
     interceptors: Vec<SharedInterceptor>,
 }
 
@@ -39,7 +40,7 @@ macro_rules! configure {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new($environment.region.clone()))
             .credentials_provider($environment.credentials.clone())
-            .http_client($environment.http.clone())
+            .http_client($environment.http.get_or_init(http_client).clone())
             // Time-outs bound every call already; this would watch each body besides.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .timeout_config($patience.timeouts())
@@ -71,7 +72,7 @@ impl Environment {
             credentials,
             endpoint: lookup("AWS_ENDPOINT_URL"),
             dynamodb_endpoint: lookup("AWS_ENDPOINT_URL_DYNAMODB"),
-            http: http_client(),
+            http: Arc::default(),
             interceptors: Vec::new(),
         })
     }

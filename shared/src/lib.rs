@@ -10,6 +10,7 @@ pub mod http;
 pub mod ids;
 pub mod keys;
 pub mod logging;
+pub mod look;
 pub mod market;
 pub mod model;
 pub mod money;

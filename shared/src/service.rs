@@ -1,10 +1,12 @@
 //! What a function is built from, and how it runs under Lambda.
 
-use std::fmt::Display;
+use std::cell::{OnceCell, RefCell};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 pub use lambda_http::Error;
 use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
 use serde::Serialize;
@@ -15,21 +17,23 @@ use crate::aws::{Environment, Lookup, Missing, Patience, required};
 use crate::clock::{Clock, SystemClock};
 use crate::http::{Api, Endpoint, Event, Handler};
 use crate::keys::Gate;
+use crate::look::{self, Ask, Kind, Looks};
 use crate::market::Market;
 use crate::resources::{KEYRING_VARIABLE, Queue, Table};
 use crate::webhooks::KeyringCache;
 use crate::webhooks::store::WebhookStore;
 
-/// The environment of a function, read once.
+/// The environment of a function, read once. Clients are made when they are asked for, so that a function's
+/// binary holds the code of those alone that it uses.
 pub struct Service<'a> {
     lookup: Lookup<'a>,
     environment: Environment,
-    /// The store, with a waiting client's patience.
-    pub dynamodb: Client,
-    /// The queues' service, with the same patience.
-    pub sqs: aws_sdk_sqs::Client,
+    dynamodb: OnceCell<Client>,
+    sqs: OnceCell<aws_sdk_sqs::Client>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// What was asked for.
+    looks: RefCell<Looks>,
 }
 
 impl<'a> Service<'a> {
@@ -40,53 +44,85 @@ impl<'a> Service<'a> {
 
     /// What a function is built from, with clients of this environment.
     pub fn of(environment: Environment, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Self {
-        let (dynamodb, sqs) = (environment.dynamodb(Patience::Request), environment.sqs(Patience::Request));
-        Self { lookup, environment, dynamodb, sqs, clock }
+        let (dynamodb, sqs, looks) = (OnceCell::new(), OnceCell::new(), RefCell::default());
+        Self { lookup, environment, dynamodb, sqs, clock, looks }
     }
 
-    /// A table's name.
-    pub fn table(&self, table: Table) -> Result<String, Missing> {
-        let [name] = required(self.lookup, [table.variable()])?;
-        Ok(name)
+    /// The store, with a waiting client's patience.
+    pub fn dynamodb(&self) -> Client {
+        self.dynamodb.get_or_init(|| self.environment.dynamodb(Patience::Request)).clone()
+    }
+
+    /// The queues' service, with the same patience.
+    pub fn sqs(&self) -> aws_sdk_sqs::Client {
+        self.sqs.get_or_init(|| self.environment.sqs(Patience::Request)).clone()
+    }
+
+    /// What was asked for so far, to be looked at.
+    pub fn looks(&self) -> Looks {
+        self.looks.take()
     }
 
     /// The URLs of queues; all that are missing are named at once.
     pub fn queues<const N: usize>(&self, queues: [Queue; N]) -> Result<[String; N], Missing> {
-        required(self.lookup, queues.map(Queue::variable))
+        let urls = required(self.lookup, queues.map(Queue::variable))?;
+        for url in &urls {
+            let name = url.rsplit('/').next().unwrap_or_default();
+            self.looks.borrow_mut().at(Kind::Queue, name, look::queue(&self.sqs(), url));
+        }
+        Ok(urls)
     }
 
     /// The webhooks table.
-    pub fn webhooks(&self, patience: Patience) -> Result<WebhookStore, Missing> {
-        Ok(WebhookStore::new(self.client(patience), self.table(Table::Webhooks)?))
+    pub fn webhooks(&self, patience: Patience, ask: Ask) -> Result<WebhookStore, Missing> {
+        let client = self.client(patience);
+        let table = self.table(Table::Webhooks, &client, ask)?;
+        Ok(WebhookStore::new(client, table))
     }
 
     /// The keyring that endpoint secrets are sealed with.
     pub fn keyring(&self) -> Result<KeyringCache, Missing> {
         let [name] = required(self.lookup, [KEYRING_VARIABLE])?;
-        Ok(KeyringCache::new(self.environment.secrets(Patience::Request), name, Arc::clone(&self.clock)))
+        let secrets = self.environment.secrets(Patience::Request);
+        let keyring = KeyringCache::new(secrets, name.clone(), Arc::clone(&self.clock));
+        let read = keyring.clone();
+        self.looks.borrow_mut().at(Kind::Secret, &name, async move { read.warm_up().await }.boxed());
+        Ok(keyring)
     }
 
     /// The market table.
-    pub fn market(&self, patience: Patience) -> Result<Market, Missing> {
-        Ok(Market::new(self.client(patience), self.table(Table::Market)?))
-    }
-
-    fn client(&self, patience: Patience) -> Client {
-        match patience {
-            Patience::Request => self.dynamodb.clone(),
-            Patience::Bulk => self.environment.dynamodb(patience),
-        }
+    pub fn market(&self, patience: Patience, ask: Ask) -> Result<Market, Missing> {
+        let client = self.client(patience);
+        let table = self.table(Table::Market, &client, ask)?;
+        Ok(Market::new(client, table))
     }
 
     /// The accounts table.
     pub fn accounts(&self) -> Result<Accounts, Missing> {
-        Ok(Accounts::new(self.dynamodb.clone(), self.table(Table::Accounts)?))
+        let client = self.dynamodb();
+        let table = self.table(Table::Accounts, &client, look::get)?;
+        Ok(Accounts::new(client, table))
     }
 
     /// An endpoint behind the gate.
     pub fn api<E: Endpoint>(&self, endpoint: E) -> Result<Api<E>, Missing> {
-        let gate = Gate::new(self.dynamodb.clone(), self.table(Table::Keys)?, Arc::clone(&self.clock));
-        Ok(Api::new(endpoint, gate, Arc::clone(&self.clock)))
+        let client = self.dynamodb();
+        let table = self.table(Table::Keys, &client, look::update)?;
+        Ok(Api::new(endpoint, Gate::new(client, table, Arc::clone(&self.clock)), Arc::clone(&self.clock)))
+    }
+
+    fn client(&self, patience: Patience) -> Client {
+        match patience {
+            Patience::Request => self.dynamodb(),
+            Patience::Bulk => self.environment.dynamodb(patience),
+        }
+    }
+
+    /// A table's name.
+    fn table(&self, table: Table, client: &Client, ask: Ask) -> Result<String, Missing> {
+        let [name] = required(self.lookup, [table.variable()])?;
+        self.looks.borrow_mut().at(Kind::Table, &name, ask(client, name.clone()));
+        Ok(name)
     }
 }
 
@@ -100,48 +136,86 @@ pub trait Worker: Send + Sync + 'static {
     /// Does the work of one event. After an error, as after a crash, the same event may come again.
     fn work(&self, event: Self::Event) -> impl Future<Output = Result<Self::Response, Error>> + Send;
 
-    /// Prepares the instance before its first event.
-    fn warm_up(&self) -> impl Future<Output = ()> + Send {
-        async {}
+    /// Prepares the instance before its first event. An error tells what is left to the first event.
+    fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
+        async { Ok(()) }
     }
 }
 
 /// Runs a function of the API under Lambda: everything heavy before the first request, then one request at a
 /// time.
-pub async fn run<H, E>(build: impl FnOnce(&Service<'_>) -> Result<H, E>) -> Result<(), Error>
+pub async fn run<H, E>(build: impl FnOnce(&Service<'_>) -> Result<H, E>) -> ExitCode
 where
     H: Handler + 'static,
-    E: From<Missing> + Into<Error> + Display,
+    E: From<Missing> + Into<Error>,
 {
-    let handler = start(build)?;
-    handler.warm_up().await;
+    let Some(handler) = start(build, H::warm_up).await else { return ExitCode::FAILURE };
     let handler = &handler;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
-        Ok::<_, Error>(handler.handle(event.payload).await)
-    }))
-    .await
+    ended(
+        lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
+            Ok::<_, Error>(handler.handle(event.payload).await)
+        }))
+        .await,
+    )
 }
 
 /// The same for a function that a queue or a schedule triggers.
-pub async fn run_worker<W, E>(build: impl FnOnce(&Service<'_>) -> Result<W, E>) -> Result<(), Error>
+pub async fn run_worker<W, E>(build: impl FnOnce(&Service<'_>) -> Result<W, E>) -> ExitCode
 where
     W: Worker,
-    E: From<Missing> + Into<Error> + Display,
+    E: From<Missing> + Into<Error>,
 {
-    let worker = start(build)?;
     // Boxed, for what a worker awaits may be large and deep.
-    worker.warm_up().boxed().await;
+    let Some(worker) = start(build, |worker: &W| worker.warm_up().boxed()).await else { return ExitCode::FAILURE };
     let worker = &worker;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload).boxed())).await
+    ended(lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload).boxed())).await)
 }
 
-fn start<T, E>(build: impl FnOnce(&Service<'_>) -> Result<T, E>) -> Result<T, Error>
+/// The function, ready for its first event. What is wrong with its environment goes to the log in one line.
+async fn start<T, E>(
+    build: impl FnOnce(&Service<'_>) -> Result<T, E>,
+    warm_up: impl FnOnce(&T) -> BoxFuture<'_, Result<(), String>>,
+) -> Option<T>
 where
-    E: From<Missing> + Into<Error> + Display,
+    E: From<Missing> + Into<Error>,
 {
     crate::logging::to_stdout();
-    let lookup = |name: &str| std::env::var(name).ok();
-    let service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(E::from);
-    let function = service.and_then(|service| build(&service));
-    function.inspect_err(|error| tracing::error!(%error, "cannot start")).map_err(E::into)
+    match ready(build, warm_up).await {
+        Ok(function) => Some(function),
+        Err(error) => {
+            tracing::error!(error, "cannot start");
+            None
+        }
+    }
+}
+
+/// Builds the function, and looks at what it uses while it prepares itself.
+async fn ready<T, E>(
+    build: impl FnOnce(&Service<'_>) -> Result<T, E>,
+    warm_up: impl FnOnce(&T) -> BoxFuture<'_, Result<(), String>>,
+) -> Result<T, Error>
+where
+    E: From<Missing> + Into<Error>,
+{
+    let (function, looks) = {
+        let lookup = |name: &str| std::env::var(name).ok();
+        let service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(|missing| E::from(missing).into())?;
+        (build(&service).map_err(E::into)?, service.looks())
+    };
+    let (mut passing, warmed) = tokio::try_join!(looks.look(), warm_up(&function).map(Ok))?;
+    passing.extend(warmed.err());
+    if !passing.is_empty() {
+        tracing::warn!(problems = passing.join("; "), "not ready yet");
+    }
+    Ok(function)
+}
+
+fn ended(outcome: Result<(), Error>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error, "the runtime has ended");
+            ExitCode::FAILURE
+        }
+    }
 }

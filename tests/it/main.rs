@@ -15,6 +15,7 @@ mod feed_freshness;
 mod freshness;
 mod guide;
 mod inbox;
+mod init;
 mod item;
 mod lambda;
 mod listings;

@@ -1,6 +1,7 @@
 //! A proxy in front of the AWS side that records calls, and can be made to fail in every way a store fails.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ struct State {
     client: Client<HttpConnector, Full<Bytes>>,
     plan: Mutex<Plan>,
     calls: Mutex<Vec<Call>>,
+    connections: AtomicUsize,
     /// How many calls hang.
     stuck: watch::Sender<usize>,
 }
@@ -77,6 +79,7 @@ impl Proxy {
             client: Client::builder(TokioExecutor::new()).build_http(),
             plan: Mutex::new(Box::new(|_| Fault::None)),
             calls: Mutex::default(),
+            connections: AtomicUsize::default(),
             stuck: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, state.clone()));
@@ -97,6 +100,11 @@ impl Proxy {
     /// The calls since the last time this was asked.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state.calls.lock().unwrap())
+    }
+
+    /// How many connections were opened so far.
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::Relaxed)
     }
 
     /// Waits until a call hangs that did not when the plan was made.
@@ -131,6 +139,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
+        state.connections.fetch_add(1, Ordering::Relaxed);
         let state = state.clone();
         let service = service_fn(move |request| {
             let state = state.clone();

@@ -16,7 +16,7 @@ use local::environment::Variables;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 
 use crate::binaries::binary;
 
@@ -24,6 +24,7 @@ use crate::binaries::binary;
 pub struct RuntimeApi {
     events: mpsc::UnboundedSender<Value>,
     answers: mpsc::UnboundedReceiver<Value>,
+    side: Arc<Side>,
     child: Child,
     log: tempfile::NamedTempFile,
 }
@@ -31,6 +32,8 @@ pub struct RuntimeApi {
 struct Side {
     events: Mutex<mpsc::UnboundedReceiver<Value>>,
     answers: mpsc::UnboundedSender<Value>,
+    /// It has asked for an event.
+    asked: Notify,
 }
 
 impl RuntimeApi {
@@ -40,10 +43,11 @@ impl RuntimeApi {
         let address = listener.local_addr().unwrap().to_string();
         let (events, received) = mpsc::unbounded_channel();
         let (answered, answers) = mpsc::unbounded_channel();
-        let side = Arc::new(Side { events: Mutex::new(received), answers: answered });
+        let side = Arc::new(Side { events: Mutex::new(received), answers: answered, asked: Notify::new() });
+        let serving = Arc::clone(&side);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let side = side.clone();
+                let side = serving.clone();
                 let service = service_fn(move |request| {
                     let side = side.clone();
                     async move { side.answer(request).await }
@@ -52,6 +56,7 @@ impl RuntimeApi {
             }
         });
         let log = tempfile::NamedTempFile::new().unwrap();
+        let both = log.reopen().unwrap();
         let child = Command::new(binary(function))
             .env_clear()
             .envs(variables.iter())
@@ -59,11 +64,33 @@ impl RuntimeApi {
             .env("AWS_LAMBDA_FUNCTION_NAME", function)
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
-            .stdout(Stdio::from(log.reopen().unwrap()))
+            .stdout(Stdio::from(both.try_clone().unwrap()))
+            .stderr(Stdio::from(both))
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { events, answers, child, log }
+        Self { events, answers, side, child, log }
+    }
+
+    /// Waits until the function asks for its first event.
+    pub async fn ready(&mut self) {
+        tokio::select! {
+            () = self.side.asked.notified() => {}
+            status = self.child.wait() => panic!("the function ended: {status:?}, {}", self.log()),
+            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not ask for events"),
+        }
+    }
+
+    /// Waits until the function has ended of itself without asking for events, and gives the one line of its log.
+    pub async fn failed(&mut self) -> Value {
+        let status = tokio::select! {
+            status = self.child.wait() => status.unwrap(),
+            () = self.side.asked.notified() => panic!("the function asks for events: {}", self.log()),
+            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not end"),
+        };
+        let log = self.log();
+        assert!(!status.success(), "{log}");
+        serde_json::from_str(&log).unwrap_or_else(|error| panic!("not one line ({error}): {log}"))
     }
 
     /// Hands over one event and waits for the function's answer.
@@ -76,7 +103,7 @@ impl RuntimeApi {
         }
     }
 
-    /// What the function has logged so far.
+    /// What the function has logged so far, by either way out.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
@@ -100,6 +127,7 @@ impl Side {
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
         let path = request.uri().path().to_owned();
         if path.ends_with("/invocation/next") {
+            self.asked.notify_one();
             let event = self.events.lock().await.recv().await.ok_or_else(|| io::Error::other("no more events"))?;
             let mut response = Response::new(Full::from(event.to_string()));
             let headers = response.headers_mut();

@@ -4,6 +4,7 @@ use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::paging::{PAGE, PAGE_SIZE};
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
+use shared::look;
 use shared::market::Log;
 use shared::model::PublicItem;
 use shared::replica::{Catalog, CatalogQuery, Replica};
@@ -44,13 +45,13 @@ impl Endpoint for SearchCatalog {
         Ok(input.paging.envelope(items, total))
     }
 
-    async fn warm_up(&self) {
-        self.replica.warm_up().await;
+    async fn warm_up(&self) -> Result<(), String> {
+        self.replica.warm_up().await
     }
 }
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchCatalog>, Missing> {
-    let replica = Replica::new(Log::new(service.market(Patience::Request)?), service.clock.clone());
+    let replica = Replica::new(Log::new(service.market(Patience::Request, look::query)?), service.clock.clone());
     service.api(SearchCatalog { replica })
 }

@@ -1,6 +1,8 @@
 //! The `catalog` function under Lambda.
 
+use std::process::ExitCode;
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), shared::service::Error> {
+async fn main() -> ExitCode {
     shared::service::run(catalog::api).await
 }

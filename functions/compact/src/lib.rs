@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use shared::aws::{Missing, Patience};
+use shared::look;
 use shared::market::{Compacted, Compaction, Log, Record};
 use shared::model::{PublicItem, PublicListing};
 use shared::service::{Error, Service, Worker};
@@ -19,7 +20,7 @@ pub struct Compact {
 
 /// The function as its environment describes it.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
-    let market = service.market(Patience::Bulk)?;
+    let market = service.market(Patience::Bulk, look::query)?;
     Ok(Compact {
         catalog: Compaction::new(Log::new(market.clone()), Arc::clone(&service.clock)),
         listings: Compaction::new(Log::new(market), Arc::clone(&service.clock)),

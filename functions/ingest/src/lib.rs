@@ -19,6 +19,7 @@ use outbox::Outbox;
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::feed::{Applier, Message, Stores, parse};
+use shared::look;
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
 use shared::webhooks::{FanOut, Queues, Schedule};
@@ -38,11 +39,11 @@ pub struct Ingest {
 
 /// The function as its environment describes it; how long a delivery may take, its caller decides.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missing> {
-    let stores = Stores { market: service.market(Patience::Request)?, accounts: service.accounts()? };
-    let webhooks = service.webhooks(Patience::Request)?;
+    let stores = Stores { market: service.market(Patience::Request, look::get)?, accounts: service.accounts()? };
+    let webhooks = service.webhooks(Patience::Request, look::batch_get)?;
     let [feed, dead, first, retry] =
         service.queues([Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry])?;
-    let sqs = service.sqs.clone();
+    let sqs = service.sqs();
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
         fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry), schedule),
@@ -69,13 +70,8 @@ impl Worker for Ingest {
         Ok(response)
     }
 
-    async fn warm_up(&self) {
-        let mut applier = self.applier.lock().await;
-        let (tables, webhooks, queues) = tokio::join!(applier.warm_up(), self.fan_out.warm_up(), self.outbox.look());
-        let problems: Vec<String> = [tables, webhooks, queues].into_iter().filter_map(Result::err).collect();
-        if !problems.is_empty() {
-            tracing::error!(problems = problems.join("; "), "not everything can be reached");
-        }
+    async fn warm_up(&self) -> Result<(), String> {
+        self.applier.lock().await.warm_up().await.map_err(|error| format!("heads of the streams: {error}"))
     }
 }
 

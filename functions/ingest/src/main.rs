@@ -1,8 +1,10 @@
 //! The `ingest` function under Lambda.
 
+use std::process::ExitCode;
+
 use shared::webhooks::Schedule;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), shared::service::Error> {
+async fn main() -> ExitCode {
     shared::service::run_worker(|service| ingest::worker(service, Schedule::default())).await
 }

@@ -4,7 +4,7 @@ use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
-use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
+use aws_sdk_sqs::types::MessageAttributeValue;
 use shared::feed::Rejection;
 use shared::store::explain;
 
@@ -29,16 +29,6 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn new(client: Client, feed: String, dead: String) -> Self {
         Self { client, feed, dead }
-    }
-
-    /// Whether both queues are there; an error says which is not, and why.
-    pub(crate) async fn look(&self) -> Result<(), String> {
-        for url in [&self.feed, &self.dead] {
-            let attributes = self.client.get_queue_attributes().queue_url(url);
-            let found = attributes.attribute_names(QueueAttributeName::QueueArn).send().await;
-            found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
-        }
-        Ok(())
     }
 
     /// Sends a copy of a message that was refused or postponed. A message whose copy is not surely sent has

@@ -4,6 +4,7 @@ use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
 use shared::ids::ItemId;
+use shared::look;
 use shared::market::Market;
 use shared::model::PublicItemDetail;
 use shared::scope::{Budget, Scope};
@@ -44,5 +45,5 @@ impl Endpoint for Item {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {
-    service.api(Item { market: service.market(Patience::Request)? })
+    service.api(Item { market: service.market(Patience::Request, look::get)? })
 }

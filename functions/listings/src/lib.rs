@@ -4,6 +4,7 @@ use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::paging::{PAGE, PAGE_SIZE};
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
+use shared::look;
 use shared::market::Log;
 use shared::model::PublicListing;
 use shared::replica::{ListingQuery, Listings, Replica, Sort};
@@ -57,13 +58,13 @@ impl Endpoint for SearchListings {
         Ok(input.paging.envelope(items, total))
     }
 
-    async fn warm_up(&self) {
-        self.replica.warm_up().await;
+    async fn warm_up(&self) -> Result<(), String> {
+        self.replica.warm_up().await
     }
 }
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchListings>, Missing> {
-    let replica = Replica::new(Log::new(service.market(Patience::Request)?), service.clock.clone());
+    let replica = Replica::new(Log::new(service.market(Patience::Request, look::query)?), service.clock.clone());
     service.api(SearchListings { replica })
 }

@@ -3,6 +3,7 @@
 use shared::aws::{Missing, Patience};
 use shared::error::ApiError;
 use shared::http::{Anyone, Api, CacheControl, Endpoint};
+use shared::look;
 use shared::market::Market;
 use shared::model::PublicMarketplace;
 use shared::scope::{Budget, Scope};
@@ -27,5 +28,5 @@ impl Endpoint for Marketplaces {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Marketplaces>, Missing> {
-    service.api(Marketplaces { market: service.market(Patience::Request)? })
+    service.api(Marketplaces { market: service.market(Patience::Request, look::query)? })
 }

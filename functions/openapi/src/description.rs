@@ -59,8 +59,8 @@ impl Description {
 }
 
 impl Handler for Description {
-    fn warm_up(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(ready(()))
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(ready(Ok(())))
     }
 
     fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {

@@ -7,6 +7,7 @@ use shared::clock::Clock;
 use shared::error::ApiError;
 use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
 use shared::ids::VariantId;
+use shared::look;
 use shared::market::figures::figures;
 use shared::market::{Market, MarketplaceCache};
 use shared::model::VariantPrices;
@@ -47,7 +48,7 @@ impl Endpoint for Prices {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Prices>, Missing> {
-    let (market, clock) = (service.market(Patience::Request)?, Arc::clone(&service.clock));
+    let (market, clock) = (service.market(Patience::Request, look::query)?, Arc::clone(&service.clock));
     let marketplaces = MarketplaceCache::new(market.clone(), Arc::clone(&clock));
     service.api(Prices { market, marketplaces, clock })
 }

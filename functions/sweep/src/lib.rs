@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
+use shared::look;
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
 use shared::webhooks::store::WebhookStore;
@@ -29,9 +30,9 @@ pub struct Sweep {
 
 /// The function as its environment describes it; how long retries wait, its caller decides.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
-    let store = service.webhooks(Patience::Bulk)?;
+    let store = service.webhooks(Patience::Bulk, look::sweep)?;
     let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
-    let sqs = service.sqs.clone();
+    let sqs = service.sqs();
     Ok(Sweep {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
         queues: Queues::new(sqs, first, retry),

@@ -1,8 +1,10 @@
 //! The `sweep` function under Lambda.
 
+use std::process::ExitCode;
+
 use shared::webhooks::Schedule;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), shared::service::Error> {
+async fn main() -> ExitCode {
     shared::service::run_worker(|service| sweep::worker(service, Schedule::default())).await
 }

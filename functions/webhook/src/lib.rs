@@ -12,17 +12,16 @@ mod headers;
 mod settle;
 pub mod transport;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
+use shared::look;
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
 use shared::webhooks::store::WebhookStore;
 use shared::webhooks::{KeyringCache, Notices, Queues, Schedule};
-use uuid::Uuid;
 
 use fate::Fate;
 use transport::{Reach, Transport};
@@ -33,7 +32,7 @@ pub struct Webhook {
     store: WebhookStore,
     queues: Queues,
     notices: Notices,
-    keyring: Arc<KeyringCache>,
+    keyring: KeyringCache,
     transport: Transport,
     schedule: Schedule,
     clock: Arc<dyn Clock>,
@@ -44,14 +43,14 @@ pub struct Webhook {
 /// The function as its environment describes it; where it may connect, and how long retries wait, its
 /// caller decides.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
-    let store = service.webhooks(Patience::Request)?;
+    let store = service.webhooks(Patience::Request, look::batch_get)?;
     let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
-    let sqs = service.sqs.clone();
+    let sqs = service.sqs();
     let first_queue = first.rsplit('/').next().unwrap_or_default().to_owned();
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
         queues: Queues::new(sqs, first, retry),
-        keyring: Arc::new(service.keyring()?),
+        keyring: service.keyring()?,
         store,
         transport,
         schedule,
@@ -80,18 +79,8 @@ impl Worker for Webhook {
         Ok(response)
     }
 
-    /// Looks at all that an attempt needs, so that the first one finds connections open, and the log tells
-    /// what is missing.
-    async fn warm_up(&self) {
-        let nobody = BTreeSet::from([Uuid::nil().into()]);
-        let (table, keyring, queues) =
-            tokio::join!(self.store.endpoints_of(&nobody), self.keyring.warm_up(), self.queues.look());
-        let table = table.map(drop).map_err(|error| format!("webhooks table: {error}"));
-        let keyring = keyring.map_err(|error| error.to_string());
-        let queues = queues.map_err(|error| error.to_string());
-        let problems: Vec<String> = [table, keyring, queues].into_iter().filter_map(Result::err).collect();
-        if !problems.is_empty() {
-            tracing::error!(problems = problems.join("; "), "not everything can be reached");
-        }
+    /// Reads the keyring: without it there is no attempt.
+    async fn warm_up(&self) -> Result<(), String> {
+        self.keyring.warm_up().await.map_err(|problem| format!("the keyring {problem}"))
     }
 }

@@ -1,6 +1,8 @@
 //! The `webhook` function under Lambda.
 
+use std::process::ExitCode;
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), shared::service::Error> {
+async fn main() -> ExitCode {
     shared::service::run_worker(webhook::deployed).await
 }

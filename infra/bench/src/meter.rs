@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeSerializationInterceptorContextMut, BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef,
 };
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemInput, BatchGetItemOutput};
 use aws_sdk_dynamodb::operation::get_item::{GetItemInput, GetItemOutput};
@@ -21,6 +21,9 @@ use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsInput,
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use serde::{Deserialize, Serialize};
+use shared::aws::{Environment, Lookup, Missing};
+use shared::clock::Clock;
+use shared::service::Service;
 
 /// What a client has cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +41,12 @@ pub(crate) struct Bill {
 pub(crate) struct Meter(Arc<Mutex<Bill>>);
 
 impl Meter {
+    /// What functions are built from, the calls of all their clients counted.
+    pub(crate) fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
+        let environment = Environment::read(lookup)?.watched_by(SharedInterceptor::new(self.clone()));
+        Ok(Service::of(environment, lookup, clock))
+    }
+
     /// The client, counted.
     pub(crate) fn attach(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())

@@ -61,18 +61,23 @@ impl Variables {
         Ok(variables)
     }
 
+    /// The same with another value of one of them.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// The same for functions of this process, which ask DynamoDB where it is.
     #[must_use]
-    pub fn with_dynamodb_at(mut self, url: &str) -> Self {
-        self.0.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url.to_owned());
-        self
+    pub fn with_dynamodb_at(self, url: &str) -> Self {
+        self.with("AWS_ENDPOINT_URL_DYNAMODB", url)
     }
 
     /// The same, with word to `marketctl` that endpoints may be on this machine.
     #[must_use]
-    pub fn with_loopback_webhooks(mut self) -> Self {
-        self.0.insert(LOOPBACK_VARIABLE.to_owned(), "1".to_owned());
-        self
+    pub fn with_loopback_webhooks(self) -> Self {
+        self.with(LOOPBACK_VARIABLE, "1")
     }
 
     /// A variable's value.

@@ -1,10 +1,11 @@
 //! Where functions run: what each of them is built from.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_dynamodb::config::SharedInterceptor;
 use shared::aws::{Environment, Missing};
 use shared::clock::Clock;
+use shared::look::Looks;
 use shared::service::Service;
 
 use crate::environment::Variables;
@@ -16,6 +17,8 @@ pub struct Host {
     environment: Environment,
     clock: Arc<dyn Clock>,
     watch: Option<Arc<dyn Watch>>,
+    /// What functions built so far use.
+    looks: Arc<Mutex<Vec<Looks>>>,
 }
 
 /// Sees what each function, by its name, asks of its environment and of AWS, and may refuse it.
@@ -31,7 +34,7 @@ impl Host {
     /// A host whose functions find all of these variables.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         let environment = Environment::read(&|name| variables.get(name))?;
-        Ok(Self { variables: variables.clone(), environment, clock, watch: None })
+        Ok(Self { variables: variables.clone(), environment, clock, watch: None, looks: Arc::default() })
     }
 
     /// The same with somebody who watches the functions.
@@ -48,7 +51,15 @@ impl Host {
     ) -> Result<F, Missing> {
         let is_there = |variable: &str| self.watch.as_ref().is_none_or(|watch| watch.has_variable(name, variable));
         let lookup = |variable: &str| self.variables.get(variable).filter(|_| is_there(variable));
-        build(&Service::of(self.environment_of(name), &lookup, Arc::clone(&self.clock)))
+        let service = Service::of(self.environment_of(name), &lookup, Arc::clone(&self.clock));
+        let function = build(&service)?;
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner).push(service.looks());
+        Ok(function)
+    }
+
+    /// What the functions built since the last time use, to be looked at for each of them.
+    pub(crate) fn looks(&self) -> Vec<Looks> {
+        std::mem::take(&mut self.looks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Builds what is no function: a part of the host itself.

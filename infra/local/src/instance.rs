@@ -12,6 +12,7 @@ use shared::service::Service;
 use crate::gateway::{self, Functions};
 use crate::host::Host;
 use crate::inbox::{Inbox, StoredSecrets};
+use crate::init;
 use crate::server::Server;
 
 /// Running functions; they end when this is dropped.
@@ -28,7 +29,9 @@ impl Instance {
         let functions = functions(host).map_err(io::Error::other)?;
         let secrets = host.unwatched(StoredSecrets::new).map_err(io::Error::other)?;
         let inbox = Inbox::new(Arc::new(secrets), host.clock());
-        join_all(functions.values().map(|handler| handler.warm_up())).await;
+        let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
+        let (warmed, ()) = tokio::join!(warm_ups, init::look(host.looks()));
+        warmed.into_iter().for_each(init::tell);
         let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }

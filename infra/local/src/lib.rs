@@ -7,6 +7,7 @@ pub mod environment;
 pub mod gateway;
 pub mod host;
 pub mod inbox;
+mod init;
 pub mod instance;
 pub mod keyring;
 pub mod ready;

@@ -8,6 +8,7 @@ use shared::aws::{Patience, http_client};
 use shared::clock::{Clock, SystemClock};
 use shared::feed::Stores;
 use shared::keys::KeyAdmin;
+use shared::look::{Kind, Problem};
 use shared::resources::{Queue, Resources, Table};
 use shared::store::causes;
 use shared::webhooks::admin::WebhookAdmin;
@@ -15,7 +16,7 @@ use shared::webhooks::guard::{Policy, SystemResolver};
 use shared::webhooks::store::WebhookStore;
 use shared::webhooks::{KeyringCache, Queues};
 
-use crate::check::{Kind, Problem};
+use crate::check::sentence;
 use crate::failure::Failure;
 
 /// If `1`, webhook endpoints may be on this machine: for development.
@@ -71,7 +72,7 @@ impl Session {
     pub(crate) async fn queue_url(&self, queue: Queue) -> Result<String, String> {
         let name = self.resources.queue(queue);
         let found = self.sqs().get_queue_url().queue_name(&name).send().await;
-        let found = found.map_err(|error| Problem::from(error).of(Kind::Queue, &name))?;
+        let found = found.map_err(|error| sentence(&Problem::from(error), Kind::Queue, &name))?;
         Ok(found.queue_url.unwrap_or_default())
     }
 

@@ -31,9 +31,9 @@ pub trait Endpoint: Send + Sync + 'static {
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
 
-    /// Prepares the instance before its first request.
-    fn warm_up(&self) -> impl Future<Output = ()> + Send {
-        async {}
+    /// Prepares the instance before its first request. An error tells what is left to that request.
+    fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
+        async { Ok(()) }
     }
 }
 

@@ -25,8 +25,8 @@ const CLEAN_UP: Duration = Duration::from_millis(250);
 
 /// A function as its host calls it: API Gateway through Lambda, or the local stack.
 pub trait Handler: Send + Sync {
-    /// Prepares the instance before its first request.
-    fn warm_up(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    /// Prepares the instance before its first request. An error tells what is left to that request.
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
     /// Answers one request.
     fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
@@ -141,7 +141,7 @@ fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {
 }
 
 impl<E: Endpoint> Handler for Api<E> {
-    fn warm_up(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(self.endpoint.warm_up())
     }
 

@@ -71,11 +71,11 @@ impl<V: View> Replica<V> {
     }
 
     /// Loads in the init phase, as far as its time allows.
-    pub async fn warm_up(&self) {
+    pub async fn warm_up(&self) -> Result<(), String> {
         match tokio::time::timeout(WARM_UP, self.load()).await {
-            Ok(Err(error)) => tracing::warn!(%error, "the replica is loaded by the first request instead"),
-            Err(_) => tracing::warn!("the replica's load goes on in the first request"),
-            Ok(Ok(())) => {}
+            Ok(Err(error)) => Err(format!("the replica is loaded by the first request instead: {error}")),
+            Err(_) => Err("the replica's load goes on in the first request".to_owned()),
+            Ok(Ok(())) => Ok(()),
         }
     }
 

@@ -49,14 +49,6 @@ impl FanOut {
         Self { store, queues, schedule, pace: Pace::default() }
     }
 
-    /// Looks at table and queues before the first events come. An error says what cannot be reached.
-    pub async fn warm_up(&self) -> Result<(), String> {
-        let nobody = BTreeSet::from([uuid::Uuid::nil().into()]);
-        let (table, queues) = tokio::join!(self.store.endpoints_of(&nobody), self.queues.look());
-        table.map_err(|error| format!("webhooks table: {error}"))?;
-        queues.map_err(|error| error.to_string())
-    }
-
     /// Fans events out, each with a tag that comes back with its outcome. An error concerns its event alone,
     /// which may be handed in again.
     pub async fn apply<T: Copy>(&self, events: Vec<(T, Event)>, now: Timestamp) -> Vec<Outcome<T>> {

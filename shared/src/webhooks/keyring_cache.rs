@@ -15,6 +15,7 @@ use super::sealing::SealError;
 use super::secret::EndpointSecret;
 use crate::clock::{Clock, Moment};
 use crate::ids::EndpointId;
+use crate::look::Problem;
 
 /// A keyring is read again after this.
 const KEPT: Duration = Duration::from_mins(5);
@@ -25,8 +26,8 @@ const LEAST: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyringUnavailable {
     /// Secrets Manager does not answer, or refuses.
-    #[error("the keyring cannot be read: {0}")]
-    Unread(String),
+    #[error("the keyring {0}")]
+    Unread(Problem),
     /// Secrets Manager does not take it, or does not say so.
     #[error("the keyring cannot be written: {0}")]
     Unwritten(String),
@@ -38,17 +39,30 @@ pub enum KeyringUnavailable {
     Sealed(#[from] SealError),
 }
 
-/// The keyring of a secret, read once in a while.
+/// The keyring, and when that was asked for.
+type Read = (Arc<Keyring>, Moment);
+
+impl From<Problem> for KeyringUnavailable {
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::NoKeyring(error) => Self::Invalid(error),
+            problem => Self::Unread(problem),
+        }
+    }
+}
+
+/// The keyring of a secret, read once in a while; clones share it.
+#[derive(Clone)]
 pub struct KeyringCache {
     secret: KeyringSecret,
     clock: Arc<dyn Clock>,
-    read: Mutex<Option<(Arc<Keyring>, Moment)>>,
+    read: Arc<Mutex<Option<Read>>>,
 }
 
 impl KeyringCache {
     /// The keyring that Secrets Manager holds under this name or ARN.
     pub fn new(client: Client, name: String, clock: Arc<dyn Clock>) -> Self {
-        Self { secret: KeyringSecret::new(client, name), clock, read: Mutex::new(None) }
+        Self { secret: KeyringSecret::new(client, name), clock, read: Arc::default() }
     }
 
     /// Opens an endpoint's secrets. One that was sealed under a key newer than what is remembered is found, too.
@@ -66,7 +80,7 @@ impl KeyringCache {
     }
 
     /// Reads the keyring before it is needed.
-    pub async fn warm_up(&self) -> Result<(), KeyringUnavailable> {
+    pub async fn warm_up(&self) -> Result<(), Problem> {
         self.keyring(KEPT).await.map(drop)
     }
 
@@ -76,7 +90,7 @@ impl KeyringCache {
     }
 
     /// The keyring, read less than `age` ago.
-    async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, KeyringUnavailable> {
+    async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, Problem> {
         // Held while it is read, so that callers who come meanwhile wait for it instead of asking, too.
         let mut read = self.read.lock().await;
         if let Some((keyring, at)) = read.as_ref()

@@ -5,12 +5,14 @@ use aws_sdk_secretsmanager::error::ProvideErrorMetadata;
 
 use super::keyring::Keyring;
 use super::keyring_cache::KeyringUnavailable;
+use crate::look::Problem;
 use crate::store::explain;
 
 const CURRENT: &str = "AWSCURRENT";
 const PENDING: &str = "AWSPENDING";
 
 /// The secret that the keyring is.
+#[derive(Clone)]
 pub(super) struct KeyringSecret {
     client: Client,
     name: String,
@@ -28,9 +30,8 @@ impl KeyringSecret {
         Self { client, name }
     }
 
-    pub(super) async fn read(&self) -> Result<StoredKeyring, KeyringUnavailable> {
-        let found = self.client.get_secret_value().secret_id(&self.name).send().await;
-        let found = found.map_err(|error| KeyringUnavailable::Unread(explain(&error)))?;
+    pub(super) async fn read(&self) -> Result<StoredKeyring, Problem> {
+        let found = self.client.get_secret_value().secret_id(&self.name).send().await?;
         let keyring = Keyring::parse(found.secret_string().unwrap_or_default())?;
         Ok(StoredKeyring { keyring, version: found.version_id.unwrap_or_default() })
     }

@@ -82,14 +82,6 @@ impl Queues {
         count.ok_or_else(|| Unsent("the queue does not tell how many messages wait".to_owned()))
     }
 
-    /// Whether both queues are there; an error says which is not, and why.
-    pub async fn look(&self) -> Result<(), Unsent> {
-        for lane in [Lane::First, Lane::Retry] {
-            self.waiting(lane).await.map_err(|error| Unsent(format!("queue {}: {error}", self.url(lane))))?;
-        }
-        Ok(())
-    }
-
     async fn send(&self, lane: Lane, batch: &[Call]) -> Vec<Result<(), Unsent>> {
         let entries = batch.iter().zip(0..).map(|(call, number)| entry(*call, number));
         let entries = match entries.collect::<Result<Vec<_>, _>>() {

@@ -64,6 +64,6 @@ async fn lost(scene: &Scene) {
 
 async fn sweep(scene: &Scene) {
     let sweep = scene.stack.sweep_at(&scene.stack.aws.endpoint_url);
-    sweep.warm_up().await;
+    sweep.warm_up().await.unwrap();
     sweep.work(Value::Null).await.unwrap();
 }

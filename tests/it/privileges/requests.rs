@@ -14,7 +14,7 @@ pub(super) async fn made() -> Used {
     // The first base is made from the entities; another instance reads it.
     for _ in 0..2 {
         let compact = stack.compact();
-        compact.warm_up().await;
+        compact.warm_up().await.unwrap();
         compact.work(Value::Null).await.unwrap();
     }
     let (key, _) = stack.key_of(user, &Scope::ALL).await;

@@ -15,8 +15,8 @@ async fn copies_of_a_message_in_many_hands_at_once_make_one_post() {
         let id = scene.event(1).await;
         let message = [scene.stack.next_message(id).await];
         let senders = [scene.stack.sender(), scene.stack.sender()];
-        senders[0].warm_up().await;
-        senders[1].warm_up().await;
+        senders[0].warm_up().await.unwrap();
+        senders[1].warm_up().await.unwrap();
         let mut hands = JoinSet::new();
         for sender in senders.iter().cycle().take(copies) {
             let (sender, message) = (sender.clone(), message.clone());

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use shared::aws::Patience;
 use shared::clock::Clock;
 use shared::ids::{DeliveryId, EndpointId, UserId};
+use shared::look;
 use shared::resources::Queue;
 use shared::service::Service;
 use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
@@ -58,8 +59,8 @@ impl Stack {
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
         let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
         WebhookAdmin {
-            store: service.webhooks(Patience::Bulk).unwrap(),
-            queues: Queues::new(service.sqs.clone(), first, retry),
+            store: service.webhooks(Patience::Bulk, look::get).unwrap(),
+            queues: Queues::new(service.sqs(), first, retry),
             keyring: service.keyring().unwrap(),
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),

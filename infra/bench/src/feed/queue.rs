@@ -9,7 +9,6 @@ use local::workers::{Backlog, Source, poll};
 use shared::aws::{Environment, Patience};
 use shared::clock::SystemClock;
 use shared::resources::{INGEST_TIMEOUT, Queue};
-use shared::service::Service;
 use shared::webhooks::Schedule;
 
 use super::report::Way;
@@ -29,13 +28,12 @@ pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way,
     let aws = AwsSide::start().await?;
     let lookup = |name: &str| aws.variables.get(name);
     let sqs = Environment::read(&lookup).map_err(text)?.sqs(Patience::Bulk);
-    let mut service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
+    let meter = Meter::default();
+    let service = meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
     let [feed, dead] = service.queues([Queue::Feed, Queue::FeedDead]).map_err(text)?;
     let sent = messages.chunks(BATCH).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
     stream::iter(sent).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await?;
 
-    let meter = Meter::default();
-    service.dynamodb = meter.attach(&service.dynamodb);
     let source = Source::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
     let workers = (0..INSTANCES).map(|_| ingest::worker(&service, Schedule::default()));
     let workers: Vec<_> = workers.collect::<Result<_, _>>().map_err(text)?;

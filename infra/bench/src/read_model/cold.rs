@@ -105,8 +105,8 @@ async fn load<V: View>(work: Work) -> Result<Load, String> {
         return Ok(loading.end());
     }
     let replica = Replica::<V>::new(log, clock);
-    replica.warm_up().await;
     // A load that takes longer than an init phase may goes on.
+    let _ = replica.warm_up().await;
     replica.read(|_| ()).await.map_err(|error| format!("{error:?}"))?;
     Ok(loading.end())
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use shared::aws::Patience;
 use shared::clock::{Clock, ManualClock, SystemClock};
 use shared::http::Paging;
+use shared::look;
 use shared::market::Log;
 use shared::replica::Replica;
 use shared::service::Service;
@@ -35,7 +36,8 @@ pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>])
     // A clock that stands still makes no catch-up due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);
-    let market = Service::new(&lookup, clock.clone()).and_then(|service| service.market(Patience::Request));
+    let market =
+        Service::new(&lookup, clock.clone()).and_then(|service| service.market(Patience::Request, look::query));
     let replica = Replica::<S::View>::new(Log::new(market.map_err(text)?), clock);
     let mut indexed = Vec::with_capacity(kinds.len());
     for kind in kinds {

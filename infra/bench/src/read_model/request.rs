@@ -10,7 +10,6 @@ use shared::clock::{Clock, ManualClock, SystemClock};
 use shared::http::{Event, Handler, Response};
 use shared::keys::NewKey;
 use shared::scope::{Scope, Tier};
-use shared::service::Service;
 use uuid::Uuid;
 
 use super::samples::Samples;
@@ -59,11 +58,10 @@ impl Function {
     pub(super) async fn of<S: Subject>(aws: &AwsSide) -> Result<Self, String> {
         let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
         let lookup = |name: &str| aws.variables.get(name);
-        let mut service = Service::new(&lookup, clock.clone()).map_err(text)?;
         let meter = Meter::default();
-        service.dynamodb = meter.attach(&service.dynamodb);
+        let service = meter.service(&lookup, clock.clone()).map_err(text)?;
         let handler = S::handler(&service).map_err(text)?;
-        handler.warm_up().await;
+        handler.warm_up().await?;
         let mut function = Self { handler, clock, meter, path: S::PATH, authorization: key(aws).await?, tokens: 0 };
         function.refill().await?;
         Ok(function)

@@ -9,6 +9,7 @@ use local::workers::{FIRST_INSTANCES, RETRY_INSTANCES, Running, Source, poll, po
 use shared::aws::{Environment, Patience};
 use shared::clock::{Clock, SystemClock};
 use shared::ids::UserId;
+use shared::look;
 use shared::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
 use shared::service::Service;
 use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
@@ -52,8 +53,8 @@ impl Stack {
         let service = Service::new(&lookup, Arc::clone(&clock)).map_err(text)?;
         let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
         Ok(WebhookAdmin {
-            store: service.webhooks(Patience::Bulk).map_err(text)?,
-            queues: Queues::new(service.sqs.clone(), first, retry),
+            store: service.webhooks(Patience::Bulk, look::get).map_err(text)?,
+            queues: Queues::new(service.sqs(), first, retry),
             keyring: service.keyring().map_err(text)?,
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),
@@ -65,9 +66,7 @@ impl Stack {
     pub(super) async fn functions(&self, time_scale: NonZeroU32) -> Result<Vec<Running>, String> {
         let variables: &Variables = &self.aws.variables;
         let lookup = |name: &str| variables.get(name);
-        let mut service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
-        service.dynamodb = self.meter.attach(&service.dynamodb);
-        service.sqs = self.meter.attach_to_queues(&service.sqs);
+        let service = self.meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
         let sqs = self.meter.attach_to_queues(&self.sqs);
         let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
         let schedule = Schedule::scaled_by(time_scale);

@@ -9,6 +9,7 @@ use http::request::Parts;
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::ids::DeliveryId;
+use shared::look;
 use shared::service::Service;
 use shared::webhooks::store::WebhookStore;
 use shared::webhooks::{EndpointSecret, KeyringCache};
@@ -33,7 +34,7 @@ pub struct StoredSecrets {
 impl StoredSecrets {
     /// Those that a function would find in this environment.
     pub fn new(service: &Service<'_>) -> Result<Self, Missing> {
-        let store = service.webhooks(Patience::Request)?;
+        let store = service.webhooks(Patience::Request, look::get)?;
         Ok(Self { store, keyring: service.keyring()?, clock: Arc::clone(&service.clock) })
     }
 

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::poller::Source;
 use super::running::Running;
+use crate::init;
 
 /// The instances of a function that no batch occupies.
 struct Fleet<W, F> {
@@ -68,7 +69,7 @@ where
             return instance;
         }
         let instance = (self.make)();
-        instance.warm_up().await;
+        init::tell(instance.warm_up().await);
         Arc::new(instance)
     }
 

@@ -24,6 +24,7 @@ pub use running::Running;
 pub use schedule::schedule;
 
 use crate::host::Host;
+use crate::init;
 
 /// So many instances of `ingest` read the feed side by side.
 const INGEST_INSTANCES: usize = 2;
@@ -75,6 +76,7 @@ impl Workers {
         let period = Duration::from_secs(retries.scaled(period).into());
         let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
         running.push(schedule(period, SWEEP_TIMEOUT, sweep));
+        init::look(host.looks()).await;
         Ok(Self { feed: Backlog::of(feeder, feed), _running: running })
     }
 }

@@ -14,6 +14,7 @@ use shared::store::explain;
 use super::event::event;
 use super::invoke::invoke;
 use super::running::Running;
+use crate::init;
 
 /// SQS gives at most so many messages at a time.
 const BATCH: i32 = 10;
@@ -37,7 +38,7 @@ where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
 {
     Running::start(async move {
-        worker.warm_up().await;
+        init::tell(worker.warm_up().await);
         let worker = Arc::new(worker);
         loop {
             let messages = source.receive().await;

@@ -8,6 +8,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::invoke::invoke;
 use super::running::Running;
+use crate::init;
 
 /// Runs a worker every `period`, the first time once it has passed, and never twice at a time. An invocation
 /// that fails, or takes longer than `timeout`, is logged, and the next one comes when it is due.
@@ -16,7 +17,7 @@ where
     W: Worker<Event: Default>,
 {
     Running::start(async move {
-        worker.warm_up().await;
+        init::tell(worker.warm_up().await);
         let worker = Arc::new(worker);
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

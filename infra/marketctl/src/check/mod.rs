@@ -1,27 +1,19 @@
 //! Whether every table, queue and secret of a stack is there, reachable and of its form.
 
+mod next;
 mod probe;
-mod problem;
 
 use futures_util::future::join_all;
 use serde::Serialize;
+use shared::look::{Kind, Problem};
 use shared::resources::{Queue, Table};
 
+pub(crate) use next::sentence;
 pub(crate) use probe::table;
-pub(crate) use problem::Problem;
 
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::session::Session;
-
-/// What a stack is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
-    Table,
-    Queue,
-    Secret,
-}
 
 /// What became of looking at one resource.
 #[derive(Debug, Serialize)]
@@ -40,19 +32,9 @@ pub(crate) struct CheckReport {
     pub(crate) checks: Vec<Check>,
 }
 
-impl Kind {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Queue => "queue",
-            Self::Secret => "secret",
-        }
-    }
-}
-
 impl Check {
     fn new(kind: Kind, name: String, found: Result<(), Problem>) -> Self {
-        let error = found.err().map(|problem| problem.of(kind, &name));
+        let error = found.err().map(|problem| sentence(&problem, kind, &name));
         Self { kind, name, ok: error.is_none(), error }
     }
 }

@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use shared::look::{Kind, Problem};
 use shared::resources::Table;
 
-use crate::check::{self, Kind, Problem};
+use crate::check;
 use crate::session::Session;
 
 /// A chunk that takes longer than this is reason to look, again and again until it is done.
@@ -30,11 +31,11 @@ impl Watch {
         for name in &self.tables {
             match check::table(&self.dynamodb, name, &[]).await {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
-                    return Err(problem.of(Kind::Table, name));
+                    return Err(check::sentence(&problem, Kind::Table, name));
                 }
                 // Being changed, or not to be looked at: it may well be written to.
-                Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::NoKeyring(_) | Problem::Denied) | Ok(()) => {
-                }
+                Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::NoKeyring(_) | Problem::Denied(_))
+                | Ok(()) => {}
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::ids::{DeliveryId, EndpointId};
+use crate::look::Problem;
 use crate::store::StoreError;
 use crate::webhooks::endpoint::MAX_ENDPOINTS;
 use crate::webhooks::{KeyringUnavailable, RotationError, Unsent};
@@ -57,4 +58,10 @@ pub enum WebhookAdminError {
     /// It is stored, but its message is not sent; it will be by itself.
     #[error("delivery {0} is stored and will be sent within minutes, for the queue did not take it now: {1}")]
     Late(DeliveryId, Unsent),
+}
+
+impl From<Problem> for WebhookAdminError {
+    fn from(problem: Problem) -> Self {
+        Self::Keyring(problem.into())
+    }
 }

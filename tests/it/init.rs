@@ -1,0 +1,189 @@
+//! The functions' binaries in their init phase: what is wrong with what they use, told before the first event.
+
+use std::collections::BTreeSet;
+
+use local::environment::Variables;
+use serde_json::{Value, json};
+use shared::aws::{Environment, Patience};
+use shared::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
+use tests::{Call, Fault, Proxy, RuntimeApi, Stack, marketctl};
+
+/// Every function that looks at something, and at what.
+const FUNCTIONS: [(&str, &[Table], &[Queue], bool); 12] = [
+    ("me", &[Table::Keys], &[], false),
+    ("catalog", &[Table::Keys, Table::Market], &[], false),
+    ("item", &[Table::Keys, Table::Market], &[], false),
+    ("prices", &[Table::Keys, Table::Market], &[], false),
+    ("marketplaces", &[Table::Keys, Table::Market], &[], false),
+    ("listings", &[Table::Keys, Table::Market], &[], false),
+    ("orders", &[Table::Keys, Table::Accounts], &[], false),
+    ("balance", &[Table::Keys, Table::Accounts], &[], false),
+    (
+        "ingest",
+        &[Table::Market, Table::Accounts, Table::Webhooks],
+        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry],
+        false,
+    ),
+    ("compact", &[Table::Market], &[], false),
+    ("webhook", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], true),
+    ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], false),
+];
+
+/// What a function that cannot start says: problem by problem.
+async fn problems(function: &str, variables: &Variables) -> BTreeSet<String> {
+    let line = RuntimeApi::run(function, variables).await.failed().await;
+    assert_eq!((&line["level"], &line["message"]), (&json!("ERROR"), &json!("cannot start")), "{function}: {line}");
+    line["error"].as_str().unwrap().split("; ").map(str::to_owned).collect()
+}
+
+/// The problem of the only resource that has one.
+async fn problem(function: &str, variables: &Variables) -> String {
+    let problems = problems(function, variables).await;
+    assert_eq!(problems.len(), 1, "{function}: {problems:?}");
+    problems.into_iter().next().unwrap()
+}
+
+/// What `marketctl check` says about the same stack.
+async fn checked(variables: &Variables) -> Vec<String> {
+    let report = marketctl(variables, &["--json", "check"], "").await.json();
+    let checks = report["checks"].as_array().unwrap().clone();
+    checks.iter().filter_map(|check| check["error"].as_str().map(str::to_owned)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
+    let stack = Stack::new().await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    let environment = Environment::read(&|name| variables.get(name)).unwrap();
+    let resources = Resources::of(Resources::DEFAULT_STACK);
+    let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), environment.sqs(Patience::Bulk));
+    for table in Table::ALL {
+        dynamodb.delete_table().table_name(resources.table(table)).send().await.unwrap();
+    }
+    for queue in Queue::ALL {
+        sqs.delete_queue().set_queue_url(variables.get(queue.variable())).send().await.unwrap();
+    }
+    let secrets = environment.secrets(Patience::Bulk);
+    let delete = secrets.delete_secret().secret_id(resources.keyring()).force_delete_without_recovery(true);
+    delete.send().await.unwrap();
+
+    let checked = checked(&variables).await;
+    assert_eq!(checked.len(), 4 + 6 + 1);
+    for (function, tables, queues, keyring) in FUNCTIONS {
+        let tables = tables.iter().map(|table| format!("table {} does not exist", resources.table(*table)));
+        let queues = queues.iter().map(|queue| format!("queue {} does not exist", resources.queue(*queue)));
+        let keyring = keyring.then(|| format!("secret {} does not exist", resources.keyring()));
+        let expected: BTreeSet<String> = tables.chain(queues).chain(keyring).collect();
+        assert_eq!(problems(function, &variables).await, expected, "{function}");
+        for problem in expected {
+            assert!(checked.iter().any(|sentence| sentence.starts_with(&problem)), "{problem}: {checked:?}");
+        }
+    }
+    // It uses nothing.
+    RuntimeApi::run("openapi", &variables).await.ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_of_another_form_or_name_is_named() {
+    let stack = Stack::new().await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    let with = |name: &str, value: &str| variables.clone().with(name, value);
+    let misnamed = with(Table::Keys.variable(), "marketplace-kyes");
+    assert_eq!(problem("me", &misnamed).await, "table marketplace-kyes does not exist");
+    let missing = with(Queue::FeedDead.variable(), "http://127.0.0.1:1/000000000000/no-queue");
+    assert_eq!(problem("ingest", &missing).await, "queue no-queue does not exist");
+    let no_secret = with(KEYRING_VARIABLE, "no-keyring");
+    assert_eq!(problem("webhook", &no_secret).await, "secret no-keyring does not exist");
+
+    tests::table_without_indexes(&stack, "bare-webhooks").await;
+    let bare = problem("sweep", &with(Table::Webhooks.variable(), "bare-webhooks")).await;
+    assert!(bare.starts_with("table bare-webhooks cannot be used (ValidationException"), "{bare}");
+
+    let secrets = Environment::read(&|name| variables.get(name)).unwrap().secrets(Patience::Bulk);
+    let put = secrets.put_secret_value().secret_id("marketplace-keyring");
+    put.secret_string(r#"{"current":"a","keys":[{"id":"a","key":"c2VjcmV0"}]}"#).send().await.unwrap();
+    let spoiled = problem("webhook", &variables).await;
+    assert_eq!(spoiled, "secret marketplace-keyring holds no keyring (a key must be the base64 of 32 bytes)");
+    assert!(checked(&variables).await[0].starts_with(&spoiled));
+    secrets.delete_secret().secret_id("marketplace-keyring").send().await.unwrap();
+    let deleted = problem("webhook", &variables).await;
+    assert_eq!(deleted, "secret marketplace-keyring is scheduled for deletion");
+    assert!(checked(&variables).await[0].starts_with(&deleted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_permission_and_refused_credentials_are_named() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::at(&proxy.url);
+    for (code, what) in [
+        ("AccessDeniedException", "may not be used with these credentials"),
+        ("UnrecognizedClientException", "cannot be used"),
+        ("InvalidSignatureException", "cannot be used"),
+    ] {
+        proxy.plan(move |operation| if operation == "UpdateItem" { Fault::Error(code) } else { Fault::None });
+        let expected = format!("table marketplace-keys {what} ({code}: injected)");
+        assert_eq!(problem("me", &variables).await, expected);
+        assert_eq!(problem("catalog", &variables).await, expected);
+        proxy.set(Fault::Error(code));
+        let checked = checked(&variables).await;
+        assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
+        assert_eq!(problems("ingest", &variables).await.len(), 3 + 4);
+        assert_eq!(problems("webhook", &variables).await.len(), 1 + 3 + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_pass_keeps_no_function_from_starting() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::at(&proxy.url);
+    let faults = [
+        Fault::Refuse,
+        Fault::Hang,
+        Fault::Garbage,
+        Fault::Error("ThrottlingException"),
+        Fault::Error("ProvisionedThroughputExceededException"),
+        Fault::Error("InternalServerError"),
+    ];
+    for fault in faults {
+        for function in ["me", "catalog", "ingest", "webhook", "compact", "sweep"] {
+            proxy.set(fault.clone());
+            let mut running = RuntimeApi::run(function, &variables).await;
+            running.ready().await;
+            let log = running.log();
+            let line: Value = serde_json::from_str(&log).unwrap_or_else(|error| panic!("{error}: {log}"));
+            assert_eq!((&line["level"], &line["message"]), (&json!("WARN"), &json!("not ready yet")), "{function}");
+            assert!(line["problems"].as_str().unwrap().contains(" cannot be reached ("), "{function}: {line}");
+
+            proxy.set(Fault::None);
+            if ["me", "catalog"].contains(&function) {
+                let headers = json!({"authorization": format!("Bearer {key}")});
+                let answer = running.invoke(RuntimeApi::event("/x", "/x", "", &headers)).await;
+                assert_eq!(answer["statusCode"], 200, "{function} after {fault:?}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_takes_one_round_trip_and_opens_the_connections_of_the_first_request() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::at(&proxy.url);
+    // Long enough for calls that are made at once to overlap.
+    proxy.set(Fault::Slow(std::time::Duration::from_millis(100)));
+    for (function, tables, queues, keyring) in FUNCTIONS {
+        let connections = proxy.connections();
+        RuntimeApi::run(function, &variables).await.ready().await;
+        let calls = proxy.take_calls();
+        let looks = tables.len() + queues.len() + usize::from(keyring);
+        assert!(calls.len() >= looks, "{function}: {calls:?}");
+        // Replicas are loaded by reads that follow from one another.
+        if !["catalog", "listings"].contains(&function) {
+            assert_eq!(Call::round_trips(&calls), 1, "{function}: {calls:?}");
+            assert_eq!(proxy.connections() - connections, calls.len(), "{function}");
+        }
+    }
+}
