@@ -1,6 +1,8 @@
 //! SDK clients for a function: credentials, region and endpoint come from its environment, which is all
 //! that Lambda gives it.
 
+mod transport;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,7 +12,6 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
     BehaviorVersion, Region, SharedHttpClient, SharedInterceptor, StalledStreamProtectionConfig,
 };
-use aws_smithy_http_client::{Builder, tls};
 use thiserror::Error;
 
 /// Reads a variable of the environment.
@@ -40,7 +41,7 @@ macro_rules! configure {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new($environment.region.clone()))
             .credentials_provider($environment.credentials.clone())
-            .http_client($environment.http.get_or_init(http_client).clone())
+            .http_client($environment.http.get_or_init(transport::client).clone())
             // Time-outs bound every call already; this would watch each body besides.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .timeout_config($patience.timeouts())
@@ -104,11 +105,6 @@ impl Environment {
             self.endpoint.clone()
         ))
     }
-}
-
-/// The one HTTP and TLS stack that every AWS client of the project uses: hyper, rustls, ring.
-pub fn http_client() -> SharedHttpClient {
-    Builder::new().tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring)).build_https()
 }
 
 /// Reads variables that must be set.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::config::ProvideCredentials;
-use shared::aws::{Patience, http_client};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use shared::aws::Patience;
 use shared::clock::{Clock, SystemClock};
 use shared::feed::Stores;
 use shared::keys::KeyAdmin;
@@ -35,7 +37,7 @@ impl Session {
     pub(crate) async fn open(stack: &str) -> Result<Self, Failure> {
         let patience = Patience::Bulk;
         let config = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(http_client())
+            .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
             .timeout_config(patience.timeouts())
             .retry_config(patience.retries())
             .load()

@@ -1,0 +1,54 @@
+//! How functions reach AWS: hyper over TCP or rustls with ring, HTTP/1.1, the roots of the web compiled in.
+//!
+//! The SDK's own transport reads and parses every certificate of the system before the first call, which is
+//! most of what a function that makes one call needs to start, and brings HTTP/2, which neither DynamoDB nor SQS
+//! speaks: a tenth of a function's binary. Time limits are those of each attempt; connecting is a part of it.
+
+use std::sync::Arc;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+
+/// A pool of connections, shared by the clients that it is given to.
+pub(super) fn client() -> SharedHttpClient {
+    let mut tcp = connect::HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let connector = HttpsConnector::from((tcp, Arc::new(tls())));
+    let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+    let transport = Transport(client);
+    http_client_fn(move |_, _| SharedHttpConnector::new(transport.clone()))
+}
+
+fn tls() -> ClientConfig {
+    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().expect("ring knows TLS 1.2 and 1.3");
+    config.with_root_certificates(roots).with_no_client_auth()
+}
+
+#[derive(Clone, Debug)]
+struct Transport(Client<HttpsConnector<connect::HttpConnector>, SdkBody>);
+
+impl HttpConnector for Transport {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let Self(client) = self.clone();
+        HttpConnectorFuture::new(async move {
+            let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+            // Whatever breaks on the way is tried again, unless it took too long.
+            let response = client.request(request).await.map_err(|error| ConnectorError::io(error.into()))?;
+            let response = HttpResponse::try_from(response.map(SdkBody::from_body_1_x));
+            response.map_err(|error| ConnectorError::other(error.into(), None))
+        })
+    }
+}
