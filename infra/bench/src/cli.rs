@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Webhooks: deliveries a second, CPU time, store and queue calls, cost, and whether one receiver that
     /// hangs delays others.
     Webhooks(WebhookOptions),
+    /// Cold start: from the start of each function's process to its first answer, size and memory, beside
+    /// programs that do nothing more than Lambda and the AWS SDK ask of them.
+    ColdStart(ColdStartOptions),
     /// Is the receiver of webhooks.
     #[command(hide = true)]
     Receiver,
@@ -60,6 +63,22 @@ pub(crate) struct FeedOptions {
     /// So many messages.
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) messages: u64,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ColdStartOptions {
+    /// So many starts of each program.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub(crate) starts: u64,
+    /// So many items, and as many listings, that are there to be loaded.
+    #[arg(long, default_value_t = 22_468, value_name = "N")]
+    pub(crate) items: u64,
+    /// So many requests to each program once it is warm; a key of the largest tier allows 3,000 a minute.
+    #[arg(long, default_value_t = 500, value_name = "N")]
+    pub(crate) requests: usize,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,7 @@
 mod aws_side;
 mod child;
 mod cli;
+mod cold_start;
 mod cpu;
 mod feed;
 mod machine;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
                 Command::ReadModel(options) => read_model::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
+                Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
                 Command::AwsSide => aws_side::run().await,
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,

@@ -10,9 +10,14 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// That of this process (proc(5), `status`); zeros on a system that does not tell.
+    /// That of this process.
     pub(crate) fn now() -> Self {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        Self::of(std::process::id())
+    }
+
+    /// That of the process with this id (proc(5), `status`); zeros on a system that does not tell.
+    pub(crate) fn of(process: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         Self { resident: field(&status, "VmRSS:"), peak: field(&status, "VmHWM:") }
     }
 }

@@ -21,17 +21,24 @@ use rustls::{ClientConfig, RootCertStore};
 
 /// A pool of connections, shared by the clients that it is given to.
 pub(super) fn client() -> SharedHttpClient {
+    client_trusting(roots())
+}
+
+fn client_trusting(roots: RootCertStore) -> SharedHttpClient {
     let mut tcp = connect::HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let connector = HttpsConnector::from((tcp, Arc::new(tls())));
+    let connector = HttpsConnector::from((tcp, Arc::new(tls(roots))));
     let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
     let transport = Transport(client);
     http_client_fn(move |_, _| SharedHttpConnector::new(transport.clone()))
 }
 
-fn tls() -> ClientConfig {
-    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+fn roots() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
+fn tls(roots: RootCertStore) -> ClientConfig {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions().expect("ring knows TLS 1.2 and 1.3");
     config.with_root_certificates(roots).with_no_client_auth()
@@ -52,3 +59,7 @@ impl HttpConnector for Transport {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "transport_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! What each program is asked.
+
+use serde_json::{Value, json};
+use shared::keys::NewKey;
+use shared::routes::ROUTES;
+use shared::scope::{Scope, Tier};
+use uuid::Uuid;
+
+use crate::aws_side::AwsSide;
+use crate::market::{Market, variant_id};
+use crate::output::text;
+
+/// Events by the program that they are for.
+pub(super) struct Events {
+    authorization: String,
+    item: String,
+    variant: String,
+}
+
+impl Events {
+    /// Events with a key that may do everything, about the first item.
+    pub(super) async fn new(aws: &AwsSide, market: &Market) -> Result<Self, String> {
+        let scopes = Scope::ALL.into_iter().collect();
+        let user_id = Uuid::new_v4().into();
+        let new = NewKey { user_id, name: None, tier: Tier::Business, scopes, expires_at: None };
+        let (key, _) = aws.admin()?.keys().create(new).await.map_err(text)?;
+        let item = market.item_id(0).ok_or("the market is empty")?.to_string();
+        Ok(Self { authorization: format!("Bearer {}", key.reveal()), item, variant: variant_id(0, 0).to_string() })
+    }
+
+    /// The event of a program: a request of its route, no messages, or a tick of its schedule.
+    pub(super) fn of(&self, program: &str) -> Value {
+        match (ROUTES.iter().find(|route| route.function == program), program) {
+            (Some(route), _) => self.request(route.path),
+            (None, "ingest" | "webhook") => json!({ "Records": [] }),
+            _ => json!({}),
+        }
+    }
+
+    /// As API Gateway hands it over (payload format 2.0).
+    fn request(&self, route: &str) -> Value {
+        let path = route.replace("{id}", &self.item).replace("{variant_id}", &self.variant);
+        json!({
+            "version": "2.0", "routeKey": format!("ANY {route}"), "rawPath": path, "rawQueryString": "",
+            "headers": {"authorization": self.authorization, "accept": "*/*"},
+            "pathParameters": {"id": self.item, "variant_id": self.variant}, "isBase64Encoded": false,
+            "requestContext": {
+                "accountId": "123456789012", "apiId": "api", "domainName": "api.example.com", "domainPrefix": "api",
+                "requestId": "bench", "routeKey": format!("ANY {route}"), "stage": "$default",
+                "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
+                "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",
+                    "userAgent": "bench"},
+            },
+        })
+    }
+}

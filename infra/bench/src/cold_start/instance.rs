@@ -1,0 +1,79 @@
+//! One process of a program, from its start.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::runtime_api::{RuntimeApi, Told};
+use crate::aws_side::AwsSide;
+use crate::memory::Memory;
+use crate::output::text;
+
+/// A program that tells nothing for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What was seen of a process.
+pub(super) struct Started {
+    /// From its start until it asked for its first event.
+    pub(super) ready: Duration,
+    /// From its start until it had answered that.
+    pub(super) answered: Duration,
+    /// How long further events took.
+    pub(super) warm: Vec<Duration>,
+    /// The most memory that it ever had resident, in bytes.
+    pub(super) peak_bytes: u64,
+}
+
+/// Starts a program, hands it one event and then so many more, and ends it.
+pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize) -> Result<Started, String> {
+    let mut api = RuntimeApi::start(event).await?;
+    let mut command = Command::new(path);
+    command
+        .env_clear()
+        .envs(aws.variables.iter())
+        .env("AWS_LAMBDA_RUNTIME_API", &api.address)
+        .env("AWS_LAMBDA_FUNCTION_NAME", "bench")
+        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1769")
+        .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
+        .stdout(Stdio::null())
+        .kill_on_drop(true);
+    let begun = Instant::now();
+    let mut child = command.spawn().map_err(text)?;
+    let (ready, answered) = invocation(&mut api, &mut child).await?;
+    let mut warm = Vec::with_capacity(more);
+    for _ in 0..more {
+        let (handed, answered) = invocation(&mut api, &mut child).await?;
+        warm.push(answered - handed);
+    }
+    let peak_bytes = child.id().map_or(0, |id| Memory::of(id).peak);
+    child.kill().await.map_err(text)?;
+    Ok(Started { ready: ready - begun, answered: answered - begun, warm, peak_bytes })
+}
+
+/// When the program was handed an event, and when it had answered.
+async fn invocation(api: &mut RuntimeApi, child: &mut Child) -> Result<(Instant, Instant), String> {
+    let Told::Ready(handed) = told(api, child).await? else { return Err("it answers what nobody asked".to_owned()) };
+    match told(api, child).await? {
+        Told::Answered(at, answer) if is_good(&answer) => Ok((handed, at)),
+        Told::Answered(_, answer) => Err(format!("it answers {}", String::from_utf8_lossy(&answer))),
+        Told::Ready(_) => Err("it asks again before it has answered".to_owned()),
+    }
+}
+
+async fn told(api: &mut RuntimeApi, child: &mut Child) -> Result<Told, String> {
+    tokio::select! {
+        told = timeout(PATIENCE, api.next()) => told.map_err(|_| "it hangs".to_owned())?,
+        status = child.wait() => Err(format!("it has ended: {status:?}")),
+    }
+}
+
+/// Whether the answer says that nothing failed; that there is no such thing is an answer as good as another.
+fn is_good(answer: &Bytes) -> bool {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    answer["statusCode"].as_u64().is_none_or(|status| [200, 404].contains(&status))
+}

@@ -1,0 +1,80 @@
+//! How soon a function answers after its process was started, beside programs that do nothing more than Lambda
+//! and the AWS SDK ask of them.
+
+mod binaries;
+mod events;
+mod instance;
+mod report;
+mod runtime_api;
+
+use std::path::Path;
+
+use indicatif::{MultiProgress, ProgressBar};
+use shared::clock::{Clock, SystemClock};
+use shared::market::{Compaction, Log, Record};
+use shared::model::{PublicItem, PublicListing};
+
+use crate::aws_side::AwsSide;
+use crate::cli::ColdStartOptions;
+use crate::machine::Machine;
+use crate::market::{Market, fill};
+use crate::output::{Output, bar, text};
+use binaries::{Binaries, PROGRAMS};
+use events::Events;
+use instance::Started;
+use report::{ProgramReport, Report};
+
+/// Starts every program so many times, in turn, so that whatever else the machine does meets all of them.
+pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
+    let binaries = Binaries::build()?;
+    let bars = MultiProgress::new();
+    let aws = AwsSide::start().await?;
+    let market = Market::of(options.items, SystemClock::new().now());
+    prepare(&aws, &market, &bars).await?;
+    let events = Events::new(&aws, &market).await?;
+
+    let mut reports: Vec<_> =
+        PROGRAMS.iter().map(|name| ProgramReport::of(name, &binaries)).collect::<Result<_, _>>()?;
+    let starting = bar(&bars, "starting programs", options.starts * PROGRAMS.len() as u64);
+    for _ in 0..options.starts {
+        for report in &mut reports {
+            report.add(&start(report.name, binaries.path(report.name)?, &aws, &events, 0).await?);
+            starting.inc(1);
+        }
+    }
+    for report in &mut reports {
+        report.warm(start(report.name, binaries.path(report.name)?, &aws, &events, options.requests).await?);
+    }
+    bars.clear().map_err(text)?;
+    let report = Report { machine: Machine::this(), items: options.items, starts: options.starts, programs: reports };
+    let output = Output::of(options.json);
+    output.part(|| report.table());
+    output.whole(&report)
+}
+
+async fn start(
+    name: &'static str,
+    path: &Path,
+    aws: &AwsSide,
+    events: &Events,
+    requests: usize,
+) -> Result<Started, String> {
+    let started = instance::start(path, aws, &events.of(name), requests).await;
+    started.map_err(|error| format!("{name}: {error}"))
+}
+
+/// Stores the market, and packs it as `compact` does.
+async fn prepare(aws: &AwsSide, market: &Market, bars: &MultiProgress) -> Result<(), String> {
+    let filling: ProgressBar = bar(bars, "filling the tables", market.size() * 2);
+    let admin = aws.admin()?;
+    fill(&admin, market, &filling).await?;
+    filling.finish_and_clear();
+    let stores = admin.stores();
+    pack::<PublicItem>(&stores).await?;
+    pack::<PublicListing>(&stores).await
+}
+
+async fn pack<R: Record>(stores: &shared::feed::Stores) -> Result<(), String> {
+    let log = Log::<R>::new(stores.market.clone());
+    Compaction::new(log, std::sync::Arc::new(SystemClock::new())).run().await.map(drop).map_err(text)
+}

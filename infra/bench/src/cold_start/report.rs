@@ -1,0 +1,93 @@
+//! The results, as one document and as a table.
+
+use serde::Serialize;
+
+use super::binaries::Binaries;
+use super::instance::Started;
+use crate::machine::Machine;
+use crate::output::{megabytes, number, table, text};
+use crate::percentiles::Percentiles;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) machine: Machine,
+    /// How many items, and how many listings, the tables hold.
+    pub(super) items: u64,
+    pub(super) starts: u64,
+    pub(super) programs: Vec<ProgramReport>,
+}
+
+/// What was measured of one program.
+#[derive(Debug, Serialize)]
+pub(super) struct ProgramReport {
+    pub(super) name: &'static str,
+    /// The size of its file.
+    file_bytes: u64,
+    /// From each start until the first event was asked for, in milliseconds.
+    ready_ms: Vec<f64>,
+    /// From each start until it was answered.
+    answered_ms: Vec<f64>,
+    warm: Percentiles,
+    peak_bytes: u64,
+}
+
+impl ProgramReport {
+    pub(super) fn of(name: &'static str, binaries: &Binaries) -> Result<Self, String> {
+        let file_bytes = std::fs::metadata(binaries.path(name)?).map_err(text)?.len();
+        let (ready_ms, answered_ms) = (Vec::new(), Vec::new());
+        Ok(Self { name, file_bytes, ready_ms, answered_ms, warm: Percentiles::default(), peak_bytes: 0 })
+    }
+
+    /// Adds a start.
+    pub(super) fn add(&mut self, started: &Started) {
+        self.ready_ms.push(started.ready.as_secs_f64() * 1e3);
+        self.answered_ms.push(started.answered.as_secs_f64() * 1e3);
+        self.peak_bytes = self.peak_bytes.max(started.peak_bytes);
+    }
+
+    /// Adds what a process that goes on has shown.
+    pub(super) fn warm(&mut self, started: Started) {
+        self.peak_bytes = self.peak_bytes.max(started.peak_bytes);
+        self.warm = Percentiles::of(started.warm);
+    }
+}
+
+impl Report {
+    pub(super) fn table(&self) -> String {
+        let header =
+            ["program", "file MB", "ready ms", "first answer ms", "best", "warm p50 ms", "warm p99 ms", "peak MB"];
+        let rows = self.programs.iter().map(|program| {
+            let best = program.answered_ms.iter().copied().fold(f64::INFINITY, f64::min);
+            [
+                program.name.to_owned(),
+                megabytes(program.file_bytes),
+                number(median(&program.ready_ms)),
+                format!("{:.1}", median(&program.answered_ms)),
+                format!("{best:.1}"),
+                format!("{:.2}", program.warm.p50_us / 1e3),
+                format!("{:.2}", program.warm.p99_us / 1e3),
+                number(program.peak_bytes as f64 / 1e6),
+            ]
+        });
+        let Self { machine, items, starts, .. } = self;
+        format!("{machine}, {items} items and as many listings, median of {starts} starts\n\n{}", table(header, rows))
+    }
+}
+
+/// The middle of samples, the lower one of two.
+fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle_whatever_the_order() {
+        assert_eq!((median(&[]), median(&[9.0, 1.0, 5.0]), median(&[4.0, 2.0])), (0.0, 5.0, 2.0));
+    }
+}

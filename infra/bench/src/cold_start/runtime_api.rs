@@ -1,0 +1,83 @@
+//! The Lambda Runtime API on loopback, which hands out one event time and again.
+
+use std::convert::Infallible;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::output::text;
+
+/// What a program has told, and when.
+pub(super) enum Told {
+    /// It asks for an event, and is given one.
+    Ready(Instant),
+    /// It has answered, with this.
+    Answered(Instant, Bytes),
+}
+
+/// The API for one program; it ends when this is dropped.
+pub(super) struct RuntimeApi {
+    /// Where it is, as a program is told.
+    pub(super) address: String,
+    told: UnboundedReceiver<Told>,
+    _serving: JoinSet<()>,
+}
+
+impl RuntimeApi {
+    pub(super) async fn start(event: &Value) -> Result<Self, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(text)?;
+        let address = listener.local_addr().map_err(text)?.to_string();
+        let (tell, told) = unbounded_channel();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, Bytes::from(event.to_string()), tell));
+        Ok(Self { address, told, _serving: serving })
+    }
+
+    /// What the program tells next.
+    pub(super) async fn next(&mut self) -> Result<Told, String> {
+        self.told.recv().await.ok_or_else(|| "nobody listens any more".to_owned())
+    }
+}
+
+async fn serve(listener: TcpListener, event: Bytes, tell: UnboundedSender<Told>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        // Or each small answer waits for the acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
+        let (event, tell) = (event.clone(), tell.clone());
+        let service = service_fn(move |request| answer(request, event.clone(), tell.clone()));
+        connections.spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    event: Bytes,
+    tell: UnboundedSender<Told>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path();
+    if path.ends_with("/invocation/next") {
+        // Whoever is gone has seen enough.
+        let _ = tell.send(Told::Ready(Instant::now()));
+        let response = Response::builder()
+            .header("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
+            .header("lambda-runtime-deadline-ms", "4000000000000")
+            .header("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:123456789012:function:bench");
+        return Ok(response.body(Full::new(event)).unwrap_or_default());
+    }
+    let is_answer = path.ends_with("/response");
+    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let told = if is_answer { body } else { Bytes::from_static(b"{\"statusCode\":500}") };
+    let _ = tell.send(Told::Answered(Instant::now(), told));
+    Ok(Response::builder().status(202).body(Full::default()).unwrap_or_default())
+}
