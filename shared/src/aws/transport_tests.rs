@@ -29,7 +29,7 @@ async fn store(name: &str) -> (String, RootCertStore) {
             let (stream, _) = listener.accept().await.unwrap();
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
             // The request fits one record.
-            stream.read(&mut [0; 16_384]).await.unwrap();
+            let _ = stream.read(&mut [0; 16_384]).await.unwrap();
             let answer = "HTTP/1.1 200 OK\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{\"TableNames\":[]}";
             stream.write_all(answer.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();

@@ -11,8 +11,9 @@ use escargot::format::Message;
 use crate::output::text;
 
 /// What is started, the limits first.
-pub(crate) const PROGRAMS: [&str; 15] = [
+pub(crate) const PROGRAMS: [&str; 16] = [
     "limit-runtime",
+    "limit-sdk",
     "limit-call",
     "me",
     "catalog",
@@ -30,7 +31,7 @@ pub(crate) const PROGRAMS: [&str; 15] = [
 ];
 
 /// So many of them are limits.
-const LIMITS: usize = 2;
+const LIMITS: usize = 3;
 
 /// Where the programs lie.
 pub(super) struct Binaries(HashMap<String, PathBuf>);
@@ -39,6 +40,7 @@ impl Binaries {
     /// Builds them, unless they are up to date; the first time takes some minutes.
     pub(super) fn build() -> Result<Self, String> {
         let mut built = build(&["limits"])?;
+        built.extend(build(&["limit-sdk"])?);
         built.extend(build(&PROGRAMS[LIMITS..])?);
         Ok(Self(built))
     }
