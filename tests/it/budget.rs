@@ -64,41 +64,6 @@ async fn a_bucket_is_whole_again_at_the_next_utc_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scopes_have_budgets_of_their_own() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    let key = stack.full_key().await;
-    assert_eq!(running.client.get(&key, "/v1/public/catalog").await.rate().1, 59);
-    assert_eq!(running.client.get(&key, PATH).await.rate().1, 58);
-    for path in ["/v1/public/listings", "/v1/public/orders", "/v1/public/wallet/balance", "/v1/public/me"] {
-        assert_eq!(running.client.get(&key, path).await.rate().1, 59, "{path}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn head_and_304_and_400_and_404_take_a_token_and_403_takes_none() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    let key = stack.key(&[Scope::CatalogRead]).await;
-    let authorization = format!("Bearer {key}");
-    let first = running.client.get(&key, PATH).await;
-    let tag = first.header("etag").to_owned();
-    let send = async |method, path, extra: &[(&str, &str)]| {
-        let mut headers = vec![("authorization", authorization.as_str())];
-        headers.extend_from_slice(extra);
-        let reply = running.client.send(method, path, &headers).await;
-        (reply.status, reply.rate().1)
-    };
-    assert_eq!(send("HEAD", PATH, &[]).await, (200, 58));
-    assert_eq!(send("GET", PATH, &[("if-none-match", &tag)]).await, (304, 57));
-    assert_eq!(send("GET", "/v1/public/catalog?page=0", &[]).await, (400, 56));
-    assert_eq!(send("GET", "/v1/public/items/none", &[]).await, (404, 55));
-    assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, 60));
-    assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, 60));
-    assert_eq!(send("GET", PATH, &[]).await, (200, 54));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn after_a_downgrade_within_the_minute_remaining_saturates_at_zero() {
     let stack = Stack::new().await;
     let running = stack.instance().await;

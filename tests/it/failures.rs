@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Fault, Reply, Running, Stack, item, uuid};
+use tests::{Fault, Reply, Running, Stack, item};
 
 use crate::access::PATHS;
 
@@ -98,16 +98,15 @@ async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_store_gone_the_process_lives_and_answers_503() {
-    let Stack { aws, admin, .. } = Stack::new().await;
-    let variables = local::environment::Variables::at(&aws.endpoint_url);
-    let key = admin.demo_key(uuid(1).into(), &shared::scope::Scope::ALL).await.unwrap().text;
-    let key = key.reveal();
+    let stack = Stack::new().await;
+    let variables = local::environment::Variables::at(&stack.aws.endpoint_url);
+    let key = &stack.full_key().await;
     let clock = Arc::new(shared::clock::SystemClock::new());
     let host = local::host::Host::new(&variables, clock).unwrap();
     let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &host).await.unwrap();
     let client = tests::Client::of(&instance.base_url);
     assert_eq!(client.get(key, "/v1/public/me").await.status, 200);
-    drop(aws);
+    drop(stack);
     for (path, _) in PATHS {
         let reply = tokio::time::timeout(DEADLINE, client.get(key, path)).await.unwrap();
         assert_unavailable(&reply, path);

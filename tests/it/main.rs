@@ -1,12 +1,11 @@
 //! End to end: HTTP to the real handlers, SDK clients to a real DynamoDB.
 
 mod access;
-mod balance;
+mod anywhere;
 mod base;
 mod budget;
 mod budget_model;
 mod cargo_lambda;
-mod catalog;
 mod description;
 mod failures;
 mod feed;
@@ -16,14 +15,10 @@ mod freshness;
 mod guide;
 mod inbox;
 mod init;
-mod item;
 mod lambda;
-mod listings;
 mod local_program;
 mod manners;
 mod marketctl;
-mod marketplaces;
-mod me;
 mod orders;
 mod orders_model;
 mod prices;
@@ -32,7 +27,6 @@ mod privileges;
 mod replica_model;
 mod round_trips;
 mod template;
-mod validation;
 mod verifiers;
 mod webhook_steps;
 mod webhooks;

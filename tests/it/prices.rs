@@ -1,7 +1,6 @@
 //! `GET /v1/public/prices/{variant_id}`.
 
-use serde_json::{Value, json};
-use shared::feed::Applied;
+use serde_json::json;
 use tests::{Stack, marketplace, quote, uuid};
 
 const FRESH: &str = "2026-11-20T11:00:00Z";
@@ -47,26 +46,6 @@ async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_quote_replaces_an_earlier_one_and_an_empty_one_is_kept() {
-    let stack = market().await;
-    let quotes = [
-        quote(uuid(7), "one", &["5.00"], "2026-11-20T10:00:00Z"),
-        quote(uuid(7), "one", &["1.00"], "2026-11-20T10:00:00Z"),
-        quote(uuid(7), "one", &["2.00"], "2026-11-20T09:00:00Z"),
-        quote(uuid(7), "one", &[], "2026-11-20T10:00:00.001Z"),
-        quote(uuid(7), "one", &["3.00"], "2026-11-20T10:00:00Z"),
-    ];
-    let mut outcomes = Vec::new();
-    for message in &quotes {
-        outcomes.extend(stack.feed_outcomes(std::slice::from_ref(message)).await);
-    }
-    let (changed, unchanged) = (Applied::Changed, Applied::Unchanged);
-    assert_eq!(outcomes, [&changed, &unchanged, &unchanged, &changed, &unchanged].map(Clone::clone));
-    let running = stack.instance().await;
-    assert_eq!(running.client.get(&stack.full_key().await, &path()).await.status, 404);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn quotes_age_out_after_a_day() {
     let stack = market().await;
     stack.feed(&[quote(uuid(7), "one", &["5.00"], "2026-11-20T12:00:00Z")]).await;
@@ -76,17 +55,4 @@ async fn quotes_age_out_after_a_day() {
     assert_eq!(running.client.get(&key, &path()).await.status, 200);
     running.wait(1);
     assert_eq!(running.client.get(&key, &path()).await.status, 404);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_marketplace_is_out_within_a_minute_and_an_enabled_one_in() {
-    let stack = market().await;
-    let sources = |body: Value| body["source_keys"].clone();
-    stack.feed(&[quote(uuid(7), "one", &["5.00"], FRESH), quote(uuid(7), "off", &["6.00"], FRESH)]).await;
-    let running = stack.instance().await;
-    let key = stack.full_key().await;
-    assert_eq!(sources(running.client.get(&key, &path()).await.json()), json!(["one"]));
-    stack.feed(&[marketplace("one", false, 2), marketplace("off", true, 2)]).await;
-    running.wait(60);
-    assert_eq!(sources(running.client.get(&key, &path()).await.json()), json!(["off"]));
 }

@@ -10,34 +10,35 @@ use shared::ids::UserId;
 use shared::webhooks::admin::{WebhookAdmin, WebhookAdminError};
 use shared::webhooks::endpoint::Endpoint;
 use shared::webhooks::{Keyring, Secrets};
-use tests::uuid;
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
+use tests::{Stack, uuid};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_them() {
-    let cli = WebhooksCli::new().await;
-    let running = cli.stack.webhooks();
+    let stack = Stack::new().await;
+    let cli = WebhooksCli::of(&stack);
+    let running = stack.webhooks();
     let (id, secret) = cli.add(OWNER).await;
     for number in 1..=3 {
         cli.add(&uuid(number).to_string()).await;
     }
     cli.done(&format!("rotate-secret {id}")).await;
     cli.done(&format!("test {id}")).await;
-    assert_eq!(opened(&cli, &running, &id).await, secret);
+    assert_eq!(opened(&stack, &running, &id).await, secret);
 
     let rotated = cli.done("rotate-keyring").await;
     let key = text(&rotated["key_id"]);
     assert_eq!(rotated, json!({"key_id": key, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 0}));
     assert_eq!(sealing_keys(&running).await, BTreeSet::from([key.clone()]));
     assert_eq!(keyring(&cli).await.older(), 1);
-    assert_eq!(opened(&cli, &running, &id).await, secret);
+    assert_eq!(opened(&stack, &running, &id).await, secret);
 
     let again = cli.done("rotate-keyring --remove-old").await;
     let newest = text(&again["key_id"]);
     assert_eq!(again, json!({"key_id": newest, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 2}));
     assert_eq!(sealing_keys(&running).await, BTreeSet::from([newest.clone()]));
     assert_eq!((keyring(&cli).await.older(), keyring(&cli).await.current_id()), (0, newest.as_str()));
-    assert_eq!(opened(&cli, &running, &id).await, secret);
+    assert_eq!(opened(&stack, &running, &id).await, secret);
 
     cli.add(OWNER).await;
     cli.done(&format!("rotate-secret {id}")).await;
@@ -47,8 +48,9 @@ async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_t
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_earlier_rotation_left_is_made_good() {
-    let cli = WebhooksCli::new().await;
-    let admin = cli.stack.webhooks();
+    let stack = Stack::new().await;
+    let cli = WebhooksCli::of(&stack);
+    let admin = stack.webhooks();
     cli.add(OWNER).await;
     // Cut short before anything was sealed anew.
     let left = admin.rotate_keyring().await.unwrap();
@@ -61,8 +63,9 @@ async fn what_an_earlier_rotation_left_is_made_good() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
-    let cli = WebhooksCli::new().await;
-    let admin = cli.stack.webhooks();
+    let stack = Stack::new().await;
+    let cli = WebhooksCli::of(&stack);
+    let admin = stack.webhooks();
     let (broken, _) = cli.add(OWNER).await;
     cli.add(OWNER).await;
     let user: UserId = OWNER.parse().unwrap();
@@ -87,8 +90,9 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rotations_at_the_same_moment_lose_no_key_that_they_promise() {
-    let cli = WebhooksCli::new().await;
-    let admins: Vec<_> = (0..16).map(|_| cli.stack.webhooks()).collect();
+    let stack = Stack::new().await;
+    let cli = WebhooksCli::of(&stack);
+    let admins: Vec<_> = (0..16).map(|_| stack.webhooks()).collect();
     let rotated = join_all(admins.iter().map(WebhookAdmin::rotate_keyring)).await;
     let document = keyring(&cli).await.reveal();
     let mut promised = 0;
@@ -106,8 +110,8 @@ async fn rotations_at_the_same_moment_lose_no_key_that_they_promise() {
 }
 
 /// An endpoint's active secret as a function opens it that remembers the keyring from before.
-async fn opened(cli: &WebhooksCli, running: &WebhookAdmin, id: &str) -> String {
-    cli.stack.clock.advance(Duration::from_secs(3));
+async fn opened(stack: &Stack, running: &WebhookAdmin, id: &str) -> String {
+    stack.clock.advance(Duration::from_secs(3));
     let secrets = running.keyring.open(&find(running, id).await).await.unwrap();
     secrets.active(running.clock.now()).reveal()
 }

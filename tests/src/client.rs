@@ -1,14 +1,19 @@
 //! A client that shows status, headers and whole body.
 
-use reqwest::Body;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
 use reqwest::header::HeaderMap;
+use reqwest::{Body, Url};
 use serde_json::Value;
+use tokio::time::sleep;
 
 /// An HTTP client of one instance.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
     base_url: String,
+    patience: u32,
 }
 
 /// An answer as it arrived.
@@ -21,8 +26,18 @@ pub struct Reply {
 
 impl Client {
     pub fn of(base_url: &str) -> Self {
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { http, base_url: base_url.to_owned() }
+        let mut http = reqwest::Client::builder().no_proxy();
+        // As RFC 6761 has it; not every machine's resolver knows.
+        if let Some(host) = Url::parse(base_url).unwrap().host_str().filter(|host| host.ends_with(".localhost")) {
+            http = http.resolve(host, (Ipv4Addr::LOCALHOST, 0).into());
+        }
+        Self { http: http.build().unwrap(), base_url: base_url.to_owned(), patience: 0 }
+    }
+
+    /// The same, but one that asks again, up to so many times, where it is told that the service cannot answer now.
+    #[must_use]
+    pub fn asking_again(self, patience: u32) -> Self {
+        Self { patience, ..self }
     }
 
     /// `GET` with a key.
@@ -32,7 +47,15 @@ impl Client {
 
     /// Any request without a body.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
-        Reply::whole(self.open(method, path, headers, "").await).await
+        let mut reply = Reply::whole(self.open(method, path, headers, "").await).await;
+        for _ in 0..self.patience {
+            if reply.status != 503 {
+                break;
+            }
+            sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap())).await;
+            reply = Reply::whole(self.open(method, path, headers, "").await).await;
+        }
+        reply
     }
 
     /// `POST` with a body.

@@ -2,6 +2,7 @@
 //! the Lambda Runtime API on loopback, and the project's binaries.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a harness that cannot go on stops the test")]
 
+mod administrator;
 pub mod arn;
 mod binaries;
 mod client;
@@ -16,11 +17,13 @@ mod runtime_api;
 mod stack;
 mod state;
 mod tables;
+mod target;
 mod template;
 mod verifiers;
 mod webhooks;
 pub mod webhooks_cli;
 
+pub use administrator::Administrator;
 pub use binaries::{Program, binary, local, marketctl};
 pub use client::{Client, Reply};
 pub use compaction::compaction;
@@ -34,6 +37,7 @@ pub use runtime_api::RuntimeApi;
 pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit, table_without_indexes};
+pub use target::Target;
 pub use template::{Function, Template};
 pub use verifiers::{Verdict, Verifier};
 pub use webhooks::{Mailbox, hand, hand_to_die, message, sale, to_loopback};

@@ -9,6 +9,7 @@ use local::environment::Variables;
 use local::workers::Backlog;
 use shared::aws::{Environment, Patience};
 use shared::resources::Queue;
+use tokio::time::Instant;
 
 /// Something hangs if the feed has not been worked off by then.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -61,6 +62,23 @@ impl FeedQueue {
         emptied.expect("the feed to be worked off").unwrap();
     }
 
+    /// Takes so many letters with this word out of a dead-letter queue that others use too, and waits for them to
+    /// come; sorted, for it has no order.
+    pub async fn dead_letters_with(&self, word: &str, count: usize) -> Vec<DeadLetter> {
+        let (mut letters, begun) = (Vec::new(), Instant::now());
+        while letters.len() < count {
+            assert!(begun.elapsed() < PATIENCE, "{} of {count} letters", letters.len());
+            let request = self.client.receive_message().queue_url(&self.dead_url).message_attribute_names("All");
+            let request = request.max_number_of_messages(10).visibility_timeout(1).wait_time_seconds(1);
+            let received = request.send().await.unwrap().messages.unwrap_or_default();
+            for message in received.into_iter().filter(|message| message.body.as_ref().unwrap().contains(word)) {
+                letters.push(self.take_dead_letter(message).await);
+            }
+        }
+        letters.sort();
+        letters
+    }
+
     /// Takes everything out of the dead-letter queue; sorted, for it has no order.
     pub async fn take_dead_letters(&self) -> Vec<DeadLetter> {
         let mut letters = Vec::new();
@@ -72,11 +90,15 @@ impl FeedQueue {
                 return letters;
             };
             for message in messages {
-                let delete = self.client.delete_message().queue_url(&self.dead_url);
-                delete.set_receipt_handle(message.receipt_handle.clone()).send().await.unwrap();
-                letters.push(DeadLetter::of(message));
+                letters.push(self.take_dead_letter(message).await);
             }
         }
+    }
+
+    async fn take_dead_letter(&self, message: Message) -> DeadLetter {
+        let delete = self.client.delete_message().queue_url(&self.dead_url);
+        delete.set_receipt_handle(message.receipt_handle.clone()).send().await.unwrap();
+        DeadLetter::of(message)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A stack of one's own on free ports: an empty AWS side, and instances with clocks that stand still.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,17 +9,11 @@ use local::aws::AwsSide;
 use local::environment::Variables;
 use local::host::Host;
 use local::instance::Instance;
-use local::seed::Admin;
 use local::workers::{Webhooks, Workers};
-use serde_json::Value;
 use shared::clock::{Clock, ManualClock, SystemClock};
-use shared::feed::{Applied, Applier, Stores, parse};
-use shared::ids::UserId;
-use shared::keys::{KeyRecord, NewKey};
-use shared::scope::{Scope, Tier};
 use shared::timestamp::Timestamp;
-use uuid::Uuid;
 
+use crate::administrator::Administrator;
 use crate::client::Client;
 use crate::privileges::Ledger;
 use crate::proxy::Proxy;
@@ -31,10 +26,18 @@ pub const NOON: &str = "2026-11-20T12:00:00.000Z";
 /// An AWS side, and the means to fill it.
 pub struct Stack {
     pub aws: AwsSide,
-    pub admin: Admin,
     pub clock: Arc<ManualClock>,
     /// What its functions make use of.
     pub ledger: Ledger,
+    administrator: Administrator,
+}
+
+impl Deref for Stack {
+    type Target = Administrator;
+
+    fn deref(&self) -> &Administrator {
+        &self.administrator
+    }
 }
 
 /// An instance with its clock and a client.
@@ -49,9 +52,9 @@ impl Stack {
     pub async fn new() -> Self {
         let aws = AwsSide::start(any_port(), None).await.unwrap();
         let clock = clock_at(0);
-        let admin = Admin::new(&Variables::at(&aws.endpoint_url), clock.clone()).unwrap();
-        admin.set_up(None).await.unwrap();
-        Self { aws, admin, clock, ledger: Ledger::default() }
+        let administrator = Administrator::of(&Variables::at(&aws.endpoint_url), clock.clone());
+        administrator.admin.set_up(None).await.unwrap();
+        Self { aws, clock, ledger: Ledger::default(), administrator }
     }
 
     /// An instance whose clock shows noon, started after whatever the store holds.
@@ -108,58 +111,9 @@ impl Stack {
         FeedQueue::of(&Variables::at(&self.aws.endpoint_url))
     }
 
-    async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {
+    pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {
         let instance = Instance::start(any_port(), &self.host(endpoint, clock.clone())).await.unwrap();
         Running { client: Client::of(&instance.base_url), clock, instance }
-    }
-
-    /// A free key of a new user.
-    pub async fn key(&self, scopes: &[Scope]) -> String {
-        self.key_of(Uuid::new_v4().into(), scopes).await.0
-    }
-
-    /// A free key with every scope.
-    pub async fn full_key(&self) -> String {
-        self.key(&Scope::ALL).await
-    }
-
-    /// A free key of a user.
-    pub async fn key_of(&self, user_id: UserId, scopes: &[Scope]) -> (String, KeyRecord) {
-        self.key_with(NewKey {
-            user_id,
-            name: None,
-            tier: Tier::Free,
-            scopes: scopes.iter().copied().collect(),
-            expires_at: None,
-        })
-        .await
-    }
-
-    /// Any key.
-    pub async fn key_with(&self, new: NewKey) -> (String, KeyRecord) {
-        let (text, record) = self.admin.keys().create(new).await.unwrap();
-        (text.reveal().to_owned(), record)
-    }
-
-    /// Applies messages; each must change something.
-    pub async fn feed(&self, messages: &[Value]) {
-        for outcome in self.feed_outcomes(messages).await {
-            assert_eq!(outcome, Applied::Changed);
-        }
-    }
-
-    /// Applies messages and says what became of each, in order.
-    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
-        self.feed_through(self.admin.stores(), messages).await
-    }
-
-    /// The same through stores of another way to the tables.
-    pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<Applied> {
-        let now = self.clock.now();
-        let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
-        let mut outcomes = Applier::new(stores).apply(parsed.collect(), now).await;
-        outcomes.sort_by_key(|(index, _)| *index);
-        outcomes.into_iter().map(|(_, outcome)| outcome.unwrap()).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! `marketctl webhooks` against a stack of its own.
+//! `marketctl webhooks` against a stack.
 
 use local::environment::Variables;
 use serde_json::Value;
@@ -11,17 +11,14 @@ pub const OWNER: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 /// A public address for a host: no name has to be resolved.
 pub const URL: &str = "https://93.184.215.14/hook";
 
-/// `marketctl webhooks` against a stack of its own.
+/// `marketctl webhooks` against the stack of these variables.
 pub struct WebhooksCli {
-    pub stack: Stack,
     pub variables: Variables,
 }
 
 impl WebhooksCli {
-    pub async fn new() -> Self {
-        let stack = Stack::new().await;
-        let variables = Variables::at(&stack.aws.endpoint_url);
-        Self { stack, variables }
+    pub fn of(stack: &Stack) -> Self {
+        Self { variables: Variables::at(&stack.aws.endpoint_url) }
     }
 
     /// Runs a command with text for people.

@@ -1,11 +1,11 @@
 //! The grammar of parameters, and errors that name every bad one (specification, sections 4 and 7).
 
 use serde_json::{Value, json};
-use tests::{Reply, Running, Stack};
+use tests::{Reply, Target, item};
 
-async fn get(stack: &Stack, running: &Running, path: &str) -> Reply {
+async fn get(target: &Target, path: &str) -> Reply {
     // A key of its own for each request: there are more cases than tokens.
-    running.client.get(&stack.full_key().await, path).await
+    target.client.get(&target.full_key().await, path).await
 }
 
 fn invalid(fields: &Value) -> Value {
@@ -18,8 +18,7 @@ fn entry(field: &str, code: &str, params: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_bad_value_is_named_with_its_rule() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
+    let target = Target::new().await;
     let none = json!({});
     let page = json!({"min": 1});
     let size = json!({"min": 1, "max": 100});
@@ -70,21 +69,20 @@ async fn one_bad_value_is_named_with_its_rule() {
         cases.push((path.to_owned(), entry(unknown, "unknown", &none)));
     }
     for (path, expected) in cases {
-        let reply = get(&stack, &running, &format!("/v1/public/{path}")).await;
+        let reply = get(&target, &format!("/v1/public/{path}")).await;
         assert_eq!(reply.status, 400, "{path}");
         assert_eq!(reply.json(), invalid(&json!([expected])), "{path}");
-        assert_eq!(reply.rate(), (60, 59, 60), "{path}");
+        target.assert_rate(&reply, 60, 59);
         assert_eq!(reply.header("cache-control"), "no-store");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_bad_values_are_all_named_in_order() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
+    let target = Target::new().await;
     let path =
         "/v1/public/listings?sort=up&limit=3&page_size=0&min_price=7&variant_id=z&max_price=6&page=1&page=x&offset=0";
-    let reply = get(&stack, &running, path).await;
+    let reply = get(&target, path).await;
     assert_eq!(reply.status, 400);
     let expected = json!([
         entry("sort", "not_allowed", &json!({"allowed": ["newest", "price_asc", "price_desc"]})),
@@ -100,29 +98,39 @@ async fn several_bad_values_are_all_named_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_path_comes_before_the_query() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    let reply = get(&stack, &running, "/v1/public/prices/x?y=1").await;
+    let target = Target::new().await;
+    let reply = get(&target, "/v1/public/prices/x?y=1").await;
     let expected = json!([entry("variant_id", "malformed", &json!({})), entry("y", "unknown", &json!({}))]);
     assert_eq!((reply.status, reply.json()), (400, invalid(&expected)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_farthest_values_are_accepted() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
+    let target = Target::new().await;
     for path in [
-        "catalog?page=9223372036854775807&page_size=100",
+        "catalog?kind=no_such_kind&page=9223372036854775807&page_size=100",
         "listings?page=0001&page_size=1&min_price=999999999999.99&max_price=999999999999.99",
         "orders?page=9223372036854775807",
         "listings?variant_id=6F9619FF-8B86-D011-B42D-00C04FC964FF&min_price=0&max_price=0.0",
         "catalog?q=&kind=no_such_kind",
-        "catalog?q",
-        "catalog?",
+        "catalog?q&kind=no_such_kind",
+        "catalog?kind=no_such_kind&",
         "listings?item_id=no%20such%20item",
     ] {
-        let reply = get(&stack, &running, &format!("/v1/public/{path}")).await;
+        let reply = get(&target, &format!("/v1/public/{path}")).await;
         assert_eq!(reply.status, 200, "{path}: {:?}", reply.json());
         assert_eq!((&reply.json()["items"], &reply.json()["total"]), (&json!([]), &json!(0)), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_query_or_search_matches_all() {
+    let target = Target::new().await;
+    target.feed(&[item(&target.word(), "skin", Some("A"), 1)]).await;
+    for path in ["catalog", "catalog?", "catalog?q", "catalog?q="] {
+        let reply = get(&target, &format!("/v1/public/{path}")).await;
+        assert_eq!((reply.status, &reply.json()["page"]), (200, &json!(1)), "{path}");
+        let total = reply.json()["total"].as_u64().unwrap();
+        assert!(if target.is_shared() { total > 0 } else { total == 1 }, "{path}: {total}");
     }
 }

@@ -1,0 +1,79 @@
+//! The token bucket through HTTP (specification, section 8).
+
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+use shared::scope::Scope;
+use tests::{Reply, Target};
+
+const PATH: &str = "/v1/public/marketplaces";
+
+/// The answers to so many requests, some of which are always on their way at once.
+async fn crowd(target: &Target, key: &str, requests: usize) -> Vec<Reply> {
+    stream::iter(0..requests).map(|_| target.client.get(key, PATH)).buffer_unordered(8).collect().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_of_requests_is_admitted_sixty_times() {
+    let target = Target::new().await;
+    let key = target.full_key().await;
+    target.minute_with(40).await;
+    let replies = crowd(&target, &key, 75).await;
+    let mut remaining: Vec<u32> = replies.iter().filter(|r| r.status == 200).map(|r| r.rate().1).collect();
+    remaining.sort_unstable();
+    assert_eq!(remaining, (0..60).collect::<Vec<_>>());
+    for refused in replies.iter().filter(|reply| reply.status != 200) {
+        assert_eq!(refused.status, 429);
+        target.assert_rate(refused, 60, 0);
+        let reset = refused.rate().2;
+        assert_eq!((refused.header("retry-after"), refused.header("cache-control")), (&*reset.to_string(), "no-store"));
+        let params = json!({"scope": "catalog:read", "limit": 60, "retry_after": reset});
+        assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_is_whole_again_at_the_next_minute() {
+    let target = Target::new().await;
+    let key = target.full_key().await;
+    target.minute_with(40).await;
+    let replies = crowd(&target, &key, 61).await;
+    let refused = replies.iter().find(|reply| reply.status == 429).unwrap();
+    target.wait(refused.rate().2.into()).await;
+    target.assert_rate(&target.client.get(&key, PATH).await, 60, 59);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scopes_have_budgets_of_their_own() {
+    let target = Target::new().await;
+    let key = target.full_key().await;
+    target.minute_with(20).await;
+    target.assert_rate(&target.client.get(&key, "/v1/public/catalog").await, 60, 59);
+    target.assert_rate(&target.client.get(&key, PATH).await, 60, 58);
+    for path in ["/v1/public/listings", "/v1/public/orders", "/v1/public/wallet/balance", "/v1/public/me"] {
+        target.assert_rate(&target.client.get(&key, path).await, 60, 59);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn head_and_304_and_400_and_404_take_a_token_and_403_takes_none() {
+    let target = Target::new().await;
+    let key = target.key(&[Scope::CatalogRead]).await;
+    let own = &format!("/v1/public/catalog?kind={}", target.word());
+    let authorization = format!("Bearer {key}");
+    target.minute_with(20).await;
+    let first = target.client.get(&key, own).await;
+    let tag = first.header("etag").to_owned();
+    let send = async |method, path, extra: &[(&str, &str)]| {
+        let mut headers = vec![("authorization", authorization.as_str())];
+        headers.extend_from_slice(extra);
+        let reply = target.client.send(method, path, &headers).await;
+        (reply.status, reply.rate().1)
+    };
+    assert_eq!(send("HEAD", own, &[]).await, (200, 58));
+    assert_eq!(send("GET", own, &[("if-none-match", &tag)]).await, (304, 57));
+    assert_eq!(send("GET", "/v1/public/catalog?page=0", &[]).await, (400, 56));
+    assert_eq!(send("GET", "/v1/public/items/none", &[]).await, (404, 55));
+    assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, 60));
+    assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, 60));
+    assert_eq!(send("GET", PATH, &[]).await, (200, 54));
+}

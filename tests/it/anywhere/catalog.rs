@@ -1,0 +1,103 @@
+//! `GET /v1/public/catalog`.
+
+use serde_json::json;
+use tests::{Target, item};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_has_items_by_name_with_every_field() {
+    let target = Target::new().await;
+    let kind = target.word();
+    let id = |name: &str| format!("{kind}-{name}");
+    let mut full = item(&id("ak"), &kind, Some("AK-47 | Redline"), 1);
+    full["image"] = json!("https://img.example/ak.png");
+    let bare = json!({"type": "item", "id": id("nameless"), "kind": kind, "version": 1});
+    target.feed(&[bare, item(&id("b"), &kind, Some("★ Bear"), 1), full]).await;
+    let reply = target.client.get(&target.full_key().await, &format!("/v1/public/catalog?kind={kind}")).await;
+    assert_eq!(reply.status, 200);
+    let ak = json!({"id": id("ak"), "kind": kind, "name": "AK-47 | Redline", "slug": id("ak"),
+        "image": "https://img.example/ak.png"});
+    let bear = json!({"id": id("b"), "kind": kind, "name": "★ Bear", "slug": id("b"), "image": null});
+    let nameless = json!({"id": id("nameless"), "kind": kind, "name": null, "slug": null, "image": null});
+    assert_eq!(reply.json(), json!({"items": [ak, bear, nameless], "page": 1, "page_size": 50, "total": 3}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_and_kind_narrow_it() {
+    let target = Target::new().await;
+    let word = target.word();
+    let (skin, sticker) = (format!("{word}_skin"), format!("{word}_sticker"));
+    let named =
+        |id: &str, kind: &str, name: &str| item(&format!("{word}{id}"), kind, Some(&format!("{name} {word}")), 1);
+    target
+        .feed(&[
+            named("a", &skin, "AK-47 | Redline"),
+            named("b", &skin, "AWP | Redline"),
+            named("c", &sticker, "Redline Ä"),
+            named("d", &skin, "Dragon 龍王 ™"),
+        ])
+        .await;
+    let key = target.full_key().await;
+    for (query, expected) in [
+        (format!("q={word}"), vec!["a", "b", "d", "c"]),
+        (format!("q=REDLINE%20{word}"), vec!["a", "b"]),
+        (format!("q=redline&kind={skin}"), vec!["a", "b"]),
+        (format!("q=REDLINE&kind={sticker}"), vec!["c"]),
+        (format!("q=ak-47%20|%20&kind={skin}"), vec!["a"]),
+        (format!("q=ak-47+|+&kind={skin}"), vec!["a"]),
+        (format!("q=%C3%A4%20{word}"), vec!["c"]),
+        (format!("q=%E9%BE%8D%E7%8E%8B&kind={skin}"), vec!["d"]),
+        (format!("q=%E2%84%A2+{}", word.to_uppercase()), vec!["d"]),
+        (format!("q=%20redline%20{word}"), vec!["a", "b"]),
+        (format!("q=%25&kind={skin}"), vec![]),
+        (format!("q=*&kind={skin}"), vec![]),
+        (format!("kind={sticker}"), vec!["c"]),
+        (format!("kind={word}"), vec![]),
+    ] {
+        let reply = target.client.get(&key, &format!("/v1/public/catalog?{query}")).await;
+        assert_eq!(
+            (reply.ids(), &reply.json()["total"]),
+            (expected.iter().map(|id| format!("{word}{id}")).collect(), &json!(expected.len())),
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn walking_all_pages_yields_each_item_once() {
+    let target = Target::new().await;
+    let kind = target.word();
+    let id = |number: u32| format!("{kind}{number:02}");
+    let items: Vec<_> = (0..23).map(|n| item(&id(n), &kind, Some(&format!("Name {}", n / 3)), 1)).collect();
+    target.feed(&items).await;
+    let key = target.full_key().await;
+    let page = async |page: u32| {
+        let reply = target.client.get(&key, &format!("/v1/public/catalog?kind={kind}&page={page}&page_size=5")).await;
+        let body = reply.json();
+        assert_eq!(
+            (&body["total"], &body["page"], &body["page_size"]),
+            (&json!(23), &json!(page), &json!(5)),
+            "{body}"
+        );
+        reply.ids()
+    };
+    let mut walked = Vec::new();
+    for number in 1..=5 {
+        walked.extend(page(number).await);
+    }
+    assert_eq!(walked, (0..23).map(id).collect::<Vec<_>>());
+    assert_eq!(page(6).await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renamed_item_moves_and_a_removed_one_is_gone() {
+    let target = Target::new().await;
+    let kind = target.word();
+    let id = |name: &str| format!("{kind}-{name}");
+    let (path, key) = (format!("/v1/public/catalog?kind={kind}"), target.full_key().await);
+    target.feed(&[item(&id("a"), &kind, Some("A"), 1), item(&id("b"), &kind, Some("B"), 1)]).await;
+    assert_eq!(target.client.get(&key, &path).await.ids(), [id("a"), id("b")]);
+    target.feed(&[item(&id("a"), &kind, Some("C"), 2)]).await;
+    assert_eq!(target.client.get(&key, &path).await.ids(), [id("b"), id("a")]);
+    target.feed(&[json!({"type": "item", "id": id("b"), "removed": true, "version": 2})]).await;
+    assert_eq!(target.client.get(&key, &path).await.ids(), [id("a")]);
+}

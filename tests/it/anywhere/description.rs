@@ -1,0 +1,131 @@
+//! The served description, and the answers it describes.
+
+use serde_json::{Value, json};
+use shared::scope::Scope;
+use tests::{Reply, Target, balance, item, listing, marketplace, order, quote};
+use uuid::Uuid;
+
+use crate::access::PATHS;
+
+const TEMPLATES: [(&str, &str); 2] =
+    [("/v1/public/items/", "/v1/public/items/{id}"), ("/v1/public/prices/", "/v1/public/prices/{variant_id}")];
+
+/// The path template of a concrete path, a query behind it or not.
+fn template(path: &str) -> &str {
+    let path = path.split('?').next().unwrap();
+    TEMPLATES.iter().find(|(start, _)| path.starts_with(start)).map_or(path, |(_, template)| template)
+}
+
+/// The schema of a response's body: as the document stands, with the operation's own schema at its root.
+pub(crate) fn assert_described(document: &Value, path: &str, reply: &Reply) {
+    let responses = &document["paths"][template(path)]["get"]["responses"];
+    let mut response = &responses[reply.status.to_string()];
+    assert!(response.is_object(), "{} of {path} is not described", reply.status);
+    if let Some(reference) = response["$ref"].as_str() {
+        response = document.pointer(reference.trim_start_matches('#')).unwrap();
+    }
+    for header in response["headers"].as_object().unwrap().keys() {
+        let always = !["Vary", "Content-Encoding"].contains(&header.as_str());
+        assert!(!always || reply.headers.contains_key(header), "{header} of {path}: {:?}", reply.headers);
+    }
+    if reply.bytes.is_empty() {
+        return;
+    }
+    let mut schema = document.clone();
+    let body = &response["content"]["application/json"]["schema"];
+    schema["allOf"] = json!([body]);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let problems: Vec<String> = validator.iter_errors(&reply.json()).map(|error| error.to_string()).collect();
+    assert_eq!(problems, Vec::<String>::new(), "{} of {path}: {}", reply.status, reply.json());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_served_without_a_key() {
+    let target = Target::new().await;
+    let reply = target.client.send("GET", "/v1/openapi.json", &[]).await;
+    let document = reply.json();
+    assert_eq!(
+        (reply.status, &document["openapi"], &document["info"]["version"]),
+        (200, &json!("3.1.0"), &json!("1.0.0"))
+    );
+    assert_eq!(document["webhooks"].as_object().unwrap().len(), 9);
+    let page = target.client.send("GET", "/docs", &[]).await;
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(String::from_utf8(page.bytes).unwrap().contains("/v1/public/wallet/balance"));
+}
+
+/// A path of every route whose answer is the test's own, and the scope it needs.
+fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
+    let (item, variant) = (target.word(), target.uuid(7));
+    let own = |(path, scope): (&str, Option<Scope>)| {
+        let path = match path {
+            "/v1/public/catalog" => format!("{path}?kind={item}"),
+            "/v1/public/listings" => format!("{path}?item_id={item}"),
+            _ if path.contains("/items/") => format!("/v1/public/items/{item}"),
+            _ if path.contains("/prices/") => format!("/v1/public/prices/{variant}"),
+            _ => path.to_owned(),
+        };
+        (path, scope)
+    };
+    PATHS.map(own).into()
+}
+
+/// A market in which every path has an answer for this user.
+fn market(target: &Target, user: Uuid) -> Vec<Value> {
+    let (word, variant) = (target.word(), target.uuid(7));
+    let mut own = item(&word, &word, Some("AK-47 | Redline"), 1);
+    own["variants"][0]["variant_id"] = json!(variant);
+    let mut listed = listing(1, "1.00", "2026-11-20T10:00:00Z", 1);
+    (listed["id"], listed["item_id"], listed["variant_id"]) = (json!(target.uuid(1)), json!(word), json!(variant));
+    let mut ordered = order(user.into(), 1, "2026-11-20T10:00:00Z", 1);
+    ordered["id"] = json!(target.uuid(1));
+    let asks = quote(variant, &word, &["5.00"], &target.ago(3_600));
+    vec![own, marketplace(&word, true, 1), asks, listed, ordered, balance(user.into(), "1.00", "2.00", "3.00", 1)]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_is_as_described() {
+    let target = Target::new().await;
+    let user = target.uuid(100);
+    target.feed(&market(&target, user)).await;
+    let document = target.client.send("GET", "/v1/openapi.json", &[]).await.json();
+    let key = target.key_of(user.into(), &Scope::ALL).await.0;
+    for (path, scope) in &paths(&target) {
+        // A marketplace is known everywhere within half a minute.
+        let good = target.get_until(&key, path, |reply| reply.status != 404).await;
+        assert_eq!(good.status, 200, "{path}");
+        assert_described(&document, path, &good);
+        let authorization = format!("Bearer {key}");
+        // What changes with every request has a tag of its own each time, and nothing here does, except that others
+        // may add marketplaces.
+        let is_moving = target.is_shared() && path == "/v1/public/marketplaces";
+        let tag = if is_moving { "*" } else { good.header("etag") };
+        let headers = [("authorization", authorization.as_str()), ("if-none-match", tag)];
+        let unchanged = target.client.send("GET", path, &headers).await;
+        assert_eq!(unchanged.status, 304, "{path}");
+        assert_described(&document, path, &unchanged);
+        let missing = target.client.send("GET", path, &[]).await;
+        assert_described(&document, path, &missing);
+        let query = if path.contains('?') { "&nonsense=1" } else { "?nonsense=1" };
+        assert_described(&document, path, &target.client.get(&key, &format!("{path}{query}")).await);
+        assert_described(&document, path, &target.client.send("POST", path, &[]).await);
+        if scope.is_some() {
+            let other = target.key(&[Scope::ALL.into_iter().find(|held| Some(*held) != *scope).unwrap()]).await;
+            let forbidden = target.client.get(&other, path).await;
+            assert_eq!(forbidden.status, 403);
+            assert_described(&document, path, &forbidden);
+        }
+    }
+    for path in [format!("/v1/public/items/{}-none", target.word()), format!("/v1/public/prices/{}", target.uuid(8))] {
+        let none = target.client.get(&key, &path).await;
+        assert_eq!(none.status, 404);
+        assert_described(&document, &path, &none);
+    }
+    target.minute_with(40).await;
+    for _ in 0..61 {
+        target.client.get(&key, "/v1/public/me").await;
+    }
+    let limited = target.client.get(&key, "/v1/public/me").await;
+    assert_eq!(limited.status, 429);
+    assert_described(&document, "/v1/public/me", &limited);
+}

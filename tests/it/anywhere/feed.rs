@@ -1,0 +1,113 @@
+//! The feed through its queue: what is applied, what is refused.
+
+use serde_json::{Value, json};
+use shared::scope::Scope;
+use tests::{Reply, Target, balance, item, listing, marketctl, marketplace, order, quote};
+
+const TEN: &str = "2026-11-20T10:00:00Z";
+
+fn texts(messages: &[Value]) -> Vec<String> {
+    messages.iter().map(Value::to_string).collect()
+}
+
+fn has_one(reply: &Reply) -> bool {
+    reply.status == 200 && reply.json()["total"] == 1
+}
+
+/// A listing of an item of the test's.
+fn own_listing(target: &Target, number: u32) -> Value {
+    let mut listing = listing(number, "1.00", TEN, 1);
+    (listing["id"], listing["item_id"]) = (json!(target.uuid(number)), json!(target.word()));
+    listing
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_through_the_queue_shows_in_every_answer() {
+    let target = Target::new().await;
+    let (word, user) = (target.word(), target.uuid(1));
+    let mut bought = order(user.into(), 1, TEN, 1);
+    bought["id"] = json!(target.uuid(1));
+    let messages = [
+        marketplace(&word, true, 1),
+        item(&word, &word, Some("AK"), 1),
+        quote(target.uuid(7), &word, &["5.00"], &target.ago(3_600)),
+        own_listing(&target, 1),
+        bought,
+        balance(user.into(), "1.00", "2.00", "3.00", 1),
+    ];
+    target.feed_queue().send(&texts(&messages)).await;
+    let (key, _) = target.key_of(user.into(), &Scope::ALL).await;
+    for path in [&format!("catalog?kind={word}"), &format!("listings?item_id={word}"), "orders"] {
+        target.get_until(&key, &format!("/v1/public/{path}"), has_one).await;
+    }
+    for path in [format!("items/{word}"), format!("prices/{}", target.uuid(7))] {
+        target.get_until(&key, &format!("/v1/public/{path}"), |reply| reply.status == 200).await;
+    }
+    let has_come = |reply: &Reply| reply.json()["available_usd"] == "3.00";
+    target.get_until(&key, "/v1/public/wallet/balance", has_come).await;
+    let is_listed = |reply: &Reply| reply.json().as_array().unwrap().iter().any(|record| record["key"] == word);
+    target.get_until(&key, "/v1/public/marketplaces", is_listed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_marketctl_sends_shows_too_and_what_is_sold_is_gone() {
+    let target = Target::new().await;
+    let key = target.full_key().await;
+    let path = format!("/v1/public/listings?item_id={}", target.word());
+    let mut sold = own_listing(&target, 1);
+    (sold["status"], sold["version"]) = (json!("sold"), json!(2));
+    for (message, total) in [(own_listing(&target, 1), 1), (sold, 0)] {
+        let run = marketctl(&target.variables, &["--json", "feed", "send", "-"], &message.to_string()).await;
+        assert_eq!((run.code, run.json()), (0, json!({"sent": 1, "refused": []})), "{run:?}");
+        target.get_until(&key, &path, |reply| reply.status == 200 && reply.json()["total"] == total).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_invalid_comes_out_with_field_and_reason_and_its_neighbours_are_applied() {
+    let target = Target::new().await;
+    let word = target.word();
+    let changed = |field: &str, value: Value| {
+        let mut message = item(&word, &word, None, 9);
+        message[field] = value;
+        message.to_string()
+    };
+    let mut unbalanced = balance(target.uuid(1).into(), "1.00", "2.00", "3.01", 1);
+    unbalanced["account_id"] = json!(word);
+    let mut bad = vec![
+        (changed("kind", json!(7)), "kind"),
+        (changed("bonus", json!(1)), "bonus"),
+        (changed("version", json!("nine")), "version"),
+        (format!("not json, {word}"), "$"),
+        (json!({"id": word}).to_string(), "type"),
+        (unbalanced.to_string(), "account_id"),
+    ];
+    let good = (1..=bad.len()).map(|number| own_listing(&target, u32::try_from(number).unwrap()).to_string());
+    let mixed: Vec<_> = good.zip(bad.iter().map(|(text, _)| text.clone())).flat_map(<[_; 2]>::from).collect();
+    let queue = target.feed_queue();
+    queue.send(&mixed).await;
+
+    bad.sort();
+    let letters = queue.dead_letters_with(&word, bad.len()).await;
+    let found: Vec<_> = letters.iter().map(|letter| (letter.body.clone(), letter.attribute("field"))).collect();
+    assert_eq!(found, bad);
+    assert!(letters.iter().all(|letter| !letter.attribute("reason").is_empty()), "{letters:?}");
+    let path = format!("/v1/public/listings?item_id={word}");
+    let has_all = |reply: &Reply| reply.status == 200 && reply.json()["total"] == 6;
+    target.get_until(&target.full_key().await, &path, has_all).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_or_older_message_changes_nothing() {
+    let target = Target::new().await;
+    let (word, queue, key) = (target.word(), target.feed_queue(), target.full_key().await);
+    let path = &format!("/v1/public/catalog?kind={word}");
+    let named = |id: &str, name: &str, version| item(&format!("{word}-{id}"), &word, Some(name), version);
+    queue.send(&texts(&[named("a", "Second", 2)])).await;
+    target.get_until(&key, path, has_one).await;
+    queue.send(&texts(&[named("a", "First", 1), named("a", "Another", 2), named("b", "Marker", 1)])).await;
+    let reply = target.get_until(&key, path, |reply| reply.json()["total"] == 2).await;
+    assert_eq!(reply.json()["items"][1]["name"], "Second", "{:?}", reply.json());
+    target.wait(2).await;
+    assert_eq!(target.client.get(&key, path).await.json(), reply.json());
+}

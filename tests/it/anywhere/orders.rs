@@ -1,0 +1,91 @@
+//! `GET /v1/public/orders`.
+
+use serde_json::{Value, json};
+use shared::feed::Applied;
+use shared::ids::UserId;
+use shared::scope::Scope;
+use tests::Target;
+
+async fn key(target: &Target, user: UserId) -> String {
+    target.key_of(user, &[Scope::OrdersRead]).await.0
+}
+
+/// An order whose id is the test's n-th.
+fn order(target: &Target, user: UserId, number: u32, created_at: &str, version: u64) -> Value {
+    let mut order = tests::order(user, number, created_at, version);
+    order["id"] = json!(target.uuid(number));
+    order
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_sees_their_own_orders_newest_first() {
+    let target = Target::new().await;
+    let (user, other) = (target.uuid(100).into(), target.uuid(200).into());
+    let mut pending = order(&target, user, 3, "2026-11-20T10:00:00Z", 1);
+    pending["delivered_at"] = json!(null);
+    pending["status"] = json!("awaiting_delivery");
+    pending["source"] = json!("buy_order");
+    pending["items"][0]["item_id"] = json!(null);
+    target
+        .feed(&[
+            order(&target, user, 1, "2026-10-31T23:59:59.999Z", 1),
+            pending,
+            order(&target, other, 9, "2026-11-20T11:00:00Z", 1),
+            order(&target, user, 2, "2026-11-20T12:00:00+02:00", 1),
+        ])
+        .await;
+    let reply = target.client.get(&key(&target, user).await, "/v1/public/orders?page_size=2").await;
+    assert_eq!(reply.status, 200);
+    let first = json!({
+        "id": target.uuid(3), "status": "awaiting_delivery", "source": "buy_order", "total_usd": "12.50",
+        "created_at": "2026-11-20T10:00:00.000Z", "delivered_at": null,
+        "items": [{"listing_id": tests::uuid(9), "price_usd": "12.50", "item_id": null}],
+    });
+    let second = json!({
+        "id": target.uuid(2), "status": "delivered", "source": "checkout", "total_usd": "12.50",
+        "created_at": "2026-11-20T10:00:00.000Z", "delivered_at": "2026-11-20T10:00:00.000Z",
+        "items": [{"listing_id": tests::uuid(9), "price_usd": "12.50", "item_id": "ak-47-redline"}],
+    });
+    assert_eq!(reply.json(), json!({"items": [first, second], "page": 1, "page_size": 2, "total": 3}));
+    let none = target.client.get(&target.full_key().await, "/v1/public/orders").await;
+    assert_eq!(none.json(), json!({"items": [], "page": 1, "page_size": 50, "total": 0}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_is_updated_in_place_and_never_moves() {
+    let target = Target::new().await;
+    let user = target.uuid(100).into();
+    let created = "2026-11-20T10:00:00Z";
+    target.feed(&[order(&target, user, 1, created, 1), order(&target, user, 2, created, 1)]).await;
+    let mut refunded = order(&target, user, 1, "2026-11-20T11:00:00+01:00", 2);
+    refunded["status"] = json!("refunded");
+    let late = order(&target, user, 1, created, 1);
+    assert_eq!(target.feed_outcomes(&[refunded]).await, [Applied::Changed]);
+    assert_eq!(target.feed_outcomes(&[late]).await, [Applied::Unchanged]);
+    for (message, field) in [
+        (order(&target, target.uuid(200).into(), 1, created, 3), "account_id"),
+        (order(&target, user, 1, "2026-11-20T10:00:00.001Z", 3), "created_at"),
+    ] {
+        let outcome = target.feed_outcomes(&[message]).await;
+        assert!(matches!(&outcome[..], [Applied::Rejected(rejection)] if rejection.field == field), "{outcome:?}");
+    }
+    let body = target.client.get(&key(&target, user).await, "/v1/public/orders").await.json();
+    assert_eq!((&body["total"], &body["items"][1]["status"]), (&json!(2), &json!("refunded")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_page_is_reached() {
+    let target = Target::new().await;
+    let user = target.uuid(100).into();
+    let at = |n: u32| format!("2026-{:02}-{:02}T10:00:00Z", 1 + n % 10, 1 + n % 28);
+    let orders: Vec<_> = (0..40).map(|n| order(&target, user, n, &at(n), 1)).collect();
+    target.feed(&orders).await;
+    let mut expected: Vec<(String, String)> = (0..40).map(|n| (at(n), target.uuid(n).to_string())).collect();
+    expected.sort_by(|a, b| b.cmp(a));
+    let key = key(&target, user).await;
+    for page in (1..=7).rev() {
+        let reply = target.client.get(&key, &format!("/v1/public/orders?page_size=7&page={page}")).await;
+        let ids: Vec<_> = expected.iter().skip((page - 1) * 7).take(7).map(|(_, id)| id.clone()).collect();
+        assert_eq!((reply.ids(), &reply.json()["total"]), (ids, &json!(40)), "page {page}");
+    }
+}

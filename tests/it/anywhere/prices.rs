@@ -1,0 +1,86 @@
+//! `GET /v1/public/prices/{variant_id}`.
+
+use serde_json::{Value, json};
+use shared::feed::Applied;
+use tests::{Target, marketplace, quote};
+
+const HOUR: i64 = 3_600;
+
+/// Three marketplaces: the first and the second of the test's, and one that is disabled.
+async fn market() -> (Target, [String; 3]) {
+    let target = Target::new().await;
+    let keys = ["1", "2", "off"].map(|name| format!("{}_{name}", target.word()));
+    let [one, two, off] = &keys;
+    target.feed(&[marketplace(one, true, 1), marketplace(two, true, 1), marketplace(off, false, 1)]).await;
+    (target, keys)
+}
+
+fn path(target: &Target, variant: u32) -> String {
+    format!("/v1/public/prices/{}", target.uuid(variant))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
+    let (target, [one, two, off]) = market().await;
+    let (fresh, aging, stale) = (target.ago(HOUR), target.ago(23 * HOUR), target.ago(25 * HOUR));
+    target
+        .feed(&[
+            quote(target.uuid(7), &two, &["12.00", "11.90"], &fresh),
+            quote(target.uuid(7), &one, &["13.00", "40"], &aging),
+            quote(target.uuid(7), &off, &["0.01"], &fresh),
+            quote(target.uuid(7), &format!("{one}_unheard_of"), &["0.02"], &fresh),
+            quote(target.uuid(8), &one, &["1.00"], &stale),
+        ])
+        .await;
+    let key = target.full_key().await;
+    let upper = path(&target, 7).to_uppercase().replace("/V1/PUBLIC/PRICES", "/v1/public/prices");
+    // A marketplace is known everywhere within half a minute.
+    let reply = target.get_until(&key, &upper, |reply| reply.status == 200 && reply.json()["sample_size"] == 4).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "variant_id": target.uuid(7), "sample_size": 4, "source_keys": [one, two], "lowest_usd": "11.90",
+            "mean_usd": "19.22", "median_usd": "12.50", "recommended_list_usd": "11.89",
+        })
+    );
+    let none = target.client.get(&key, &path(&target, 8)).await;
+    assert_eq!(none.status, 404);
+    assert_eq!(none.json(), json!({"error": {"code": "prices.not_found", "params": {"variant_id": target.uuid(8)}}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_quote_replaces_an_earlier_one_and_an_empty_one_is_kept() {
+    let (target, [one, ..]) = market().await;
+    let key = target.full_key().await;
+    let quote = |asks: &[&str], ago| quote(target.uuid(7), &one, asks, &target.ago(ago));
+    let ten = quote(&["5.00"], 2 * HOUR);
+    assert_eq!(target.feed_outcomes(std::slice::from_ref(&ten)).await, [Applied::Changed]);
+    let reply = target.get_until(&key, &path(&target, 7), |reply| reply.status == 200).await;
+    assert_eq!((reply.status, &reply.json()["lowest_usd"]), (200, &json!("5.00")));
+    for (message, expected) in [
+        (ten.clone(), Applied::Unchanged),
+        (quote(&["2.00"], 3 * HOUR), Applied::Unchanged),
+        (quote(&[], HOUR), Applied::Changed),
+        (ten, Applied::Unchanged),
+    ] {
+        assert_eq!(target.feed_outcomes(&[message]).await, [expected]);
+    }
+    assert_eq!(target.client.get(&key, &path(&target, 7)).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_marketplace_is_out_within_a_minute_and_an_enabled_one_in() {
+    let (target, [one, _, off]) = market().await;
+    let sources = |body: Value| body["source_keys"].clone();
+    let asks = [(&one, "5.00"), (&off, "6.00")];
+    target.feed(&asks.map(|(key, ask)| quote(target.uuid(7), key, &[ask], &target.ago(HOUR)))).await;
+    let key = target.full_key().await;
+    let reply = target.get_until(&key, &path(&target, 7), |reply| reply.status == 200).await;
+    assert_eq!(sources(reply.json()), json!([one]));
+    target.feed(&[marketplace(&one, false, 2), marketplace(&off, true, 2)]).await;
+    target.wait(58).await;
+    for _ in 0..5 {
+        assert_eq!(sources(target.client.get(&key, &path(&target, 7)).await.json()), json!([off]));
+    }
+}

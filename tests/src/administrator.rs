@@ -1,0 +1,80 @@
+//! Who runs a stack: makes its keys, and applies messages to its tables.
+
+use std::sync::Arc;
+
+use local::environment::Variables;
+use local::seed::Admin;
+use serde_json::Value;
+use shared::clock::Clock;
+use shared::feed::{Applied, Applier, Stores, parse};
+use shared::ids::UserId;
+use shared::keys::{KeyRecord, NewKey};
+use shared::scope::{Scope, Tier};
+use shared::timestamp::Timestamp;
+use uuid::Uuid;
+
+/// The administrator of a stack, by a clock.
+pub struct Administrator {
+    pub admin: Admin,
+    clock: Arc<dyn Clock>,
+}
+
+impl Administrator {
+    pub fn of(variables: &Variables, clock: Arc<dyn Clock>) -> Self {
+        Self { admin: Admin::new(variables, Arc::clone(&clock)).unwrap(), clock }
+    }
+
+    /// The time by which keys are made and messages applied.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A free key of a new user.
+    pub async fn key(&self, scopes: &[Scope]) -> String {
+        self.key_of(Uuid::new_v4().into(), scopes).await.0
+    }
+
+    /// A free key with every scope.
+    pub async fn full_key(&self) -> String {
+        self.key(&Scope::ALL).await
+    }
+
+    /// A free key of a user.
+    pub async fn key_of(&self, user_id: UserId, scopes: &[Scope]) -> (String, KeyRecord) {
+        self.key_with(NewKey {
+            user_id,
+            name: None,
+            tier: Tier::Free,
+            scopes: scopes.iter().copied().collect(),
+            expires_at: None,
+        })
+        .await
+    }
+
+    /// Any key.
+    pub async fn key_with(&self, new: NewKey) -> (String, KeyRecord) {
+        let (text, record) = self.admin.keys().create(new).await.unwrap();
+        (text.reveal().to_owned(), record)
+    }
+
+    /// Applies messages; each must change something.
+    pub async fn feed(&self, messages: &[Value]) {
+        for outcome in self.feed_outcomes(messages).await {
+            assert_eq!(outcome, Applied::Changed);
+        }
+    }
+
+    /// Applies messages and says what became of each, in order.
+    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
+        self.feed_through(self.admin.stores(), messages).await
+    }
+
+    /// The same through stores of another way to the tables.
+    pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<Applied> {
+        let now = self.now();
+        let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
+        let mut outcomes = Applier::new(stores).apply(parsed.collect(), now).await;
+        outcomes.sort_by_key(|(index, _)| *index);
+        outcomes.into_iter().map(|(_, outcome)| outcome.unwrap()).collect()
+    }
+}
