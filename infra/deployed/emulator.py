@@ -1,0 +1,96 @@
+"""ministack, with what it lacks put in. Run by cloud.py with the Python that has ministack installed.
+
+- It makes no routes from the body of an HTTP API, which is where SAM puts them.
+- It does not say that the indexes of a table that a stack makes are active.
+- It leaves a parameter's number a text where an event source needs the number.
+- It calls a secret by its name where AWS calls it by its ARN, and generates punctuation that is not wanted.
+- It wants permissions of their own for SQS's batches, which come with those for single messages.
+- It knows no alarms on expressions: here they watch a metric that is never there.
+"""
+
+import json
+from functools import partial
+from string import punctuation
+
+from ministack import app
+from ministack.core import iam_actions
+from ministack.services import apigateway
+from ministack.services.cloudformation import provisioners
+
+HANDLERS = provisioners._RESOURCE_HANDLERS
+
+
+def put_in(kind):
+    """Has a function make resources of a kind, given the one that does so in ministack."""
+
+    def put(function):
+        handler = HANDLERS[kind]
+        handler["create"] = partial(function, handler["create"])
+
+    return put
+
+
+@put_in("AWS::ApiGatewayV2::Api")
+def with_routes(create, logical_id, props, stack_name):
+    api, attributes = create(logical_id, props, stack_name)
+    for path, operations in props.get("Body", {}).get("paths", {}).items():
+        for method, operation in operations.items():
+            integrate(api, route_key(path, method), operation["x-amazon-apigateway-integration"])
+    return api, attributes
+
+
+@put_in("AWS::DynamoDB::Table")
+def with_active_indexes(create, logical_id, props, stack_name):
+    for index in props.get("GlobalSecondaryIndexes", []):
+        index["IndexStatus"] = "ACTIVE"
+    return create(logical_id, props, stack_name)
+
+
+@put_in("AWS::Lambda::EventSourceMapping")
+def with_numbers(create, logical_id, props, stack_name):
+    scaling = {name: int(value) for name, value in props.get("ScalingConfig", {}).items()}
+    return create(logical_id, props | {"ScalingConfig": scaling}, stack_name)
+
+
+@put_in("AWS::SecretsManager::Secret")
+def with_arn(create, logical_id, props, stack_name):
+    generated = props.get("GenerateSecretString", {})
+    if generated.get("ExcludePunctuation"):
+        generated["ExcludeCharacters"] = punctuation
+    _, attributes = create(logical_id, props, stack_name)
+    return attributes["Arn"], attributes
+
+
+@put_in("AWS::CloudWatch::Alarm")
+def without_expression(create, logical_id, props, stack_name):
+    if "Metrics" in props:
+        props = {name: value for name, value in props.items() if name != "Metrics"}
+        props |= {"Namespace": "Unknown", "MetricName": logical_id}
+    return create(logical_id, props, stack_name)
+
+
+def route_key(path, method):
+    """A route's key; SAM writes ANY and the default route as extensions of OpenAPI."""
+    method = {"x-amazon-apigateway-any-method": "ANY"}.get(method, method.upper())
+    return path if path == "$default" else f"{method} {path}"
+
+
+def integrate(api, key, integration):
+    described = {"integrationType": integration["type"].upper(), "integrationUri": integration["uri"]}
+    described["payloadFormatVersion"] = integration["payloadFormatVersion"]
+    _, _, made = apigateway._create_integration(api, described)
+    target = f"integrations/{json.loads(made)['integrationId']}"
+    apigateway._create_route(api, {"routeKey": key, "target": target})
+
+
+def without_batch(action_of, headers):
+    """The permission that a request needs."""
+    action = action_of(headers)
+    return action.removesuffix("Batch") if headers.get("x-amz-target", "").startswith("AmazonSQS.") else action
+
+
+iam_actions._action_from_target = partial(without_batch, iam_actions._action_from_target)
+
+if __name__ == "__main__":
+    app.main()
+

@@ -1,0 +1,19 @@
+"""Virtual environments below target/, with what requirements files pin."""
+
+import os
+import sys
+from pathlib import Path
+
+from steps import HOME, run
+
+
+def environment(name: str, *requirements: Path) -> Path:
+    """The programs of an environment with what these files list; made anew only when they have changed."""
+    folder, wanted = HOME / name, "".join(file.read_text() for file in requirements)
+    installed = folder / "installed"
+    if not installed.exists() or installed.read_text() != wanted:
+        run(name, [sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
+        pip = [str(folder / "bin" / "pip"), "install", "--disable-pip-version-check"]
+        run(name, [*pip, *(f"--requirement={file}" for file in requirements)], dict(os.environ))
+        installed.write_text(wanted)
+    return folder / "bin"
