@@ -26,6 +26,13 @@ impl Moment {
         Self { wall: clock.now(), monotonic: clock.monotonic() }
     }
 
+    /// How long ago it was, by the clock that says more.
+    pub fn age(self, clock: &dyn Clock) -> Duration {
+        let now = Self::of(clock);
+        let by_wall = u64::try_from(now.wall.millis() - self.wall.millis()).unwrap_or_default();
+        now.monotonic.saturating_sub(self.monotonic).max(Duration::from_millis(by_wall))
+    }
+
     /// Whether *both* clocks say that less than `age` has passed since, and the wall clock has not gone
     /// back: a frozen instance's monotonic clock may stand still.
     pub fn is_within(self, age: Duration, clock: &dyn Clock) -> bool {

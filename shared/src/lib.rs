@@ -12,6 +12,7 @@ pub mod keys;
 pub mod logging;
 pub mod look;
 pub mod market;
+pub mod metrics;
 pub mod model;
 pub mod money;
 mod packed;

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 pub use lambda_http::Error;
-use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
+use lambda_http::lambda_runtime::{self, Context, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,8 +17,10 @@ use crate::aws::{Environment, Lookup, Missing, Patience, required};
 use crate::clock::{Clock, SystemClock};
 use crate::http::{Api, Endpoint, Event, Handler};
 use crate::keys::Gate;
+use crate::logging;
 use crate::look::{self, Ask, Kind, Looks};
 use crate::market::Market;
+use crate::metrics::Meter;
 use crate::resources::{KEYRING_VARIABLE, Queue, Table};
 use crate::webhooks::KeyringCache;
 use crate::webhooks::store::WebhookStore;
@@ -32,6 +34,8 @@ pub struct Service<'a> {
     sqs: OnceCell<aws_sdk_sqs::Client>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// What the function's metrics are made with.
+    pub meter: Arc<Meter>,
     /// What was asked for.
     looks: RefCell<Looks>,
 }
@@ -44,8 +48,13 @@ impl<'a> Service<'a> {
 
     /// What a function is built from, with clients of this environment.
     pub fn of(environment: Environment, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Self {
+        let meter = Arc::new(Meter::of(lookup));
+        let environment = match meter.interceptor() {
+            Some(interceptor) => environment.watched_by(interceptor),
+            None => environment,
+        };
         let (dynamodb, sqs, looks) = (OnceCell::new(), OnceCell::new(), RefCell::default());
-        Self { lookup, environment, dynamodb, sqs, clock, looks }
+        Self { lookup, environment, dynamodb, sqs, clock, meter, looks }
     }
 
     /// The store, with a waiting client's patience.
@@ -108,7 +117,8 @@ impl<'a> Service<'a> {
     pub fn api<E: Endpoint>(&self, endpoint: E) -> Result<Api<E>, Missing> {
         let client = self.dynamodb();
         let table = self.table(Table::Keys, &client, look::update)?;
-        Ok(Api::new(endpoint, Gate::new(client, table, Arc::clone(&self.clock)), Arc::clone(&self.clock)))
+        let gate = Gate::new(client, table, Arc::clone(&self.clock));
+        Ok(Api::new(endpoint, gate, Arc::clone(&self.clock), Arc::clone(&self.meter)))
     }
 
     fn client(&self, patience: Patience) -> Client {
@@ -149,10 +159,11 @@ where
     H: Handler + 'static,
     E: From<Missing> + Into<Error>,
 {
-    let Some(handler) = start(build, H::warm_up).await else { return ExitCode::FAILURE };
-    let handler = &handler;
+    let Some((handler, meter)) = start(build, H::warm_up).await else { return ExitCode::FAILURE };
+    let (handler, meter) = (&handler, &*meter);
     ended(
         lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
+            begin(meter, &event.context);
             Ok::<_, Error>(handler.handle(event.payload).await)
         }))
         .await,
@@ -166,22 +177,36 @@ where
     E: From<Missing> + Into<Error>,
 {
     // Boxed, for what a worker awaits may be large and deep.
-    let Some(worker) = start(build, |worker: &W| worker.warm_up().boxed()).await else { return ExitCode::FAILURE };
-    let worker = &worker;
-    ended(lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| worker.work(event.payload).boxed())).await)
+    let started = start(build, |worker: &W| worker.warm_up().boxed()).await;
+    let Some((worker, meter)) = started else { return ExitCode::FAILURE };
+    let (worker, meter) = (&worker, &*meter);
+    ended(
+        lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| {
+            begin(meter, &event.context);
+            worker.work(event.payload).boxed()
+        }))
+        .await,
+    )
+}
+
+/// What is counted and logged from here on belongs to this invocation.
+fn begin(meter: &Meter, context: &Context) {
+    meter.begin();
+    logging::set_invocation(&context.request_id, context.xray_trace_id.as_deref());
 }
 
 /// The function, ready for its first event. What is wrong with its environment goes to the log in one line.
 async fn start<T, E>(
     build: impl FnOnce(&Service<'_>) -> Result<T, E>,
     warm_up: impl FnOnce(&T) -> BoxFuture<'_, Result<(), String>>,
-) -> Option<T>
+) -> Option<(T, Arc<Meter>)>
 where
     E: From<Missing> + Into<Error>,
 {
-    crate::logging::to_stdout();
-    match ready(build, warm_up).await {
-        Ok(function) => Some(function),
+    let lookup = |name: &str| std::env::var(name).ok();
+    logging::to_stdout(&lookup);
+    match ready(&lookup, build, warm_up).await {
+        Ok(started) => Some(started),
         Err(error) => {
             tracing::error!(error, "cannot start");
             None
@@ -191,23 +216,23 @@ where
 
 /// Builds the function, and looks at what it uses while it prepares itself.
 async fn ready<T, E>(
+    lookup: Lookup<'_>,
     build: impl FnOnce(&Service<'_>) -> Result<T, E>,
     warm_up: impl FnOnce(&T) -> BoxFuture<'_, Result<(), String>>,
-) -> Result<T, Error>
+) -> Result<(T, Arc<Meter>), Error>
 where
     E: From<Missing> + Into<Error>,
 {
-    let (function, looks) = {
-        let lookup = |name: &str| std::env::var(name).ok();
-        let service = Service::new(&lookup, Arc::new(SystemClock::new())).map_err(|missing| E::from(missing).into())?;
-        (build(&service).map_err(E::into)?, service.looks())
+    let (function, meter, looks) = {
+        let service = Service::new(lookup, Arc::new(SystemClock::new())).map_err(|missing| E::from(missing).into())?;
+        (build(&service).map_err(E::into)?, Arc::clone(&service.meter), service.looks())
     };
     let (mut passing, warmed) = tokio::try_join!(looks.look(), warm_up(&function).map(Ok))?;
     passing.extend(warmed.err());
     if !passing.is_empty() {
         tracing::warn!(problems = passing.join("; "), "not ready yet");
     }
-    Ok(function)
+    Ok((function, meter))
 }
 
 fn ended(outcome: Result<(), Error>) -> ExitCode {

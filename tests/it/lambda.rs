@@ -55,9 +55,10 @@ async fn every_function_answers_and_logs_one_line_without_key_or_query() {
         let mut running = RuntimeApi::run(function, &variables).await;
         let answer = running.invoke(event("/x", "/v1/openapi.json", "q=hush", &key)).await;
         assert!([200, 400].contains(&answer["statusCode"].as_u64().unwrap()), "{function}: {answer}");
-        let log = running.log();
-        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let (log, lines) = (running.log(), running.lines());
         let [line] = &lines[..] else { panic!("{function}: {log}") };
+        assert!(line.metrics(function).contains_key("Latency"), "{log}");
+        let line = &line.json;
         assert_eq!(
             (&line["request_id"], &line["method"], &line["status"]),
             (&json!("gateway-request-1"), &json!("GET"), &answer["statusCode"])
@@ -105,7 +106,7 @@ async fn ingest_takes_batches_and_logs_counts_and_refusals_without_bodies() {
     assert_eq!((&refused["message_id"], &refused["field"]), (&json!("message-1"), &json!("kind")));
     assert_eq!((&failed["level"], &failed["message_id"]), (&json!("ERROR"), &json!("message-1")));
     let counts = |line: &Value| {
-        ["received", "changed", "unchanged", "refused", "postponed", "failed"].map(|name| line[name].as_u64().unwrap())
+        ["received", "Changed", "Unchanged", "Refused", "Postponed", "Failed"].map(|name| line[name].as_u64().unwrap())
     };
     assert_eq!((counts(first), counts(second)), ([3, 1, 1, 1, 0, 0], [2, 1, 0, 0, 0, 1]));
     assert!(!log.contains("hush") && !log.contains("AK"), "{log}");

@@ -19,6 +19,7 @@ mod lambda;
 mod local_program;
 mod manners;
 mod marketctl;
+mod metrics;
 mod orders;
 mod orders_model;
 mod prices;

@@ -14,11 +14,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use local::environment::Variables;
 use serde_json::{Value, json};
+use shared::logging::FUNCTION_VARIABLE;
+use shared::metrics::NAMESPACE_VARIABLE;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, Notify, mpsc};
 
 use crate::binaries::binary;
+use crate::metrics::{Line, NAMESPACE};
 
 /// A function's binary under the Runtime API.
 pub struct RuntimeApi {
@@ -61,7 +64,8 @@ impl RuntimeApi {
             .env_clear()
             .envs(variables.iter())
             .env("AWS_LAMBDA_RUNTIME_API", address)
-            .env("AWS_LAMBDA_FUNCTION_NAME", function)
+            .env(FUNCTION_VARIABLE, function)
+            .env(NAMESPACE_VARIABLE, NAMESPACE)
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
             .stdout(Stdio::from(both.try_clone().unwrap()))
@@ -108,6 +112,11 @@ impl RuntimeApi {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
+    /// The lines of that.
+    pub fn lines(&self) -> Vec<Line> {
+        self.log().lines().map(Line::read).collect()
+    }
+
     /// An API Gateway event, as documented for payload format 2.0.
     pub fn event(route: &str, path: &str, query: &str, headers: &Value) -> Value {
         json!({
@@ -134,7 +143,10 @@ impl Side {
             headers.insert("lambda-runtime-aws-request-id", "invocation-1".parse().unwrap());
             headers.insert("lambda-runtime-deadline-ms", "4000000000000".parse().unwrap());
             headers.insert("lambda-runtime-invoked-function-arn", "arn:aws:lambda:x".parse().unwrap());
-            headers.insert("lambda-runtime-trace-id", "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700".parse().unwrap());
+            headers.insert(
+                "lambda-runtime-trace-id",
+                "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Sampled=1".parse().unwrap(),
+            );
             return Ok(response);
         }
         let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();

@@ -103,7 +103,12 @@ impl Stack {
 
     /// Where functions run that may do what the template says.
     pub(crate) fn host(&self, endpoint: &str, clock: Arc<dyn Clock>) -> Host {
-        Host::new(&Variables::at(endpoint), clock).unwrap().watched_by(self.ledger.watch())
+        self.host_with(&Variables::at(endpoint), clock)
+    }
+
+    /// The same with these variables.
+    pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
+        Host::new(variables, clock).unwrap().watched_by(self.ledger.watch())
     }
 
     /// The stack's feed queue.

@@ -7,7 +7,7 @@ use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Pa
 use shared::look;
 use shared::market::Log;
 use shared::model::PublicItem;
-use shared::replica::{Catalog, CatalogQuery, Replica};
+use shared::replica::{Catalog, CatalogQuery, Gauge, Replica};
 use shared::scope::{Budget, Scope};
 use shared::service::Service;
 
@@ -43,6 +43,10 @@ impl Endpoint for SearchCatalog {
     async fn read(&self, _: Anyone, input: CatalogInput) -> Result<Paged<PublicItem>, ApiError> {
         let (items, total) = self.replica.read(|catalog| catalog.page(&input.query, input.paging)).await?;
         Ok(input.paging.envelope(items, total))
+    }
+
+    fn replica(&self) -> Option<Gauge> {
+        self.replica.gauge()
     }
 
     async fn warm_up(&self) -> Result<(), String> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use shared::aws::{Missing, Patience};
 use shared::look;
-use shared::market::{Compacted, Compaction, Log, Record};
+use shared::market::{Compacted, Compaction, Log, Record, Standing};
+use shared::metrics::{Meter, Unit};
 use shared::model::{PublicItem, PublicListing};
 use shared::service::{Error, Service, Worker};
 use shared::store::StoreError;
@@ -16,6 +17,7 @@ use shared::store::StoreError;
 pub struct Compact {
     catalog: Compaction<PublicItem>,
     listings: Compaction<PublicListing>,
+    meter: Arc<Meter>,
 }
 
 /// The function as its environment describes it.
@@ -24,6 +26,7 @@ pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
     Ok(Compact {
         catalog: Compaction::new(Log::new(market.clone()), Arc::clone(&service.clock)),
         listings: Compaction::new(Log::new(market), Arc::clone(&service.clock)),
+        meter: Arc::clone(&service.meter),
     })
 }
 
@@ -34,22 +37,36 @@ impl Worker for Compact {
 
     /// Streams one after the other: each may need the memory of a whole one.
     async fn work(&self, _: Value) -> Result<(), Error> {
-        let catalog = told::<PublicItem>(self.catalog.run().await);
-        let listings = told::<PublicListing>(self.listings.run().await);
+        let catalog = told(&self.meter, "CatalogLogBehind", &self.catalog).await;
+        let listings = told(&self.meter, "ListingsLogBehind", &self.listings).await;
         Ok(catalog.and(listings)?)
     }
 }
 
-/// One log line for each stream.
-fn told<R: Record>(outcome: Result<Compacted, StoreError>) -> Result<(), StoreError> {
-    let stream = R::STREAM;
-    match &outcome {
-        Ok(Compacted::Idle { behind }) => tracing::info!(stream, behind, "the base is fresh enough"),
-        Ok(Compacted::Written { records, chunks, from_entities }) => {
-            tracing::info!(stream, records, chunks, from_entities, "a new base");
-        }
-        Ok(Compacted::Overtaken) => tracing::info!(stream, "another run was first"),
-        Err(error) => tracing::error!(stream, %error, "no new base"),
+/// Compacts a stream, and writes a line about it.
+async fn told<R: Record>(meter: &Meter, behind: &'static str, compaction: &Compaction<R>) -> Result<(), StoreError> {
+    let standing = compaction.look().await;
+    let found = standing.as_ref().ok().map(Standing::behind);
+    let outcome = match standing {
+        Ok(standing) => compaction.run_from(standing).await,
+        Err(error) => Err(error),
+    };
+    let mut line = meter.line(match &outcome {
+        Ok(Compacted::Idle { .. }) => "the base is fresh enough",
+        Ok(Compacted::Written { .. }) => "a new base",
+        Ok(Compacted::Overtaken) => "another run was first",
+        Err(_) => "no new base",
+    });
+    line.member("stream", R::STREAM);
+    if let Some(found) = found {
+        line.gauge(behind, Unit::Count, found);
     }
+    if let Ok(Compacted::Written { records, chunks, from_entities }) = &outcome {
+        line.member("records", records);
+        line.member("chunks", chunks);
+        line.member("from_entities", from_entities);
+    }
+    line.known("error", outcome.as_ref().err().map(ToString::to_string).as_deref());
+    line.log(outcome.is_err());
     outcome.map(drop)
 }

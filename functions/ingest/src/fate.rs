@@ -2,7 +2,10 @@
 
 use aws_lambda_events::sqs::SqsMessage;
 use shared::feed::{Applied, Rejection};
+use shared::metrics::{Meter, Unit};
 use shared::store::StoreError;
+
+use crate::outbox::times_postponed;
 
 /// What becomes of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +36,7 @@ impl From<Result<Applied, StoreError>> for Fate {
 }
 
 /// One line for the batch, and one for each message that could not be applied; never a body.
-pub(crate) fn log(records: &[SqsMessage], fates: &[Fate]) {
+pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate]) {
     for (record, fate) in records.iter().zip(fates) {
         let message_id = record.message_id.as_deref();
         match fate {
@@ -42,16 +45,18 @@ pub(crate) fn log(records: &[SqsMessage], fates: &[Fate]) {
             Fate::Changed | Fate::Unchanged | Fate::Postponed(_) => {}
         }
     }
-    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count();
+    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as u64;
     let because = fates.iter().find_map(|fate| if let Fate::Postponed(error) = fate { Some(error) } else { None });
-    tracing::info!(
-        received = fates.len(),
-        changed = count(|fate| matches!(fate, Fate::Changed)),
-        unchanged = count(|fate| matches!(fate, Fate::Unchanged)),
-        refused = count(|fate| matches!(fate, Fate::Refused(_))),
-        postponed = count(|fate| matches!(fate, Fate::Postponed(_))),
-        postponed_because = because,
-        failed = count(|fate| matches!(fate, Fate::Failed(_))),
-        "batch"
-    );
+    let postponed = records.iter().zip(fates).filter(|(_, fate)| matches!(fate, Fate::Postponed(_)));
+    let times: Vec<u64> = postponed.map(|(record, _)| u64::from(times_postponed(record)) + 1).collect();
+    let mut line = meter.line("batch");
+    line.member("received", &fates.len());
+    line.count("Changed", count(|fate| matches!(fate, Fate::Changed)));
+    line.count("Unchanged", count(|fate| matches!(fate, Fate::Unchanged)));
+    line.count("Refused", count(|fate| matches!(fate, Fate::Refused(_))));
+    line.count("Postponed", times.len() as u64);
+    line.samples("PostponedTimes", Unit::Count, &times);
+    line.known("postponed_because", because);
+    line.count("Failed", count(|fate| matches!(fate, Fate::Failed(_))));
+    line.log(false);
 }

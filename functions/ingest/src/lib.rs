@@ -20,6 +20,7 @@ use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::feed::{Applier, Message, Stores, parse};
 use shared::look;
+use shared::metrics::Meter;
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
 use shared::webhooks::{FanOut, Queues, Schedule};
@@ -35,6 +36,7 @@ pub struct Ingest {
     fan_out: FanOut,
     outbox: Outbox,
     clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
 }
 
 /// The function as its environment describes it; how long a delivery may take, its caller decides.
@@ -49,6 +51,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missi
         fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry), schedule),
         outbox: Outbox::new(sqs, feed, dead),
         clock: Arc::clone(&service.clock),
+        meter: Arc::clone(&service.meter),
     })
 }
 
@@ -61,7 +64,7 @@ impl Worker for Ingest {
         let fates = self.apply(&records).boxed().await;
         let settled = records.iter().zip(fates).map(|(record, fate)| self.outbox.settle(record, fate));
         let fates = join_all(settled).await;
-        fate::log(&records, &fates);
+        fate::log(&self.meter, &records, &fates);
         let mut response = SqsBatchResponse::default();
         for (record, _) in records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
             // Without an id, which never happens, Lambda takes the batch as failed.

@@ -64,7 +64,8 @@ impl Outbox {
     }
 }
 
-fn times_postponed(record: &SqsMessage) -> u32 {
+/// How often a message was postponed before.
+pub(crate) fn times_postponed(record: &SqsMessage) -> u32 {
     let times = record.message_attributes.get(POSTPONED).and_then(|attribute| attribute.string_value.as_deref());
     times.and_then(|times| times.parse().ok()).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Pa
 use shared::look;
 use shared::market::Log;
 use shared::model::PublicListing;
-use shared::replica::{ListingQuery, Listings, Replica, Sort};
+use shared::replica::{Gauge, ListingQuery, Listings, Replica, Sort};
 use shared::scope::{Budget, Scope};
 use shared::service::Service;
 
@@ -56,6 +56,10 @@ impl Endpoint for SearchListings {
     async fn read(&self, _: Anyone, input: ListingsInput) -> Result<Paged<PublicListing>, ApiError> {
         let (items, total) = self.replica.read(|listings| listings.page(&input.query, input.paging)).await?;
         Ok(input.paging.envelope(items, total))
+    }
+
+    fn replica(&self) -> Option<Gauge> {
+        self.replica.gauge()
     }
 
     async fn warm_up(&self) -> Result<(), String> {

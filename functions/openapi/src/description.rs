@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use shared::clock::Clock;
 use shared::error::ApiError;
-use shared::http::pipeline::{check_method, log};
+use shared::http::line::{Facts, cause, log};
+use shared::http::pipeline::check_method;
 use shared::http::reply::{JSON, respond};
 use shared::http::{CacheControl, Event, Handler, Reply, Response};
 use shared::keys::Rate;
+use shared::metrics::Meter;
 use shared::routes::{DESCRIPTION, DOCS};
 
 use crate::{document, page};
@@ -23,14 +25,15 @@ pub struct Description {
     json: Result<String, String>,
     html: String,
     clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
 }
 
 impl Description {
     /// Makes both bodies.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
         let openapi = document::openapi();
         let json = openapi.to_json().map_err(|error| error.to_string());
-        Self { json, html: page::render(&openapi), clock }
+        Self { json, html: page::render(&openapi), clock, meter }
     }
 
     /// An unknown path is 404 whatever the method; it has no methods that `Allow` could name.
@@ -51,9 +54,10 @@ impl Description {
     fn answer(&self, event: &Event) -> Response {
         let started = self.clock.monotonic();
         let outcome = self.decide(event);
-        let cause = outcome.as_ref().err().map(|error| (error.status(), error.to_string()));
+        let cause = cause(&outcome);
         let response = respond(event, outcome, Rate::none(self.clock.now()));
-        log(event, &response, None, self.clock.monotonic().saturating_sub(started), cause);
+        let duration = self.clock.monotonic().saturating_sub(started);
+        log(&self.meter, event, &response, &Facts { cause, duration, ..Facts::default() });
         response
     }
 }

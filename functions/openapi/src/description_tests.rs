@@ -8,7 +8,7 @@ use shared::timestamp::Timestamp;
 use super::*;
 
 fn function() -> Description {
-    Description::new(Arc::new(ManualClock::at(Timestamp::from_millis(45_000))))
+    Description::new(Arc::new(ManualClock::at(Timestamp::from_millis(45_000))), Arc::default())
 }
 
 fn request(method: &str, path: &str) -> Event {

@@ -19,5 +19,5 @@ pub use document::openapi;
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Description, Missing> {
-    Ok(Description::new(Arc::clone(&service.clock)))
+    Ok(Description::new(Arc::clone(&service.clock), Arc::clone(&service.meter)))
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::look;
+use shared::metrics::Meter;
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
 use shared::webhooks::store::WebhookStore;
@@ -26,6 +27,7 @@ pub struct Sweep {
     notices: Notices,
     schedule: Schedule,
     clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
 }
 
 /// The function as its environment describes it; how long retries wait, its caller decides.
@@ -39,6 +41,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missin
         store,
         schedule,
         clock: Arc::clone(&service.clock),
+        meter: Arc::clone(&service.meter),
     })
 }
 
@@ -49,8 +52,16 @@ impl Worker for Sweep {
 
     async fn work(&self, _: Value) -> Result<(), Error> {
         let swept = self.run().await;
-        let run::Swept { parked, overdue, waiting, notices, failed, because } = &swept;
-        tracing::info!(parked, overdue, waiting, notices, failed, because, "swept");
+        let run::Swept { parked, overdue, waiting, notices, unfinished, failed, because } = &swept;
+        let mut line = self.meter.line("swept");
+        line.count("Parked", *parked);
+        line.count("Overdue", *overdue);
+        line.count("Waiting", *waiting);
+        line.count("Notices", *notices);
+        line.count("Unfinished", *unfinished);
+        line.member("failed", failed);
+        line.known("because", because.as_deref());
+        line.log(false);
         if swept.failed > 0 { Err(format!("{failed} steps failed").into()) } else { Ok(()) }
     }
 }

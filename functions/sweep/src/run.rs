@@ -21,15 +21,17 @@ const BEGIN_MILLIS: i64 = 30_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Swept {
     /// Retries that were parked and are in the queue now.
-    pub(crate) parked: usize,
+    pub(crate) parked: u64,
     /// Messages that were taken for lost and sent again.
-    pub(crate) overdue: usize,
+    pub(crate) overdue: u64,
     /// Messages that would be taken for lost if the queue were not behind.
-    pub(crate) waiting: usize,
+    pub(crate) waiting: u64,
     /// Notices sent.
-    pub(crate) notices: usize,
+    pub(crate) notices: u64,
+    /// Shards of the index that it did not come to the end of; the next run goes on.
+    pub(crate) unfinished: u64,
     /// Steps that failed; the next run makes them.
-    pub(crate) failed: usize,
+    pub(crate) failed: u64,
     /// Why the first of them did.
     pub(crate) because: Option<String>,
 }
@@ -58,8 +60,11 @@ impl Sweep {
                 });
             }
             from = next;
-            if from.is_none() || now >= begin.plus_millis(BEGIN_MILLIS) {
+            if from.is_none() {
                 return swept;
+            }
+            if now >= begin.plus_millis(BEGIN_MILLIS) {
+                return swept.and(Swept { unfinished: 1, ..Swept::default() });
             }
         }
     }
@@ -77,7 +82,7 @@ impl Sweep {
         {
             let before = due.len();
             due.retain(|(_, resending)| !resending.is_overdue);
-            swept.waiting = before - due.len();
+            swept.waiting = (before - due.len()) as u64;
         }
         let call = |(dispatch, resending): &(Dispatch, Resending)| Call {
             dispatch: *dispatch,
@@ -113,6 +118,7 @@ impl Swept {
             overdue: self.overdue + other.overdue,
             waiting: self.waiting + other.waiting,
             notices: self.notices + other.notices,
+            unfinished: self.unfinished + other.unfinished,
             failed: self.failed + other.failed,
             because: self.because.or(other.because),
         }

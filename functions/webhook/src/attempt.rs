@@ -1,5 +1,6 @@
 //! One attempt: claim, sign, send.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -60,6 +61,10 @@ impl Webhook {
         secrets: &Secrets<EndpointSecret>,
     ) -> Result<Attempt, StoreError> {
         let at = self.clock.now();
+        if delivery.is_first_attempt() {
+            let waited = u64::try_from(at.millis() - delivery.created_at.millis()).unwrap_or_default();
+            self.waits.lock().unwrap_or_else(PoisonError::into_inner).push(waited);
+        }
         let headers = headers(delivery, secrets, at).map_err(|error| StoreError::Defect(error.to_string()))?;
         let body = Bytes::copy_from_slice(delivery.body.as_bytes());
         let mut post = std::pin::pin!(self.transport.post(&endpoint.url, headers, body));

@@ -1,6 +1,7 @@
 //! What becomes of a message.
 
 use aws_lambda_events::sqs::SqsMessage;
+use shared::metrics::{Meter, Unit};
 use shared::webhooks::Unsent;
 
 /// What becomes of a message.
@@ -10,6 +11,10 @@ pub(crate) enum Fate {
     Delivered,
     /// The attempt failed, and what follows from that is on record.
     Unacknowledged,
+    /// The same, and it was the delivery's last.
+    Exhausted,
+    /// The same, and its endpoint was switched off for it.
+    SwitchedOff,
     /// The delivery is held: its endpoint is off.
     Held,
     /// The delivery has moved on, or has ended.
@@ -32,24 +37,29 @@ impl Fate {
 }
 
 /// One line for the batch, and one for each message that failed; never a body, a URL or a secret.
-pub(crate) fn log(records: &[SqsMessage], fates: &[Fate]) {
+pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate], waits: &[u64]) {
     for (record, fate) in records.iter().zip(fates) {
         if let Fate::Failed(error) = fate {
             tracing::error!(message_id = record.message_id.as_deref(), error, "failed");
         }
     }
-    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count();
+    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as u64;
     let because = fates.iter().find_map(|fate| if let Fate::Postponed(why) = fate { Some(why) } else { None });
-    tracing::info!(
-        received = fates.len(),
-        delivered = count(|fate| matches!(fate, Fate::Delivered)),
-        unacknowledged = count(|fate| matches!(fate, Fate::Unacknowledged)),
-        held = count(|fate| matches!(fate, Fate::Held)),
-        void = count(|fate| matches!(fate, Fate::Void)),
-        forwarded = count(|fate| matches!(fate, Fate::Forwarded)),
-        postponed = count(|fate| matches!(fate, Fate::Postponed(_))),
-        postponed_because = because,
-        failed = count(|fate| matches!(fate, Fate::Failed(_))),
-        "batch"
+    let mut line = meter.line("batch");
+    line.member("received", &fates.len());
+    line.count("Delivered", count(|fate| matches!(fate, Fate::Delivered)));
+    line.count(
+        "Unacknowledged",
+        count(|fate| matches!(fate, Fate::Unacknowledged | Fate::Exhausted | Fate::SwitchedOff)),
     );
+    line.count("Exhausted", count(|fate| matches!(fate, Fate::Exhausted | Fate::SwitchedOff)));
+    line.count("SwitchedOff", count(|fate| matches!(fate, Fate::SwitchedOff)));
+    line.count("Held", count(|fate| matches!(fate, Fate::Held)));
+    line.member("void", &count(|fate| matches!(fate, Fate::Void)));
+    line.member("forwarded", &count(|fate| matches!(fate, Fate::Forwarded)));
+    line.count("Postponed", count(|fate| matches!(fate, Fate::Postponed(_))));
+    line.known("postponed_because", because);
+    line.count("Failed", count(|fate| matches!(fate, Fate::Failed(_))));
+    line.samples("EventToPost", Unit::Milliseconds, waits);
+    line.log(false);
 }

@@ -12,12 +12,13 @@ mod headers;
 mod settle;
 pub mod transport;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use shared::aws::{Missing, Patience};
 use shared::clock::Clock;
 use shared::look;
+use shared::metrics::Meter;
 use shared::resources::Queue;
 use shared::service::{Error, Service, Worker};
 use shared::webhooks::store::WebhookStore;
@@ -36,6 +37,9 @@ pub struct Webhook {
     transport: Transport,
     schedule: Schedule,
     clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
+    /// For how long each event has waited whose first attempt was begun since the last line, in milliseconds.
+    waits: Arc<Mutex<Vec<u64>>>,
     /// The name of the queue of first attempts, as it ends its ARN.
     first_queue: String,
 }
@@ -55,6 +59,8 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         transport,
         schedule,
         clock: Arc::clone(&service.clock),
+        meter: Arc::clone(&service.meter),
+        waits: Arc::default(),
         first_queue,
     })
 }
@@ -70,7 +76,8 @@ impl Worker for Webhook {
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
         let fates = self.handle(&event.records).await;
-        fate::log(&event.records, &fates);
+        let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
+        fate::log(&self.meter, &event.records, &fates, &waits);
         let mut response = SqsBatchResponse::default();
         for (record, _) in event.records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
             // Without an id, which never happens, Lambda takes the batch as failed.

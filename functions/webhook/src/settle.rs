@@ -40,11 +40,11 @@ impl Webhook {
                 let call = Call { dispatch: dispatch.after(lease), delay_seconds: seconds };
                 let sent = self.queues.call_once(Lane::Retry, call).await;
                 sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
-                self.step(dispatch, &step).await
+                self.step(dispatch, &step, Fate::Unacknowledged).await
             }
             AfterFailure::GiveUp(step) if !delivery.is_test => self.give_up(dispatch, endpoint, &step, now).await,
             AfterFailure::Again(Wait::Parked { .. }, step) | AfterFailure::GiveUp(step) => {
-                self.step(dispatch, &step).await
+                self.step(dispatch, &step, Fate::Unacknowledged).await
             }
         }
     }
@@ -83,17 +83,17 @@ impl Webhook {
                 if let Err(error) = self.notices.send(notice.notice_id).await {
                     tracing::warn!(notice_id = %notice.notice_id, %error, "the sweep will send this notice");
                 }
-                Ok(Fate::Unacknowledged)
+                Ok(Fate::SwitchedOff)
             }
             // Others did, or it was switched on again since: the delivery alone has failed.
-            Off::EndpointMoved => self.step(dispatch, step).await,
+            Off::EndpointMoved => self.step(dispatch, step, Fate::Exhausted).await,
             Off::DeliveryMoved => Ok(Fate::Void),
         }
     }
 
-    async fn step(&self, dispatch: &Dispatch, step: &Transition) -> Result<Fate, StoreError> {
+    async fn step(&self, dispatch: &Dispatch, step: &Transition, made: Fate) -> Result<Fate, StoreError> {
         let is_made = self.store.settle(dispatch.delivery_id, step).await?;
-        Ok(if is_made { Fate::Unacknowledged } else { Fate::Void })
+        Ok(if is_made { made } else { Fate::Void })
     }
 
     /// Holds a delivery whose endpoint is off.

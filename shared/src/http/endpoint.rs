@@ -9,6 +9,7 @@ use super::reply::CacheControl;
 use crate::error::ApiError;
 use crate::ids::UserId;
 use crate::keys::KeyRecord;
+use crate::replica::Gauge;
 use crate::scope::Budget;
 
 /// One `GET` of the API.
@@ -30,6 +31,11 @@ pub trait Endpoint: Send + Sync + 'static {
         caller: Self::Caller,
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
+
+    /// The state that answers come from, if it is a replica's.
+    fn replica(&self) -> Option<Gauge> {
+        None
+    }
 
     /// Prepares the instance before its first request. An error tells what is left to that request.
     fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {

@@ -1,6 +1,7 @@
 //! HTTP manners: the one pipeline every request takes, and what endpoints declare to it.
 
 pub mod endpoint;
+pub mod line;
 pub mod paging;
 pub mod params;
 pub mod pipeline;

@@ -10,12 +10,15 @@ use http::header::AUTHORIZATION;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::endpoint::{Caller, Endpoint};
+use super::line::{Facts, cause, log};
 use super::params;
 use super::reply::{Event, JSON, Reply, Response, respond};
 use crate::clock::Clock;
 use crate::error::ApiError;
 use crate::ids::KeyId;
 use crate::keys::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
+use crate::metrics::Meter;
+use crate::replica::Gauge;
 
 /// The store must have answered by then, so that a 503 leaves inside 3 s.
 const DEADLINE: Duration = Duration::from_millis(2_600);
@@ -37,6 +40,7 @@ pub struct Api<E> {
     endpoint: E,
     gate: Gate,
     clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
 }
 
 /// What is known of a request when it has been decided.
@@ -44,17 +48,18 @@ struct Decided {
     outcome: Result<Reply, ApiError>,
     rate: Rate,
     key_id: Option<KeyId>,
+    replica: Option<Gauge>,
 }
 
 impl<E: Endpoint> Api<E> {
     /// The endpoint behind the gate.
-    pub fn new(endpoint: E, gate: Gate, clock: Arc<dyn Clock>) -> Self {
-        Self { endpoint, gate, clock }
+    pub fn new(endpoint: E, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
+        Self { endpoint, gate, clock, meter }
     }
 
     async fn decide(&self, event: &Event) -> Decided {
         let now = self.clock.now();
-        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None };
+        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
         if let Err(error) = check_method(event) {
             return refuse(error);
         }
@@ -65,11 +70,12 @@ impl<E: Endpoint> Api<E> {
         let deadline = Instant::now() + DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
+                replica: outcome.as_ref().ok().and_then(|_| self.endpoint.replica()),
                 outcome: outcome.and_then(|output| reply::<E>(&output)),
                 rate: grant.rate,
                 key_id: Some(grant.key.key_id),
             },
-            Err(Refused { error, rate, key_id }) => Decided { outcome: Err(error), rate, key_id },
+            Err(Refused { error, rate, key_id }) => Decided { outcome: Err(error), rate, key_id, replica: None },
         }
     }
 
@@ -148,11 +154,11 @@ impl<E: Endpoint> Handler for Api<E> {
     fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
-            let Decided { outcome, rate, key_id } = self.decide(&event).await;
-            let cause = outcome.as_ref().err().map(|error| (error.status(), error.to_string()));
+            let Decided { outcome, rate, key_id, replica } = self.decide(&event).await;
+            let cause = cause(&outcome);
             let response = respond(&event, outcome, rate);
             let duration = self.clock.monotonic().saturating_sub(started);
-            log(&event, &response, key_id, duration, cause);
+            log(&self.meter, &event, &response, &Facts { key_id, cause, duration, replica });
             response
         })
     }
@@ -178,26 +184,4 @@ fn bearer(event: &Event) -> Result<KeyText, ApiError> {
     }
     let token = std::str::from_utf8(token.trim_ascii()).ok();
     token.and_then(KeyText::parse).ok_or(ApiError::KeyInvalid)
-}
-
-/// One line per request: who, what, how it ended. Never the key, never the query.
-pub fn log(
-    event: &Event,
-    response: &Response,
-    key_id: Option<KeyId>,
-    duration: Duration,
-    cause: Option<(u16, String)>,
-) {
-    let request_id = event.request_context.request_id.as_deref().unwrap_or_default();
-    let route = event.route_key.as_deref().unwrap_or_default();
-    let method = event.request_context.http.method.as_str();
-    let key_id = key_id.map(|id| id.to_string());
-    let key_id = key_id.as_deref();
-    let status = response.status_code;
-    let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    if let Some((500.., cause)) = cause {
-        tracing::error!(request_id, method, route, status, key_id, duration_ms, cause, "request");
-    } else {
-        tracing::info!(request_id, method, route, status, key_id, duration_ms, "request");
-    }
 }

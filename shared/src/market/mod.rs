@@ -14,7 +14,7 @@ mod table;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
-pub use base::{Compacted, Compaction, Whole};
+pub use base::{Compacted, Compaction, Standing, Whole};
 pub use columns::{Columns, ItemColumns, ListingColumns};
 pub(crate) use log::contiguous;
 pub use log::{LOOKS_AT_A_GAP, Log, Position};

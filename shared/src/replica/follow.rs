@@ -34,6 +34,18 @@ pub trait View: Send + Sync + 'static {
 
     /// Takes in changes, in their order.
     fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);
+
+    /// How many records it holds.
+    fn records(&self) -> usize;
+}
+
+/// What an instance answers from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauge {
+    /// For how long it may have been out of date.
+    pub age: Duration,
+    /// Its records.
+    pub records: usize,
 }
 
 /// A view that follows its stream. Clones share it.
@@ -91,6 +103,13 @@ impl<V: View> Replica<V> {
         let state = inner.state.read().unwrap_or_else(PoisonError::into_inner);
         let state = state.as_ref().ok_or_else(|| ApiError::Unavailable("the replica is not loaded".to_owned()))?;
         Ok(answer(&state.view))
+    }
+
+    /// What the replica stands at; nothing until it is loaded.
+    pub fn gauge(&self) -> Option<Gauge> {
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = state.as_ref()?;
+        Some(Gauge { age: state.caught_up.age(&*self.0.clock), records: state.view.records() })
     }
 
     /// Follows the log to its end, or loads where there is nothing to follow from. What has been applied

@@ -7,5 +7,5 @@ mod sequence;
 mod tiers;
 
 pub use catalog::{Catalog, CatalogQuery};
-pub use follow::{Replica, View};
+pub use follow::{Gauge, Replica, View};
 pub use listings::{ListingQuery, Listings, Sort};

@@ -12,9 +12,6 @@ use tests::{Grant, Template};
 /// What functions, by their names, have made use of.
 type Used = BTreeSet<(String, Grant)>;
 
-/// What is for all functions, whatever they make of it.
-const FOR_ALL: [&str; 1] = ["METRICS_NAMESPACE"];
-
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_are_given_nothing_that_they_do_not_use() {
     let (requests, feed, deliveries) = tokio::join!(requests::made(), feed::applied(), deliveries::made());
@@ -22,8 +19,7 @@ async fn functions_are_given_nothing_that_they_do_not_use() {
     let mut surplus = Vec::new();
     for (name, function) in &Template::read().functions {
         for grant in &function.grants {
-            let is_for_all = matches!(grant, Grant::Variable(name) if FOR_ALL.contains(&name.as_str()));
-            if !is_for_all && !used.contains(&(name.clone(), grant.clone())) {
+            if !used.contains(&(name.clone(), grant.clone())) {
                 surplus.push(format!("{name} has no use for {grant}, which template.yaml gives it"));
             }
         }

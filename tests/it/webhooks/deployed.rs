@@ -38,7 +38,7 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
     let [failed, counts] = &lines(&log)[..] else { panic!("{log}") };
     assert_eq!((&failed["level"], &failed["message_id"]), (&json!("ERROR"), &json!("poison")));
     let count = |name: &str| counts[name].as_u64().unwrap();
-    assert_eq!(["received", "unacknowledged", "failed"].map(count), [2, 1, 1]);
+    assert_eq!(["received", "Unacknowledged", "Failed"].map(count), [2, 1, 1]);
     assert!(!log.contains(&secret.reveal()[6..]) && !log.contains("127.0.0.1") && !log.contains("12.50"), "{log}");
 }
 
@@ -53,6 +53,6 @@ async fn the_sweep_runs_whatever_triggers_it_and_says_what_it_did() {
     let log = sweep.log();
     let [counts] = &lines(&log)[..] else { panic!("{log}") };
     // By the binary's clock the message is long overdue; one waits in the queue, which may be behind.
-    assert_eq!(["overdue", "waiting", "failed"].map(|name| counts[name].as_u64().unwrap()), [0, 1, 0], "{log}");
+    assert_eq!(["Overdue", "Waiting", "failed"].map(|name| counts[name].as_u64().unwrap()), [0, 1, 0], "{log}");
     assert_eq!(stack.deliveries(endpoint.id).await[0].progress.resent, 0);
 }

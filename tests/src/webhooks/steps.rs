@@ -5,11 +5,14 @@ use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use compact::Compact;
 use futures_util::FutureExt;
 use ingest::Ingest;
+use local::environment::Variables;
 use serde_json::Value;
 use shared::aws::Missing;
 use shared::clock::Clock;
 use shared::feed::{Applied, Message, parse};
 use shared::ids::DeliveryId;
+use shared::logging::FUNCTION_VARIABLE;
+use shared::metrics::NAMESPACE_VARIABLE;
 use shared::service::{Service, Worker};
 use shared::webhooks::delivery::{Dispatch, Lane};
 use shared::webhooks::{FanOut, QueueMessage, Schedule};
@@ -18,6 +21,7 @@ use uuid::Uuid;
 use webhook::Webhook;
 
 use super::to_loopback;
+use crate::metrics::NAMESPACE;
 use crate::proxy::{Fault, Proxy};
 use crate::stack::Stack;
 
@@ -88,7 +92,8 @@ impl Stack {
         endpoint_url: &str,
         build: impl FnOnce(&Service<'_>) -> Result<W, Missing>,
     ) -> W {
-        self.host(endpoint_url, self.clock.clone()).function(name, build).unwrap()
+        let variables = Variables::at(endpoint_url).with(NAMESPACE_VARIABLE, NAMESPACE).with(FUNCTION_VARIABLE, name);
+        self.host_with(&variables, self.clock.clone()).function(name, build).unwrap()
     }
 }
 

@@ -69,9 +69,18 @@ impl<R: Record> Compaction<R> {
         Self { log, clock, sound: Mutex::default() }
     }
 
+    /// Looks where the stream stands.
+    pub async fn look(&self) -> Result<Standing, StoreError> {
+        self.log.standing().await
+    }
+
     /// Writes a new base if one is due.
     pub async fn run(&self) -> Result<Compacted, StoreError> {
-        let standing = self.log.standing().await?;
+        self.run_from(self.look().await?).await
+    }
+
+    /// The same, for who has looked already.
+    pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
         let now = self.clock.now();
         let whole = match self.plan(&standing, now) {
             Plan::Idle { behind } => return Ok(Compacted::Idle { behind }),
@@ -92,7 +101,7 @@ impl<R: Record> Compaction<R> {
     fn plan(&self, standing: &Standing, now: Timestamp) -> Plan {
         let Some(Ok(base)) = &standing.base else { return Plan::Rebuild };
         let age = |then: Timestamp| now.millis() - then.millis();
-        let behind = standing.head.changes.saturating_sub(base.position.changes);
+        let behind = standing.behind();
         if age(base.scanned_at) >= TWO_WEEKS_MILLIS {
             Plan::Rebuild
         } else if behind > FEW_CHANGES.max(base.records / SHARE) || age(base.written_at) >= WEEK_MILLIS {

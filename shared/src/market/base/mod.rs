@@ -10,4 +10,4 @@ mod pointer;
 mod read;
 
 pub use compact::{Compacted, Compaction};
-pub use read::Whole;
+pub use read::{Standing, Whole};

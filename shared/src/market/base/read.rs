@@ -31,12 +31,20 @@ pub struct Whole<R: Record> {
 }
 
 /// Where a stream stands.
-pub(super) struct Standing {
+pub struct Standing {
     pub(super) head: Position,
     /// The base's pointer; the error if there is one that cannot be read.
     pub(super) base: Option<Result<Pointer, StoreError>>,
     /// Which generation the pointer names, readable or not.
     pub(super) generation: Option<String>,
+}
+
+impl Standing {
+    /// How many changes lie behind the base; all, where there is none that can be read.
+    pub fn behind(&self) -> u64 {
+        let base = self.base.as_ref().and_then(|base| base.as_ref().ok());
+        self.head.changes.saturating_sub(base.map_or(0, |base| base.position.changes))
+    }
 }
 
 impl<R: Record> Whole<R> {

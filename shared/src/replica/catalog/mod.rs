@@ -154,6 +154,10 @@ impl View for Catalog {
         catalog
     }
 
+    fn records(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Each block that changes is indexed once, however many of its items do.
     fn apply(&mut self, changes: Vec<Change<PublicItem, ItemId>>) {
         for change in changes {

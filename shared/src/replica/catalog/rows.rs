@@ -78,6 +78,10 @@ impl Rows {
         slots
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
     pub(super) fn get(&self, slot: Slot) -> &Row {
         &self.packed[slot as usize]
     }

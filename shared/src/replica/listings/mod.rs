@@ -118,6 +118,10 @@ impl View for Listings {
         build::build(chunks)
     }
 
+    fn records(&self) -> usize {
+        self.all.len()
+    }
+
     fn apply(&mut self, changes: Vec<Change<PublicListing, ListingId>>) {
         for change in changes {
             match change {

@@ -1,0 +1,129 @@
+//! Requests, as the functions' own binaries tell of them.
+
+use local::environment::Variables;
+use serde_json::{Value, json};
+use shared::scope::Scope;
+use tests::{Fault, Line, Proxy, RuntimeApi, Stack, item, set_limit};
+
+use super::{assert_metrics, of};
+
+const ME: &str = "/v1/public/me";
+
+fn get(path: &str, key: &str) -> Value {
+    RuntimeApi::event(path, path, "", &json!({"authorization": format!("Bearer {key}")}))
+}
+
+/// Asks, and shows the status and the request's line.
+async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, Line) {
+    let before = running.lines().len();
+    let answer = running.invoke(event).await;
+    let mut lines = running.lines().split_off(before);
+    let line = lines.pop().expect("a line");
+    assert!(lines.is_empty(), "more than one line");
+    let status = answer["statusCode"].as_u64().unwrap();
+    assert_eq!(line.json["status"], status);
+    (status, line)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_request_ends_is_counted_where_it_did_not_end_well() {
+    let stack = Stack::new().await;
+    let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
+    set_limit(&stack, &key, 2).await;
+    let mut me = RuntimeApi::run("me", &Variables::at(&stack.aws.endpoint_url)).await;
+    let mut refused = get(ME, &key);
+    refused["requestContext"]["http"]["method"] = json!("POST");
+    let requests = [
+        (get(ME, &key), 200, json!({"StoreCalls": 1})),
+        (get(ME, "no-key"), 401, json!({"ClientErrors": 1})),
+        (refused, 405, json!({"ClientErrors": 1})),
+        (get(ME, &key), 200, json!({"StoreCalls": 1})),
+        (get(ME, &key), 429, json!({"RateLimited": 1, "StoreCalls": 1})),
+        // Refused from memory.
+        (get(ME, &key), 429, json!({"RateLimited": 1})),
+    ];
+    for (event, expected, metrics) in requests {
+        let (status, line) = ask(&mut me, event).await;
+        assert_eq!(status, expected);
+        assert_metrics(&of(&line, "me", &["Latency"]), &metrics);
+        assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
+    }
+    let (line, log) = (&me.lines()[0].json, me.log());
+    let expected = json!({
+        "level": "INFO", "message": "request", "request_id": "gateway-request-1", "method": "GET",
+        "route": format!("ANY {ME}"), "status": 200, "key_id": record.key_id,
+        "lambda_request_id": "invocation-1", "trace_id": "1-5bef4de7-ad49b0e87f6ef6c87fc2e700",
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&line[name], value, "{name}");
+    }
+    let at: shared::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
+    assert!((at.millis() - line["_aws"]["Timestamp"].as_i64().unwrap()).abs() < 1_000);
+    assert!(!log.contains(&key[3..]) && !log.contains("no-key"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_from_a_replica_tell_its_age_and_size() {
+    let stack = Stack::new().await;
+    stack.feed(&[item("ak", "skin", Some("AK"), 1), item("m4", "skin", Some("M4"), 1)]).await;
+    let key = stack.full_key().await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    for (function, records) in [("catalog", 2), ("listings", 0)] {
+        let mut running = RuntimeApi::run(function, &variables).await;
+        let path = format!("/v1/public/{function}");
+        let (status, line) = ask(&mut running, get(&path, &key)).await;
+        assert_eq!(status, 200);
+        let mut metrics = of(&line, function, &["Latency", "ReplicaLag", "StoreCalls"]);
+        assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
+        // The key write, and a look at the log if a second has passed: nothing of what loading took.
+        assert!((1..=2).contains(&line.json["StoreCalls"].as_u64().unwrap()), "{}", line.json);
+        assert_eq!(metrics.remove("ReplicaRecords"), Some(&json!(records)));
+        assert!(metrics.is_empty(), "{metrics:?}");
+        let (status, line) = ask(&mut running, get(&path, "no-key")).await;
+        assert_eq!(status, 401);
+        assert_metrics(&of(&line, function, &["Latency"]), &json!({"ClientErrors": 1}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_is_the_clients_error_and_tells_nothing_of_the_query() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let mut item = RuntimeApi::run("item", &Variables::at(&stack.aws.endpoint_url)).await;
+    let mut event = get("/v1/public/items/{id}", &key);
+    event["pathParameters"] = json!({"id": "nothing"});
+    let (status, line) = ask(&mut item, event).await;
+    assert_eq!(status, 404);
+    assert_metrics(&of(&line, "item", &["Latency"]), &json!({"ClientErrors": 1, "StoreCalls": 2}));
+    let mut docs = RuntimeApi::run("openapi", &Variables::at(&stack.aws.endpoint_url)).await;
+    let (status, line) = ask(&mut docs, RuntimeApi::event("$default", "/nowhere", "q=hush", &json!({}))).await;
+    assert_eq!(status, 404);
+    assert_metrics(&of(&line, "openapi", &["Latency"]), &json!({"ClientErrors": 1}));
+    assert!(!docs.log().contains("hush") && !docs.log().contains("nowhere"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut me = RuntimeApi::run("me", &Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    proxy.set(Fault::Error("ThrottlingException"));
+    let (status, line) = ask(&mut me, get(ME, &key)).await;
+    assert_eq!((status, &line.json["level"]), (503, &json!("ERROR")));
+    assert!(line.json["cause"].as_str().unwrap().contains("ThrottlingException"), "{}", line.json);
+    let counted = json!({"ServerErrors": 1, "StoreCalls": 1, "StoreRetries": 2});
+    assert_metrics(&of(&line, "me", &["Latency"]), &counted);
+
+    // A retry that helps is counted as well, and no request's counts are those of another.
+    let mut calls = 0;
+    proxy.plan(move |_| {
+        calls += 1;
+        if calls == 1 { Fault::Error("ThrottlingException") } else { Fault::None }
+    });
+    let (status, line) = ask(&mut me, get(ME, &key)).await;
+    assert_eq!(status, 200);
+    assert_metrics(&of(&line, "me", &["Latency"]), &json!({"StoreCalls": 1, "StoreRetries": 1}));
+    let (_, line) = ask(&mut me, get(ME, &key)).await;
+    assert_metrics(&of(&line, "me", &["Latency"]), &json!({"StoreCalls": 1}));
+}

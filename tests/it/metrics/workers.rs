@@ -1,0 +1,173 @@
+//! Batches and runs. What the deployed sender never reaches, a receiver on this machine, is told by an instance
+//! within the test.
+
+use std::slice;
+use std::time::Duration;
+
+use aws_lambda_events::sqs::{SqsEvent, SqsMessageAttribute};
+use local::environment::Variables;
+use serde_json::{Value, json};
+use shared::resources::Queue;
+use shared::webhooks::delivery::{Lane, Status};
+use shared::webhooks::delivery_id;
+use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};
+
+use super::{assert_metrics, of};
+
+fn batch(bodies: &[String]) -> SqsEvent {
+    let mut event = SqsEvent::default();
+    event.records = bodies.iter().map(|body| message(Lane::First, body)).collect();
+    event
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_the_feed_counts_what_became_of_its_messages() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let mut ingest = RuntimeApi::run("ingest", &variables).await;
+    let good = item("ak", "skin", Some("AK"), 1).to_string();
+    let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
+    ingest.invoke(json!(batch(&[good.clone(), bad, good]))).await;
+    let line = ingest.lines().pop().unwrap();
+    assert_metrics(&of(&line, "ingest", &[]), &json!({"Changed": 1, "Refused": 1, "Unchanged": 1}));
+
+    proxy.set(Fault::Error("ThrottlingException"));
+    let mut away = batch(&[item("m4", "skin", None, 1).to_string(), item("m5", "skin", None, 1).to_string()]);
+    let mut postponed = SqsMessageAttribute::default();
+    postponed.string_value = Some("11".to_owned());
+    away.records[1].message_attributes.insert("postponed".to_owned(), postponed);
+    ingest.invoke(json!(away)).await;
+    let line = ingest.lines().pop().unwrap();
+    let counted = json!({"Postponed": 2, "PostponedTimes": [1, 12]});
+    assert_metrics(&of(&line, "ingest", &["StoreRetries"]), &counted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_first_attempt() {
+    let stack = Stack::new().await;
+    let receiver = Receiver::start(|number, _| Answer::Status(if number == 1 { 204 } else { 500 })).await;
+    let user = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
+    let (sender, listener) = (stack.sender(), Listener::start());
+    stack.fan_out(&[sale(1, user)]).await;
+    let id = delivery_id(uuid(1).into(), endpoint.id);
+    stack.clock.advance(Duration::from_secs(7));
+    let first = stack.next_message(id).await;
+    hand(&sender, slice::from_ref(&first)).await;
+    // The same message once more makes no attempt.
+    hand(&sender, &[first, message(Lane::First, "unreadable")]).await;
+    let [delivered, void] = &listener.take()[..] else { panic!("not two lines") };
+    assert_metrics(&of(delivered, "webhook", &[]), &json!({"Delivered": 1, "EventToPost": [7_000]}));
+    assert_metrics(&of(void, "webhook", &[]), &json!({"Failed": 1}));
+    assert_eq!(void.json["void"], 1);
+
+    stack.fan_out(&[sale(2, user), sale(3, user)]).await;
+    let ids = [2, 3].map(|event| delivery_id(uuid(event).into(), endpoint.id));
+    for attempt in 1..=7 {
+        let message = stack.next_message(ids[0]).await;
+        hand(&sender, &[message]).await;
+        let [line] = &listener.take()[..] else { panic!("not one line") };
+        let counted = match attempt {
+            1 => json!({"Unacknowledged": 1, "EventToPost": [0]}),
+            7 => json!({"Unacknowledged": 1, "Exhausted": 1, "SwitchedOff": 1}),
+            _ => json!({"Unacknowledged": 1}),
+        };
+        assert_metrics(&of(line, "webhook", &[]), &counted);
+    }
+    let message = stack.next_message(ids[1]).await;
+    hand(&sender, &[message]).await;
+    assert_metrics(&of(&listener.take()[0], "webhook", &[]), &json!({"Held": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_whose_store_is_away_counts_what_it_puts_off() {
+    let stack = Stack::new().await;
+    let user = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
+    stack.fan_out(&[sale(1, user)]).await;
+    let message = stack.next_message(delivery_id(uuid(1).into(), endpoint.id)).await;
+    let (sender, proxy) = stack.sender_behind_proxy().await;
+    let listener = Listener::start();
+    proxy.plan(
+        |operation| if operation.starts_with("Send") { Fault::None } else { Fault::Error("ThrottlingException") },
+    );
+    hand(&sender, &[message]).await;
+    let line = listener.take().pop().unwrap();
+    assert_metrics(&of(&line, "webhook", &[]), &json!({"Postponed": 1, "StoreRetries": 2}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
+    let stack = Stack::new().await;
+    let user = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
+    stack.fan_out(&[sale(1, user)]).await;
+    let variables = Variables::at(&stack.aws.endpoint_url);
+    let mut sweep = RuntimeApi::run("sweep", &variables).await;
+    // By the binary's clock the message is long overdue; while it waits in its queue, that may be behind.
+    let runs = [(false, json!({"Waiting": 1})), (true, json!({"Overdue": 1})), (false, json!({}))];
+    for (is_lost, counted) in runs {
+        if is_lost {
+            stack.mailbox(Queue::WebhooksFirst).await.purge().await;
+        }
+        sweep.invoke(json!({"source": "aws.scheduler"})).await;
+        assert_metrics(&of(&sweep.lines().pop().unwrap(), "sweep", &[]), &counted);
+    }
+    assert_eq!(sweep.lines().len(), 3);
+    assert_eq!(stack.deliveries(endpoint.id).await[0].progress.status, Status::Pending);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_counts_parked_retries_and_notices() {
+    let stack = Stack::new().await;
+    let receiver = Receiver::answering(500).await;
+    let user = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
+    stack.fan_out(&[sale(1, user)]).await;
+    let id = delivery_id(uuid(1).into(), endpoint.id);
+    let (sender, proxy) = stack.sender_behind_proxy().await;
+    for attempt in 1..=7 {
+        let message = stack.next_message(id).await;
+        if attempt == 7 {
+            proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
+        }
+        hand(&sender, &[message]).await;
+        if attempt == 3 {
+            stack.clock.advance(Duration::from_mins(17));
+            let listener = Listener::start();
+            stack.sweep().await;
+            assert_metrics(&of(&listener.take()[0], "sweep", &[]), &json!({"Parked": 1}));
+        }
+    }
+    stack.clock.advance(Duration::from_mins(1));
+    let listener = Listener::start();
+    stack.sweep().await;
+    assert_metrics(&of(&listener.take()[0], "sweep", &[]), &json!({"Notices": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
+    let stack = Stack::new().await;
+    let listings: Vec<Value> = (0..3).map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
+    stack.feed(&listings).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut compact =
+        RuntimeApi::run("compact", &Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    proxy.plan(|operation| if operation == "PutItem" { Fault::Error("AccessDeniedException") } else { Fault::None });
+    for (works, behind, message) in
+        [(false, 3, "no new base"), (true, 3, "a new base"), (true, 0, "the base is fresh enough")]
+    {
+        if works {
+            proxy.set(Fault::None);
+        }
+        let before = compact.lines().len();
+        compact.invoke(json!({})).await;
+        let lines = compact.lines().split_off(before);
+        let streams = lines.iter().filter(|line| line.json.get("stream").is_some()).collect::<Vec<_>>();
+        let [catalog, listings] = streams[..] else { panic!("{}", compact.log()) };
+        assert_metrics(&of(catalog, "compact", &[]), &json!({"CatalogLogBehind": 0}));
+        assert_metrics(&of(listings, "compact", &[]), &json!({"ListingsLogBehind": behind}));
+        assert_eq!(listings.json["message"], message);
+    }
+}

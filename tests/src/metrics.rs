@@ -1,0 +1,159 @@
+//! What lines of a function's log tell CloudWatch, held against the embedded metric format.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use tracing::field::{Field, Visit};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Metadata, Subscriber, span};
+
+/// The namespace that functions are given.
+pub const NAMESPACE: &str = "Marketplace";
+
+/// A line of a log: a JSON object, in which no name comes twice.
+pub struct Line {
+    pub json: Value,
+}
+
+impl Line {
+    pub fn read(text: &str) -> Self {
+        let Once = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        Self { json: serde_json::from_str(text).unwrap() }
+    }
+
+    /// The metrics that CloudWatch takes from it; none where it is no document of metrics.
+    pub fn metrics(&self, function: &str) -> BTreeMap<&str, &Value> {
+        let Some(metadata) = self.json.get("_aws") else { return BTreeMap::new() };
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        let problems: Vec<_> = validator.iter_errors(&self.json).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{problems:?} in {}", self.json);
+        let directive = &metadata["CloudWatchMetrics"][0];
+        assert_eq!((&directive["Namespace"], &self.json["FunctionName"]), (&json!(NAMESPACE), &json!(function)));
+        let names = directive["Metrics"].as_array().unwrap().iter().map(|metric| metric["Name"].as_str().unwrap());
+        let count = names.clone().count();
+        let metrics: BTreeMap<_, _> = names.map(|name| (name, &self.json[name])).collect();
+        assert_eq!(metrics.len(), count, "a metric is named twice: {}", self.json);
+        for (name, value) in &metrics {
+            let samples = value.as_array().map_or(std::slice::from_ref(*value), Vec::as_slice);
+            assert!((1..=100).contains(&samples.len()), "{name}: {value}");
+            assert!(samples.iter().all(Value::is_number), "{name}: {value}");
+        }
+        metrics
+    }
+}
+
+/// The format's own schema, and what we do with it: one directive, one dimension.
+fn schema() -> Value {
+    let text = |most: u32| json!({"type": "string", "minLength": 1, "maxLength": most});
+    let metric = json!({
+        "type": "object", "required": ["Name", "Unit"], "additionalProperties": false,
+        "properties": {"Name": text(1_024), "Unit": {"enum": ["Count", "Milliseconds"]}},
+    });
+    let directive = json!({
+        "type": "object", "required": ["Namespace", "Dimensions", "Metrics"], "additionalProperties": false,
+        "properties": {
+            "Namespace": text(1_024),
+            "Dimensions": {"const": [["FunctionName"]]},
+            "Metrics": {"type": "array", "minItems": 1, "maxItems": 100, "items": metric},
+        },
+    });
+    json!({
+        "type": "object", "required": ["_aws", "FunctionName"],
+        "properties": {
+            "FunctionName": text(1_024),
+            "_aws": {
+                "type": "object", "required": ["Timestamp", "CloudWatchMetrics"], "additionalProperties": false,
+                "properties": {
+                    "Timestamp": {"type": "integer", "minimum": 1_577_836_800_000_u64},
+                    "CloudWatchMetrics": {"type": "array", "minItems": 1, "maxItems": 1, "items": directive},
+                },
+            },
+        },
+    })
+}
+
+/// An object in which no name comes twice.
+struct Once;
+
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Once {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        let mut names = std::collections::BTreeSet::new();
+        while let Some((name, _)) = map.next_entry::<String, Value>()? {
+            if !names.insert(name.clone()) {
+                return Err(serde::de::Error::custom(format!("{name} twice")));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The lines of metrics that the test's own thread logs, as long as this lives.
+pub struct Listener {
+    heard: Arc<Mutex<Vec<String>>>,
+    _guard: DefaultGuard,
+}
+
+impl Listener {
+    pub fn start() -> Self {
+        let heard = Arc::default();
+        let guard = tracing::subscriber::set_default(Ear(Arc::clone(&heard)));
+        Self { heard, _guard: guard }
+    }
+
+    /// The lines since this was asked last.
+    pub fn take(&self) -> Vec<Line> {
+        let heard = std::mem::take(&mut *self.heard.lock().unwrap());
+        heard.iter().map(|members| Line::read(&format!("{{{members}}}"))).collect()
+    }
+}
+
+struct Ear(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Ear {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && metadata.target() == "wide"
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut Members(&mut self.0.lock().unwrap()));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+struct Members<'a>(&'a mut Vec<String>);
+
+impl Visit for Members<'_> {
+    fn record_str(&mut self, _: &Field, value: &str) {
+        self.0.push(value.to_owned());
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+}
