@@ -40,6 +40,6 @@ pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit, table_without_indexes};
 pub use target::Target;
-pub use template::{Function, Template};
+pub use template::{Function, Template, monitoring};
 pub use verifiers::{Verdict, Verifier};
 pub use webhooks::{Mailbox, hand, hand_to_die, message, sale, to_loopback};

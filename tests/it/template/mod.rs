@@ -1,6 +1,7 @@
 //! `template.yaml` against the project's own definition of what it deploys.
 
 mod functions;
+mod monitoring;
 mod queues;
 mod routes;
 mod tables;

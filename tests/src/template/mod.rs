@@ -1,6 +1,7 @@
 //! What `template.yaml` deploys.
 
 mod function;
+pub mod monitoring;
 mod values;
 mod yaml;
 

@@ -1,0 +1,73 @@
+//! Alarms and dashboard against what there is to look at, and against the operator's guide.
+
+use std::collections::BTreeSet;
+
+use shared::resources::{Queue, Table};
+use tests::Template;
+use tests::monitoring::{Watched, nested, of_alarm, of_dashboard};
+
+use super::names;
+
+const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
+
+/// The module of the metrics lists them in a table: name, unit, functions.
+const METRICS: &str = include_str!("../../../shared/src/metrics/mod.rs");
+const GUIDE: &str = include_str!("../../../docs/operations.md");
+
+/// Alarms by their names, without the stack's.
+fn alarms() -> Vec<(String, BTreeSet<Watched>)> {
+    let files = ALARMS.into_iter().map(nested);
+    let resources = files.flat_map(|file| file["Resources"].as_object().unwrap().clone());
+    let named = resources.map(|(_, alarm)| {
+        let properties = &alarm["Properties"];
+        let name = properties["AlarmName"].as_str().unwrap().strip_prefix("marketplace-").unwrap().to_owned();
+        (name, of_alarm(properties))
+    });
+    named.collect()
+}
+
+/// The rows of the metrics' table: names, and the text of the column of functions.
+fn sent(metric: &str) -> Option<&'static str> {
+    let rows = METRICS.lines().filter_map(|line| line.strip_prefix("//! | `"));
+    rows.map(|row| row.split(" | ").collect::<Vec<_>>()).find_map(|columns| {
+        let quoted = format!("`{}", columns[0]);
+        quoted.split(", ").any(|name| name == format!("`{metric}`")).then_some(columns[2])
+    })
+}
+
+fn sends(function: &str, metric: &str) -> bool {
+    let is_api = shared::routes::ROUTES.iter().any(|route| route.function == function);
+    sent(metric).is_some_and(|by| {
+        by == "all" || (by == "API" && is_api) || by.split(", ").any(|name| name == format!("`{function}`"))
+    })
+}
+
+#[test]
+fn what_is_watched_is_there() {
+    let dashboard = nested("dashboard.yaml");
+    let body = dashboard["Resources"]["Dashboard"]["Properties"]["DashboardBody"].as_str().unwrap();
+    let all = alarms().into_iter().flat_map(|(_, watched)| watched).chain(of_dashboard(body));
+    for watched in all.collect::<BTreeSet<_>>() {
+        let (dimension, name) = &watched.resource;
+        let function = name.strip_prefix("marketplace-").unwrap_or_default();
+        let is_there = match (watched.namespace.as_str(), dimension.as_str()) {
+            ("Marketplace", "FunctionName") => sends(function, &watched.metric),
+            ("AWS/Lambda", "FunctionName") => Template::read().functions.contains_key(function),
+            ("AWS/SQS", "QueueName") => Queue::ALL.iter().any(|queue| names().queue(*queue) == *name),
+            ("AWS/DynamoDB", "TableName") => Table::ALL.iter().any(|table| names().table(*table) == *name),
+            ("AWS/ApiGateway", "ApiId") => ["ApiId", "${ApiId}"].contains(&name.as_str()),
+            _ => false,
+        };
+        assert!(is_there, "{watched:?}");
+    }
+}
+
+#[test]
+fn the_guide_says_of_each_alarm_what_to_do() {
+    let section = GUIDE.split("\n## ").find(|section| section.starts_with("Alarms\n")).unwrap();
+    let explained: BTreeSet<_> = section.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let alarms = alarms();
+    assert_eq!(explained, alarms.iter().map(|(name, _)| name.as_str()).collect());
+    let watched: usize = alarms.iter().map(|(_, watched)| watched.len()).sum();
+    assert!(GUIDE.contains(&format!("they look at {watched} metrics")), "{watched}");
+}

@@ -1,0 +1,83 @@
+//! What the stacks below `infra/monitoring` look at.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use shared::resources::Resources;
+
+use super::values::text;
+use super::yaml;
+
+/// A metric of one resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watched {
+    pub namespace: String,
+    pub metric: String,
+    /// The dimension that names the resource, and its name.
+    pub resource: (String, String),
+}
+
+/// A nested stack as it is deployed for a stack of the default name: what it asks for by parameters of its own
+/// stays a reference.
+pub fn nested(file: &str) -> Value {
+    let path = format!("{}/../infra/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    named(yaml::parse(&text))
+}
+
+/// The metrics that an alarm looks at.
+pub fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
+    let queries = alarm["Metrics"].as_array().into_iter().flatten();
+    let metrics = queries.map(|query| &query["MetricStat"]["Metric"]).filter(|metric| metric.is_object());
+    let single = alarm.get("MetricName").map(|_| alarm);
+    metrics.chain(single).map(watched).collect()
+}
+
+/// The metrics that a dashboard shows. A row that begins like the one before it says so by `.` for one name, and by
+/// `...` for all that it leaves out.
+pub fn of_dashboard(body: &str) -> BTreeSet<Watched> {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let mut shown = BTreeSet::new();
+    for widget in body["widgets"].as_array().unwrap() {
+        let mut before = Vec::new();
+        for row in widget["properties"]["metrics"].as_array().into_iter().flatten() {
+            let mut row: Vec<&str> = row.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            if let Some(rest) = row.strip_prefix(&["..."]) {
+                row = before[..before.len() - rest.len()].iter().chain(rest).copied().collect();
+            }
+            row = row.iter().enumerate().map(|(at, name)| if *name == "." { before[at] } else { name }).collect();
+            let [namespace, metric, dimension, name] = row[..] else { panic!("not a metric of one resource: {row:?}") };
+            before = row.clone();
+            let resource = (dimension.to_owned(), name.to_owned());
+            shown.insert(Watched { namespace: namespace.to_owned(), metric: metric.to_owned(), resource });
+        }
+    }
+    shown
+}
+
+fn watched(metric: &Value) -> Watched {
+    let [dimension] = &metric["Dimensions"].as_array().unwrap()[..] else { panic!("not of one resource: {metric}") };
+    let resource = (text(&dimension["Name"]).to_owned(), text(&dimension["Value"]).to_owned());
+    Watched {
+        namespace: text(&metric["Namespace"]).to_owned(),
+        metric: text(&metric["MetricName"]).to_owned(),
+        resource,
+    }
+}
+
+/// The document with the stack's name in it.
+fn named(value: Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(named).collect(),
+        Value::Object(entries) => {
+            if let Some(Value::String(pattern)) = entries.get("Fn::Sub") {
+                return json!(pattern.replace("${Stack}", Resources::DEFAULT_STACK));
+            }
+            if let Some(Value::String(parameter)) = entries.get("Ref") {
+                return json!(if parameter == "Stack" { Resources::DEFAULT_STACK } else { parameter });
+            }
+            entries.into_iter().map(|(name, value)| (name, named(value))).collect()
+        }
+        scalar => scalar,
+    }
+}
