@@ -11,10 +11,12 @@ use local::host::Host;
 use local::instance::Instance;
 use local::workers::{Webhooks, Workers};
 use shared::clock::{Clock, ManualClock, SystemClock};
+use shared::metrics::NAMESPACE_VARIABLE;
 use shared::timestamp::Timestamp;
 
 use crate::administrator::Administrator;
 use crate::client::Client;
+use crate::metrics::NAMESPACE;
 use crate::privileges::Ledger;
 use crate::proxy::Proxy;
 use crate::queue::FeedQueue;
@@ -103,7 +105,7 @@ impl Stack {
 
     /// Where functions run that may do what the template says.
     pub(crate) fn host(&self, endpoint: &str, clock: Arc<dyn Clock>) -> Host {
-        self.host_with(&Variables::at(endpoint), clock)
+        self.host_with(&variables(endpoint), clock)
     }
 
     /// The same with these variables.
@@ -127,6 +129,11 @@ impl Running {
     pub fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
+}
+
+/// What functions find in their environment: what the template gives to all of them as well.
+pub(crate) fn variables(endpoint: &str) -> Variables {
+    Variables::at(endpoint).with(NAMESPACE_VARIABLE, NAMESPACE)
 }
 
 fn clock_at(offset_seconds: i64) -> Arc<ManualClock> {

@@ -3,10 +3,10 @@
 mod requests;
 mod workers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tests::{Line, NAMESPACE};
+use tests::Line;
 
 /// The metrics of a line of a function but for those that time decides.
 fn of<'a>(line: &'a Line, function: &str, times: &[&'a str]) -> BTreeMap<&'a str, &'a Value> {
@@ -22,24 +22,4 @@ fn of<'a>(line: &'a Line, function: &str, times: &[&'a str]) -> BTreeMap<&'a str
 #[track_caller]
 fn assert_metrics(found: &BTreeMap<&str, &Value>, expected: &Value) {
     assert_eq!(json!(found), *expected);
-}
-
-/// What alarms and dashboard look at is published.
-#[test]
-fn every_metric_that_is_watched_is_in_the_list() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let list = read("shared/src/metrics/mod.rs");
-    let listed: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
-    let mut watched = BTreeSet::new();
-    for file in ["api-alarms.yaml", "queue-alarms.yaml", "dashboard.yaml"] {
-        let text = read(&format!("infra/monitoring/{file}"));
-        for after in text.split(NAMESPACE).skip(1) {
-            let after = after.trim_start_matches([',', '"', ' ', '\n']).trim_start_matches("MetricName: ");
-            let name = after.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap();
-            watched.insert(name.to_owned());
-        }
-    }
-    let unknown: Vec<_> = watched.iter().filter(|name| !listed.contains(name.as_str())).collect();
-    assert!(unknown.is_empty() && watched.len() >= 15, "{unknown:?} of {watched:?}");
 }

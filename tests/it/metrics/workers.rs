@@ -154,6 +154,7 @@ async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let mut compact =
         RuntimeApi::run("compact", &Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    compact.ready().await;
     proxy.plan(|operation| if operation == "PutItem" { Fault::Error("AccessDeniedException") } else { Fault::None });
     for (works, behind, message) in
         [(false, 3, "no new base"), (true, 3, "a new base"), (true, 0, "the base is fresh enough")]

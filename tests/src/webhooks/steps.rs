@@ -5,14 +5,12 @@ use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use compact::Compact;
 use futures_util::FutureExt;
 use ingest::Ingest;
-use local::environment::Variables;
 use serde_json::Value;
 use shared::aws::Missing;
 use shared::clock::Clock;
 use shared::feed::{Applied, Message, parse};
 use shared::ids::DeliveryId;
 use shared::logging::FUNCTION_VARIABLE;
-use shared::metrics::NAMESPACE_VARIABLE;
 use shared::service::{Service, Worker};
 use shared::webhooks::delivery::{Dispatch, Lane};
 use shared::webhooks::{FanOut, QueueMessage, Schedule};
@@ -21,9 +19,8 @@ use uuid::Uuid;
 use webhook::Webhook;
 
 use super::to_loopback;
-use crate::metrics::NAMESPACE;
 use crate::proxy::{Fault, Proxy};
-use crate::stack::Stack;
+use crate::stack::{Stack, variables};
 
 impl Stack {
     /// An instance of the sender of webhooks at the stack's time, on the specification's schedule.
@@ -92,7 +89,7 @@ impl Stack {
         endpoint_url: &str,
         build: impl FnOnce(&Service<'_>) -> Result<W, Missing>,
     ) -> W {
-        let variables = Variables::at(endpoint_url).with(NAMESPACE_VARIABLE, NAMESPACE).with(FUNCTION_VARIABLE, name);
+        let variables = variables(endpoint_url).with(FUNCTION_VARIABLE, name);
         self.host_with(&variables, self.clock.clone()).function(name, build).unwrap()
     }
 }
