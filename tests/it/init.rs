@@ -172,8 +172,8 @@ async fn looking_takes_one_round_trip_and_opens_the_connections_of_the_first_req
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let variables = Variables::at(&proxy.url);
-    // Long enough for calls that are made at once to overlap.
-    proxy.set(Fault::Slow(std::time::Duration::from_millis(100)));
+    // Long enough for calls that are made at once to overlap on a busy machine, and well below an attempt's time-out.
+    proxy.set(Fault::Slow(std::time::Duration::from_millis(500)));
     for (function, tables, queues, keyring) in FUNCTIONS {
         let connections = proxy.connections();
         RuntimeApi::run(function, &variables).await.ready().await;

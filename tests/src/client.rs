@@ -8,6 +8,9 @@ use reqwest::{Body, Url};
 use serde_json::Value;
 use tokio::time::sleep;
 
+/// Something hangs if an answer has not come by then.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// An HTTP client of one instance.
 #[derive(Clone)]
 pub struct Client {
@@ -22,11 +25,13 @@ pub struct Reply {
     pub status: u16,
     pub headers: HeaderMap,
     pub bytes: Vec<u8>,
+    /// How often the same had been asked before, in vain.
+    pub repeats: u32,
 }
 
 impl Client {
     pub fn of(base_url: &str) -> Self {
-        let mut http = reqwest::Client::builder().no_proxy();
+        let mut http = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
         // As RFC 6761 has it; not every machine's resolver knows.
         if let Some(host) = Url::parse(base_url).unwrap().host_str().filter(|host| host.ends_with(".localhost")) {
             http = http.resolve(host, (Ipv4Addr::LOCALHOST, 0).into());
@@ -47,15 +52,16 @@ impl Client {
 
     /// Any request without a body.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
-        let mut reply = Reply::whole(self.open(method, path, headers, "").await).await;
-        for _ in 0..self.patience {
-            if reply.status != 503 {
-                break;
+        let mut repeats = 0;
+        loop {
+            let reply = Reply { repeats, ..Reply::whole(self.open(method, path, headers, "").await).await };
+            if reply.status != 503 || repeats == self.patience {
+                return reply;
             }
-            sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap())).await;
-            reply = Reply::whole(self.open(method, path, headers, "").await).await;
+            // The gateway's own 503 does not say when.
+            sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap_or(1))).await;
+            repeats += 1;
         }
-        reply
     }
 
     /// `POST` with a body.
@@ -83,7 +89,7 @@ impl Client {
 impl Reply {
     async fn whole(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Self { status, headers, bytes: response.bytes().await.unwrap().to_vec() }
+        Self { status, headers, bytes: response.bytes().await.unwrap().to_vec(), repeats: 0 }
     }
 
     /// A header's text, empty if absent.

@@ -1,6 +1,6 @@
 //! The feed queue and its dead-letter queue, as the marketplace's own systems and an operator see them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
@@ -65,18 +65,18 @@ impl FeedQueue {
     /// Takes so many letters with this word out of a dead-letter queue that others use too, and waits for them to
     /// come; sorted, for it has no order.
     pub async fn dead_letters_with(&self, word: &str, count: usize) -> Vec<DeadLetter> {
-        let (mut letters, begun) = (Vec::new(), Instant::now());
+        // A copy that was sent twice is one letter.
+        let (mut letters, begun) = (BTreeSet::new(), Instant::now());
         while letters.len() < count {
             assert!(begun.elapsed() < PATIENCE, "{} of {count} letters", letters.len());
             let request = self.client.receive_message().queue_url(&self.dead_url).message_attribute_names("All");
             let request = request.max_number_of_messages(10).visibility_timeout(1).wait_time_seconds(1);
             let received = request.send().await.unwrap().messages.unwrap_or_default();
             for message in received.into_iter().filter(|message| message.body.as_ref().unwrap().contains(word)) {
-                letters.push(self.take_dead_letter(message).await);
+                letters.insert(self.take_dead_letter(message).await);
             }
         }
-        letters.sort();
-        letters
+        letters.into_iter().collect()
     }
 
     /// Takes everything out of the dead-letter queue; sorted, for it has no order.

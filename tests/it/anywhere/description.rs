@@ -121,11 +121,12 @@ async fn every_answer_is_as_described() {
         assert_eq!(none.status, 404);
         assert_described(&document, &path, &none);
     }
-    target.minute_with(40).await;
-    for _ in 0..61 {
-        target.client.get(&key, "/v1/public/me").await;
-    }
-    let limited = target.client.get(&key, "/v1/public/me").await;
+    let limited = loop {
+        let reply = target.client.get(&key, "/v1/public/me").await;
+        if reply.status != 200 {
+            break reply;
+        }
+    };
     assert_eq!(limited.status, 429);
     assert_described(&document, "/v1/public/me", &limited);
 }
