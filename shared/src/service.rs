@@ -8,14 +8,15 @@ use aws_sdk_dynamodb::Client;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 pub use lambda_http::Error;
-use lambda_http::lambda_runtime::{self, Context, LambdaEvent, service_fn};
+use lambda_http::lambda_runtime::{self, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use crate::accounts::Accounts;
 use crate::aws::{Environment, Lookup, Missing, Patience, required};
 use crate::clock::{Clock, SystemClock};
-use crate::http::{Api, Endpoint, Event, Handler};
+use crate::http::{Api, Endpoint, Handler};
 use crate::keys::Gate;
 use crate::logging;
 use crate::look::{self, Ask, Kind, Looks};
@@ -162,9 +163,9 @@ where
     let Some((handler, meter)) = start(build, H::warm_up).await else { return ExitCode::FAILURE };
     let (handler, meter) = (&handler, &*meter);
     ended(
-        lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
-            begin(meter, &event.context);
-            Ok::<_, Error>(handler.handle(event.payload).await)
+        lambda_runtime::run(service_fn(move |event| async move {
+            let event = begin(meter, event)?;
+            Ok::<_, Error>(handler.handle(event).await)
         }))
         .await,
     )
@@ -181,18 +182,25 @@ where
     let Some((worker, meter)) = started else { return ExitCode::FAILURE };
     let (worker, meter) = (&worker, &*meter);
     ended(
-        lambda_runtime::run(service_fn(move |event: LambdaEvent<W::Event>| {
-            begin(meter, &event.context);
-            worker.work(event.payload).boxed()
+        lambda_runtime::run(service_fn(move |event| {
+            async move {
+                let event = begin(meter, event)?;
+                worker.work(event).await
+            }
+            .boxed()
         }))
         .await,
     )
 }
 
-/// What is counted and logged from here on belongs to this invocation.
-fn begin(meter: &Meter, context: &Context) {
+/// What is counted and logged from here on belongs to this invocation. Its event is read here, since what the runtime
+/// cannot read it logs, and a header may be a key: the error tells where the event breaks, and not what stands there.
+fn begin<T: DeserializeOwned>(meter: &Meter, event: LambdaEvent<Box<RawValue>>) -> Result<T, Error> {
+    let LambdaEvent { payload, context } = event;
     meter.begin();
     logging::set_invocation(&context.request_id, context.xray_trace_id.as_deref());
+    serde_json::from_str(payload.get())
+        .map_err(|error| format!("the event cannot be read: line {}, column {}", error.line(), error.column()).into())
 }
 
 /// The function, ready for its first event. What is wrong with its environment goes to the log in one line.

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use local::environment::Variables;
 use serde_json::{Value, json};
-use tests::{RuntimeApi, Stack, binary, item, order, uuid};
+use tests::{RuntimeApi, Stack, binary, item, minute_with, order, uuid};
 
 fn event(route: &str, path: &str, query: &str, key: &str) -> Value {
     RuntimeApi::event(route, path, query, &json!({"authorization": format!("Bearer {key}"), "accept": "*/*"}))
@@ -24,6 +24,7 @@ async fn me_catalog_and_orders_answer_gateway_events() {
 
     let mut me = RuntimeApi::run("me", &variables).await;
     let path = "/v1/public/me";
+    minute_with(20).await;
     let answer = me.invoke(event(path, path, "", &key)).await;
     assert_eq!((&answer["statusCode"], &answer["isBase64Encoded"]), (&json!(200), &json!(false)), "{answer}");
     assert_eq!(body(&answer)["api_key_id"], json!(record.key_id));
@@ -133,4 +134,36 @@ async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
         (&json!("ERROR"), &json!("environment variables not set: MARKET_TABLE"))
     );
     assert_eq!(log.lines().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_costs_its_invocation_and_leaves_one_line_without_what_it_was_about() {
+    let stack = Stack::new().await;
+    let mut faulty = RuntimeApi::run("faulty", &Variables::at(&stack.aws.endpoint_url)).await;
+    let request = |path| event(path, path, "", "");
+    let answer = faulty.invoke(request("/panic/hush")).await;
+    assert!(answer["errorType"].is_string(), "{answer}");
+    let answer = faulty.invoke(request("/fine")).await;
+    assert!(answer["statusCode"].is_number(), "{answer}");
+    let log = faulty.log();
+    let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["level"], &line["message"]), (&json!("ERROR"), &json!("panicked")));
+    assert_eq!(line["lambda_request_id"], "invocation-1");
+    assert!(line["place"].as_str().unwrap().starts_with("tests/src/bin/faulty.rs:"), "{line}");
+    assert!(!log.contains("hush"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_cannot_be_read_costs_its_invocation_and_shows_nothing_of_itself() {
+    let stack = Stack::new().await;
+    let (key, variables) = (stack.full_key().await, Variables::at(&stack.aws.endpoint_url));
+    let path = "/v1/public/me";
+    let mut me = RuntimeApi::run("me", &variables).await;
+    // No header holds a control character.
+    let refused = me.invoke(event(path, path, "", &format!("{key}\u{7f}"))).await;
+    let error = refused["errorMessage"].as_str().unwrap();
+    assert!(error.starts_with("the event cannot be read: line 1, column "), "{refused}");
+    assert!(me.log().contains(error), "{}", me.log());
+    assert_eq!(me.invoke(event(path, path, "", &key)).await["statusCode"], 200);
+    assert!(!me.log().contains(&key[3..]) && !refused.to_string().contains(&key[3..]), "{}", me.log());
 }

@@ -35,7 +35,7 @@ pub use privileges::{Grant, Ledger};
 pub use proxy::{Call, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
 pub use receiver::{Answer, Received, Receiver};
-pub use runtime_api::RuntimeApi;
+pub use runtime_api::{RuntimeApi, minute_with};
 pub use stack::{NOON, Running, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{dynamodb, key_item_size, set_limit, table_without_indexes};

@@ -14,6 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use local::environment::Variables;
 use serde_json::{Value, json};
+use shared::clock::{Clock, SystemClock};
 use shared::logging::FUNCTION_VARIABLE;
 use shared::metrics::NAMESPACE_VARIABLE;
 use tokio::net::TcpListener;
@@ -22,6 +23,13 @@ use tokio::sync::{Mutex, Notify, mpsc};
 
 use crate::binaries::binary;
 use crate::metrics::{Line, NAMESPACE};
+
+/// Waits for a minute of the real clock, which functions' binaries go by, of which so many seconds are left.
+pub async fn minute_with(seconds: u32) {
+    while SystemClock::new().now().seconds_to_next_minute() < seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
 
 /// A function's binary under the Runtime API.
 pub struct RuntimeApi {

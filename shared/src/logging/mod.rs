@@ -5,6 +5,7 @@ mod json;
 mod lines;
 
 use std::io;
+use std::panic::{self, PanicHookInfo};
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
@@ -24,6 +25,14 @@ pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
     start(Lines { most: LevelFilter::INFO, wanted: |_| true, function, writer: || Box::new(io::stdout().lock()) });
+    panic::set_hook(Box::new(tell));
+}
+
+/// Tells a panic in a line. Its message is told only if it is fixed: what is written into another may be a secret.
+fn tell(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(tracing::field::display);
+    let text = panic.payload().downcast_ref::<&'static str>();
+    tracing::error!(place, text, "panicked");
 }
 
 /// Logs warnings and errors to standard error, for programs whose standard output is their result.

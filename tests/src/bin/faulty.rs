@@ -1,0 +1,29 @@
+//! A function with a fault in it, for a test of what a panic costs.
+
+use std::pin::Pin;
+use std::process::ExitCode;
+
+use shared::aws::Missing;
+use shared::http::{Event, Handler, Response};
+
+/// Panics over requests that say so, with all of their path in the panic's message.
+struct Faulty;
+
+impl Handler for Faulty {
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+        Box::pin(async move {
+            let path = event.raw_path.unwrap_or_default();
+            assert!(!path.contains("panic"), "{path}");
+            Response::default()
+        })
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    shared::service::run(|_| Ok::<_, Missing>(Faulty)).await
+}
