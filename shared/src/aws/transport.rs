@@ -5,6 +5,7 @@
 //! speaks: a tenth of a function's binary. Time limits are those of each attempt; connecting is a part of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
@@ -19,6 +20,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
+/// Connecting may take so long, over all of a host's addresses: less than an attempt, so that an address which does
+/// not answer does not use one up.
+const CONNECT: Duration = Duration::from_millis(800);
+/// A connection that was idle for longer is not used again. The other side gives idle ones up without a word that
+/// reaches a frozen function, and finding that out costs an attempt.
+const IDLE: Duration = Duration::from_secs(50);
+
 /// A pool of connections, shared by the clients that it is given to.
 pub(super) fn client() -> SharedHttpClient {
     client_trusting(roots())
@@ -28,8 +36,10 @@ fn client_trusting(roots: RootCertStore) -> SharedHttpClient {
     let mut tcp = connect::HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT));
     let connector = HttpsConnector::from((tcp, Arc::new(tls(roots))));
-    let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+    let mut client = Client::builder(TokioExecutor::new());
+    let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector);
     let transport = Transport(client);
     http_client_fn(move |_, _| SharedHttpConnector::new(transport.clone()))
 }
