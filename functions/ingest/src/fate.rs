@@ -35,6 +35,9 @@ impl From<Result<Applied, StoreError>> for Fate {
     }
 }
 
+/// A message that was put off so often, over three quarters of an hour, is told by itself.
+const STUCK: u64 = 12;
+
 /// One line for the batch, and one for each message that could not be applied; never a body.
 pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate]) {
     for (record, fate) in records.iter().zip(fates) {
@@ -42,7 +45,13 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate]) {
         match fate {
             Fate::Refused(Rejection { field, reason }) => tracing::warn!(message_id, field, reason, "refused"),
             Fate::Failed(error) => tracing::error!(message_id, error, "failed"),
-            Fate::Changed | Fate::Unchanged | Fate::Postponed(_) => {}
+            Fate::Postponed(reason) => {
+                let times = u64::from(times_postponed(record)) + 1;
+                if times >= STUCK {
+                    tracing::warn!(message_id, times, reason, "postponed again and again");
+                }
+            }
+            Fate::Changed | Fate::Unchanged => {}
         }
     }
     let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as u64;

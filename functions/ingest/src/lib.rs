@@ -81,7 +81,7 @@ impl Worker for Ingest {
 impl Ingest {
     async fn apply(&self, records: &[SqsMessage]) -> Vec<Fate> {
         let now = self.clock.now();
-        let mut fates = vec![Fate::Postponed("it was not applied in time".to_owned()); records.len()];
+        let mut fates = vec![Fate::Postponed(format!("it was not applied within {APPLY:?}")); records.len()];
         let (mut messages, mut events) = (Vec::with_capacity(records.len()), Vec::new());
         for (index, record) in records.iter().enumerate() {
             match parse(record.body.as_deref().unwrap_or_default(), now) {

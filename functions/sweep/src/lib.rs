@@ -61,7 +61,10 @@ impl Worker for Sweep {
         line.count("Unfinished", *unfinished);
         line.member("failed", failed);
         line.known("because", because.as_deref());
-        line.log(false);
-        if swept.failed > 0 { Err(format!("{failed} steps failed").into()) } else { Ok(()) }
+        line.log(*failed > 0);
+        match because {
+            None => Ok(()),
+            Some(because) => Err(format!("{failed} steps failed, the first since {because}").into()),
+        }
     }
 }

@@ -85,9 +85,4 @@ impl Worker for Webhook {
         }
         Ok(response)
     }
-
-    /// Reads the keyring: without it there is no attempt.
-    async fn warm_up(&self) -> Result<(), String> {
-        self.keyring.warm_up().await.map_err(|problem| format!("the keyring {problem}"))
-    }
 }

@@ -80,6 +80,8 @@ impl Webhook {
         let wake_at = now.plus_millis(i64::from(self.schedule.scaled(NOTICE_SECONDS)) * 1_000);
         match self.store.switch_off(step, endpoint, &notice, wake_at).await? {
             Off::Done => {
+                let Notice { endpoint_id, account_id, delivery_id, .. } = &notice;
+                tracing::warn!(%endpoint_id, %account_id, %delivery_id, "switched off");
                 if let Err(error) = self.notices.send(notice.notice_id).await {
                     tracing::warn!(notice_id = %notice.notice_id, %error, "the sweep will send this notice");
                 }

@@ -70,7 +70,11 @@ impl<E: Endpoint> Api<E> {
         let deadline = Instant::now() + DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
-                replica: outcome.as_ref().ok().and_then(|_| self.endpoint.replica()),
+                // Not after a bad request, for which nobody asked how old it is.
+                replica: match &outcome {
+                    Ok(_) | Err(ApiError::Unavailable(_)) => self.endpoint.replica(),
+                    Err(_) => None,
+                },
                 outcome: outcome.and_then(|output| reply::<E>(&output)),
                 rate: grant.rate,
                 key_id: Some(grant.key.key_id),
@@ -108,8 +112,8 @@ impl<E: Endpoint> Api<E> {
                 read = &mut ahead, if read_ahead.is_none() => read_ahead = Some(read),
             }
         };
-        let late = |_| Refused::without_budget(ApiError::Unavailable("key write timed out".into()), self.clock.now());
-        let grant = verdict.map_err(late)??;
+        let too_late = |_| Refused::without_budget(ApiError::Unavailable(late("key write")), self.clock.now());
+        let grant = verdict.map_err(too_late)??;
         let input = match input {
             Ok(input) => input,
             Err(problems) => return Ok((grant, Err(ApiError::Invalid(problems)))),
@@ -137,8 +141,12 @@ impl<E: Endpoint> Api<E> {
 
     async fn read(&self, caller: E::Caller, input: E::Input, deadline: Instant) -> Result<E::Output, ApiError> {
         let read = timeout_at(deadline, self.endpoint.read(caller, input)).await;
-        read.unwrap_or_else(|_| Err(ApiError::Unavailable("read timed out".to_owned())))
+        read.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))
     }
+}
+
+fn late(what: &str) -> String {
+    format!("the {what} took longer than {DEADLINE:?}")
 }
 
 fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {

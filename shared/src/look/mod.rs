@@ -51,7 +51,8 @@ impl Look {
     /// Whether the problem lasts, and what it is.
     async fn look(self) -> Option<(bool, String)> {
         let found = tokio::time::timeout(LONGEST, self.found).await;
-        let problem = found.unwrap_or_else(|_| Err(Problem::Unreachable("no answer in time".to_owned()))).err()?;
+        let problem =
+            found.unwrap_or_else(|_| Err(Problem::Unreachable(format!("no answer within {LONGEST:?}")))).err()?;
         Some((problem.lasts(), problem.of(self.kind, &self.name)))
     }
 }

@@ -56,8 +56,8 @@ impl<'a> Line<'a> {
         let (store_calls, retries) = meter.take();
         let mut line = Self { meter, store_calls, members: Members::default(), metrics: Vec::new() };
         line.member("message", message);
-        if let Some(destination) = meter.destination() {
-            line.member(FUNCTION, &destination.function);
+        line.known(FUNCTION, meter.function());
+        if meter.namespace().is_some() {
             line.count("StoreRetries", retries);
         }
         line
@@ -98,7 +98,7 @@ impl<'a> Line<'a> {
 
     /// How often the store was called.
     pub fn store_calls(&mut self) {
-        if self.meter.destination().is_some() {
+        if self.meter.namespace().is_some() {
             self.count("StoreCalls", self.store_calls);
         }
     }
@@ -114,9 +114,8 @@ impl<'a> Line<'a> {
     }
 
     fn members(mut self, now: Timestamp) -> String {
-        if let Some(destination) = self.meter.destination().filter(|_| !self.metrics.is_empty()) {
-            let directive =
-                Directive { namespace: &destination.namespace, dimensions: [[FUNCTION]], metrics: &self.metrics };
+        if let Some(namespace) = self.meter.namespace().filter(|_| !self.metrics.is_empty()) {
+            let directive = Directive { namespace, dimensions: [[FUNCTION]], metrics: &self.metrics };
             let metadata = Metadata { timestamp: now.millis(), cloud_watch_metrics: [directive] };
             self.members.push("_aws", &metadata);
         }

@@ -41,14 +41,16 @@ fn a_line_is_a_document_of_the_metrics_that_are_not_zero() {
 }
 
 #[test]
-fn without_a_namespace_it_tells_the_same_and_asks_nothing_of_cloudwatch() {
-    let expected = concat!(
-        r#""message":"batch","route":"a \"b\"","cause":"none","Latency":1.25,"#,
+fn without_a_namespace_it_counts_no_calls_and_asks_nothing_of_cloudwatch() {
+    let rest = concat!(
+        r#""route":"a \"b\"","cause":"none","Latency":1.25,"#,
         r#""Failed":0,"Refused":2,"PostponedTimes":[3,1]"#,
     );
+    let function = r#""FunctionName":"stack-me","#;
     let empty = |name: &str| lookup(name).map(|value| if name == "METRICS_NAMESPACE" { String::new() } else { value });
-    for meter in [Meter::default(), Meter::of(&|_| None), Meter::of(&empty)] {
-        assert_eq!(text(&meter), expected);
+    let nameless = |name: &str| lookup(name).filter(|_| name == "METRICS_NAMESPACE");
+    for (meter, function) in [(Meter::default(), ""), (Meter::of(&nameless), ""), (Meter::of(&empty), function)] {
+        assert_eq!(text(&meter), format!(r#""message":"batch",{function}{rest}"#));
         assert!(meter.interceptor().is_none());
     }
 }

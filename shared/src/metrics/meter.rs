@@ -16,19 +16,13 @@ use crate::logging::FUNCTION_VARIABLE;
 /// The variable that names the metrics' namespace.
 pub const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
 
-/// A function's metrics: where they go, and what its instance has counted since the last line. The counts are
+/// A function's metrics: where they go, whose they are, and what its instance has counted since the last line. The counts are
 /// those of one request as long as requests come one at a time, as they do under Lambda.
 #[derive(Debug, Default)]
 pub struct Meter {
-    destination: Option<Destination>,
+    namespace: Option<String>,
+    function: Option<String>,
     counts: Arc<Counts>,
-}
-
-/// Where metrics go.
-#[derive(Debug)]
-pub(super) struct Destination {
-    pub(super) namespace: String,
-    pub(super) function: String,
 }
 
 #[derive(Debug, Default)]
@@ -41,14 +35,12 @@ impl Meter {
     /// The meter of a function as its environment describes it.
     pub fn of(lookup: Lookup<'_>) -> Self {
         let known = |name| lookup(name).filter(|value| !value.is_empty());
-        let destination = known(NAMESPACE_VARIABLE).zip(known(FUNCTION_VARIABLE));
-        let destination = destination.map(|(namespace, function)| Destination { namespace, function });
-        Self { destination, counts: Arc::default() }
+        Self { namespace: known(NAMESPACE_VARIABLE), function: known(FUNCTION_VARIABLE), counts: Arc::default() }
     }
 
     /// What counts the calls of AWS clients; nothing where metrics go nowhere.
     pub fn interceptor(&self) -> Option<SharedInterceptor> {
-        self.destination.is_some().then(|| SharedInterceptor::new(StoreCalls(Arc::clone(&self.counts))))
+        self.namespace().is_some().then(|| SharedInterceptor::new(StoreCalls(Arc::clone(&self.counts))))
     }
 
     /// Forgets what was counted: a request begins.
@@ -61,8 +53,13 @@ impl Meter {
         Line::new(self, message)
     }
 
-    pub(super) fn destination(&self) -> Option<&Destination> {
-        self.destination.as_ref()
+    /// Where metrics go: those of something without a name go nowhere.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|_| self.function.is_some())
+    }
+
+    pub(super) fn function(&self) -> Option<&str> {
+        self.function.as_deref()
     }
 
     /// Calls and retries.

@@ -1,8 +1,8 @@
 //! Metrics, in CloudWatch's embedded metric format: the one log line of a request, a batch or a run is the document
 //! itself. What CloudWatch shall take from it are members named in `PascalCase`; all others are for people.
 //!
-//! The variable [`NAMESPACE_VARIABLE`] names the namespace; without it lines are the same but for `_aws`. There is one
-//! dimension, `FunctionName`, with Lambda's name for the function, as Lambda's own metrics have it. Since every pair
+//! The variable [`NAMESPACE_VARIABLE`] names the namespace; without it lines have no `_aws`, and calls of the store are
+//! not counted. There is one dimension, `FunctionName`, with Lambda's name for the function, as Lambda's own metrics have it. Since every pair
 //! of metric and function costs money for each hour in which it is published, what counts is published only where
 //! it is not zero: missing data means zero.
 //!
@@ -15,7 +15,7 @@
 //! | `StoreCalls` | count | API | DynamoDB calls of a request |
 //! | `StoreRetries` | count | all | attempts beyond the first of DynamoDB calls |
 //! | `ReplicaLag` | ms | `catalog`, `listings` | how old the state is that an answer came from |
-//! | `ReplicaRecords` | count | `catalog`, `listings` | how many records it holds; both with every 200 and 304 |
+//! | `ReplicaRecords` | count | `catalog`, `listings` | how many records it holds; both with every 200, 304 and 503 |
 //! | `Changed`, `Unchanged` | count | `ingest` | messages that were applied, or not newer than what was there |
 //! | `Refused` | count | `ingest` | invalid messages, of which a copy lies in the dead-letter queue |
 //! | `Postponed` | count | `ingest`, `webhook` | messages put off because what they need is busy or away |

@@ -3,7 +3,7 @@
 use local::environment::Variables;
 use serde_json::{Value, json};
 use shared::scope::Scope;
-use tests::{Fault, Line, Proxy, RuntimeApi, Stack, item, set_limit};
+use tests::{Fault, Line, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
 
 use super::{assert_metrics, of};
 
@@ -13,11 +13,18 @@ fn get(path: &str, key: &str) -> Value {
     RuntimeApi::event(path, path, "", &json!({"authorization": format!("Bearer {key}")}))
 }
 
+/// The lines of requests; a busy machine may have made the instance say that it was not ready yet.
+fn requests(running: &RuntimeApi) -> Vec<Line> {
+    let mut lines = running.lines();
+    lines.retain(|line| line.json["message"] == "request");
+    lines
+}
+
 /// Asks, and shows the status and the request's line.
 async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, Line) {
-    let before = running.lines().len();
+    let before = requests(running).len();
     let answer = running.invoke(event).await;
-    let mut lines = running.lines().split_off(before);
+    let mut lines = requests(running).split_off(before);
     let line = lines.pop().expect("a line");
     assert!(lines.is_empty(), "more than one line");
     let status = answer["statusCode"].as_u64().unwrap();
@@ -33,7 +40,8 @@ async fn how_a_request_ends_is_counted_where_it_did_not_end_well() {
     let mut me = RuntimeApi::run("me", &Variables::at(&stack.aws.endpoint_url)).await;
     let mut refused = get(ME, &key);
     refused["requestContext"]["http"]["method"] = json!("POST");
-    let requests = [
+    minute_with(20).await;
+    let cases = [
         (get(ME, &key), 200, json!({"StoreCalls": 1})),
         (get(ME, "no-key"), 401, json!({"ClientErrors": 1})),
         (refused, 405, json!({"ClientErrors": 1})),
@@ -42,13 +50,13 @@ async fn how_a_request_ends_is_counted_where_it_did_not_end_well() {
         // Refused from memory.
         (get(ME, &key), 429, json!({"RateLimited": 1})),
     ];
-    for (event, expected, metrics) in requests {
+    for (event, expected, metrics) in cases {
         let (status, line) = ask(&mut me, event).await;
         assert_eq!(status, expected);
         assert_metrics(&of(&line, "me", &["Latency"]), &metrics);
         assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
     }
-    let (line, log) = (&me.lines()[0].json, me.log());
+    let (line, log) = (&requests(&me)[0].json, me.log());
     let expected = json!({
         "level": "INFO", "message": "request", "request_id": "gateway-request-1", "method": "GET",
         "route": format!("ANY {ME}"), "status": 200, "key_id": record.key_id,
@@ -83,6 +91,32 @@ async fn answers_from_a_replica_tell_its_age_and_size() {
         assert_eq!(status, 401);
         assert_metrics(&of(&line, function, &["Latency"]), &json!({"ClientErrors": 1}));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    set_limit(&stack, &key, 100_000).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let mut catalog = RuntimeApi::run("catalog", &variables).await;
+    catalog.ready().await;
+    proxy.plan(|operation| if operation == "Query" { Fault::Error("ThrottlingException") } else { Fault::None });
+    let line = loop {
+        let (status, line) = ask(&mut catalog, get("/v1/public/catalog", &key)).await;
+        if status != 200 {
+            assert_eq!(status, 503);
+            break line;
+        }
+    };
+    let metrics = of(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
+    assert_eq!((metrics["ServerErrors"], metrics["ReplicaRecords"]), (&json!(1), &json!(0)));
+    assert!(metrics["ReplicaLag"].as_f64().unwrap() >= 2_000.0, "{}", line.json);
+    let mut malformed = get("/v1/public/catalog", &key);
+    malformed["rawQueryString"] = json!("page=0");
+    let (status, line) = ask(&mut catalog, malformed).await;
+    assert_eq!((status, line.json.get("ReplicaLag")), (400, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

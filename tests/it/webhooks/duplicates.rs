@@ -1,7 +1,6 @@
 //! One message, many times.
 
 use shared::resources::Queue;
-use shared::service::Worker;
 use shared::webhooks::delivery::Status;
 use tests::{Answer, hand};
 use tokio::task::JoinSet;
@@ -15,8 +14,6 @@ async fn copies_of_a_message_in_many_hands_at_once_make_one_post() {
         let id = scene.event(1).await;
         let message = [scene.stack.next_message(id).await];
         let senders = [scene.stack.sender(), scene.stack.sender()];
-        senders[0].warm_up().await.unwrap();
-        senders[1].warm_up().await.unwrap();
         let mut hands = JoinSet::new();
         for sender in senders.iter().cycle().take(copies) {
             let (sender, message) = (sender.clone(), message.clone());

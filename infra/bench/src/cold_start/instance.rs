@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::Value;
+use shared::metrics::NAMESPACE_VARIABLE;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -40,6 +41,7 @@ pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize
         .env("AWS_LAMBDA_FUNCTION_NAME", "bench")
         .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1769")
         .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
+        .env(NAMESPACE_VARIABLE, "Marketplace")
         .stdout(Stdio::null())
         .kill_on_drop(true);
     let begun = Instant::now();

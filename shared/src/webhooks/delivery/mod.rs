@@ -178,7 +178,7 @@ impl Token {
 impl Delivery {
     /// Whether the attempt under way is its very first, neither a retry nor of a resend.
     pub fn is_first_attempt(&self) -> bool {
-        self.progress.round == 1 && self.progress.recorded == 0 && self.progress.claims <= 1
+        !self.is_test && self.progress.round == 1 && self.progress.recorded == 0 && self.progress.claims <= 1
     }
 }
 
