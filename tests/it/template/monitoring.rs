@@ -55,6 +55,9 @@ fn what_is_watched_is_there() {
             ("AWS/Lambda", "FunctionName") => Template::read().functions.contains_key(function),
             ("AWS/SQS", "QueueName") => Queue::ALL.iter().any(|queue| names().queue(*queue) == *name),
             ("AWS/DynamoDB", "TableName") => Table::ALL.iter().any(|table| names().table(*table) == *name),
+            ("AWS/DynamoDB", "TableName/GlobalSecondaryIndexName") => Table::ALL.iter().any(|table| {
+                table.indexes().iter().any(|index| format!("{}/{}", names().table(*table), index.name) == *name)
+            }),
             ("AWS/ApiGateway", "ApiId") => ["ApiId", "${ApiId}"].contains(&name.as_str()),
             _ => false,
         };

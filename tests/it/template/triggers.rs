@@ -22,6 +22,8 @@ fn queues_trigger_their_functions_with_partial_failure_and_time_enough() {
         assert_eq!((&source["BatchSize"], &source["MaximumBatchingWindowInSeconds"]), (&json!(10), &Value::Null));
         let timeout = Template::read().functions[function].properties["Timeout"].as_u64().unwrap();
         assert!(queue.visibility_seconds() >= 6 * timeout, "{function}");
+        // They send copies to the queues that they read, and Lambda ends what it takes for a loop.
+        assert_eq!(Template::read().functions[function].properties["RecursiveLoop"], "Allow", "{function}");
     }
     assert!(sources.is_empty(), "{sources:?}");
 }

@@ -13,7 +13,7 @@ use super::yaml;
 pub struct Watched {
     pub namespace: String,
     pub metric: String,
-    /// The dimension that names the resource, and its name.
+    /// The dimension that names the resource, and its name; of what is a part of another, both with a `/` between.
     pub resource: (String, String),
 }
 
@@ -56,8 +56,9 @@ pub fn of_dashboard(body: &str) -> BTreeSet<Watched> {
 }
 
 fn watched(metric: &Value) -> Watched {
-    let [dimension] = &metric["Dimensions"].as_array().unwrap()[..] else { panic!("not of one resource: {metric}") };
-    let resource = (text(&dimension["Name"]).to_owned(), text(&dimension["Value"]).to_owned());
+    let dimensions = metric["Dimensions"].as_array().unwrap();
+    let joined = |part| dimensions.iter().map(|dimension| text(&dimension[part])).collect::<Vec<_>>().join("/");
+    let resource = (joined("Name"), joined("Value"));
     Watched {
         namespace: text(&metric["Namespace"]).to_owned(),
         metric: text(&metric["MetricName"]).to_owned(),
