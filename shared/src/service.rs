@@ -199,8 +199,11 @@ fn begin<T: DeserializeOwned>(meter: &Meter, event: LambdaEvent<Box<RawValue>>) 
     let LambdaEvent { payload, context } = event;
     meter.begin();
     logging::set_invocation(&context.request_id, context.xray_trace_id.as_deref());
-    serde_json::from_str(payload.get())
-        .map_err(|error| format!("the event cannot be read: line {}, column {}", error.line(), error.column()).into())
+    serde_json::from_str(payload.get()).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        tracing::error!(line, column, "the event cannot be read");
+        format!("the event cannot be read: line {line}, column {column}").into()
+    })
 }
 
 /// The function, ready for its first event. What is wrong with its environment goes to the log in one line.

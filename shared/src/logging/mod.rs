@@ -24,8 +24,13 @@ pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 /// Logs to standard output, as Lambda wants it. Functions share a log group, so that each line names its own.
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
-    start(Lines { most: LevelFilter::INFO, wanted: |_| true, function, writer: || Box::new(io::stdout().lock()) });
+    start(Lines { most: LevelFilter::INFO, wanted: is_our_own, function, writer: || Box::new(io::stdout().lock()) });
     panic::set_hook(Box::new(tell));
+}
+
+/// The runtime tells once more what a function has told of a panic or an error.
+fn is_our_own(event: &Metadata<'_>) -> bool {
+    event.target() != "lambda_runtime::layers::panic"
 }
 
 /// Tells a panic in a line. Its message is told only if it is fixed: what is written into another may be a secret.

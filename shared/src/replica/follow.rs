@@ -153,7 +153,8 @@ impl<V: View> Inner<V> {
             drop(ended);
             outcome
         });
-        let outcome = task.map(|joined| joined.unwrap_or_else(|error| Err(StoreError::Defect(error.to_string()))));
+        let outcome =
+            task.map(|joined| joined.unwrap_or_else(|_| Err(StoreError::Defect("loading panicked".to_owned()))));
         let outcome: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(outcome);
         outcome.shared()
     }
