@@ -1,5 +1,7 @@
 //! Requests, as the functions' own binaries tell of them.
 
+use std::time::{Duration, Instant};
+
 use local::environment::Variables;
 use serde_json::{Value, json};
 use shared::scope::Scope;
@@ -103,12 +105,14 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
     let mut catalog = RuntimeApi::run("catalog", &variables).await;
     catalog.ready().await;
     proxy.plan(|operation| if operation == "Query" { Fault::Error("ThrottlingException") } else { Fault::None });
+    let begun = Instant::now();
     let line = loop {
         let (status, line) = ask(&mut catalog, get("/v1/public/catalog", &key)).await;
         if status != 200 {
             assert_eq!(status, 503);
             break line;
         }
+        assert!(begun.elapsed() < Duration::from_mins(1), "it answers from a state of a minute ago");
     };
     let metrics = of(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
     assert_eq!((metrics["ServerErrors"], metrics["ReplicaRecords"]), (&json!(1), &json!(0)));

@@ -1,15 +1,11 @@
-//! The functions as they are deployed: their own binaries, under the Lambda Runtime API.
+//! The sender as it is deployed: its own binary, under the Lambda Runtime API.
 
 use aws_lambda_events::sqs::SqsEvent;
 use local::environment::{LOOPBACK_VARIABLE, Variables};
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::webhooks::delivery::{Lane, Status};
 use shared::webhooks::delivery_id;
 use tests::{Receiver, RuntimeApi, Stack, message, sale, uuid};
-
-fn lines(log: &str) -> Vec<Value> {
-    log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environment_says() {
@@ -34,25 +30,10 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
     assert!(error.contains("must not name an address that is not public"), "{error}");
     assert!(canary.so_far().is_empty());
 
-    let log = sender.log();
-    let [failed, counts] = &lines(&log)[..] else { panic!("{log}") };
-    assert_eq!((&failed["level"], &failed["message_id"]), (&json!("ERROR"), &json!("poison")));
-    let count = |name: &str| counts[name].as_u64().unwrap();
+    let (log, lines) = (sender.log(), sender.lines());
+    let [failed, counts] = &lines[..] else { panic!("{log}") };
+    assert_eq!((&failed.json["level"], &failed.json["message_id"]), (&json!("ERROR"), &json!("poison")));
+    let count = |name: &str| counts.json[name].as_u64().unwrap();
     assert_eq!(["received", "Unacknowledged", "Failed"].map(count), [2, 1, 1]);
     assert!(!log.contains(&secret.reveal()[6..]) && !log.contains("127.0.0.1") && !log.contains("12.50"), "{log}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_sweep_runs_whatever_triggers_it_and_says_what_it_did() {
-    let stack = Stack::new().await;
-    let user = uuid(5).into();
-    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
-    stack.fan_out(&[sale(1, user)]).await;
-    let mut sweep = RuntimeApi::run("sweep", &Variables::at(&stack.aws.endpoint_url)).await;
-    assert_eq!(sweep.invoke(json!({"source": "aws.scheduler"})).await, Value::Null);
-    let log = sweep.log();
-    let [counts] = &lines(&log)[..] else { panic!("{log}") };
-    // By the binary's clock the message is long overdue; one waits in the queue, which may be behind.
-    assert_eq!(["Overdue", "Waiting", "failed"].map(|name| counts[name].as_u64().unwrap()), [0, 1, 0], "{log}");
-    assert_eq!(stack.deliveries(endpoint.id).await[0].progress.resent, 0);
 }
