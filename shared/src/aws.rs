@@ -120,7 +120,11 @@ impl Patience {
             Self::Request => (Duration::from_secs(1), Duration::from_millis(2_500)),
             Self::Bulk => (Duration::from_secs(10), Duration::from_mins(1)),
         };
-        TimeoutConfig::builder().operation_attempt_timeout(attempt).operation_timeout(operation).build()
+        TimeoutConfig::builder()
+            .connect_timeout(attempt)
+            .operation_attempt_timeout(attempt)
+            .operation_timeout(operation)
+            .build()
     }
 
     /// Attempts and pauses; throttling and lost connections are tried again.

@@ -20,11 +20,11 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Connecting may take so long, over all of a host's addresses: less than an attempt, so that an address which does
-/// not answer does not use one up.
+/// Connecting may take so long, shared among a host's addresses of one family: less than an attempt, so that an address
+/// which does not answer does not use one up.
 const CONNECT: Duration = Duration::from_millis(800);
-/// A connection that was idle for longer is not used again. The other side gives idle ones up without a word that
-/// reaches a frozen function, and finding that out costs an attempt.
+/// A connection that was idle for longer is not used again, as far as the monotonic clock goes on while a function is
+/// frozen. The other side gives idle ones up, and finding that out costs an attempt.
 const IDLE: Duration = Duration::from_secs(50);
 
 /// A pool of connections, shared by the clients that it is given to.
