@@ -35,7 +35,7 @@ impl From<Result<Applied, StoreError>> for Fate {
     }
 }
 
-/// A message that was put off so often, over three quarters of an hour, is told by itself.
+/// A message that was put off so often, for half an hour or more, is told by itself.
 const STUCK: u64 = 12;
 
 /// One line for the batch, and one for each message that could not be applied; never a body.
