@@ -1,15 +1,16 @@
 //! What lines of a function's log tell CloudWatch, held against the embedded metric format.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::marker::PhantomData;
+use std::sync::Once;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
-use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber, span};
 
 /// The namespace that functions are given.
@@ -22,7 +23,7 @@ pub struct Line {
 
 impl Line {
     pub fn read(text: &str) -> Self {
-        let Once = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let Unrepeated = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
         Self { json: serde_json::from_str(text).unwrap() }
     }
 
@@ -78,15 +79,15 @@ fn schema() -> Value {
 }
 
 /// An object in which no name comes twice.
-struct Once;
+struct Unrepeated;
 
-impl<'de> Deserialize<'de> for Once {
+impl<'de> Deserialize<'de> for Unrepeated {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Once {
+impl<'de> Visitor<'de> for Unrepeated {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,27 +105,37 @@ impl<'de> Visitor<'de> for Once {
     }
 }
 
-/// The lines of metrics that the test's own thread logs, as long as this lives.
-pub struct Listener {
-    heard: Arc<Mutex<Vec<String>>>,
-    _guard: DefaultGuard,
+thread_local! {
+    /// The lines that this thread has logged since somebody has listened.
+    static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
+
+/// The lines of metrics that the test's own thread logs, as long as this lives. One subscriber hears all threads: of
+/// those that come and go with tests, `tracing` may take one's lack of interest for everybody's.
+pub struct Listener(PhantomData<*const ()>);
 
 impl Listener {
     pub fn start() -> Self {
-        let heard = Arc::default();
-        let guard = tracing::subscriber::set_default(Ear(Arc::clone(&heard)));
-        Self { heard, _guard: guard }
+        static EAR: Once = Once::new();
+        EAR.call_once(|| tracing::subscriber::set_global_default(Ear).unwrap());
+        HEARD.set(Some(Vec::new()));
+        Self(PhantomData)
     }
 
     /// The lines since this was asked last.
     pub fn take(&self) -> Vec<Line> {
-        let heard = std::mem::take(&mut *self.heard.lock().unwrap());
+        let heard = HEARD.replace(Some(Vec::new())).unwrap_or_default();
         heard.iter().map(|members| Line::read(&format!("{{{members}}}"))).collect()
     }
 }
 
-struct Ear(Arc<Mutex<Vec<String>>>);
+impl Drop for Listener {
+    fn drop(&mut self) {
+        HEARD.set(None);
+    }
+}
+
+struct Ear;
 
 impl Subscriber for Ear {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -132,7 +143,11 @@ impl Subscriber for Ear {
     }
 
     fn event(&self, event: &Event<'_>) {
-        event.record(&mut Members(&mut self.0.lock().unwrap()));
+        HEARD.with_borrow_mut(|heard| {
+            if let Some(heard) = heard {
+                event.record(&mut Members(heard));
+            }
+        });
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {

@@ -63,7 +63,7 @@ impl Sweep {
             if from.is_none() {
                 return swept;
             }
-            if now >= begin.plus_millis(BEGIN_MILLIS) {
+            if self.clock.now() >= begin.plus_millis(BEGIN_MILLIS) {
                 return swept.and(Swept { unfinished: 1, ..Swept::default() });
             }
         }

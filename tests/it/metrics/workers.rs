@@ -8,6 +8,7 @@ use aws_lambda_events::sqs::{SqsEvent, SqsMessageAttribute};
 use local::environment::Variables;
 use serde_json::{Value, json};
 use shared::resources::Queue;
+use shared::service::Worker;
 use shared::webhooks::delivery::{Lane, Status};
 use shared::webhooks::delivery_id;
 use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};
@@ -147,6 +148,42 @@ async fn a_sweep_counts_parked_retries_and_notices() {
     let listener = Listener::start();
     stack.sweep().await;
     assert_metrics(&of(&listener.take()[0], "sweep", &[]), &json!({"Notices": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one() {
+    let stack = Stack::new().await;
+    let user = uuid(5).into();
+    stack.endpoint(user, "https://hooks.example.com/").await;
+    // One more than all shards' first pages hold.
+    let events: Vec<Value> = (0..=800).map(|event| sale(event, user)).collect();
+    for events in events.chunks(100) {
+        stack.fan_out(events).await;
+    }
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let (sweep, clock, listener) = (stack.sweep_at(&proxy.url), stack.clock.clone(), Listener::start());
+    proxy.plan(move |operation| {
+        if operation == "Query" {
+            clock.advance(Duration::from_secs(31));
+        }
+        Fault::None
+    });
+    stack.clock.advance(Duration::from_mins(6));
+    let mut overdue = 0;
+    // The messages of a fan-out so large are in both lanes; those that the first run sends are taken out.
+    for lane in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+        stack.mailbox(lane).await.purge().await;
+    }
+    for is_cut_short in [true, false] {
+        sweep.work(Value::Null).await.unwrap();
+        let [line] = &listener.take()[..] else { panic!("not one line") };
+        let counted = of(line, "sweep", &[]);
+        assert_eq!(counted.contains_key("Unfinished"), is_cut_short, "{counted:?}");
+        let sent = counted["Overdue"].as_u64().unwrap();
+        stack.mailbox(Queue::WebhooksRetry).await.take(sent.try_into().unwrap()).await;
+        overdue += sent;
+    }
+    assert_eq!(overdue, 801);
 }
 
 #[tokio::test(flavor = "multi_thread")]
