@@ -21,8 +21,9 @@ enum Step {
     Compact { calls: Option<u8> },
     /// The chunks of every base are gone.
     LoseBase,
-    /// An instance's wall clock alone moves, forwards or back.
-    Wall { instance: usize, seconds: i8 },
+    /// An instance's wall clock alone moves, forwards or back: by tens of seconds, so that it never undoes the two that
+    /// pass before the instance is asked. If it did, neither hand would show that they have passed.
+    Wall { instance: usize, tens: i8 },
     /// Two seconds pass on one hand of an instance's clock or on both, and it is asked.
     Ask { instance: usize, hands: Hands },
 }
@@ -42,7 +43,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Start),
         4 => prop::option::weighted(0.3, 0u8..8).prop_map(|calls| Step::Compact { calls }),
         1 => Just(Step::LoseBase),
-        2 => (0usize..4, any::<i8>()).prop_map(|(instance, seconds)| Step::Wall { instance, seconds }),
+        2 => (0usize..4, any::<i8>()).prop_map(|(instance, tens)| Step::Wall { instance, tens }),
         4 => (0usize..4, hands).prop_map(|(instance, hands)| Step::Ask { instance, hands }),
     ];
     prop::collection::vec(step, 1..40)
@@ -160,9 +161,9 @@ async fn play(steps: Vec<Step>) {
             }
             Step::Compact { calls } => compact(&stack, calls).await,
             Step::LoseBase => lose_base(&stack).await,
-            Step::Wall { instance, seconds } => {
+            Step::Wall { instance, tens } => {
                 let clock = &instances[instance % instances.len()].clock;
-                clock.set_wall(clock.now().plus_millis(i64::from(seconds) * 1_000));
+                clock.set_wall(clock.now().plus_millis(i64::from(tens) * 10_000));
             }
             Step::Ask { instance, hands } => {
                 let running = &instances[instance % instances.len()];
