@@ -90,8 +90,8 @@ pub const SWEEP_TIMEOUT: Duration = Duration::from_secs(50);
 /// The environment variable that tells a function the name of the keyring.
 pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 
-/// How often a message is received before it moves to its dead-letter queue: that is for crashes,
-/// since what cannot be applied is moved there by its consumer.
+/// How often a message is received before it moves to its dead-letter queue: that is for crashes, and for functions that
+/// do not start or that Lambda throttles, since what cannot be applied is moved there by its consumer.
 pub const MAX_RECEIVES: u32 = 5;
 
 impl Table {

@@ -16,8 +16,8 @@ use crate::logging::FUNCTION_VARIABLE;
 /// The variable that names the metrics' namespace.
 pub const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
 
-/// A function's metrics: where they go, whose they are, and what its instance has counted since the last line. The counts are
-/// those of one request as long as requests come one at a time, as they do under Lambda.
+/// A function's metrics: where they go, whose they are, and what its instance has counted since the last line. The
+/// counts are those of one request as long as requests come one at a time, as they do under Lambda.
 #[derive(Debug, Default)]
 pub struct Meter {
     namespace: Option<String>,
