@@ -1,9 +1,9 @@
 //! Keys and scopes (specification, sections 5 and 7).
 
+use admin::keys::NewKey;
 use serde_json::json;
-use shared::keys::NewKey;
-use shared::scope::{Scope, Tier};
 use tests::Stack;
+use types::scope::{Scope, Tier};
 
 /// A path of every route behind a key, and the scope it needs.
 pub(crate) const PATHS: [(&str, Option<Scope>); 8] = [
@@ -19,7 +19,7 @@ pub(crate) const PATHS: [(&str, Option<Scope>); 8] = [
 
 #[test]
 fn no_route_is_left_out() {
-    let routes = shared::routes::ROUTES.iter().filter(|route| route.function != shared::routes::DEFAULT);
+    let routes = api::routes::ROUTES.iter().filter(|route| route.function != api::routes::DEFAULT);
     for route in routes {
         assert!(PATHS.iter().any(|(path, _)| route.matches(path).is_some()), "{}", route.path);
     }
@@ -48,7 +48,7 @@ async fn a_revoked_key_is_refused_on_its_next_request_everywhere() {
 async fn a_key_ends_with_its_expiry() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
-    let expires_at = Some(tests::NOON.parse::<shared::timestamp::Timestamp>().unwrap().plus_millis(10_000));
+    let expires_at = Some(tests::NOON.parse::<types::timestamp::Timestamp>().unwrap().plus_millis(10_000));
     let scopes = Scope::ALL.into_iter().collect();
     let new = NewKey { user_id: tests::uuid(1).into(), name: None, tier: Tier::Free, scopes, expires_at };
     let (key, _) = stack.key_with(new).await;
@@ -63,7 +63,7 @@ async fn a_key_ends_with_its_expiry() {
 async fn an_unknown_key_creates_no_item() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
-    let unknown = shared::keys::KeyText::from_bits([9; 32]);
+    let unknown = auth::KeyText::from_bits([9; 32]);
     assert_eq!(running.client.get(unknown.reveal(), "/v1/public/me").await.status, 401);
     let scan = tests::dynamodb(&stack).scan().table_name("marketplace-keys").send().await.unwrap();
     assert_eq!(scan.items().len(), 0);

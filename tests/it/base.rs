@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::clock::Clock;
-use shared::market::{Compacted, Compaction};
-use shared::model::PublicListing;
-use shared::store::Item;
+use base::{Compacted, Compaction};
+use platform::store::Item;
 use tests::{Fault, Running, Stack, compaction, dynamodb, listing, uuid};
+use types::clock::Clock;
+use types::records::PublicListing;
 
 const MARKET: &str = "marketplace-market";
 
@@ -227,7 +227,7 @@ async fn from_entities(stack: &Stack) -> Vec<String> {
         delete.key("pk", pointer["pk"].clone()).key("sk", pointer["sk"].clone()).send().await.unwrap();
     }
     let running = stack.instance().await;
-    let now: shared::timestamp::Timestamp = tests::NOON.parse().unwrap();
+    let now: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
     assert_eq!(running.clock.now(), now);
     ids(stack, &running).await
 }

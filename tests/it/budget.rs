@@ -1,11 +1,11 @@
 //! The token bucket through HTTP (specification, section 8).
 
+use admin::keys::NewKey;
 use futures_util::future::join_all;
 use serde_json::json;
-use shared::ids::UserId;
-use shared::keys::NewKey;
-use shared::scope::{Scope, Tier};
 use tests::{Fault, Stack};
+use types::ids::UserId;
+use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
 

@@ -3,14 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use auth::{Gate, KeyText, Refusal};
 use local::environment::Variables;
+use platform::aws::{Environment, Patience};
 use proptest::prelude::*;
-use shared::aws::{Environment, Patience};
-use shared::clock::{Clock, ManualClock};
-use shared::error::ApiError;
-use shared::keys::{Gate, KeyText};
-use shared::scope::{Budget, Scope};
 use tests::{Fault, Proxy, Stack, play_histories};
+use types::clock::{Clock, ManualClock};
+use types::scope::{Budget, Scope};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -54,7 +53,7 @@ struct World {
     proxy: Proxy,
     gates: Vec<(Gate, Arc<ManualClock>)>,
     text: String,
-    key_id: shared::ids::KeyId,
+    key_id: types::ids::KeyId,
 }
 
 const SCOPES: [Scope; 2] = [Scope::CatalogRead, Scope::OrdersRead];
@@ -65,7 +64,7 @@ impl World {
         let proxy = Proxy::start(&stack.aws.endpoint_url).await;
         let variables = Variables::at(&proxy.url);
         let environment = Environment::read(&|name| variables.get(name)).unwrap();
-        let noon: shared::timestamp::Timestamp = tests::NOON.parse().unwrap();
+        let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
         let gates = offsets.map(|offset| {
             let clock = Arc::new(ManualClock::at(noon.plus_millis(offset * 1_000)));
             let dyn_clock: Arc<dyn Clock> = clock.clone();
@@ -93,13 +92,13 @@ impl World {
                     assert!(grant.rate.remaining < grant.rate.limit, "{:?}", grant.rate);
                 }
                 Err(refused) if model.revoked => assert!(matches!(
-                    refused.error,
-                    ApiError::KeyInvalid | ApiError::Unavailable(_) | ApiError::RateLimited { .. }
+                    refused.reason,
+                    Refusal::KeyInvalid | Refusal::Store(_) | Refusal::BudgetSpent { .. }
                 )),
                 Err(refused) => assert!(
-                    matches!(refused.error, ApiError::RateLimited { .. } | ApiError::Unavailable(_)),
+                    matches!(refused.reason, Refusal::BudgetSpent { .. } | Refusal::Store(_)),
                     "{:?}",
-                    refused.error
+                    refused.reason
                 ),
             }
         }

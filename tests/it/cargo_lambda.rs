@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use api::routes::{DEFAULT, ROUTES};
 use serde_json::Value;
-use shared::routes::{DEFAULT, ROUTES};
 
 fn metadata() -> Value {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");

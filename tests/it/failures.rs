@@ -101,7 +101,7 @@ async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let stack = Stack::new().await;
     let variables = local::environment::Variables::at(&stack.aws.endpoint_url);
     let key = &stack.full_key().await;
-    let clock = Arc::new(shared::clock::SystemClock::new());
+    let clock = Arc::new(types::clock::SystemClock::new());
     let host = local::host::Host::new(&variables, clock).unwrap();
     let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &host).await.unwrap();
     let client = tests::Client::of(&instance.base_url);

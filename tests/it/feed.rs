@@ -7,8 +7,8 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::types::QueueAttributeName;
 use local::workers::{Source, poll};
+use runtime::{Error, Worker};
 use serde_json::{Value, json};
-use shared::service::{Error, Worker};
 use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
 
 const TEN: &str = "2026-11-20T10:00:00Z";

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde_json::Value;
-use shared::timestamp::Timestamp;
-use shared::webhooks::{EndpointSecret, service_signature, standard_signature};
 use tests::Stack;
+use types::timestamp::Timestamp;
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 const PROGRAMS: [&str; 4] = ["verify.py", "verify.mjs", "verify.go", "verify.rs"];

@@ -8,12 +8,12 @@ use futures_util::future::{BoxFuture, ready};
 use http::request::Parts;
 use local::inbox::{Inbox, SecretSource};
 use local::server::Server;
+use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde_json::{Value, json};
-use shared::clock::{Clock, SystemClock};
-use shared::webhooks::{EndpointSecret, service_signature, standard_signature};
 use tests::{Client, NOON, Running, Stack};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use types::clock::{Clock, SystemClock};
 
 /// Reads Server-Sent Events as they come.
 struct Follower {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use local::environment::Variables;
+use platform::aws::{Environment, Patience};
+use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
 use serde_json::{Value, json};
-use shared::aws::{Environment, Patience};
-use shared::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
 use tests::{Call, Fault, Proxy, RuntimeApi, Stack, marketctl};
 
 /// Every function that looks at something, and at what.
@@ -56,14 +56,14 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
     let variables = Variables::at(&stack.aws.endpoint_url);
     let environment = Environment::read(&|name| variables.get(name)).unwrap();
     let resources = Resources::of(Resources::DEFAULT_STACK);
-    let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), environment.sqs(Patience::Bulk));
+    let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), queues::client(&environment, Patience::Bulk));
     for table in Table::ALL {
         dynamodb.delete_table().table_name(resources.table(table)).send().await.unwrap();
     }
     for queue in Queue::ALL {
         sqs.delete_queue().set_queue_url(variables.get(queue.variable())).send().await.unwrap();
     }
-    let secrets = environment.secrets(Patience::Bulk);
+    let secrets = secrets::client(&environment, Patience::Bulk);
     let delete = secrets.delete_secret().secret_id(resources.keyring()).force_delete_without_recovery(true);
     delete.send().await.unwrap();
 
@@ -99,7 +99,7 @@ async fn a_resource_of_another_form_or_name_is_named() {
     let bare = problem("sweep", &with(Table::Webhooks.variable(), "bare-webhooks")).await;
     assert!(bare.starts_with("table bare-webhooks cannot be used (ValidationException"), "{bare}");
 
-    let secrets = Environment::read(&|name| variables.get(name)).unwrap().secrets(Patience::Bulk);
+    let secrets = secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let put = secrets.put_secret_value().secret_id("marketplace-keyring");
     put.secret_string(r#"{"current":"a","keys":[{"id":"a","key":"c2VjcmV0"}]}"#).send().await.unwrap();
     let spoiled = problem("webhook", &variables).await;

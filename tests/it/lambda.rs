@@ -19,7 +19,7 @@ async fn me_catalog_and_orders_answer_gateway_events() {
     let stack = Stack::new().await;
     let user = uuid(5);
     stack.feed(&[item("ak", "skin", Some("AK"), 1), order(user.into(), 1, "2026-11-20T10:00:00Z", 1)]).await;
-    let (key, record) = stack.key_of(user.into(), &shared::scope::Scope::ALL).await;
+    let (key, record) = stack.key_of(user.into(), &types::scope::Scope::ALL).await;
     let variables = Variables::at(&stack.aws.endpoint_url);
 
     let mut me = RuntimeApi::run("me", &variables).await;
@@ -51,7 +51,7 @@ async fn every_function_answers_and_logs_one_line_without_key_or_query() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let variables = Variables::at(&stack.aws.endpoint_url);
-    let functions: std::collections::BTreeSet<_> = shared::routes::ROUTES.iter().map(|route| route.function).collect();
+    let functions: std::collections::BTreeSet<_> = api::routes::ROUTES.iter().map(|route| route.function).collect();
     for function in functions {
         let mut running = RuntimeApi::run(function, &variables).await;
         let answer = running.invoke(event("/x", "/v1/openapi.json", "q=hush", &key)).await;

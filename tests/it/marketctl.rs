@@ -1,8 +1,8 @@
 //! The operator's command line, where it takes a stack of one's own.
 
 use local::environment::Variables;
+use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
-use shared::aws::{Environment, Patience};
 use tests::{Stack, listing, marketctl};
 
 fn variables(stack: &Stack) -> Variables {
@@ -64,7 +64,7 @@ async fn check_looks_into_the_keyring_and_at_indexes() {
     assert_eq!(error_of("marketplace-webhooks", "marketplace").await, Value::Null);
     assert_eq!(error_of("marketplace-keyring", "marketplace").await, Value::Null);
 
-    let secrets = Environment::read(&|name| variables.get(name)).unwrap().secrets(Patience::Bulk);
+    let secrets = secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let put = secrets.put_secret_value().secret_id("marketplace-keyring");
     put.secret_string(r#"{"current":"a","keys":[{"id":"a","key":"c2VjcmV0"}]}"#).send().await.unwrap();
     let error = error_of("marketplace-keyring", "marketplace").await;

@@ -1,9 +1,9 @@
 //! `GET /v1/public/orders`.
 
 use serde_json::json;
-use shared::ids::UserId;
-use shared::scope::Scope;
 use tests::{Call, Stack, order, uuid};
+use types::ids::UserId;
+use types::scope::Scope;
 
 async fn key(stack: &Stack, user: UserId) -> String {
     stack.key_of(user, &[Scope::OrdersRead]).await.0

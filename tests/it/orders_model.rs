@@ -9,7 +9,7 @@ use tests::{Reply, Stack, order, uuid};
 const ORDERS: u32 = 160;
 
 /// The history: order n is the n-th insert. Times jump about, so that inserts land on every page.
-fn history(user: shared::ids::UserId) -> Vec<Value> {
+fn history(user: types::ids::UserId) -> Vec<Value> {
     (0..ORDERS)
         .map(|n| {
             let (month, day) = (1 + (n * 7) % 6, 1 + (n * 11) % 28);
@@ -29,7 +29,7 @@ fn expected(history: &[Value], total: usize, page: usize, size: usize) -> Vec<St
 }
 
 /// After every second insert an earlier order is refunded: update n is about the n-th of these.
-fn update(user: shared::ids::UserId, number: usize) -> Value {
+fn update(user: types::ids::UserId, number: usize) -> Value {
     let mut update = history(user)[number].clone();
     (update["status"], update["version"]) = (json!("refunded"), json!(2));
     update
@@ -69,7 +69,7 @@ async fn page_and_total_are_of_one_state_while_orders_arrive_and_change() {
         for round in 0.. {
             let (page, size) = ([1, 1, 2, 3, 9][round % 5], [10, 50, 7, 3][round % 4]);
             let before = inserted.load(Ordering::SeqCst);
-            let (key, _) = stack.key_of(user, &[shared::scope::Scope::OrdersRead]).await;
+            let (key, _) = stack.key_of(user, &[types::scope::Scope::OrdersRead]).await;
             for _ in 0..2 {
                 let acknowledged = updated.load(Ordering::SeqCst);
                 let reply = client.get(&key, &format!("/v1/public/orders?page={page}&page_size={size}")).await;

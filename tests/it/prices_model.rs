@@ -46,7 +46,7 @@ fn feed_message(message: &Message) -> Value {
         Message::Quote { place, minutes, asks } => {
             let asks: Vec<String> = asks.iter().map(|cents| usd(*cents)).collect();
             let asks: Vec<&str> = asks.iter().map(String::as_str).collect();
-            let noon: shared::timestamp::Timestamp = tests::NOON.parse().unwrap();
+            let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
             let observed_at = noon.plus_millis(-60_000 * i64::from(*minutes)).to_string();
             quote(uuid(7), PLACES[*place], &asks, &observed_at)
         }
@@ -90,7 +90,7 @@ async fn play(mut messages: Vec<Message>) {
     // All of it once more, the other way round: redelivery changes nothing.
     messages.reverse();
     let again: Vec<Value> = messages.iter().map(feed_message).collect();
-    assert!(stack.feed_outcomes(&again).await.iter().all(|outcome| *outcome == shared::feed::Applied::Unchanged));
+    assert!(stack.feed_outcomes(&again).await.iter().all(|outcome| *outcome == feed::Applied::Unchanged));
     let running = stack.instance().await;
     let reply = running.client.get(&stack.full_key().await, &format!("/v1/public/prices/{}", uuid(7))).await;
     if asks.is_empty() {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::clock::Clock;
-use shared::model::{PublicItem, PublicListing};
 use tests::{Fault, Proxy, Running, Stack, compaction, dynamodb, item, listing, play_histories, uuid};
+use types::clock::Clock;
+use types::records::{PublicItem, PublicListing};
 
 #[derive(Clone, Debug)]
 enum Step {

@@ -12,7 +12,7 @@ async fn a_warm_request_costs_one_round_trip() {
     let user = uuid(1);
     stack.feed(&tests::market(user.into())).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
-    let (key, _) = stack.key_of(user.into(), &shared::scope::Scope::ALL).await;
+    let (key, _) = stack.key_of(user.into(), &types::scope::Scope::ALL).await;
     for (path, _) in PATHS {
         assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
     }

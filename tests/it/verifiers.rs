@@ -1,10 +1,10 @@
 //! What the receiver's guide's programs say of what we sign.
 
 use http::{HeaderMap, HeaderValue};
-use shared::clock::{Clock, SystemClock};
-use shared::timestamp::Timestamp;
-use shared::webhooks::{EndpointSecret, service_signature, standard_signature};
+use secrets::{EndpointSecret, service_signature, standard_signature};
 use tests::{Verdict, Verifier};
+use types::clock::{Clock, SystemClock};
+use types::timestamp::Timestamp;
 
 const ID: &str = "0b5e7a52-6f3d-5c1e-9d0a-3f6a1b2c4d5e";
 const BODY: &str = r#"{"id":"0b5e7a52-6f3d-5c1e-9d0a-3f6a1b2c4d5e","event":"wallet.deposit","created_at":"2026-11-20T10:04:31.250Z","data":{ "name":"Ünï★" }}"#;

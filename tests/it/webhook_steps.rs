@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use shared::ids::DeliveryId;
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::{
+use tests::{NOON, Stack, dynamodb, play_histories, uuid};
+use tokio::sync::OnceCell;
+use types::event::EventKind;
+use types::ids::DeliveryId;
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+use webhooks::Schedule;
+use webhooks::delivery::{
     AfterFailure, Attempt, Change, Condition, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, Transition,
     after_failure, cease, claim, end, hold, resend, succeed, sweep,
 };
-use shared::webhooks::store::{Applied, WebhookStore};
-use shared::webhooks::{EventKind, Schedule};
-use tests::{NOON, Stack, dynamodb, play_histories, uuid};
-use tokio::sync::OnceCell;
-use uuid::Uuid;
+use webhooks::store::{Applied, WebhookStore};
 
 const CASES: u32 = 400;
 

@@ -1,9 +1,9 @@
 //! Deliveries on the operator's command line.
 
 use serde_json::{Value, json};
-use shared::webhooks::delivery::Lane;
 use tests::Stack;
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
+use webhooks::delivery::Lane;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_delivery_is_listed_shown_and_sent_again() {

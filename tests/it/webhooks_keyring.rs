@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use admin::webhooks::{WebhookAdmin, WebhookAdminError};
 use futures_util::future::join_all;
+use platform::aws::{Environment, Patience};
+use secrets::Keyring;
 use serde_json::{Value, json};
-use shared::aws::{Environment, Patience};
-use shared::ids::UserId;
-use shared::webhooks::admin::{WebhookAdmin, WebhookAdminError};
-use shared::webhooks::endpoint::Endpoint;
-use shared::webhooks::{Keyring, Secrets};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{Stack, uuid};
+use types::ids::UserId;
+use types::rotation::Secrets;
+use webhooks::endpoint::Endpoint;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_them() {
@@ -112,7 +113,8 @@ async fn rotations_at_the_same_moment_lose_no_key_that_they_promise() {
 /// An endpoint's active secret as a function opens it that remembers the keyring from before.
 async fn opened(stack: &Stack, running: &WebhookAdmin, id: &str) -> String {
     stack.clock.advance(Duration::from_secs(3));
-    let secrets = running.keyring.open(&find(running, id).await).await.unwrap();
+    let Endpoint { id, secrets, .. } = find(running, id).await;
+    let secrets = running.keyring.open(id, &secrets).await.unwrap();
     secrets.active(running.clock.now()).reveal()
 }
 
@@ -130,7 +132,7 @@ async fn sealing_keys(admin: &WebhookAdmin) -> BTreeSet<String> {
 
 async fn keyring(cli: &WebhooksCli) -> Keyring {
     let environment = Environment::read(&|name| cli.variables.get(name)).unwrap();
-    let secrets = environment.secrets(Patience::Bulk);
+    let secrets = secrets::client(&environment, Patience::Bulk);
     let found = secrets.get_secret_value().secret_id("marketplace-keyring").send().await.unwrap();
     Keyring::parse(found.secret_string().unwrap()).unwrap()
 }

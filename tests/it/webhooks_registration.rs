@@ -4,12 +4,12 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use shared::webhooks::EventKind;
-use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
-use shared::webhooks::guard::{Policy, Resolve};
+use guard::{Policy, Resolve};
 use tests::{Stack, uuid};
+use types::event::EventKind;
 
 /// Answers every question with the same addresses, or with a failure.
 struct Fixed(Option<Vec<IpAddr>>);

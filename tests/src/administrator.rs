@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use admin::keys::NewKey;
+use auth::KeyRecord;
+use feed::{Applied, Applier, Stores, parse};
 use local::environment::Variables;
 use local::seed::Admin;
 use serde_json::Value;
-use shared::clock::Clock;
-use shared::feed::{Applied, Applier, Stores, parse};
-use shared::ids::UserId;
-use shared::keys::{KeyRecord, NewKey};
-use shared::scope::{Scope, Tier};
-use shared::timestamp::Timestamp;
+use types::clock::Clock;
+use types::ids::UserId;
+use types::scope::{Scope, Tier};
+use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 /// The administrator of a stack, by a clock.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use base::Compaction;
 use local::environment::Variables;
-use shared::aws::{Environment, Patience};
-use shared::clock::Clock;
-use shared::market::{Compaction, Log, Market, Record};
+use market::{Log, Market};
+use platform::aws::{Environment, Patience};
+use types::clock::Clock;
 
 /// The compaction of a stream through an endpoint, with a request's patience: what fails, fails soon.
-pub fn compaction<R: Record>(endpoint: &str, clock: Arc<dyn Clock>) -> Compaction<R> {
+pub fn compaction<R: base::Columnar>(endpoint: &str, clock: Arc<dyn Clock>) -> Compaction<R> {
     let variables = Variables::at(endpoint);
     let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
     Compaction::new(Log::new(Market::new(client, "marketplace-market".to_owned())), clock)

@@ -1,7 +1,7 @@
 //! Messages of the feed, short to write.
 
 use serde_json::{Value, json};
-use shared::ids::UserId;
+use types::ids::UserId;
 use uuid::Uuid;
 
 /// A market in which every path of the API has an answer for this user.

@@ -7,8 +7,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, QueueAttributeName, SendMessageBatchRequestEntry};
 use local::environment::Variables;
 use local::workers::Backlog;
-use shared::aws::{Environment, Patience};
-use shared::resources::Queue;
+use platform::aws::{Environment, Patience};
+use platform::resources::Queue;
 use tokio::time::Instant;
 
 /// Something hangs if the feed has not been worked off by then.
@@ -33,7 +33,7 @@ pub struct DeadLetter {
 
 impl FeedQueue {
     pub fn of(variables: &Variables) -> Self {
-        let client = Environment::read(&|name| variables.get(name)).unwrap().sqs(Patience::Bulk);
+        let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let [url, dead_url] = [Queue::Feed, Queue::FeedDead].map(|queue| variables.get(queue.variable()).unwrap());
         let backlog = Backlog::of(client.clone(), url.clone());
         Self { client, url, dead_url, backlog }

@@ -13,13 +13,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use local::environment::Variables;
+use platform::logging::FUNCTION_VARIABLE;
+use platform::metrics::NAMESPACE_VARIABLE;
 use serde_json::{Value, json};
-use shared::clock::{Clock, SystemClock};
-use shared::logging::FUNCTION_VARIABLE;
-use shared::metrics::NAMESPACE_VARIABLE;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, Notify, mpsc};
+use types::clock::{Clock, SystemClock};
 
 use crate::binaries::binary;
 use crate::metrics::{Line, NAMESPACE};

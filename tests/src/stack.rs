@@ -10,9 +10,9 @@ use local::environment::Variables;
 use local::host::Host;
 use local::instance::Instance;
 use local::workers::{Webhooks, Workers};
-use shared::clock::{Clock, ManualClock, SystemClock};
-use shared::metrics::NAMESPACE_VARIABLE;
-use shared::timestamp::Timestamp;
+use platform::metrics::NAMESPACE_VARIABLE;
+use types::clock::{Clock, ManualClock, SystemClock};
+use types::timestamp::Timestamp;
 
 use crate::administrator::Administrator;
 use crate::client::Client;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use market::{Change, Log, Record};
 use serde_json::{Value, json};
-use shared::ids::UserId;
-use shared::market::{Change, Log, Record};
-use shared::model::{PublicItem, PublicListing};
-use shared::scope::Scope;
-use shared::timestamp::Timestamp;
+use types::ids::UserId;
+use types::records::{PublicItem, PublicListing};
+use types::scope::Scope;
+use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use crate::client::Client;

@@ -1,12 +1,12 @@
 //! Looking into the tables, and changing them behind the service's back.
 
+use auth::KeyText;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 use local::environment::Variables;
-use shared::aws::{Environment, Patience};
-use shared::keys::KeyText;
+use platform::aws::{Environment, Patience};
 
 use crate::stack::Stack;
 

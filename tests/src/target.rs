@@ -6,12 +6,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use feed::Applied;
 use local::environment::Variables;
 use local::workers::Workers;
 use serde_json::Value;
-use shared::clock::SystemClock;
-use shared::feed::Applied;
 use tokio::time::{Instant, sleep};
+use types::clock::SystemClock;
 use uuid::Uuid;
 
 use crate::administrator::Administrator;

@@ -1,13 +1,13 @@
 //! `GET /v1/public/wallet/balance`: the caller's own balance.
 
-use shared::accounts::Accounts;
-use shared::aws::Missing;
-use shared::error::ApiError;
-use shared::http::{Api, CacheControl, Endpoint};
-use shared::ids::UserId;
-use shared::model::PublicBalance;
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use accounts::Accounts;
+use api::error::ApiError;
+use api::{Api, CacheControl, Endpoint};
+use platform::aws::Missing;
+use platform::service::Service;
+use types::ids::UserId;
+use types::records::PublicBalance;
+use types::scope::{Budget, Scope};
 
 /// The endpoint.
 pub struct Balance {
@@ -28,5 +28,5 @@ impl Endpoint for Balance {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Balance>, Missing> {
-    service.api(Balance { accounts: service.accounts()? })
+    Api::from_service(service, Balance { accounts: Accounts::from_service(service)? })
 }

@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    shared::service::run(balance::api).await
+    api::run(balance::api).await
 }

@@ -1,15 +1,18 @@
 //! `GET /v1/public/catalog`: items by name, searched and paged.
 
-use shared::aws::{Missing, Patience};
-use shared::error::ApiError;
-use shared::http::paging::{PAGE, PAGE_SIZE};
-use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
-use shared::look;
-use shared::market::Log;
-use shared::model::PublicItem;
-use shared::replica::{Catalog, CatalogQuery, Gauge, Replica};
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use api::error::ApiError;
+use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use api::{PAGE, PAGE_SIZE};
+use market::Log;
+use market::Market;
+use platform::aws::{Missing, Patience};
+use platform::metrics::ReplicaGauge;
+use platform::preflight;
+use platform::service::Service;
+use replica::{Catalog, CatalogQuery, Replica};
+use types::paging::{Paged, Paging};
+use types::records::PublicItem;
+use types::scope::{Budget, Scope};
 
 /// The endpoint.
 pub struct SearchCatalog {
@@ -29,7 +32,7 @@ impl Input for CatalogInput {
     fn read(params: &mut Params<'_>) -> Option<Self> {
         let q = params.query("q", |value| Ok(value.to_owned())).unwrap_or_default();
         let kind = params.query("kind", params::text);
-        Some(Self { query: CatalogQuery { q, kind }, paging: Paging::of(params) })
+        Some(Self { query: CatalogQuery { q, kind }, paging: api::paging(params) })
     }
 }
 
@@ -45,7 +48,7 @@ impl Endpoint for SearchCatalog {
         Ok(input.paging.envelope(items, total))
     }
 
-    fn replica(&self) -> Option<Gauge> {
+    fn replica(&self) -> Option<ReplicaGauge> {
         self.replica.gauge()
     }
 
@@ -56,6 +59,9 @@ impl Endpoint for SearchCatalog {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchCatalog>, Missing> {
-    let replica = Replica::new(Log::new(service.market(Patience::Request, look::query)?), service.clock.clone());
-    service.api(SearchCatalog { replica })
+    let replica = Replica::new(
+        Log::new(Market::from_service(service, Patience::Request, preflight::query)?),
+        service.clock.clone(),
+    );
+    Api::from_service(service, SearchCatalog { replica })
 }

@@ -1,17 +1,21 @@
 //! The compaction: triggered by a schedule, it folds each stream's log into a new base where one is due.
 //!
-//! Any number of runs may go on at once, and any of them may die at any step: see [`shared::market::Compaction`].
+//! Any number of runs may go on at once, and any of them may die at any step: see [`base::Compaction`].
 
+use market::Market;
 use std::sync::Arc;
 
+use base::{Columnar, Compacted, Compaction};
+use market::Log;
+use market::Standing;
+use platform::aws::{Missing, Patience};
+use platform::metrics::{Meter, Unit};
+use platform::preflight;
+use platform::service::Service;
+use platform::store::StoreError;
+use runtime::{Error, Worker};
 use serde_json::Value;
-use shared::aws::{Missing, Patience};
-use shared::look;
-use shared::market::{Compacted, Compaction, Log, Record, Standing};
-use shared::metrics::{Meter, Unit};
-use shared::model::{PublicItem, PublicListing};
-use shared::service::{Error, Service, Worker};
-use shared::store::StoreError;
+use types::records::{PublicItem, PublicListing};
 
 /// The function.
 pub struct Compact {
@@ -22,7 +26,7 @@ pub struct Compact {
 
 /// The function as its environment describes it.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
-    let market = service.market(Patience::Bulk, look::query)?;
+    let market = Market::from_service(service, Patience::Bulk, preflight::query)?;
     Ok(Compact {
         catalog: Compaction::new(Log::new(market.clone()), Arc::clone(&service.clock)),
         listings: Compaction::new(Log::new(market), Arc::clone(&service.clock)),
@@ -44,7 +48,7 @@ impl Worker for Compact {
 }
 
 /// Compacts a stream, and writes a line about it.
-async fn told<R: Record>(meter: &Meter, behind: &'static str, compaction: &Compaction<R>) -> Result<(), StoreError> {
+async fn told<R: Columnar>(meter: &Meter, behind: &'static str, compaction: &Compaction<R>) -> Result<(), StoreError> {
     let standing = compaction.look().await;
     let found = standing.as_ref().ok().map(Standing::behind);
     let outcome = match standing {

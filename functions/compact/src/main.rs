@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    shared::service::run_worker(compact::worker).await
+    runtime::run(compact::worker).await
 }

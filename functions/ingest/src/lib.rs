@@ -6,25 +6,31 @@
 //! crash between any two steps makes the message come again, and perhaps a copy beside it: versions decide.
 
 mod fate;
+mod log;
 mod outbox;
 
+use accounts::Accounts;
+use feed::Applied;
+use market::Market;
 use std::sync::Arc;
 use std::time::Duration;
+use webhooks::store::WebhookStore;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use fate::Fate;
+use feed::{Applier, Message, Stores, parse};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use outbox::Outbox;
-use shared::aws::{Missing, Patience};
-use shared::clock::Clock;
-use shared::feed::{Applier, Message, Stores, parse};
-use shared::look;
-use shared::metrics::Meter;
-use shared::resources::Queue;
-use shared::service::{Error, Service, Worker};
-use shared::webhooks::{FanOut, Queues, Schedule};
+use platform::aws::{Missing, Patience};
+use platform::metrics::Meter;
+use platform::preflight;
+use platform::resources::Queue;
+use platform::service::Service;
+use runtime::{Error, Worker};
 use tokio::sync::Mutex;
+use types::clock::Clock;
+use webhooks::{FanOut, Queues, Schedule};
 
 /// Within the function's five seconds this leaves the two and a half that a message's sending may take.
 const APPLY: Duration = Duration::from_secs(2);
@@ -41,11 +47,13 @@ pub struct Ingest {
 
 /// The function as its environment describes it; how long a delivery may take, its caller decides.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missing> {
-    let stores = Stores { market: service.market(Patience::Request, look::get)?, accounts: service.accounts()? };
-    let webhooks = service.webhooks(Patience::Request, look::batch_get)?;
-    let [feed, dead, first, retry] =
-        service.queues([Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry])?;
-    let sqs = service.sqs();
+    let stores = Stores {
+        market: Market::from_service(service, Patience::Request, preflight::get)?,
+        accounts: Accounts::from_service(service)?,
+    };
+    let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
+    let queues = [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry];
+    let (sqs, [feed, dead, first, retry]) = queues::from_service(service, queues)?;
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
         fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry), schedule),
@@ -64,7 +72,7 @@ impl Worker for Ingest {
         let fates = self.apply(&records).boxed().await;
         let settled = records.iter().zip(fates).map(|(record, fate)| self.outbox.settle(record, fate));
         let fates = join_all(settled).await;
-        fate::log(&self.meter, &records, &fates);
+        log::log(&self.meter, &records, &fates);
         let mut response = SqsBatchResponse::default();
         for (record, _) in records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
             // Without an id, which never happens, Lambda takes the batch as failed.
@@ -96,7 +104,9 @@ impl Ingest {
             tokio::time::timeout(APPLY, applier.apply(messages, now)),
             tokio::time::timeout(APPLY, self.fan_out.apply(events, now)),
         );
-        for (index, outcome) in [written, fanned_out].into_iter().flatten().flatten() {
+        let fanned_out = fanned_out.into_iter().flatten();
+        let fanned_out = fanned_out.map(|(index, changed)| (index, changed.map(Applied::from_changed)));
+        for (index, outcome) in written.into_iter().flatten().chain(fanned_out) {
             fates[index] = outcome.into();
         }
         fates

@@ -5,8 +5,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use aws_sdk_sqs::types::MessageAttributeValue;
-use shared::feed::Rejection;
-use shared::store::explain;
+use feed::Rejection;
+use platform::store::explain;
 
 use crate::fate::Fate;
 

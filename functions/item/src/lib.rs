@@ -1,14 +1,14 @@
 //! `GET /v1/public/items/{id}`: one item with its variants.
 
-use shared::aws::{Missing, Patience};
-use shared::error::ApiError;
-use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
-use shared::ids::ItemId;
-use shared::look;
-use shared::market::Market;
-use shared::model::PublicItemDetail;
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use api::error::ApiError;
+use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use market::Market;
+use platform::aws::{Missing, Patience};
+use platform::preflight;
+use platform::service::Service;
+use types::ids::ItemId;
+use types::records::PublicItemDetail;
+use types::scope::{Budget, Scope};
 
 /// The endpoint.
 pub struct Item {
@@ -45,5 +45,5 @@ impl Endpoint for Item {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {
-    service.api(Item { market: service.market(Patience::Request, look::get)? })
+    Api::from_service(service, Item { market: Market::from_service(service, Patience::Request, preflight::get)? })
 }

@@ -1,15 +1,18 @@
 //! `GET /v1/public/listings`: active listings, filtered, sorted and paged.
 
-use shared::aws::{Missing, Patience};
-use shared::error::ApiError;
-use shared::http::paging::{PAGE, PAGE_SIZE};
-use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Paged, Paging, Params, params};
-use shared::look;
-use shared::market::Log;
-use shared::model::PublicListing;
-use shared::replica::{Gauge, ListingQuery, Listings, Replica, Sort};
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use api::error::ApiError;
+use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use api::{PAGE, PAGE_SIZE};
+use market::Log;
+use market::Market;
+use platform::aws::{Missing, Patience};
+use platform::metrics::ReplicaGauge;
+use platform::preflight;
+use platform::service::Service;
+use replica::{ListingQuery, Listings, Replica, Sort};
+use types::paging::{Paged, Paging};
+use types::records::PublicListing;
+use types::scope::{Budget, Scope};
 
 /// The orders a client may ask for, by name.
 const SORTS: &[(&str, Sort)] =
@@ -42,7 +45,7 @@ impl Input for ListingsInput {
         if query.min_price.zip(query.max_price).is_some_and(|(min, max)| min > max) {
             params.inverted("min_price");
         }
-        Some(Self { query, paging: Paging::of(params) })
+        Some(Self { query, paging: api::paging(params) })
     }
 }
 
@@ -58,7 +61,7 @@ impl Endpoint for SearchListings {
         Ok(input.paging.envelope(items, total))
     }
 
-    fn replica(&self) -> Option<Gauge> {
+    fn replica(&self) -> Option<ReplicaGauge> {
         self.replica.gauge()
     }
 
@@ -69,6 +72,9 @@ impl Endpoint for SearchListings {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchListings>, Missing> {
-    let replica = Replica::new(Log::new(service.market(Patience::Request, look::query)?), service.clock.clone());
-    service.api(SearchListings { replica })
+    let replica = Replica::new(
+        Log::new(Market::from_service(service, Patience::Request, preflight::query)?),
+        service.clock.clone(),
+    );
+    Api::from_service(service, SearchListings { replica })
 }

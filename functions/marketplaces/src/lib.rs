@@ -1,13 +1,13 @@
 //! `GET /v1/public/marketplaces`: where prices come from, disabled marketplaces included.
 
-use shared::aws::{Missing, Patience};
-use shared::error::ApiError;
-use shared::http::{Anyone, Api, CacheControl, Endpoint};
-use shared::look;
-use shared::market::Market;
-use shared::model::PublicMarketplace;
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use api::error::ApiError;
+use api::{Anyone, Api, CacheControl, Endpoint};
+use market::Market;
+use platform::aws::{Missing, Patience};
+use platform::preflight;
+use platform::service::Service;
+use types::records::PublicMarketplace;
+use types::scope::{Budget, Scope};
 
 /// The endpoint.
 pub struct Marketplaces {
@@ -28,5 +28,8 @@ impl Endpoint for Marketplaces {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Marketplaces>, Missing> {
-    service.api(Marketplaces { market: service.market(Patience::Request, look::query)? })
+    Api::from_service(
+        service,
+        Marketplaces { market: Market::from_service(service, Patience::Request, preflight::query)? },
+    )
 }

@@ -1,12 +1,12 @@
 //! `GET /v1/public/me`: the key that asks.
 
-use shared::aws::Missing;
-use shared::error::ApiError;
-use shared::http::{Api, CacheControl, Endpoint};
-use shared::keys::KeyRecord;
-use shared::model::PublicMe;
-use shared::scope::Budget;
-use shared::service::Service;
+use api::error::ApiError;
+use api::{Api, CacheControl, Endpoint};
+use auth::KeyRecord;
+use platform::aws::Missing;
+use platform::service::Service;
+use types::records::PublicMe;
+use types::scope::Budget;
 
 /// The endpoint.
 pub struct Me;
@@ -31,5 +31,5 @@ impl Endpoint for Me {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Me>, Missing> {
-    service.api(Me)
+    Api::from_service(service, Me)
 }

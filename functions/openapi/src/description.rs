@@ -4,15 +4,15 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use shared::clock::Clock;
-use shared::error::ApiError;
-use shared::http::line::{Facts, cause, log};
-use shared::http::pipeline::check_method;
-use shared::http::reply::{JSON, respond};
-use shared::http::{CacheControl, Event, Handler, Reply, Response};
-use shared::keys::Rate;
-use shared::metrics::Meter;
-use shared::routes::{DESCRIPTION, DOCS};
+use api::error::ApiError;
+use api::line::{Facts, cause, log};
+use api::pipeline::check_method;
+use api::reply::{JSON, respond};
+use api::routes::{DESCRIPTION, DOCS};
+use api::{CacheControl, Event, Handler, Reply, Response};
+use auth::Rate;
+use platform::metrics::Meter;
+use types::clock::Clock;
 
 use crate::{document, page};
 

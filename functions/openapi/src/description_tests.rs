@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use lambda_http::Body;
+use aws_lambda_events::encodings::Body;
 use serde_json::{Value, json};
-use shared::clock::ManualClock;
-use shared::timestamp::Timestamp;
+use types::clock::ManualClock;
+use types::timestamp::Timestamp;
 
 use super::*;
 

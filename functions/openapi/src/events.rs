@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use shared::model::event::{
+use types::event::EventKind;
+use types::event::{
     ListingCancelled, ListingCreated, ListingSold, OrderCompleted, OrderRefunded, Trade, WalletDeposit,
     WalletWithdrawal,
 };
-use shared::webhooks::EventKind;
 use utoipa::ToSchema;
 
 /// One of the events that an endpoint can select (specification, section 6).

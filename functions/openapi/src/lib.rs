@@ -11,8 +11,8 @@ mod page;
 
 use std::sync::Arc;
 
-use shared::aws::Missing;
-use shared::service::Service;
+use platform::aws::Missing;
+use platform::service::Service;
 
 pub use description::Description;
 pub use document::openapi;

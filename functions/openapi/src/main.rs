@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    shared::service::run(openapi::api).await
+    api::run(openapi::api).await
 }

@@ -1,13 +1,15 @@
 //! `GET /v1/public/orders`: the caller's own orders, newest first.
 
-use shared::accounts::OrderPages;
-use shared::aws::Missing;
-use shared::error::ApiError;
-use shared::http::{Api, CacheControl, Endpoint, Paged, Paging};
-use shared::ids::UserId;
-use shared::model::PublicOrder;
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use accounts::Accounts;
+use accounts::OrderPages;
+use api::error::ApiError;
+use api::{Api, CacheControl, Endpoint};
+use platform::aws::Missing;
+use platform::service::Service;
+use types::ids::UserId;
+use types::paging::{Paged, Paging};
+use types::records::PublicOrder;
+use types::scope::{Budget, Scope};
 
 /// The endpoint.
 pub struct Orders {
@@ -28,5 +30,5 @@ impl Endpoint for Orders {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Orders>, Missing> {
-    service.api(Orders { pages: OrderPages::new(service.accounts()?) })
+    Api::from_service(service, Orders { pages: OrderPages::new(Accounts::from_service(service)?) })
 }

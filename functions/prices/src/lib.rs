@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use shared::aws::{Missing, Patience};
-use shared::clock::Clock;
-use shared::error::ApiError;
-use shared::http::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
-use shared::ids::VariantId;
-use shared::look;
-use shared::market::figures::figures;
-use shared::market::{Market, MarketplaceCache};
-use shared::model::VariantPrices;
-use shared::scope::{Budget, Scope};
-use shared::service::Service;
+use api::error::ApiError;
+use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use market::figures;
+use market::{Market, MarketplaceCache};
+use platform::aws::{Missing, Patience};
+use platform::preflight;
+use platform::service::Service;
+use types::clock::Clock;
+use types::ids::VariantId;
+use types::records::VariantPrices;
+use types::scope::{Budget, Scope};
 
 /// The endpoint.
 pub struct Prices {
@@ -48,7 +48,8 @@ impl Endpoint for Prices {
 
 /// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Prices>, Missing> {
-    let (market, clock) = (service.market(Patience::Request, look::query)?, Arc::clone(&service.clock));
+    let (market, clock) =
+        (Market::from_service(service, Patience::Request, preflight::query)?, Arc::clone(&service.clock));
     let marketplaces = MarketplaceCache::new(market.clone(), Arc::clone(&clock));
-    service.api(Prices { market, marketplaces, clock })
+    Api::from_service(service, Prices { market, marketplaces, clock })
 }

@@ -1,7 +1,7 @@
 //! Whether the queues are so far behind that messages are late, and not lost.
 
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::Lane;
+use types::timestamp::Timestamp;
+use webhooks::delivery::Lane;
 
 use crate::Sweep;
 

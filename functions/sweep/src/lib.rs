@@ -10,15 +10,15 @@ mod run;
 
 use std::sync::Arc;
 
+use platform::aws::{Missing, Patience};
+use platform::metrics::Meter;
+use platform::resources::Queue;
+use platform::service::Service;
+use runtime::{Error, Worker};
 use serde_json::Value;
-use shared::aws::{Missing, Patience};
-use shared::clock::Clock;
-use shared::look;
-use shared::metrics::Meter;
-use shared::resources::Queue;
-use shared::service::{Error, Service, Worker};
-use shared::webhooks::store::WebhookStore;
-use shared::webhooks::{Notices, Queues, Schedule};
+use types::clock::Clock;
+use webhooks::store::WebhookStore;
+use webhooks::{Notices, Queues, Schedule};
 
 /// The function.
 pub struct Sweep {
@@ -32,9 +32,9 @@ pub struct Sweep {
 
 /// The function as its environment describes it; how long retries wait, its caller decides.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
-    let store = service.webhooks(Patience::Bulk, look::sweep)?;
-    let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
-    let sqs = service.sqs();
+    let store = WebhookStore::from_service(service, Patience::Bulk, webhooks::store::probe_wake_index)?;
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
+    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
     Ok(Sweep {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
         queues: Queues::new(sqs, first, retry),

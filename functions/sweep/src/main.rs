@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use shared::webhooks::Schedule;
+use webhooks::Schedule;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    shared::service::run_worker(|service| sweep::worker(service, Schedule::default())).await
+    runtime::run(|service| sweep::worker(service, Schedule::default())).await
 }

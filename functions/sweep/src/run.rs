@@ -3,12 +3,12 @@
 use futures_util::future::join_all;
 use futures_util::stream;
 use futures_util::{FutureExt, StreamExt};
-use shared::store::StoreError;
-use shared::timestamp::Timestamp;
-use shared::webhooks::Call;
-use shared::webhooks::delivery::{Delivery, Dispatch, Lane, Resending, sweep};
-use shared::webhooks::store::{DuePage, Position, WAKE_SHARDS};
+use platform::store::StoreError;
 use tokio::sync::OnceCell;
+use types::timestamp::Timestamp;
+use webhooks::Call;
+use webhooks::delivery::{Delivery, Dispatch, Lane, Resending, sweep};
+use webhooks::store::{DuePage, Position, WAKE_SHARDS};
 
 use crate::Sweep;
 

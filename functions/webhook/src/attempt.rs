@@ -4,12 +4,13 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shared::store::StoreError;
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::{Attempt, CLAIMS, Delivery, Dispatch, Refusal, Token, claim, refusal};
-use shared::webhooks::endpoint::Endpoint;
-use shared::webhooks::store::Applied;
-use shared::webhooks::{EndpointSecret, KeyringUnavailable, Secrets};
+use platform::store::StoreError;
+use secrets::{EndpointSecret, KeyringUnavailable};
+use types::rotation::Secrets;
+use types::timestamp::Timestamp;
+use webhooks::delivery::{Attempt, CLAIMS, Delivery, Dispatch, Refusal, Token, claim, refusal};
+use webhooks::endpoint::Endpoint;
+use webhooks::store::Applied;
 
 use crate::Webhook;
 use crate::fate::Fate;
@@ -25,7 +26,7 @@ impl Webhook {
     /// Makes the attempt that a message calls for, if it still calls for one.
     pub(crate) async fn attempt(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
         // Before the claim: without a signature there is no attempt.
-        let secrets = self.keyring.open(endpoint).await.map_err(|error| match error {
+        let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
             KeyringUnavailable::Unread(_) | KeyringUnavailable::Unwritten(_) => {
                 StoreError::Unavailable(error.to_string())
             }

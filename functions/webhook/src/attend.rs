@@ -3,9 +3,9 @@
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use shared::webhooks::Call;
-use shared::webhooks::delivery::Lane;
-use shared::webhooks::endpoint::Endpoint;
+use webhooks::Call;
+use webhooks::delivery::Lane;
+use webhooks::endpoint::Endpoint;
 
 use crate::Webhook;
 use crate::attempt::SLOW_AFTER;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
-use shared::ids::{EndpointId, UserId};
-use shared::store::StoreError;
-use shared::webhooks::delivery::{Dispatch, Lane};
-use shared::webhooks::endpoint::Endpoint;
-use shared::webhooks::{Call, QueueMessage};
+use platform::store::StoreError;
+use types::ids::{EndpointId, UserId};
+use webhooks::delivery::{Dispatch, Lane};
+use webhooks::endpoint::Endpoint;
+use webhooks::{Call, QueueMessage};
 
 use crate::Webhook;
 use crate::fate::Fate;

@@ -1,8 +1,8 @@
 //! What becomes of a message.
 
 use aws_lambda_events::sqs::SqsMessage;
-use shared::metrics::{Meter, Unit};
-use shared::webhooks::Unsent;
+use platform::metrics::{Meter, Unit};
+use webhooks::Unsent;
 
 /// What becomes of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::Delivery;
-use shared::webhooks::{EndpointSecret, Secrets, service_signature, standard_signature};
+use secrets::{EndpointSecret, service_signature, standard_signature};
+use types::rotation::Secrets;
+use types::timestamp::Timestamp;
+use webhooks::delivery::Delivery;
 
 /// The headers of an attempt that is sent then.
 pub(crate) fn headers(

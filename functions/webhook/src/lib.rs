@@ -15,14 +15,16 @@ pub mod transport;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use shared::aws::{Missing, Patience};
-use shared::clock::Clock;
-use shared::look;
-use shared::metrics::Meter;
-use shared::resources::Queue;
-use shared::service::{Error, Service, Worker};
-use shared::webhooks::store::WebhookStore;
-use shared::webhooks::{KeyringCache, Notices, Queues, Schedule};
+use platform::aws::{Missing, Patience};
+use platform::metrics::Meter;
+use platform::preflight;
+use platform::resources::Queue;
+use platform::service::Service;
+use runtime::{Error, Worker};
+use secrets::KeyringCache;
+use types::clock::Clock;
+use webhooks::store::WebhookStore;
+use webhooks::{Notices, Queues, Schedule};
 
 use fate::Fate;
 use transport::{Reach, Transport};
@@ -47,14 +49,14 @@ pub struct Webhook {
 /// The function as its environment describes it; where it may connect, and how long retries wait, its
 /// caller decides.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
-    let store = service.webhooks(Patience::Request, look::batch_get)?;
-    let [first, retry, notices] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices])?;
-    let sqs = service.sqs();
-    let first_queue = first.rsplit('/').next().unwrap_or_default().to_owned();
+    let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
+    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
+    let first_queue = queues::name(&first).to_owned();
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
         queues: Queues::new(sqs, first, retry),
-        keyring: service.keyring()?,
+        keyring: KeyringCache::from_service(service)?,
         store,
         transport,
         schedule,

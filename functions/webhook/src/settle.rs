@@ -1,14 +1,14 @@
 //! What follows from an attempt, or from an endpoint that is off or gone.
 
-use shared::store::StoreError;
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::{
+use platform::store::StoreError;
+use types::timestamp::Timestamp;
+use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Lane, Refusal, Token, Transition, after_failure, end, hold, refusal,
     succeed,
 };
-use shared::webhooks::endpoint::{Endpoint, Notice, notice_id};
-use shared::webhooks::store::{Applied, Off};
-use shared::webhooks::{Call, Wait};
+use webhooks::endpoint::{Endpoint, Notice, notice_id};
+use webhooks::store::{Applied, Off};
+use webhooks::{Call, Wait};
 
 use crate::Webhook;
 use crate::fate::Fate;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use local::environment::Variables;
 use local::seed::Admin;
-use shared::clock::SystemClock;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
+use types::clock::SystemClock;
 
 use crate::child::{itself, parent_ended};
 use crate::cpu;

@@ -30,7 +30,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    shared::logging::to_stderr();
+    platform::logging::to_stderr();
     let done = runtime(&arguments.command).and_then(|runtime| {
         runtime.block_on(async {
             match arguments.command {

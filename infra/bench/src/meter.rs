@@ -20,10 +20,10 @@ use aws_sdk_dynamodb::operation::query::{QueryInput, QueryOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsInput, TransactWriteItemsOutput};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use platform::aws::{Environment, Lookup, Missing};
+use platform::service::Service;
 use serde::{Deserialize, Serialize};
-use shared::aws::{Environment, Lookup, Missing};
-use shared::clock::Clock;
-use shared::service::Service;
+use types::clock::Clock;
 
 /// What a client has cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Meter {
     /// What functions are built from, the calls of all their clients counted.
     pub(crate) fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
         let environment = Environment::read(lookup)?.watched_by(SharedInterceptor::new(self.clone()));
-        Ok(Service::of(environment, lookup, clock))
+        Ok(Service::with_environment(environment, lookup, clock))
     }
 
     /// The client, counted.

@@ -9,8 +9,7 @@ use aws_sdk_dynamodb::types::AttributeValue::{N, S};
 use aws_sdk_dynamodb::{Client, Config};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use lambda_http::Error;
-use lambda_http::lambda_runtime::{LambdaEvent, run, service_fn};
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use futures_util::future::try_join_all;
+use platform::aws::{Environment, Patience};
+use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
+use platform::store::explain;
 use serde::Serialize;
-use shared::aws::{Environment, Patience};
-use shared::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
-use shared::store::explain;
 
 /// Tells `marketctl` that webhook endpoints may be on this machine. No function reads it.
 pub const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
@@ -50,7 +50,7 @@ impl Variables {
             variables.0.extend(own.map(|value| (name.to_owned(), value)));
         }
         let environment = Environment::read(&|name| variables.get(name)).map_err(|error| error.to_string())?;
-        let sqs = &environment.sqs(Patience::Request);
+        let sqs = &queues::client(&environment, Patience::Request);
         let urls = Queue::ALL.map(|queue| async move {
             let name = Resources::of(Resources::DEFAULT_STACK).queue(queue);
             let found = sqs.get_queue_url().queue_name(&name).send().await;

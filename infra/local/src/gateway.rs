@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use api::routes::{DEFAULT, ROUTES};
+use api::{Event, Handler, Response as LambdaResponse};
+use aws_lambda_events::encodings::Body as LambdaBody;
 use http::header::{HeaderMap, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use lambda_http::Body as LambdaBody;
 use percent_encoding::percent_decode_str;
-use shared::http::{Event, Handler, Response as LambdaResponse};
-use shared::routes::{DEFAULT, ROUTES};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_dynamodb::config::SharedInterceptor;
-use shared::aws::{Environment, Missing};
-use shared::clock::Clock;
-use shared::look::Looks;
-use shared::service::Service;
+use platform::aws::{Environment, Missing};
+use platform::preflight::Preflight;
+use platform::service::Service;
+use types::clock::Clock;
 
 use crate::environment::Variables;
 
@@ -18,7 +18,7 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     watch: Option<Arc<dyn Watch>>,
     /// What functions built so far use.
-    looks: Arc<Mutex<Vec<Looks>>>,
+    checks: Arc<Mutex<Vec<Preflight>>>,
 }
 
 /// Sees what each function, by its name, asks of its environment and of AWS, and may refuse it.
@@ -34,7 +34,7 @@ impl Host {
     /// A host whose functions find all of these variables.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         let environment = Environment::read(&|name| variables.get(name))?;
-        Ok(Self { variables: variables.clone(), environment, clock, watch: None, looks: Arc::default() })
+        Ok(Self { variables: variables.clone(), environment, clock, watch: None, checks: Arc::default() })
     }
 
     /// The same with somebody who watches the functions.
@@ -51,21 +51,21 @@ impl Host {
     ) -> Result<F, Missing> {
         let is_there = |variable: &str| self.watch.as_ref().is_none_or(|watch| watch.has_variable(name, variable));
         let lookup = |variable: &str| self.variables.get(variable).filter(|_| is_there(variable));
-        let service = Service::of(self.environment_of(name), &lookup, Arc::clone(&self.clock));
+        let service = Service::with_environment(self.environment_of(name), &lookup, Arc::clone(&self.clock));
         let function = build(&service)?;
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner).push(service.looks());
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner).push(service.preflight());
         Ok(function)
     }
 
     /// What the functions built since the last time use, to be looked at for each of them.
-    pub(crate) fn looks(&self) -> Vec<Looks> {
-        std::mem::take(&mut self.looks.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn preflight(&self) -> Vec<Preflight> {
+        std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Builds what is no function: a part of the host itself.
     pub fn unwatched<T>(&self, build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
         let lookup = |variable: &str| self.variables.get(variable);
-        build(&Service::of(self.environment.clone(), &lookup, Arc::clone(&self.clock)))
+        build(&Service::with_environment(self.environment.clone(), &lookup, Arc::clone(&self.clock)))
     }
 
     /// Who calls AWS for a function, and where: the function itself and, as in Lambda, the poller of its queue.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
-use shared::look::Looks;
+use platform::preflight::Preflight;
 
-/// Looks at what each function uses, and tells of every problem at once; many have the same.
-pub(crate) async fn look(looks: Vec<Looks>) {
-    let found = join_all(looks.into_iter().map(Looks::look)).await;
+/// Preflight at what each function uses, and tells of every problem at once; many have the same.
+pub(crate) async fn run(checks: Vec<Preflight>) {
+    let found = join_all(checks.into_iter().map(Preflight::run)).await;
     let problems: BTreeSet<_> = found.into_iter().flat_map(|found| found.unwrap_or_else(|wrong| wrong.0)).collect();
     if !problems.is_empty() {
         let problems = problems.into_iter().collect::<Vec<_>>().join("; ");

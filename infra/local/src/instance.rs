@@ -4,10 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use api::Handler;
 use futures_util::future::join_all;
-use shared::aws::Missing;
-use shared::http::Handler;
-use shared::service::Service;
+use platform::aws::Missing;
+use platform::service::Service;
 
 use crate::gateway::{self, Functions};
 use crate::host::Host;
@@ -30,7 +30,7 @@ impl Instance {
         let secrets = host.unwatched(StoredSecrets::new).map_err(io::Error::other)?;
         let inbox = Inbox::new(Arc::new(secrets), host.clock());
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
-        let (warmed, ()) = tokio::join!(warm_ups, init::look(host.looks()));
+        let (warmed, ()) = tokio::join!(warm_ups, init::run(host.preflight()));
         warmed.into_iter().for_each(init::tell);
         let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })

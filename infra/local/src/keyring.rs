@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aws_sdk_secretsmanager::Client;
-use shared::store::explain;
+use platform::store::explain;
 
 use crate::workers::Running;
 

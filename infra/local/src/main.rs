@@ -15,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    shared::logging::to_stderr();
+    platform::logging::to_stderr();
     let stack = match Stack::start(&options).await {
         Ok(stack) => stack,
         Err(error) => {

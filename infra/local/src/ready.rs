@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use shared::ids::UserId;
+use types::ids::UserId;
 
 use crate::environment::{LOOPBACK_VARIABLE, Variables};
 use crate::seed::DemoKey;

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use admin::keys::{KeyAdmin, NewKey};
+use auth::KeyText;
+use feed::{Applied, Applier, Stores};
 use indicatif::{ProgressBar, ProgressStyle};
-use shared::aws::{Environment, Patience};
-use shared::clock::Clock;
-use shared::feed::{Applied, Applier, Stores};
-use shared::ids::UserId;
-use shared::keys::{KeyAdmin, KeyText, NewKey};
-use shared::resources::{Resources, Table};
-use shared::scope::{Scope, Scopes, Tier};
-use shared::timestamp::Timestamp;
-use shared::webhooks::Keyring;
+use platform::aws::{Environment, Patience};
+use platform::resources::{Resources, Table};
+use secrets::Keyring;
+use types::clock::Clock;
+use types::ids::UserId;
+use types::scope::{Scope, Scopes, Tier};
+use types::timestamp::Timestamp;
 
 use crate::aws::setup::{Clients, create};
 use crate::demo;
@@ -50,8 +51,8 @@ impl Admin {
         let environment = Environment::read(&lookup).map_err(|error| error.to_string())?;
         let clients = Clients {
             dynamodb: environment.dynamodb(Patience::Bulk),
-            sqs: environment.sqs(Patience::Bulk),
-            secrets: environment.secrets(Patience::Bulk),
+            sqs: queues::client(&environment, Patience::Bulk),
+            secrets: secrets::client(&environment, Patience::Bulk),
         };
         Ok(Self { clients, resources: Resources::of(Resources::DEFAULT_STACK), clock })
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::clock::{Clock, SystemClock};
-use shared::webhooks::Schedule;
-use shared::webhooks::guard::Policy;
+use guard::Policy;
+use types::clock::{Clock, SystemClock};
 use webhook::transport::{Reach, Transport};
+use webhooks::Schedule;
 
 use crate::aws::{AwsSide, Relay};
 use crate::cli::Options;

@@ -3,12 +3,12 @@
 use std::io;
 use std::process::ExitCode;
 
+use admin::keys::AdminError;
+use admin::webhooks::WebhookAdminError;
 use serde_json::{Value, json};
-use shared::keys::AdminError;
-use shared::scope::Tier;
-use shared::webhooks::RotationError;
-use shared::webhooks::admin::WebhookAdminError;
 use thiserror::Error;
+use types::rotation::RotationError;
+use types::scope::Tier;
 
 use crate::check::CheckReport;
 use crate::feed::SendReport;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
-use shared::timestamp::Timestamp;
+use types::timestamp::Timestamp;
 
 use crate::failure::Failure;
 

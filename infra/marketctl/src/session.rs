@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
+use admin::keys::KeyAdmin;
+use admin::webhooks::WebhookAdmin;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::config::ProvideCredentials;
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use shared::aws::Patience;
-use shared::clock::{Clock, SystemClock};
-use shared::feed::Stores;
-use shared::keys::KeyAdmin;
-use shared::look::{Kind, Problem};
-use shared::resources::{Queue, Resources, Table};
-use shared::store::causes;
-use shared::webhooks::admin::WebhookAdmin;
-use shared::webhooks::guard::{Policy, SystemResolver};
-use shared::webhooks::store::WebhookStore;
-use shared::webhooks::{KeyringCache, Queues};
+use feed::Stores;
+use guard::{Policy, SystemResolver};
+use platform::aws::Patience;
+use platform::preflight::{Problem, ResourceKind};
+use platform::resources::{Queue, Resources, Table};
+use platform::store::causes;
+use secrets::KeyringCache;
+use types::clock::{Clock, SystemClock};
+use webhooks::Queues;
+use webhooks::store::WebhookStore;
 
 use crate::check::sentence;
 use crate::failure::Failure;
@@ -74,7 +75,7 @@ impl Session {
     pub(crate) async fn queue_url(&self, queue: Queue) -> Result<String, String> {
         let name = self.resources.queue(queue);
         let found = self.sqs().get_queue_url().queue_name(&name).send().await;
-        let found = found.map_err(|error| sentence(&Problem::from(error), Kind::Queue, &name))?;
+        let found = found.map_err(|error| sentence(&Problem::from(error), ResourceKind::Queue, &name))?;
         Ok(found.queue_url.unwrap_or_default())
     }
 

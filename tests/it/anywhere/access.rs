@@ -1,9 +1,10 @@
 //! Keys and scopes (specification, sections 5 and 7).
 
+use admin::keys::NewKey;
+use auth::KeyText;
 use serde_json::json;
-use shared::keys::{KeyText, NewKey};
-use shared::scope::{Scope, Tier};
 use tests::Target;
+use types::scope::{Scope, Tier};
 
 use crate::access::PATHS;
 

@@ -1,9 +1,9 @@
 //! `GET /v1/public/wallet/balance`.
 
+use feed::Applied;
 use serde_json::json;
-use shared::feed::Applied;
-use shared::scope::Scope;
 use tests::{Target, balance};
+use types::scope::Scope;
 
 const PATH: &str = "/v1/public/wallet/balance";
 

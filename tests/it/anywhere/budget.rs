@@ -2,8 +2,8 @@
 
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use shared::scope::Scope;
 use tests::{Reply, Target};
+use types::scope::Scope;
 
 const PATH: &str = "/v1/public/marketplaces";
 

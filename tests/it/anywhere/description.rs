@@ -5,8 +5,8 @@ use std::pin::pin;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use shared::scope::Scope;
 use tests::{Reply, Target, balance, item, listing, marketplace, order, quote};
+use types::scope::Scope;
 use uuid::Uuid;
 
 use crate::access::PATHS;

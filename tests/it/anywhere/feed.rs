@@ -1,8 +1,8 @@
 //! The feed through its queue: what is applied, what is refused.
 
 use serde_json::{Value, json};
-use shared::scope::Scope;
 use tests::{Reply, Target, balance, item, listing, marketctl, marketplace, order, quote};
+use types::scope::Scope;
 
 const TEN: &str = "2026-11-20T10:00:00Z";
 

@@ -43,7 +43,7 @@ async fn what_is_not_there_is_404_with_the_id_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_or_equal_version_changes_nothing() {
-    use shared::feed::Applied::{Changed, Unchanged};
+    use feed::Applied::{Changed, Unchanged};
     let target = Target::new().await;
     let id = target.word();
     let versions = [(3, "Three"), (3, "Three again"), (2, "Two"), (4, "Four")];

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shared::timestamp::Timestamp;
 use tests::{Target, marketctl};
+use types::timestamp::Timestamp;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_created_listed_rotated_and_revoked() {

@@ -1,7 +1,7 @@
 //! `GET /v1/public/listings`.
 
+use feed::Applied::Unchanged;
 use serde_json::{Value, json};
-use shared::feed::Applied::Unchanged;
 use tests::{Target, listing};
 
 fn day(day: u32) -> String {

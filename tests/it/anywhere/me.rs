@@ -1,8 +1,8 @@
 //! `GET /v1/public/me`.
 
 use serde_json::json;
-use shared::scope::Scope;
 use tests::Target;
+use types::scope::Scope;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_learns_about_itself() {

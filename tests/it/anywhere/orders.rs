@@ -1,10 +1,10 @@
 //! `GET /v1/public/orders`.
 
+use feed::Applied;
 use serde_json::{Value, json};
-use shared::feed::Applied;
-use shared::ids::UserId;
-use shared::scope::Scope;
 use tests::Target;
+use types::ids::UserId;
+use types::scope::Scope;
 
 async fn key(target: &Target, user: UserId) -> String {
     target.key_of(user, &[Scope::OrdersRead]).await.0

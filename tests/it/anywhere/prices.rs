@@ -1,7 +1,7 @@
 //! `GET /v1/public/prices/{variant_id}`.
 
+use feed::Applied;
 use serde_json::{Value, json};
-use shared::feed::Applied;
 use tests::{Target, marketplace, quote};
 
 const HOUR: i64 = 3_600;

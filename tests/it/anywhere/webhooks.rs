@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shared::timestamp::Timestamp;
 use tests::webhooks_cli::{WebhooksCli, text};
 use tests::{Target, sale};
 use tokio::time::{Instant, sleep};
+use types::timestamp::Timestamp;
 
 /// Something hangs if a delivery has not come so far by then.
 const PATIENCE: Duration = Duration::from_mins(2);

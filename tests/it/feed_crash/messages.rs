@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
-use shared::ids::UserId;
-use shared::timestamp::Timestamp;
 use tests::{balance, item, listing, marketplace, order, quote, uuid};
+use types::ids::UserId;
+use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 /// Fewer than a message's receives, so that none can be redriven because of them alone.

@@ -9,11 +9,11 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use local::environment::Variables;
 use messages::History;
 use serde_json::Value;
-use shared::clock::{Clock, SystemClock};
 use tests::{
     FeedQueue, Stack, answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, local, marketctl, tables,
 };
 use tokio::process::Child;
+use types::clock::{Clock, SystemClock};
 
 /// By then something hangs.
 const PATIENCE: Duration = Duration::from_mins(3);

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use local::environment::Variables;
 use serde_json::{Value, json};
-use shared::scope::Scope;
 use tests::{Fault, Line, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
+use types::scope::Scope;
 
 use super::{assert_metrics, of};
 
@@ -67,7 +67,7 @@ async fn how_a_request_ends_is_counted_where_it_did_not_end_well() {
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&line[name], value, "{name}");
     }
-    let at: shared::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
+    let at: types::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
     assert!((at.millis() - line["_aws"]["Timestamp"].as_i64().unwrap()).abs() < 1_000);
     assert!(!log.contains(&key[3..]) && !log.contains("no-key"), "{log}");
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessageAttribute};
 use local::environment::Variables;
+use platform::resources::Queue;
+use runtime::Worker;
 use serde_json::{Value, json};
-use shared::resources::Queue;
-use shared::service::Worker;
-use shared::webhooks::delivery::{Lane, Status};
-use shared::webhooks::delivery_id;
 use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};
+use webhooks::delivery::{Lane, Status};
+use webhooks::delivery_id;
 
 use super::{assert_metrics, of};
 

@@ -1,10 +1,10 @@
 //! A delivery's ways: to its end, on hold, and back from where it was lost.
 
+use platform::resources::Queue;
+use runtime::Worker;
 use serde_json::Value;
-use shared::resources::Queue;
-use shared::service::Worker;
-use shared::webhooks::delivery::Status;
 use tests::{Fault, hand};
+use webhooks::delivery::Status;
 
 use super::Used;
 use crate::webhooks::Scene;

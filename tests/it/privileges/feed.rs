@@ -1,8 +1,8 @@
 //! Messages of every kind through the feed queue: applied, refused, postponed; events at both lanes.
 
-use shared::clock::Clock;
-use shared::ids::UserId;
 use tests::{Fault, Receiver, Stack, balance, market, sale, uuid};
+use types::clock::Clock;
+use types::ids::UserId;
 
 use super::Used;
 

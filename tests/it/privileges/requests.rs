@@ -1,9 +1,9 @@
 //! Requests of every kind, and the bases that answers come from.
 
+use runtime::Worker;
 use serde_json::Value;
-use shared::scope::Scope;
-use shared::service::Worker;
 use tests::{Stack, market, uuid};
+use types::scope::Scope;
 
 use super::Used;
 use crate::access::PATHS;

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
-use shared::resources::{
+use platform::resources::{
     COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
 };
+use serde_json::json;
 use tests::{Template, arn};
 
 use super::names;

@@ -9,8 +9,8 @@ mod triggers;
 
 use std::collections::BTreeMap;
 
+use platform::resources::Resources;
 use serde_json::{Map, Value};
-use shared::resources::Resources;
 use tests::Template;
 
 /// The names of the stack that the template is read for.

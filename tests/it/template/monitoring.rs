@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::resources::{Queue, Table};
+use platform::resources::{Queue, Table};
 use tests::Template;
 use tests::monitoring::{Watched, nested, of_alarm, of_dashboard};
 
@@ -11,7 +11,7 @@ use super::names;
 const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
 
 /// The module of the metrics lists them in a table: name, unit, functions.
-const METRICS: &str = include_str!("../../../shared/src/metrics/mod.rs");
+const METRICS: &str = include_str!("../../../shared/platform/src/metrics/mod.rs");
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
 /// Alarms by their names, without the stack's.
@@ -36,7 +36,7 @@ fn sent(metric: &str) -> Option<&'static str> {
 }
 
 fn sends(function: &str, metric: &str) -> bool {
-    let is_api = shared::routes::ROUTES.iter().any(|route| route.function == function);
+    let is_api = api::routes::ROUTES.iter().any(|route| route.function == function);
     sent(metric).is_some_and(|by| {
         by == "all" || (by == "API" && is_api) || by.split(", ").any(|name| name == format!("`{function}`"))
     })

@@ -1,7 +1,7 @@
 //! Queues, and the secret.
 
+use platform::resources::{MAX_RECEIVES, Queue};
 use serde_json::{Value, json};
-use shared::resources::{MAX_RECEIVES, Queue};
 use tests::arn;
 
 use super::{assert_same, deployed, names};

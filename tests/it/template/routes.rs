@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use api::routes::{DEFAULT, ROUTES};
 use serde_json::json;
-use shared::routes::{DEFAULT, ROUTES};
 use tests::Template;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tables.
 
+use platform::resources::{Index, PARTITION_KEY, SORT_KEY, TTL, Table};
 use serde_json::{Value, json};
-use shared::resources::{Index, PARTITION_KEY, SORT_KEY, TTL, Table};
 
 use super::{assert_same, deployed, names};
 

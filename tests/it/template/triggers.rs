@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use platform::resources::{COMPACT_PERIOD, Queue, SWEEP_PERIOD};
 use serde_json::{Value, json};
-use shared::resources::{COMPACT_PERIOD, Queue, SWEEP_PERIOD};
 use tests::{Template, arn};
 
 use super::names;

@@ -1,10 +1,10 @@
 //! A sender that dies at each of its steps, and the message comes again.
 
-use shared::ids::DeliveryId;
-use shared::resources::Queue;
-use shared::webhooks::delivery::{CLAIMS, Status};
-use shared::webhooks::endpoint::notice_id;
+use platform::resources::Queue;
 use tests::{Fault, hand, hand_to_die};
+use types::ids::DeliveryId;
+use webhooks::delivery::{CLAIMS, Status};
+use webhooks::endpoint::notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
 

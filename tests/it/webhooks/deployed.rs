@@ -3,9 +3,9 @@
 use aws_lambda_events::sqs::SqsEvent;
 use local::environment::{LOOPBACK_VARIABLE, Variables};
 use serde_json::json;
-use shared::webhooks::delivery::{Lane, Status};
-use shared::webhooks::delivery_id;
 use tests::{Receiver, RuntimeApi, Stack, message, sale, uuid};
+use webhooks::delivery::{Lane, Status};
+use webhooks::delivery_id;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environment_says() {

@@ -1,9 +1,9 @@
 //! One message, many times.
 
-use shared::resources::Queue;
-use shared::webhooks::delivery::Status;
+use platform::resources::Queue;
 use tests::{Answer, hand};
 use tokio::task::JoinSet;
+use webhooks::delivery::Status;
 
 use super::Scene;
 

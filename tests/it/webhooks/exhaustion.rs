@@ -1,9 +1,9 @@
 //! What the last failure does, once.
 
-use shared::resources::Queue;
-use shared::webhooks::delivery::{Failure, Status};
-use shared::webhooks::endpoint::{Switch, notice_id};
+use platform::resources::Queue;
 use tests::{Answer, hand};
+use webhooks::delivery::{Failure, Status};
+use webhooks::endpoint::{Switch, notice_id};
 
 use super::{OFF_BY_FAILURES, Scene};
 

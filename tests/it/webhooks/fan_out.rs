@@ -1,12 +1,13 @@
 //! From the feed to the endpoints that selected an event, and what that costs.
 
+use admin::webhooks::NewEndpoint;
 use aws_lambda_events::sqs::SqsMessage;
+use platform::resources::Queue;
 use serde_json::Value;
-use shared::resources::Queue;
-use shared::webhooks::admin::NewEndpoint;
-use shared::webhooks::delivery::{Lane, Status};
-use shared::webhooks::{EventKind, delivery_id};
 use tests::{Proxy, Receiver, Stack, hand, message, sale, uuid};
+use types::event::EventKind;
+use webhooks::delivery::{Lane, Status};
+use webhooks::delivery_id;
 
 use super::Scene;
 

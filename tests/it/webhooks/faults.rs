@@ -1,10 +1,10 @@
 //! A store or a queue that fails while attempts are made.
 
-use shared::ids::DeliveryId;
-use shared::resources::{MAX_RECEIVES, Queue};
-use shared::webhooks::delivery::Status;
-use shared::webhooks::endpoint::notice_id;
+use platform::resources::{MAX_RECEIVES, Queue};
 use tests::{Answer, Fault, hand};
+use types::ids::DeliveryId;
+use webhooks::delivery::Status;
+use webhooks::endpoint::notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
 

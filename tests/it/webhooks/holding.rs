@@ -1,9 +1,9 @@
 //! Events while an endpoint is off, and what becomes of them.
 
-use shared::resources::Queue;
-use shared::webhooks::admin::WebhookAdminError;
-use shared::webhooks::delivery::Status;
+use admin::webhooks::WebhookAdminError;
+use platform::resources::Queue;
 use tests::{Answer, hand};
+use webhooks::delivery::Status;
 
 use super::Scene;
 

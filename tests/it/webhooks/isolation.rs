@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use guard::Policy;
 use local::workers::Webhooks;
-use shared::ids::UserId;
-use shared::resources::Queue;
-use shared::webhooks::Schedule;
-use shared::webhooks::delivery::Status;
-use shared::webhooks::guard::Policy;
+use platform::resources::Queue;
 use tests::{Answer, Receiver, Stack, hand, sale, uuid};
+use types::ids::UserId;
 use webhook::transport::{Reach, Transport};
+use webhooks::Schedule;
+use webhooks::delivery::Status;
 
 use super::Scene;
 

@@ -1,10 +1,10 @@
 //! An acknowledgement that comes when somebody else has taken the attempt over.
 
 use aws_lambda_events::sqs::SqsMessage;
-use shared::ids::DeliveryId;
-use shared::webhooks::delivery::Status;
-use shared::webhooks::endpoint::Switch;
 use tests::{Answer, hand};
+use types::ids::DeliveryId;
+use webhooks::delivery::Status;
+use webhooks::endpoint::Switch;
 
 use super::{OFF_BY_FAILURES, Scene};
 

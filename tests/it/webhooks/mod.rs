@@ -19,11 +19,12 @@ mod trial;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::ids::{DeliveryId, UserId};
-use shared::webhooks::delivery::{Delivery, LEASE_SECONDS, Status};
-use shared::webhooks::endpoint::{DisabledReason, Endpoint, Switch};
-use shared::webhooks::{EndpointSecret, delivery_id};
+use ::secrets::EndpointSecret;
 use tests::{Answer, Received, Receiver, Stack, hand, sale, uuid};
+use types::ids::{DeliveryId, UserId};
+use webhooks::delivery::{Delivery, LEASE_SECONDS, Status};
+use webhooks::delivery_id;
+use webhooks::endpoint::{DisabledReason, Endpoint, Switch};
 
 const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 

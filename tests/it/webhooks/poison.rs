@@ -1,10 +1,10 @@
 //! A message that nobody can read, among others.
 
 use aws_sdk_sqs::types::QueueAttributeName::VisibilityTimeout;
-use shared::resources::Queue;
-use shared::webhooks::delivery::{Lane, Status};
-use shared::webhooks::delivery_id;
+use platform::resources::Queue;
 use tests::{Receiver, Stack, hand, message, sale, uuid};
+use webhooks::delivery::{Lane, Status};
+use webhooks::delivery_id;
 
 use super::Scene;
 

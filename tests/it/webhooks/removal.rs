@@ -1,8 +1,8 @@
 //! An endpoint that is removed while deliveries are under way.
 
-use shared::resources::Queue;
-use shared::webhooks::delivery::{Failure, Status};
+use platform::resources::Queue;
 use tests::{Answer, hand};
+use webhooks::delivery::{Failure, Status};
 
 use super::Scene;
 

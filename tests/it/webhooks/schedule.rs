@@ -1,13 +1,13 @@
 //! Seven attempts, each in its time.
 
-use shared::clock::{Clock, SystemClock};
-use shared::resources::Queue;
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::{Failure, Status};
-use shared::webhooks::delivery_id;
-use shared::webhooks::endpoint::{Notice, notice_id};
+use platform::resources::Queue;
 use tests::{Received, Receiver, Stack, Verdict, sale, to_loopback, uuid};
 use tokio::time::{Duration, Instant};
+use types::clock::{Clock, SystemClock};
+use types::timestamp::Timestamp;
+use webhooks::delivery::{Failure, Status};
+use webhooks::delivery_id;
+use webhooks::endpoint::{Notice, notice_id};
 
 use super::OFF_BY_FAILURES;
 

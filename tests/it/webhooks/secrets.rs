@@ -1,11 +1,12 @@
 //! What deliveries are signed with, as receivers see it.
 
 use local::environment::Variables;
+use platform::aws::{Environment, Patience};
+use platform::resources::Resources;
+use secrets::Keyring;
 use serde_json::Value;
-use shared::aws::{Environment, Patience};
-use shared::resources::Resources;
-use shared::webhooks::{Keyring, delivery_id};
 use tests::{Receiver, Stack, Verdict, Verifier, hand, sale, to_loopback, uuid};
+use webhooks::delivery_id;
 
 use super::Scene;
 
@@ -114,7 +115,7 @@ async fn put_keyring(stack: &Stack, document: &str) {
 
 fn secrets(stack: &Stack) -> aws_sdk_secretsmanager::Client {
     let variables = Variables::at(&stack.aws.endpoint_url);
-    Environment::read(&|name| variables.get(name)).unwrap().secrets(Patience::Bulk)
+    secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk)
 }
 
 fn name() -> String {

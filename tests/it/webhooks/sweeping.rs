@@ -4,12 +4,12 @@ use std::slice;
 
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::join_all;
+use platform::resources::Queue;
+use runtime::Worker;
 use serde_json::{Value, json};
-use shared::ids::DeliveryId;
-use shared::resources::Queue;
-use shared::service::Worker;
-use shared::webhooks::delivery::{Lane, Status};
 use tests::{Answer, Fault, Proxy, hand, message, sale};
+use types::ids::DeliveryId;
+use webhooks::delivery::{Lane, Status};
 
 use super::Scene;
 

@@ -1,11 +1,11 @@
 //! The test event that an owner asks for.
 
-use shared::resources::Queue;
-use shared::webhooks::EventKind;
-use shared::webhooks::admin::WebhookAdminError;
-use shared::webhooks::delivery::Status;
-use shared::webhooks::endpoint::Switch;
+use admin::webhooks::WebhookAdminError;
+use platform::resources::Queue;
 use tests::{Verdict, hand};
+use types::event::EventKind;
+use webhooks::delivery::Status;
+use webhooks::endpoint::Switch;
 
 use super::Scene;
 

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::process::ExitCode;
 
-use shared::aws::Missing;
-use shared::http::{Event, Handler, Response};
+use api::{Event, Handler, Response};
+use platform::aws::Missing;
 
 /// Panics over requests that say so, with all of their path in the panic's message.
 struct Faulty;
@@ -25,5 +25,5 @@ impl Handler for Faulty {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    shared::service::run(|_| Ok::<_, Missing>(Faulty)).await
+    api::run(|_| Ok::<_, Missing>(Faulty)).await
 }

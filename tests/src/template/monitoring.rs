@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use platform::resources::Resources;
 use serde_json::{Value, json};
-use shared::resources::Resources;
 
 use super::values::text;
 use super::yaml;

@@ -1,8 +1,8 @@
 //! The template's values as `CloudFormation` works them out: for a stack of the default name, with every
 //! parameter's default.
 
+use platform::resources::Resources;
 use serde_json::{Map, Value, json};
-use shared::resources::Resources;
 
 use crate::arn;
 

@@ -7,10 +7,10 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName::{self, QueueArn};
 use local::environment::Variables;
 use local::workers::Backlog;
-use shared::aws::{Environment, Patience};
-use shared::resources::Queue;
-use shared::webhooks::endpoint::Notice;
+use platform::aws::{Environment, Patience};
+use platform::resources::Queue;
 use tokio::time::{Instant, sleep};
+use webhooks::endpoint::Notice;
 
 use super::steps::record;
 use crate::stack::Stack;
@@ -31,7 +31,7 @@ impl Stack {
     /// A queue of the stack.
     pub async fn mailbox(&self, queue: Queue) -> Mailbox {
         let variables = Variables::at(&self.aws.endpoint_url);
-        let client = Environment::read(&|name| variables.get(name)).unwrap().sqs(Patience::Bulk);
+        let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let url = variables.get(queue.variable()).unwrap();
         let found = client.get_queue_attributes().queue_url(&url).attribute_names(QueueArn).send().await.unwrap();
         let arn = found.attributes.unwrap().remove(&QueueArn).unwrap();

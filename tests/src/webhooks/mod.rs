@@ -4,26 +4,30 @@ mod mailbox;
 mod signed;
 mod steps;
 
+use secrets::KeyringCache;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use webhooks::store::WebhookStore;
 
+use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use guard::{Policy, SystemResolver};
 use local::environment::Variables;
 use local::workers::Webhooks;
+use platform::aws::Patience;
+use platform::preflight;
+use platform::resources::Queue;
+use platform::service::Service;
+use secrets::EndpointSecret;
 use serde_json::{Value, json};
-use shared::aws::Patience;
-use shared::clock::Clock;
-use shared::ids::{DeliveryId, EndpointId, UserId};
-use shared::look;
-use shared::resources::Queue;
-use shared::service::Service;
-use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
-use shared::webhooks::delivery::{Delivery, Status};
-use shared::webhooks::endpoint::Endpoint;
-use shared::webhooks::guard::{Policy, SystemResolver};
-use shared::webhooks::{EndpointSecret, EventKind, Queues, Schedule};
 use tokio::time::{Duration, Instant, sleep};
+use types::clock::Clock;
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId, UserId};
 use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
+use webhooks::delivery::{Delivery, Status};
+use webhooks::endpoint::Endpoint;
+use webhooks::{Queues, Schedule};
 
 use crate::stack::Stack;
 
@@ -57,11 +61,12 @@ impl Stack {
         let lookup = |name: &str| variables.get(name);
         let clock: Arc<dyn Clock> = self.clock.clone();
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
-        let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
+        let (sqs, [first, retry]) =
+            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
         WebhookAdmin {
-            store: service.webhooks(Patience::Bulk, look::get).unwrap(),
-            queues: Queues::new(service.sqs(), first, retry),
-            keyring: service.keyring().unwrap(),
+            store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap(),
+            queues: Queues::new(sqs, first, retry),
+            keyring: KeyringCache::from_service(&service).unwrap(),
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),
             clock,

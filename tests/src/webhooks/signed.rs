@@ -1,7 +1,7 @@
 //! Whether a delivery was signed with a secret, told without the code that signed it.
 
 use ring::hmac::{HMAC_SHA256, Key, sign};
-use shared::webhooks::EndpointSecret;
+use secrets::EndpointSecret;
 use standardwebhooks::Webhook;
 
 use crate::receiver::Received;

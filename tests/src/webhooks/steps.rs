@@ -3,20 +3,21 @@
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use compact::Compact;
+use feed::{Message, parse};
 use futures_util::FutureExt;
 use ingest::Ingest;
+use platform::aws::Missing;
+use platform::logging::FUNCTION_VARIABLE;
+use platform::service::Service;
+use runtime::Worker;
 use serde_json::Value;
-use shared::aws::Missing;
-use shared::clock::Clock;
-use shared::feed::{Applied, Message, parse};
-use shared::ids::DeliveryId;
-use shared::logging::FUNCTION_VARIABLE;
-use shared::service::{Service, Worker};
-use shared::webhooks::delivery::{Dispatch, Lane};
-use shared::webhooks::{FanOut, QueueMessage, Schedule};
 use sweep::Sweep;
+use types::clock::Clock;
+use types::ids::DeliveryId;
 use uuid::Uuid;
 use webhook::Webhook;
+use webhooks::delivery::{Dispatch, Lane};
+use webhooks::{FanOut, QueueMessage, Schedule};
 
 use super::to_loopback;
 use crate::proxy::{Fault, Proxy};
@@ -71,7 +72,7 @@ impl Stack {
         };
         let events = events.iter().map(|message| ((), event(message))).collect();
         for ((), outcome) in FanOut::new(admin.store, admin.queues, Schedule::default()).apply(events, now).await {
-            assert_eq!(outcome.unwrap(), Applied::Changed);
+            assert!(outcome.unwrap());
         }
     }
 

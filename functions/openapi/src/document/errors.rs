@@ -1,8 +1,8 @@
 //! The answers that are not a success. Their example bodies are made by the very type that makes the real ones.
 
-use shared::error::{ApiError, FieldCode, FieldError};
-use shared::http::CacheControl;
-use shared::scope::{Budget, Scope};
+use api::CacheControl;
+use api::error::{ApiError, FieldCode, FieldError};
+use types::scope::{Budget, Scope};
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::{Content, ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use uuid::uuid;

@@ -4,7 +4,7 @@ use serde_json::json;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::{Header, HeaderBuilder, Object, ObjectBuilder, Ref, ResponseBuilder, Type};
 
-use shared::http::CacheControl;
+use api::CacheControl;
 
 /// The headers of every answer.
 pub(crate) const EVERY: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];

@@ -1,9 +1,9 @@
 //! One operation: what differs between operations is declared, the rest is the same for all.
 
+use api::CacheControl;
+use api::error::{ApiError, FieldError};
 use serde_json::Value;
-use shared::error::{ApiError, FieldError};
-use shared::http::CacheControl;
-use shared::scope::{Budget, Scope};
+use types::scope::{Budget, Scope};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter};
 use utoipa::openapi::{RefOr, Schema, SecurityRequirement};

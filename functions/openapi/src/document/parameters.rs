@@ -1,8 +1,8 @@
 //! The parameters of requests.
 
+use api::{PAGE, PAGE_SIZE};
 use serde_json::{Value, json};
-use shared::http::Paging;
-use shared::http::paging::{PAGE, PAGE_SIZE};
+use types::paging::Paging;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::{KnownFormat, Object, ObjectBuilder, Ref, Required, SchemaFormat, Type};
 

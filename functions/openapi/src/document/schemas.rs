@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use shared::error::ErrorEnvelope;
-use shared::http::Paged;
-use shared::model::{
-    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder,
-    VariantPrices, event,
+use api::error::ErrorEnvelope;
+use types::event;
+use types::paging::Paged;
+use types::records::{
+    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder, VariantPrices,
 };
 use utoipa::OpenApi;
 use utoipa::openapi::schema::ArrayItems;

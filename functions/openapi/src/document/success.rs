@@ -1,7 +1,7 @@
 //! The answers 200 and 304.
 
+use api::CacheControl;
 use serde_json::Value;
-use shared::http::CacheControl;
 use utoipa::openapi::{ContentBuilder, RefOr, Response, ResponseBuilder, Schema};
 
 use super::{JSON, headers};

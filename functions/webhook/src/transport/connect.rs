@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use guard::{Policy, Resolve, check_resolved};
 use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::MaybeHttpsStream;
@@ -14,7 +15,6 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use shared::webhooks::guard::{Policy, Resolve, check_resolved};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;

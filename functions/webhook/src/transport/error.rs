@@ -5,9 +5,9 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use guard::{AddressRefusal, UrlRefusal};
 use hyper_util::client::legacy;
 use rustls::CertificateError as Certificate;
-use shared::webhooks::guard::{AddressRefusal, UrlRefusal};
 use thiserror::Error;
 
 /// Why a POST got no answer.

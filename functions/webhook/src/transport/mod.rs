@@ -9,12 +9,12 @@ mod reach;
 use std::time::Duration;
 
 use bytes::Bytes;
+use guard::{EndpointUrl, Policy};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use shared::webhooks::guard::{EndpointUrl, Policy};
 use tokio::time::{Instant, timeout};
 
 use connect::Connector;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use guard::{Policy, Resolve, SystemResolver};
 use rustls::RootCertStore;
-use shared::webhooks::guard::{Policy, Resolve, SystemResolver};
 
 /// Which addresses a client connects to, who tells it the addresses of a name, and whose certificates
 /// it accepts.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, join_all, pending};
+use guard::{Resolve, SystemResolver};
 use http::HeaderMap;
-use shared::webhooks::guard::{Resolve, SystemResolver};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use shared::webhooks::guard::{Policy, UrlRefusal};
+use guard::{Policy, UrlRefusal};
 use webhook::transport::{PostError, Reach, Transport};
 
 use crate::names::{Names, reach};

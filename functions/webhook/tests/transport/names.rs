@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use guard::{Policy, Resolve};
 use rustls::RootCertStore;
-use shared::webhooks::guard::{Policy, Resolve};
 use webhook::transport::Reach;
 
 /// The answers still to give, the last of them for good, and the names asked for.

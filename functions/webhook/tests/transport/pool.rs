@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, pending};
-use shared::webhooks::guard::Resolve;
+use guard::Resolve;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 use tokio::task::yield_now;

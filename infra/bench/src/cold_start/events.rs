@@ -1,9 +1,9 @@
 //! What each program is asked.
 
+use admin::keys::NewKey;
+use api::routes::ROUTES;
 use serde_json::{Value, json};
-use shared::keys::NewKey;
-use shared::routes::ROUTES;
-use shared::scope::{Scope, Tier};
+use types::scope::{Scope, Tier};
 use uuid::Uuid;
 
 use crate::aws_side::AwsSide;

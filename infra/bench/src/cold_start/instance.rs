@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use platform::metrics::NAMESPACE_VARIABLE;
 use serde_json::Value;
-use shared::metrics::NAMESPACE_VARIABLE;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 

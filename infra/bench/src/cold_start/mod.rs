@@ -9,10 +9,11 @@ mod runtime_api;
 
 use std::path::Path;
 
+use base::Compaction;
 use indicatif::{MultiProgress, ProgressBar};
-use shared::clock::{Clock, SystemClock};
-use shared::market::{Compaction, Log, Record};
-use shared::model::{PublicItem, PublicListing};
+use market::Log;
+use types::clock::{Clock, SystemClock};
+use types::records::{PublicItem, PublicListing};
 
 use crate::aws_side::AwsSide;
 use crate::cli::ColdStartOptions;
@@ -74,7 +75,7 @@ async fn prepare(aws: &AwsSide, market: &Market, bars: &MultiProgress) -> Result
     pack::<PublicListing>(&stores).await
 }
 
-async fn pack<R: Record>(stores: &shared::feed::Stores) -> Result<(), String> {
+async fn pack<R: base::Columnar>(stores: &feed::Stores) -> Result<(), String> {
     let log = Log::<R>::new(stores.market.clone());
     Compaction::new(log, std::sync::Arc::new(SystemClock::new())).run().await.map(drop).map_err(text)
 }

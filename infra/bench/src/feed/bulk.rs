@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use shared::aws::{Environment, Patience};
-use shared::clock::{Clock, SystemClock};
-use shared::feed::{Applied, Applier, Message, Stores, parse};
-use shared::resources::Resources;
+use feed::{Applied, Applier, Message, Stores, parse};
+use platform::aws::{Environment, Patience};
+use platform::resources::Resources;
+use types::clock::{Clock, SystemClock};
 
 use super::report::Way;
 use crate::aws_side::AwsSide;

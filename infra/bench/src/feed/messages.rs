@@ -1,7 +1,7 @@
 //! A feed as a marketplace sends it: mostly listings that come and go, and some of everything else.
 
 use serde_json::{Value, json};
-use shared::model::PublicListing;
+use types::records::PublicListing;
 
 use crate::market::{Market, variant_id};
 
@@ -66,8 +66,8 @@ fn typed(name: &str, record: Value, rest: Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::feed::parse;
-    use shared::timestamp::Timestamp;
+    use feed::parse;
+    use types::timestamp::Timestamp;
 
     #[test]
     fn every_message_is_one_that_the_feed_takes() {

@@ -5,7 +5,7 @@ mod messages;
 mod queue;
 mod report;
 
-use shared::clock::{Clock, SystemClock};
+use types::clock::{Clock, SystemClock};
 
 use crate::cli::FeedOptions;
 use crate::machine::Machine;

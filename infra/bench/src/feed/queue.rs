@@ -6,10 +6,10 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use local::workers::{Backlog, Source, poll};
-use shared::aws::{Environment, Patience};
-use shared::clock::SystemClock;
-use shared::resources::{INGEST_TIMEOUT, Queue};
-use shared::webhooks::Schedule;
+use platform::aws::{Environment, Patience};
+use platform::resources::{INGEST_TIMEOUT, Queue};
+use types::clock::SystemClock;
+use webhooks::Schedule;
 
 use super::report::Way;
 use crate::aws_side::AwsSide;
@@ -27,10 +27,10 @@ const INSTANCES: usize = 2;
 pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way, String> {
     let aws = AwsSide::start().await?;
     let lookup = |name: &str| aws.variables.get(name);
-    let sqs = Environment::read(&lookup).map_err(text)?.sqs(Patience::Bulk);
+    let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
     let meter = Meter::default();
     let service = meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
-    let [feed, dead] = service.queues([Queue::Feed, Queue::FeedDead]).map_err(text)?;
+    let (_, [feed, dead]) = queues::from_service(&service, [Queue::Feed, Queue::FeedDead]).map_err(text)?;
     let sent = messages.chunks(BATCH).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
     stream::iter(sent).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await?;
 
@@ -55,7 +55,7 @@ async fn send(sqs: &Client, queue: &str, messages: &[String]) -> Result<(), Stri
     });
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
     let sent = sqs.send_message_batch().queue_url(queue).set_entries(Some(entries)).send().await;
-    match sent.map_err(|error| shared::store::explain(&error))?.failed.as_slice() {
+    match sent.map_err(|error| platform::store::explain(&error))?.failed.as_slice() {
         [] => Ok(()),
         [failed, ..] => Err(format!("a message was not sent: {failed:?}")),
     }

@@ -1,9 +1,9 @@
 //! Puts a market into the tables the way `marketctl import` does.
 
+use feed::{Applied, Applier, Message};
 use indicatif::ProgressBar;
 use local::seed::Admin;
-use shared::clock::{Clock, SystemClock};
-use shared::feed::{Applied, Applier, Message};
+use types::clock::{Clock, SystemClock};
 
 use super::Market;
 

@@ -6,12 +6,12 @@
 mod fill;
 mod random;
 
+use feed::Message;
 use local::demo;
-use shared::feed::Message;
-use shared::ids::{Id8, ItemId, ItemKind, VariantId};
-use shared::model::{ListingKind, PublicItem, PublicItemDetail, PublicListing, PublicVariant};
-use shared::money::Usd;
-use shared::timestamp::Timestamp;
+use types::ids::{Id8, ItemId, ItemKind, VariantId};
+use types::money::Usd;
+use types::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing, PublicVariant};
+use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 pub(crate) use fill::fill;

@@ -1,10 +1,11 @@
 //! Questions to the catalog: texts of several lengths, found often, seldom and never.
 
+use api::Handler;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use shared::aws::Missing;
-use shared::http::{Handler, Paging};
-use shared::replica::{Catalog, CatalogQuery};
-use shared::service::Service;
+use platform::aws::Missing;
+use platform::service::Service;
+use replica::{Catalog, CatalogQuery};
+use types::paging::Paging;
 
 use super::cold::Stream;
 use super::subject::{Kind, Subject};

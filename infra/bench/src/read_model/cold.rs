@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use base::Compaction;
 use clap::ValueEnum;
+use market::{Log, Market};
+use platform::aws::{Environment, Patience, required};
+use platform::resources::Table;
+use replica::{Catalog, Listings, Replica, View};
 use serde::Serialize;
-use shared::aws::{Environment, Patience, required};
-use shared::clock::SystemClock;
-use shared::market::{Compaction, Log, Market};
-use shared::replica::{Catalog, Listings, Replica, View};
-use shared::resources::Table;
+use types::clock::SystemClock;
 
 use super::load::{Load, Loading};
 use crate::aws_side::AwsSide;

@@ -1,15 +1,16 @@
 //! The index alone: what a page and its total take once the replica is loaded.
 
+use market::Market;
 use std::sync::Arc;
 
+use market::Log;
+use platform::aws::Patience;
+use platform::preflight;
+use platform::service::Service;
+use replica::Replica;
 use serde::Serialize;
-use shared::aws::Patience;
-use shared::clock::{Clock, ManualClock, SystemClock};
-use shared::http::Paging;
-use shared::look;
-use shared::market::Log;
-use shared::replica::Replica;
-use shared::service::Service;
+use types::clock::{Clock, ManualClock, SystemClock};
+use types::paging::Paging;
 
 use super::samples::Samples;
 use super::subject::{Depth, Kind, Subject};
@@ -36,8 +37,8 @@ pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>])
     // A clock that stands still makes no catch-up due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);
-    let market =
-        Service::new(&lookup, clock.clone()).and_then(|service| service.market(Patience::Request, look::query));
+    let market = Service::new(&lookup, clock.clone())
+        .and_then(|service| Market::from_service(&service, Patience::Request, preflight::query));
     let replica = Replica::<S::View>::new(Log::new(market.map_err(text)?), clock);
     let mut indexed = Vec::with_capacity(kinds.len());
     for kind in kinds {
@@ -46,10 +47,7 @@ pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>])
     Ok(indexed)
 }
 
-async fn ask<S: Subject>(
-    replica: &Replica<S::View>,
-    kind: &Kind<S::Query>,
-) -> Result<Indexed, shared::error::ApiError> {
+async fn ask<S: Subject>(replica: &Replica<S::View>, kind: &Kind<S::Query>) -> Result<Indexed, api::error::ApiError> {
     let read = async |query: &S::Query, paging: Paging| replica.read(|view| S::page(view, query, paging)).await;
     let mut totals = Vec::with_capacity(kind.queries.len());
     for query in &kind.queries {

@@ -1,10 +1,11 @@
 //! Questions to the listings: every order with every filter.
 
-use shared::aws::Missing;
-use shared::http::{Handler, Paging};
-use shared::money::Usd;
-use shared::replica::{ListingQuery, Listings, Sort};
-use shared::service::Service;
+use api::Handler;
+use platform::aws::Missing;
+use platform::service::Service;
+use replica::{ListingQuery, Listings, Sort};
+use types::money::Usd;
+use types::paging::Paging;
 
 use super::cold::Stream;
 use super::subject::{Kind, Subject};

@@ -15,7 +15,7 @@ pub(crate) mod usual;
 use std::time::{Duration, Instant};
 
 use indicatif::MultiProgress;
-use shared::clock::{Clock, SystemClock};
+use types::clock::{Clock, SystemClock};
 
 use crate::aws_side::AwsSide;
 use crate::cli::ReadModelOptions;

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use admin::keys::NewKey;
+use api::{Event, Handler, Response};
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue};
 use serde::Serialize;
-use shared::clock::{Clock, ManualClock, SystemClock};
-use shared::http::{Event, Handler, Response};
-use shared::keys::NewKey;
-use shared::scope::{Scope, Tier};
+use types::clock::{Clock, ManualClock, SystemClock};
+use types::scope::{Scope, Tier};
 use uuid::Uuid;
 
 use super::samples::Samples;

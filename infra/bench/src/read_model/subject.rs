@@ -1,11 +1,12 @@
 //! What is measured: a replica with its index, the endpoint that answers from it, and the kinds of questions
 //! that it is asked.
 
+use api::Handler;
+use platform::aws::Missing;
+use platform::service::Service;
+use replica::View;
 use serde::Serialize;
-use shared::aws::Missing;
-use shared::http::{Handler, Paging};
-use shared::replica::View;
-use shared::service::Service;
+use types::paging::Paging;
 
 use super::cold::Stream;
 use super::usual;

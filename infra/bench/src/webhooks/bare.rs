@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue};
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, SendMessageBatchRequestEntry};
 use futures_util::future::try_join_all;
+use platform::aws::{Environment, Patience};
+use platform::resources::{Queue, Table};
 use serde_json::Value;
-use shared::aws::{Environment, Patience};
-use shared::resources::{Queue, Table};
 use uuid::Uuid;
 
 use super::load::account;
@@ -77,7 +77,7 @@ impl<'s> Bare<'s> {
         try_join_all(items.iter().map(|item| async {
             let put = self.dynamodb.put_item().table_name(&self.table).set_item(Some(item.clone()));
             let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", "pk");
-            put.send().await.map(drop).map_err(|error| shared::store::explain(&error))
+            put.send().await.map(drop).map_err(|error| platform::store::explain(&error))
         }))
         .await?;
         let entries = items.iter().zip(0..).map(|(item, number)| {
@@ -86,7 +86,7 @@ impl<'s> Bare<'s> {
         });
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         let sent = self.sqs.send_message_batch().queue_url(&self.first).set_entries(Some(entries)).send().await;
-        sent.map_err(|error| shared::store::explain(&error))?;
+        sent.map_err(|error| platform::store::explain(&error))?;
         self.delete(self.feed, &events).await
     }
 
@@ -113,7 +113,7 @@ impl<'s> Bare<'s> {
             .expression_attribute_values(":now", number(1)).expression_attribute_values(":zero", number(0))
             .expression_attribute_values(":token", AttributeValue::S(pk.clone()));
         let claimed = claim.expression_attribute_names("#lease", "lease_id").send().await;
-        let claimed = claimed.map_err(|error| shared::store::explain(&error))?.attributes.unwrap_or_default();
+        let claimed = claimed.map_err(|error| platform::store::explain(&error))?.attributes.unwrap_or_default();
         let body = claimed.get("body").and_then(|body| body.as_s().ok()).cloned().unwrap_or_default();
         let posted = self.http.post(&self.url).body(body).send().await.map_err(text)?;
         posted.bytes().await.map_err(text)?;
@@ -134,7 +134,7 @@ impl<'s> Bare<'s> {
                     r#"{"at":"2026-11-20T10:00:00.000Z","status":204,"latency_ms":1,"error":null}"#.to_owned(),
                 )]),
             );
-        record.send().await.map(drop).map_err(|error| shared::store::explain(&error))
+        record.send().await.map(drop).map_err(|error| platform::store::explain(&error))
     }
 
     fn update(&self, pk: &str) -> aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder {
@@ -159,12 +159,12 @@ impl<'s> Bare<'s> {
         });
         let wanted = KeysAndAttributes::builder().set_keys(Some(keys.collect())).consistent_read(true).build();
         let read = self.dynamodb.batch_get_item().request_items(&self.table, wanted.map_err(text)?).send().await;
-        read.map(drop).map_err(|error| shared::store::explain(&error))
+        read.map(drop).map_err(|error| platform::store::explain(&error))
     }
 
     async fn receive(&self, queue: &str) -> Result<Vec<Message>, String> {
         let received = self.sqs.receive_message().queue_url(queue).max_number_of_messages(10).send().await;
-        Ok(received.map_err(|error| shared::store::explain(&error))?.messages.unwrap_or_default())
+        Ok(received.map_err(|error| platform::store::explain(&error))?.messages.unwrap_or_default())
     }
 
     async fn delete(&self, queue: &str, messages: &[Message]) -> Result<(), String> {
@@ -174,7 +174,7 @@ impl<'s> Bare<'s> {
         });
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         let deleted = self.sqs.delete_message_batch().queue_url(queue).set_entries(Some(entries)).send().await;
-        deleted.map(drop).map_err(|error| shared::store::explain(&error))
+        deleted.map(drop).map_err(|error| platform::store::explain(&error))
     }
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::Serialize;
-use shared::webhooks::endpoint::Switch;
+use webhooks::endpoint::Switch;
 
 use super::load::{account, burst};
 use super::receiver::Receiver;

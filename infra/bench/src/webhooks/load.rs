@@ -3,10 +3,10 @@
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
-use shared::clock::{Clock, SystemClock};
-use shared::ids::UserId;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
+use types::clock::{Clock, SystemClock};
+use types::ids::UserId;
 use uuid::Uuid;
 
 use super::stack::Stack;
@@ -62,7 +62,7 @@ async fn send(stack: &Stack, numbers: std::ops::Range<u64>, accounts: std::ops::
     });
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
     let sent = stack.sqs.send_message_batch().queue_url(&stack.feed).set_entries(Some(entries)).send().await;
-    match sent.map_err(|error| shared::store::explain(&error))?.failed.as_slice() {
+    match sent.map_err(|error| platform::store::explain(&error))?.failed.as_slice() {
         [] => Ok(()),
         [failed, ..] => Err(format!("an event was not sent: {failed:?}")),
     }

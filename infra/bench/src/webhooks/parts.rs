@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use guard::Policy;
 use http::HeaderMap;
+use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde::Serialize;
-use shared::clock::{Clock, SystemClock};
-use shared::webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, claim};
-use shared::webhooks::guard::Policy;
-use shared::webhooks::{EndpointSecret, EventKind, body, service_signature, standard_signature};
+use types::clock::{Clock, SystemClock};
+use types::event::EventKind;
 use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
+use webhooks::body;
+use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, claim};
 
 use super::load::account;
 use super::receiver::Receiver;

@@ -10,10 +10,10 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use local::server::{Body, Server};
 use serde::{Deserialize, Serialize};
-use shared::clock::{Clock, SystemClock};
-use shared::timestamp::Timestamp;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
+use types::clock::{Clock, SystemClock};
+use types::timestamp::Timestamp;
 
 use crate::child::{itself, parent_ended};
 use crate::cpu;

@@ -1,21 +1,24 @@
 //! The parts of one run: a fresh AWS side, a receiver, and the functions between them.
 
+use secrets::KeyringCache;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use webhooks::store::WebhookStore;
 
+use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use guard::{Policy, SystemResolver};
 use local::environment::Variables;
 use local::workers::{FIRST_INSTANCES, RETRY_INSTANCES, Running, Source, poll, poll_with_fleet};
-use shared::aws::{Environment, Patience};
-use shared::clock::{Clock, SystemClock};
-use shared::ids::UserId;
-use shared::look;
-use shared::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
-use shared::service::Service;
-use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
-use shared::webhooks::guard::{Policy, SystemResolver};
-use shared::webhooks::{EventKind, Queues, Schedule};
+use platform::aws::{Environment, Patience};
+use platform::preflight;
+use platform::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
+use platform::service::Service;
+use types::clock::{Clock, SystemClock};
+use types::event::EventKind;
+use types::ids::UserId;
 use webhook::transport::{Reach, Transport};
+use webhooks::{Queues, Schedule};
 
 use crate::aws_side::AwsSide;
 use crate::meter::Meter;
@@ -36,7 +39,7 @@ impl Stack {
     pub(super) async fn start() -> Result<Self, String> {
         let aws = AwsSide::start().await?;
         let lookup = |name: &str| aws.variables.get(name);
-        let sqs = Environment::read(&lookup).map_err(text)?.sqs(Patience::Bulk);
+        let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
         let feed = aws.variables.get(Queue::Feed.variable()).ok_or("no feed queue")?;
         Ok(Self { aws, meter: Meter::default(), sqs, feed })
     }
@@ -51,11 +54,12 @@ impl Stack {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let lookup = |name: &str| self.aws.variables.get(name);
         let service = Service::new(&lookup, Arc::clone(&clock)).map_err(text)?;
-        let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
+        let (sqs, [first, retry]) =
+            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
         Ok(WebhookAdmin {
-            store: service.webhooks(Patience::Bulk, look::get).map_err(text)?,
-            queues: Queues::new(service.sqs(), first, retry),
-            keyring: service.keyring().map_err(text)?,
+            store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).map_err(text)?,
+            queues: Queues::new(sqs, first, retry),
+            keyring: KeyringCache::from_service(&service).map_err(text)?,
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),
             clock,
@@ -68,7 +72,8 @@ impl Stack {
         let lookup = |name: &str| variables.get(name);
         let service = self.meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
         let sqs = self.meter.attach_to_queues(&self.sqs);
-        let [first, retry] = service.queues([Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
+        let (_, [first, retry]) =
+            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
         let schedule = Schedule::scaled_by(time_scale);
         let source = Source::open(sqs.clone(), &self.feed, INGEST_TIMEOUT).await?;
         let mut running = Vec::new();

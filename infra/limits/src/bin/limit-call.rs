@@ -3,10 +3,9 @@
 use std::env;
 
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
-use lambda_http::Error;
-use lambda_http::lambda_runtime::{LambdaEvent, run, service_fn};
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
-use shared::aws::{Environment, Patience};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,7 +1,6 @@
 //! The least that a function can be: it takes events from Lambda's runtime, and does nothing.
 
-use lambda_http::Error;
-use lambda_http::lambda_runtime::{LambdaEvent, run, service_fn};
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]

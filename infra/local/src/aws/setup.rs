@@ -8,8 +8,8 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_secretsmanager::operation::create_secret::CreateSecretError;
 use aws_sdk_sqs::types::QueueAttributeName;
-use shared::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
-use shared::store::explain;
+use platform::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
+use platform::store::explain;
 
 /// Clients of one AWS side.
 pub struct Clients {

@@ -1,6 +1,6 @@
 //! Ids that are the same on every machine: UUIDs made from names, and numbers shuffled.
 
-use shared::ids::Id8;
+use types::ids::Id8;
 use uuid::Uuid;
 
 /// See `demo_user`.

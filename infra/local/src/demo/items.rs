@@ -1,7 +1,7 @@
 //! From designs to the catalog's items, and to the variants with their prices that all trade refers to.
 
-use shared::ids::{ItemId, Label, VariantId};
-use shared::model::{PublicItem, PublicItemDetail, PublicVariant};
+use types::ids::{ItemId, Label, VariantId};
+use types::records::{PublicItem, PublicItemDetail, PublicVariant};
 
 use super::design::{Design, Variant};
 use super::random::Random;

@@ -1,8 +1,8 @@
 //! What is on sale on the service itself.
 
-use shared::model::{ListingKind, PublicListing};
-use shared::money::Usd;
-use shared::timestamp::Timestamp;
+use types::money::Usd;
+use types::records::{ListingKind, PublicListing};
+use types::timestamp::Timestamp;
 
 use super::ids;
 use super::items::Priced;

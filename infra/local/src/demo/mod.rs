@@ -21,11 +21,11 @@ mod stickers;
 mod tests;
 mod words;
 
-use shared::feed::Message;
-use shared::ids::UserId;
-use shared::model::PublicBalance;
-use shared::money::Usd;
-use shared::timestamp::Timestamp;
+use feed::Message;
+use types::ids::UserId;
+use types::money::Usd;
+use types::records::PublicBalance;
+use types::timestamp::Timestamp;
 
 use items::Stock;
 

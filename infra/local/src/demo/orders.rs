@@ -1,8 +1,8 @@
 //! What the demo user bought.
 
-use shared::model::{OrderSource, PublicOrder, PublicOrderLine};
-use shared::money::Usd;
-use shared::timestamp::Timestamp;
+use types::money::Usd;
+use types::records::{OrderSource, PublicOrder, PublicOrderLine};
+use types::timestamp::Timestamp;
 
 use super::ids;
 use super::items::Priced;

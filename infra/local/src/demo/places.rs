@@ -1,7 +1,7 @@
 //! The marketplaces that the demo's asks come from. One is switched off, to show that its asks count nowhere.
 
-use shared::ids::MarketplaceKey;
-use shared::model::PublicMarketplace;
+use types::ids::MarketplaceKey;
+use types::records::PublicMarketplace;
 
 /// A marketplace as the demo knows it.
 pub(super) struct Place {

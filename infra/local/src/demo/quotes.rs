@@ -1,9 +1,9 @@
 //! What the other marketplaces ask for the variants that are traded every day.
 
-use shared::ids::VariantId;
-use shared::market::Quote;
-use shared::money::Usd;
-use shared::timestamp::Timestamp;
+use market::Quote;
+use types::ids::VariantId;
+use types::money::Usd;
+use types::timestamp::Timestamp;
 
 use super::items::Priced;
 use super::places::{PLACES, Place};

@@ -1,6 +1,6 @@
 //! `SplitMix64`: a few lines that will give the same numbers for ever, which no crate promises of its generator.
 
-use shared::timestamp::Timestamp;
+use types::timestamp::Timestamp;
 
 /// In milliseconds, like all times.
 pub(super) const MINUTE: u64 = 60 * 1_000;

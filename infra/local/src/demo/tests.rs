@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use feed;
+use feed::Message;
+use market::{Quote, figures};
 use serde_json::{Value, json};
-use shared::feed::{self, Message};
-use shared::ids::{ItemId, UserId, VariantId};
-use shared::market::{Quote, figures};
-use shared::model::{ListingKind, OrderSource, PublicItemDetail, PublicListing, PublicMarketplace, PublicOrder};
-use shared::timestamp::Timestamp;
+use types::ids::{ItemId, UserId, VariantId};
+use types::records::{ListingKind, OrderSource, PublicItemDetail, PublicListing, PublicMarketplace, PublicOrder};
+use types::timestamp::Timestamp;
 
 use super::random::{DAY, HOUR};
 use super::{demo_user, listings, messages, orders};
@@ -210,7 +211,7 @@ fn every_item_has_a_variant_with_prices_now_and_for_hours_to_come() {
     for item in &demo.items {
         let mut prices = item.variants.iter().filter_map(|variant| {
             let quotes = quotes.get(&variant.variant_id)?.clone();
-            figures::figures(variant.variant_id, quotes, &demo.marketplaces, later)
+            figures(variant.variant_id, quotes, &demo.marketplaces, later)
         });
         assert!(prices.next().is_some(), "{}", item.item.id);
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, request};
+use secrets::EndpointSecret;
 use serde::{Serialize, Serializer};
-use shared::timestamp::Timestamp;
-use shared::webhooks::EndpointSecret;
+use types::timestamp::Timestamp;
 
 use super::verify::Verdicts;
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use http::header::ALLOW;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use shared::clock::Clock;
+use types::clock::Clock;
 
 pub use secrets::{SecretSource, StoredSecrets};
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use shared::aws::{Missing, Patience};
-use shared::clock::Clock;
-use shared::ids::DeliveryId;
-use shared::look;
-use shared::service::Service;
-use shared::webhooks::store::WebhookStore;
-use shared::webhooks::{EndpointSecret, KeyringCache};
+use platform::aws::{Missing, Patience};
+use platform::preflight;
+use platform::service::Service;
+use secrets::{EndpointSecret, KeyringCache};
+use types::clock::Clock;
+use types::ids::DeliveryId;
+use webhooks::store::WebhookStore;
 
 /// A delivery waits for the inbox's answer: no longer than this for its secrets.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,15 +34,15 @@ pub struct StoredSecrets {
 impl StoredSecrets {
     /// Those that a function would find in this environment.
     pub fn new(service: &Service<'_>) -> Result<Self, Missing> {
-        let store = service.webhooks(Patience::Request, look::get)?;
-        Ok(Self { store, keyring: service.keyring()?, clock: Arc::clone(&service.clock) })
+        let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
+        Ok(Self { store, keyring: KeyringCache::from_service(service)?, clock: Arc::clone(&service.clock) })
     }
 
     async fn find(&self, id: DeliveryId) -> Option<Vec<EndpointSecret>> {
         let delivery = self.store.delivery(id).await.ok()??;
         let endpoints = self.store.endpoints(delivery.account_id).await.ok()?;
         let endpoint = endpoints.iter().find(|endpoint| endpoint.id == delivery.endpoint_id)?;
-        let secrets = self.keyring.open(endpoint).await.ok()?;
+        let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.ok()?;
         Some(secrets.valid(self.clock.now()).cloned().collect())
     }
 }

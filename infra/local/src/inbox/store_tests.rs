@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use http::Request;
-use shared::timestamp::Timestamp;
+use types::timestamp::Timestamp;
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! Verification as a receiver should do it.
 
+use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde::Serialize;
-use shared::timestamp::Timestamp;
-use shared::webhooks::{EndpointSecret, service_signature, standard_signature};
 use subtle::ConstantTimeEq;
+use types::timestamp::Timestamp;
 
 use super::delivery::Headers;
 

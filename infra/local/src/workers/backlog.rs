@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
-use shared::store::explain;
+use platform::store::explain;
 
 /// Waiting, being worked on, delayed.
 const COUNTS: [QueueAttributeName; 3] = [

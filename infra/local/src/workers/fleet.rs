@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use shared::service::Worker;
+use runtime::Worker;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

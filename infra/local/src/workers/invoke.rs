@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::service::Worker;
+use runtime::Worker;
 use tokio::task::JoinSet;
 
 /// Hands a worker one event. A panic ends the invocation and not the caller, and so does the time-out.

@@ -10,12 +10,12 @@ mod schedule;
 
 use std::time::Duration;
 
-use shared::aws::{Missing, Patience};
-use shared::resources::{
+use platform::aws::{Missing, Patience};
+use platform::resources::{
     COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, WEBHOOK_TIMEOUT,
 };
-use shared::webhooks::Schedule;
 use webhook::transport::Transport;
+use webhooks::Schedule;
 
 pub use backlog::Backlog;
 pub use fleet::poll_with_fleet;
@@ -54,9 +54,11 @@ impl Workers {
     /// Builds the workers and starts their pollers and schedules.
     pub async fn start(host: &Host, webhooks: Webhooks) -> Result<Self, String> {
         let missing = |missing: Missing| missing.to_string();
-        let [feeder, caller] = ["ingest", "webhook"].map(|name| host.environment_of(name).sqs(Patience::Bulk));
+        let [feeder, caller] =
+            ["ingest", "webhook"].map(|name| queues::client(&host.environment_of(name), Patience::Bulk));
         let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry];
-        let [feed, first, retry] = host.unwatched(|service| service.queues(queues)).map_err(missing)?;
+        let (_, [feed, first, retry]) =
+            host.unwatched(|service| queues::from_service(service, queues)).map_err(missing)?;
         let source = Source::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
         let Webhooks { transport, schedule: retries } = webhooks;
         let mut running = Vec::new();
@@ -76,7 +78,7 @@ impl Workers {
         let period = Duration::from_secs(retries.scaled(period).into());
         let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
         running.push(schedule(period, SWEEP_TIMEOUT, sweep));
-        init::look(host.looks()).await;
+        init::run(host.preflight()).await;
         Ok(Self { feed: Backlog::of(feeder, feed), _running: running })
     }
 }

@@ -8,8 +8,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{
     DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName::QueueArn,
 };
-use shared::service::Worker;
-use shared::store::explain;
+use platform::store::explain;
+use runtime::Worker;
 
 use super::event::event;
 use super::invoke::invoke;

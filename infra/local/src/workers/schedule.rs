@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::service::Worker;
+use runtime::Worker;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::invoke::invoke;
@@ -33,7 +33,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::service::Error;
+    use runtime::Error;
     use std::sync::atomic::{AtomicU32, Ordering};
     use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 

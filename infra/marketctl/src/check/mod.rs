@@ -4,9 +4,9 @@ mod next;
 mod probe;
 
 use futures_util::future::join_all;
+use platform::preflight::{Problem, ResourceKind};
+use platform::resources::{Queue, Table};
 use serde::Serialize;
-use shared::look::{Kind, Problem};
-use shared::resources::{Queue, Table};
 
 pub(crate) use next::sentence;
 pub(crate) use probe::table;
@@ -18,7 +18,7 @@ use crate::session::Session;
 /// What became of looking at one resource.
 #[derive(Debug, Serialize)]
 pub(crate) struct Check {
-    kind: Kind,
+    kind: ResourceKind,
     name: String,
     ok: bool,
     /// What is wrong with it and what to do next.
@@ -33,7 +33,7 @@ pub(crate) struct CheckReport {
 }
 
 impl Check {
-    fn new(kind: Kind, name: String, found: Result<(), Problem>) -> Self {
+    fn new(kind: ResourceKind, name: String, found: Result<(), Problem>) -> Self {
         let error = found.err().map(|problem| sentence(&problem, kind, &name));
         Self { kind, name, ok: error.is_none(), error }
     }
@@ -63,17 +63,17 @@ async fn look(session: &Session) -> Vec<Check> {
     let tables = Table::ALL.map(|table| async move {
         let name = resources.table(table);
         let found = probe::table(dynamodb, &name, table.indexes()).await;
-        Check::new(Kind::Table, name, found)
+        Check::new(ResourceKind::Table, name, found)
     });
     let queues = Queue::ALL.map(|queue| async move {
         let name = resources.queue(queue);
         let found = probe::queue(sqs, &name).await;
-        Check::new(Kind::Queue, name, found)
+        Check::new(ResourceKind::Queue, name, found)
     });
     let keyring = async {
         let name = resources.keyring();
         let found = probe::keyring(secrets, &name).await;
-        Check::new(Kind::Secret, name, found)
+        Check::new(ResourceKind::Secret, name, found)
     };
     let (mut checks, queues, keyring) = tokio::join!(join_all(tables), join_all(queues), keyring);
     checks.extend(queues);

@@ -1,24 +1,26 @@
 //! What to do about a resource that cannot be used.
 
-use shared::look::{Kind, Problem};
+use platform::preflight::{Problem, ResourceKind};
 
 /// The whole sentence: which resource, what is wrong, what to do next.
-pub(crate) fn sentence(problem: &Problem, kind: Kind, name: &str) -> String {
+pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> String {
     let next = match (problem, kind) {
         (Problem::Missing, _) => "deploy the stack, or name the right one with --stack and its region with AWS_REGION",
-        (Problem::NotActive(_), Kind::Secret) => "restore it: without it no webhook secret can be opened",
+        (Problem::NotActive(_), ResourceKind::Secret) => "restore it: without it no webhook secret can be opened",
         (Problem::NotActive(_), _) => "wait until it is active, then check again",
         (Problem::NoIndex(_), _) => {
             "deploy the stack again: without it webhook deliveries are neither listed nor retried"
         }
-        (Problem::NoKeyring(_), _) => "put its previous version back: without it no webhook secret can be opened",
-        (Problem::Denied(_), Kind::Table) => "allow dynamodb:DescribeTable, or use another profile",
-        (Problem::Denied(_), Kind::Queue) => "allow sqs:GetQueueUrl and sqs:GetQueueAttributes, or use another profile",
-        (Problem::Denied(_), Kind::Secret) => {
+        (Problem::Content(_), _) => "put its previous version back: without it no webhook secret can be opened",
+        (Problem::Denied(_), ResourceKind::Table) => "allow dynamodb:DescribeTable, or use another profile",
+        (Problem::Denied(_), ResourceKind::Queue) => {
+            "allow sqs:GetQueueUrl and sqs:GetQueueAttributes, or use another profile"
+        }
+        (Problem::Denied(_), ResourceKind::Secret) => {
             "allow secretsmanager:DescribeSecret and secretsmanager:GetSecretValue, or use another profile"
         }
         (Problem::Refused(_), _) => "look at the credentials and AWS_REGION",
         (Problem::Unreachable(_), _) => "look at the network, AWS_REGION and AWS_ENDPOINT_URL",
     };
-    format!("{}: {next}", problem.of(kind, name))
+    format!("{}: {next}", problem.sentence(kind, name))
 }

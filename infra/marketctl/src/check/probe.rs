@@ -3,9 +3,9 @@
 use aws_sdk_dynamodb::types::{IndexStatus, TableStatus};
 use aws_sdk_sqs::types::QueueAttributeName;
 
-use shared::look::Problem;
-use shared::resources::Index;
-use shared::webhooks::Keyring;
+use platform::preflight::Problem;
+use platform::resources::Index;
+use secrets::Keyring;
 
 /// Whether the table is active and has these indexes.
 pub(crate) async fn table(client: &aws_sdk_dynamodb::Client, name: &str, indexes: &[Index]) -> Result<(), Problem> {

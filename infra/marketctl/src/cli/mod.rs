@@ -4,10 +4,10 @@ mod webhooks;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
-use shared::ids::{KeyId, UserId};
-use shared::resources::Resources;
-use shared::scope::{Scope, Tier};
-use shared::timestamp::Timestamp;
+use platform::resources::Resources;
+use types::ids::{KeyId, UserId};
+use types::scope::{Scope, Tier};
+use types::timestamp::Timestamp;
 
 pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
 

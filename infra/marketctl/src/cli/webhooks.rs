@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 
 use clap::{Args, Subcommand};
-use shared::ids::{DeliveryId, EndpointId, UserId};
-use shared::webhooks::EventKind;
-use shared::webhooks::delivery::Status;
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId, UserId};
+use webhooks::delivery::Status;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhookCommand {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use shared::resources::Queue;
-use shared::store::{explain, jitter};
+use platform::resources::Queue;
+use platform::store::{explain, jitter};
 
 use super::batches::Numbered;
 use crate::session::Session;

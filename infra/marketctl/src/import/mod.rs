@@ -6,7 +6,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use shared::feed::{MAX_MESSAGE_BYTES, parse};
+use feed::{MAX_MESSAGE_BYTES, parse};
 
 pub(crate) use report::ImportReport;
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use feed::{Applied, Outcome, Rejection};
 use serde::Serialize;
-use shared::feed::{Applied, Outcome, Rejection};
 
 use crate::output::shortened;
 
@@ -97,8 +97,8 @@ impl fmt::Display for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use platform::store::StoreError;
     use serde_json::json;
-    use shared::store::StoreError;
 
     #[test]
     fn the_document_names_line_field_and_reason() {

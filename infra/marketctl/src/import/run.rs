@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use shared::clock::Clock;
-use shared::feed::{Applier, Message};
+use feed::{Applier, Message};
+use types::clock::Clock;
 
 use super::report::{ImportReport, Refusal};
 use super::watch::Watch;

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use shared::look::{Kind, Problem};
-use shared::resources::Table;
+use platform::preflight::{Problem, ResourceKind};
+use platform::resources::Table;
 
 use crate::check;
 use crate::session::Session;
@@ -31,10 +31,10 @@ impl Watch {
         for name in &self.tables {
             match check::table(&self.dynamodb, name, &[]).await {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
-                    return Err(check::sentence(&problem, Kind::Table, name));
+                    return Err(check::sentence(&problem, ResourceKind::Table, name));
                 }
                 // Being changed, or not to be looked at: it may well be written to.
-                Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::NoKeyring(_) | Problem::Denied(_))
+                Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::Content(_) | Problem::Denied(_))
                 | Ok(()) => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use shared::feed::Rejection;
+use feed::Rejection;
 
 use super::lines::{Line, Lines};
 
@@ -82,9 +82,9 @@ impl<M> Chunk<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::feed::{MAX_MESSAGE_BYTES, Message, parse};
-    use shared::timestamp::Timestamp;
+    use feed::{MAX_MESSAGE_BYTES, Message, parse};
     use std::io::{BufReader, Read};
+    use types::timestamp::Timestamp;
 
     const REMOVED: &str = "{\"type\":\"item\",\"id\":\"ak-47\",\"removed\":true,\"version\":2}\n";
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use shared::clock::Clock;
+use types::clock::Clock;
 
 const TICK: Duration = Duration::from_millis(200);
 const BAR: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";

@@ -2,8 +2,9 @@
 
 mod show;
 
+use admin::keys::NewKey;
+use auth::{KeyRecord, KeyText};
 use serde::Serialize;
-use shared::keys::{KeyRecord, KeyText, NewKey};
 
 use crate::cli::{CreateKey, KeyCommand};
 use crate::failure::Failure;
@@ -58,10 +59,10 @@ fn new_key(create: CreateKey) -> Result<NewKey, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use auth::KeyStatus;
     use serde_json::json;
-    use shared::keys::KeyStatus;
-    use shared::scope::{Scope, Tier};
-    use shared::timestamp::Timestamp;
+    use types::scope::{Scope, Tier};
+    use types::timestamp::Timestamp;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 

@@ -1,8 +1,8 @@
 //! Keys as text for people.
 
-use shared::ids::{KeyId, UserId};
-use shared::keys::{KeyRecord, KeyStatus};
-use shared::timestamp::Timestamp;
+use auth::{KeyRecord, KeyStatus};
+use types::ids::{KeyId, UserId};
+use types::timestamp::Timestamp;
 
 use super::ShownOnce;
 use crate::output::{minute, table};

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use secrets::EndpointSecret;
 use serde::Serialize;
-use shared::ids::{DeliveryId, EndpointId};
-use shared::timestamp::Timestamp;
-use shared::webhooks::delivery::{Attempt, Delivery, Failure, Status};
-use shared::webhooks::endpoint::{DisabledReason, Endpoint, Switch};
-use shared::webhooks::{EndpointSecret, EventKind};
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId};
+use types::timestamp::Timestamp;
+use webhooks::delivery::{Attempt, Delivery, Failure, Status};
+use webhooks::endpoint::{DisabledReason, Endpoint, Switch};
 
 /// An endpoint.
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
-use shared::webhooks::Secrets;
-use shared::webhooks::delivery::Progress;
+use types::rotation::Secrets;
+use webhooks::delivery::Progress;
 
 use super::*;
 

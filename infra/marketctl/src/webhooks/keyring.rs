@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use admin::webhooks::{Resealed, WebhookAdmin};
 use indicatif::{HumanCount, ProgressBar, ProgressFinish};
 use serde::Serialize;
-use shared::ids::EndpointId;
-use shared::webhooks::admin::{Resealed, WebhookAdmin};
+use types::ids::EndpointId;
 
 use crate::failure::Failure;
 use crate::output::Output;

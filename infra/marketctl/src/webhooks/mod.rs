@@ -6,9 +6,9 @@ mod show;
 
 use std::num::NonZeroUsize;
 
-use shared::ids::EndpointId;
-use shared::webhooks::admin::{NewEndpoint, WebhookAdmin};
-use shared::webhooks::delivery::Status;
+use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use types::ids::EndpointId;
+use webhooks::delivery::Status;
 
 pub(crate) use keyring::KeyringReport;
 

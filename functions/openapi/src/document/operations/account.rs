@@ -1,9 +1,9 @@
 //! What belongs to the caller: the scopes `orders:read` and `wallet:read`.
 
+use api::CacheControl;
+use api::error::{FieldCode, FieldError};
 use serde_json::json;
-use shared::error::{FieldCode, FieldError};
-use shared::http::CacheControl;
-use shared::scope::{Budget, Scope};
+use types::scope::{Budget, Scope};
 
 use super::ACCOUNT;
 use crate::document::operation::Get;

@@ -1,9 +1,9 @@
 //! What the scope `catalog:read` opens.
 
+use api::CacheControl;
+use api::error::{ApiError, FieldCode, FieldError};
 use serde_json::{Value, json};
-use shared::error::{ApiError, FieldCode, FieldError};
-use shared::http::CacheControl;
-use shared::scope::{Budget, Scope};
+use types::scope::{Budget, Scope};
 use utoipa::openapi::ArrayBuilder;
 use uuid::{Uuid, uuid};
 

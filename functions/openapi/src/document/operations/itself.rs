@@ -1,8 +1,8 @@
 //! The description itself.
 
+use api::CacheControl;
+use api::routes;
 use serde_json::json;
-use shared::http::CacheControl;
-use shared::routes;
 use utoipa::openapi::{ObjectBuilder, Type};
 
 use super::DESCRIPTION;

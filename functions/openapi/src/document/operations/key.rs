@@ -1,9 +1,9 @@
 //! What is told about the key itself.
 
+use api::CacheControl;
+use api::error::{FieldCode, FieldError};
 use serde_json::json;
-use shared::error::{FieldCode, FieldError};
-use shared::http::CacheControl;
-use shared::scope::Budget;
+use types::scope::Budget;
 
 use super::KEY;
 use crate::document::operation::Get;

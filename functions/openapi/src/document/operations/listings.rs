@@ -1,9 +1,9 @@
 //! What the scope `listings:read` opens.
 
+use api::CacheControl;
+use api::error::{FieldCode, FieldError};
 use serde_json::json;
-use shared::error::{FieldCode, FieldError};
-use shared::http::CacheControl;
-use shared::scope::{Budget, Scope};
+use types::scope::{Budget, Scope};
 use utoipa::openapi::ObjectBuilder;
 
 use super::LISTINGS;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use api::{CacheControl, Endpoint, Input, params};
 use serde_json::{Value, json};
-use shared::http::{CacheControl, Endpoint, Input, params};
-use shared::scope::Scope;
+use types::scope::Scope;
 
 use super::{document, resolved};
 

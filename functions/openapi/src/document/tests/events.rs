@@ -1,6 +1,7 @@
+use feed;
 use serde_json::{Value, json};
-use shared::timestamp::Timestamp;
-use shared::{feed, webhooks};
+use types::timestamp::Timestamp;
+use webhooks;
 
 use super::{document, misfits};
 use crate::events;

@@ -2,7 +2,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::errors;
 use super::{document, misfits, objects};
-use shared::error::ApiError;
+use api::error::ApiError;
 
 /// The examples that an object gives of its schema, or of itself if it is one.
 fn examples(object: &Map<String, Value>) -> Vec<(Value, &Value)> {

@@ -1,7 +1,7 @@
 //! The guide says what the code does.
 
-use shared::http::Paging;
-use shared::scope::{Scope, Tier};
+use types::paging::Paging;
+use types::scope::{Scope, Tier};
 
 use super::super::guide::markdown;
 use super::document;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use api::error::ApiError;
+use api::reply::{JSON, respond};
+use api::{CacheControl, Reply, Response};
+use auth::Rate;
 use serde_json::Value;
-use shared::error::ApiError;
-use shared::http::reply::{JSON, respond};
-use shared::http::{CacheControl, Reply, Response};
-use shared::keys::Rate;
-use shared::timestamp::Timestamp;
+use types::timestamp::Timestamp;
 
 use super::super::errors;
 use super::{document, misfits, request, resolved};

@@ -8,8 +8,8 @@ mod headers;
 mod records;
 mod structure;
 
+use api::Event;
 use serde_json::{Map, Value, json};
-use shared::http::Event;
 
 pub(super) fn document() -> Value {
     serde_json::to_value(super::openapi()).unwrap()

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shared::model::{
+use types::records::{
     PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder, VariantPrices,
 };
-use shared::scope::{Scope, Tier};
+use types::scope::{Scope, Tier};
 
 use super::document;
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
+use api::routes::{DESCRIPTION, ROUTES};
 use serde_json::{Value, json};
-use shared::routes::{DESCRIPTION, ROUTES};
 
 use super::{document, objects, operations, resolved};
 

@@ -5,9 +5,9 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, Select};
+use platform::store::{Item, StoreError};
 use serde::Serialize;
-use shared::http::Paging;
-use shared::store::{Item, StoreError};
+use types::paging::Paging;
 
 use super::plan::{ID, Plan};
 use crate::meter::Meter;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::money::Usd;
-use shared::replica::{CatalogQuery, ListingQuery, Sort};
-use shared::store::{n, s};
+use platform::store::{n, s};
+use replica::{CatalogQuery, ListingQuery, Sort};
+use types::money::Usd;
 
 /// The table of listings.
 pub(super) const LISTINGS: &str = "usual-listings";

@@ -5,13 +5,13 @@ use std::process::Stdio;
 use dynoxide::{AttributeValue, Database, ImportOptions, Item};
 use indicatif::ProgressBar;
 use local::environment::Variables;
+use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
-use shared::aws::{Environment, Patience};
-use shared::model::{PublicItemDetail, PublicListing};
-use shared::timestamp::Timestamp;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::Child;
+use types::records::{PublicItemDetail, PublicListing};
+use types::timestamp::Timestamp;
 
 use super::ask::Asker;
 use super::plan::{ALL, EVERY, ID, ITEMS, LISTINGS, index};
@@ -118,7 +118,7 @@ fn global_index(partition: &str, order: &str, filters: &[&str]) -> Value {
 fn listing(listing: PublicListing) -> Item {
     let PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name } =
         listing;
-    let kind = if kind == shared::model::ListingKind::Bot { "bot" } else { "p2p" };
+    let kind = if kind == types::records::ListingKind::Bot { "bot" } else { "p2p" };
     let mut item = texts([
         (ID, Some(id.to_string())),
         (ALL, Some(EVERY.to_owned())),

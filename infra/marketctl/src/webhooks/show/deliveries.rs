@@ -1,7 +1,7 @@
 //! Deliveries as text for people.
 
-use shared::ids::EndpointId;
-use shared::webhooks::delivery::{Attempt, Failure, Status};
+use types::ids::EndpointId;
+use webhooks::delivery::{Attempt, Failure, Status};
 
 use crate::output::{minute, printable, table};
 use crate::webhooks::document::{DeliveryDocument, DeliveryRow, Sent};

@@ -1,6 +1,6 @@
 //! Endpoints as text for people.
 
-use shared::ids::UserId;
+use types::ids::UserId;
 
 use crate::output::{minute, table};
 use crate::webhooks::document::{EndpointDocument, Removed, ShownOnce};

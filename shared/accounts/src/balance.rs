@@ -1,0 +1,33 @@
+//! A user's balance: one item.
+
+use super::{Accounts, table};
+use platform::store::{Attributes, StoreError, changed, n, s};
+use types::ids::UserId;
+use types::records::PublicBalance;
+
+impl Accounts {
+    /// A user's balance; six zeros for a user of whom no balance is known.
+    pub async fn balance(&self, user: UserId) -> Result<PublicBalance, StoreError> {
+        let Some(item) = self.get(table::balance(user)).await? else {
+            return Ok(PublicBalance::default());
+        };
+        let data = Attributes(&item).text(table::DATA).unwrap_or_default();
+        serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("balance of {user}: {error}")))
+    }
+
+    /// Puts a balance unless what is there is as new; says whether anything changed.
+    pub async fn put_balance(&self, user: UserId, balance: PublicBalance, version: u64) -> Result<bool, StoreError> {
+        let data = serde_json::to_string(&balance)?;
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(table::balance(user)))
+            .item(table::VERSION, n(version))
+            .item(table::DATA, s(data))
+            .condition_expression("attribute_not_exists(#version) OR #version < :version")
+            .expression_attribute_names("#version", table::VERSION)
+            .expression_attribute_values(":version", n(version));
+        changed(put.send().await)
+    }
+}

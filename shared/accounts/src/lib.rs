@@ -1,0 +1,43 @@
+//! What belongs to one user: orders and balance. One door to the accounts table.
+
+mod balance;
+mod orders;
+mod page;
+mod summary;
+mod table;
+
+use aws_sdk_dynamodb::Client;
+
+pub use orders::OrderOutcome;
+pub use page::OrderPages;
+
+use platform::aws::{Missing, Patience};
+use platform::preflight;
+use platform::resources::Table;
+use platform::service::Service;
+use platform::store::{Item, StoreError};
+
+/// The accounts table.
+#[derive(Clone)]
+pub struct Accounts {
+    client: Client,
+    table: String,
+}
+
+impl Accounts {
+    /// The accounts table.
+    pub fn new(client: Client, table: String) -> Self {
+        Self { client, table }
+    }
+
+    /// The accounts table that the environment names.
+    pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
+        let (client, table) = service.table(Table::Accounts, Patience::Request, preflight::get)?;
+        Ok(Self::new(client, table))
+    }
+
+    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
+        Ok(request.send().await?.item)
+    }
+}

@@ -1,0 +1,168 @@
+//! Writing orders: an authority per order decides, and a new order moves its user's summary in the same
+//! transaction.
+
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+
+use super::summary::Summary;
+use super::{Accounts, table};
+use platform::store::{Attributes, Item, StoreError, b, jitter, n, s};
+use platform::transaction;
+use types::ids::UserId;
+use types::records::PublicOrder;
+use types::timestamp::Timestamp;
+
+/// A writer that loses so many races in a row hands the order back for a later try.
+const ATTEMPTS: u32 = 50;
+
+/// What became of an order message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderOutcome {
+    /// The order is new, or newer than what was there.
+    Applied,
+    /// What was there is as new.
+    Unchanged,
+    /// The order is known under another account.
+    OtherAccount,
+    /// The order is known with another creation time.
+    OtherCreation,
+}
+
+impl Accounts {
+    /// Applies an order message.
+    pub async fn put_order(&self, user: UserId, order: &PublicOrder, version: u64) -> Result<OrderOutcome, StoreError> {
+        let data = pack(order)?;
+        for attempt in 0..ATTEMPTS {
+            let authority = self.get(table::authority(order.id)).await?;
+            let written = match &authority {
+                Some(authority) => {
+                    if let Some(outcome) = settled(authority, user, order.created_at, version)? {
+                        return Ok(outcome);
+                    }
+                    self.update(user, order, version, &data).await
+                }
+                None => self.insert(user, order, version, &data).await,
+            };
+            match written {
+                Ok(Ok(())) => return Ok(OrderOutcome::Applied),
+                Ok(Err(_)) | Err(StoreError::Conflict) => tokio::time::sleep(jitter(attempt)).await,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(StoreError::Conflict)
+    }
+
+    async fn insert(&self, user: UserId, order: &PublicOrder, version: u64, data: &[u8]) -> Written {
+        let seen = self.summary(user).await?;
+        let position = table::order_position(order.created_at, order.id);
+        let mut next = seen.clone();
+        next.insert(order.created_at.month(), position.clone());
+
+        let mut authority = table::authority(order.id);
+        authority.extend([
+            (table::VERSION.to_owned(), n(version)),
+            (table::ACCOUNT.to_owned(), s(user.to_string())),
+            (table::CREATED_AT.to_owned(), n(order.created_at.millis())),
+        ]);
+        let mut record = table::order(user, &position);
+        record.extend([
+            (table::VERSION.to_owned(), n(version)),
+            (table::ORDINAL.to_owned(), n(next.total)),
+            (table::DATA.to_owned(), b(data)),
+        ]);
+        let new = [authority, record].map(|item| self.put_new(item));
+        let mut writes = new.into_iter().collect::<Result<Vec<_>, _>>()?;
+        writes.push(self.move_summary(user, &seen, &next)?);
+        self.transact(writes).await
+    }
+
+    async fn update(&self, user: UserId, order: &PublicOrder, version: u64, data: &[u8]) -> Written {
+        let position = table::order_position(order.created_at, order.id);
+        let authority = self.newer(table::authority(order.id), version, None)?;
+        let record = self.newer(table::order(user, &position), version, Some(data))?;
+        self.transact(vec![authority, record]).await
+    }
+
+    fn put_new(&self, item: Item) -> Result<TransactWriteItem, StoreError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(item))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", table::PK)
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    fn move_summary(&self, user: UserId, seen: &Summary, next: &Summary) -> Result<TransactWriteItem, StoreError> {
+        let update = Update::builder().table_name(&self.table).set_key(Some(table::summary(user)));
+        let condition = if seen.total == 0 { "attribute_not_exists(#total)" } else { "#total = :seen" };
+        let mut update = update.condition_expression(condition);
+        if seen.total > 0 {
+            update = update.expression_attribute_values(":seen", n(seen.total));
+        }
+        for (name, value) in next.to_attributes() {
+            update = update
+                .expression_attribute_names(format!("#{name}"), name)
+                .expression_attribute_values(format!(":{name}"), value);
+        }
+        let assignments = next.to_attributes().map(|(name, _)| format!("#{name} = :{name}")).join(", ");
+        let update = update.update_expression(format!("SET {assignments}")).build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    fn newer(&self, key: Item, version: u64, data: Option<&[u8]>) -> Result<TransactWriteItem, StoreError> {
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key))
+            .condition_expression("#version < :version")
+            .expression_attribute_names("#version", table::VERSION)
+            .expression_attribute_values(":version", n(version));
+        let mut expression = "SET #version = :version".to_owned();
+        if let Some(data) = data {
+            expression.push_str(", #data = :data");
+            update =
+                update.expression_attribute_names("#data", table::DATA).expression_attribute_values(":data", b(data));
+        }
+        let update = update.update_expression(expression).build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    async fn transact(&self, writes: Vec<TransactWriteItem>) -> Written {
+        transaction::send(self.client.transact_write_items().set_transact_items(Some(writes))).await
+    }
+}
+
+type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
+
+/// The layout of a packed order; a reader that does not know it says so.
+const LAYOUT: u8 = 1;
+
+/// Packed, a full page of large orders still fits one call's answer of 1 MB.
+fn pack(order: &PublicOrder) -> Result<Vec<u8>, StoreError> {
+    Ok(postcard::to_extend(order, vec![LAYOUT])?)
+}
+
+/// The order in an item's data.
+pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
+    let Some((&LAYOUT, order)) = data.split_first() else {
+        return Err(StoreError::corrupt("order: unknown layout"));
+    };
+    postcard::from_bytes(order).map_err(|error| StoreError::corrupt(format!("order: {error}")))
+}
+
+/// What a known order's authority says against the message, if anything.
+fn settled(
+    authority: &Item,
+    user: UserId,
+    created_at: Timestamp,
+    version: u64,
+) -> Result<Option<OrderOutcome>, StoreError> {
+    let read = Attributes(authority);
+    if read.parsed::<UserId>(table::ACCOUNT)? != user {
+        return Ok(Some(OrderOutcome::OtherAccount));
+    }
+    if read.required_number::<i64>(table::CREATED_AT)? != created_at.millis() {
+        return Ok(Some(OrderOutcome::OtherCreation));
+    }
+    let unchanged = version <= read.required_number::<u64>(table::VERSION)?;
+    Ok(unchanged.then_some(OrderOutcome::Unchanged))
+}

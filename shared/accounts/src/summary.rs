@@ -1,0 +1,110 @@
+//! A user's order summary: how many orders there are, how many per month, and where the latest went.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{Accounts, table};
+use platform::store::{Attributes, Item, StoreError, n, s};
+use types::ids::UserId;
+
+/// So many of the latest inserts are remembered by position.
+pub(super) const RECENT: usize = 8;
+
+/// The summary as of one insert; the n-th insert gives `total` n.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// Orders in all, and the ordinal of the latest insert.
+    pub(super) total: u64,
+    /// Orders per month (`YYYY-MM`).
+    pub(super) months: BTreeMap<String, u64>,
+    /// Positions of the latest inserts, oldest first; the last has ordinal `total`.
+    pub(super) recent: Vec<String>,
+}
+
+/// Where a page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    /// Only positions below this belong to the page's month or an earlier one.
+    pub(super) below: Option<String>,
+    /// Orders to pass over behind that.
+    pub(super) skip: usize,
+}
+
+impl Summary {
+    pub(super) fn insert(&mut self, month: String, position: String) {
+        self.total += 1;
+        *self.months.entry(month).or_default() += 1;
+        self.recent.push(position);
+        let surplus = self.recent.len().saturating_sub(RECENT);
+        self.recent.drain(..surplus);
+    }
+
+    /// Where the order at `skip`, counted from the newest, is found: whole months before it are passed over.
+    pub(super) fn start(&self, skip: usize) -> Start {
+        let mut left = skip;
+        let mut below = None;
+        for (month, count) in self.months.iter().rev() {
+            let count = usize::try_from(*count).unwrap_or(usize::MAX);
+            if left < count {
+                break;
+            }
+            left -= count;
+            below = Some(month.clone());
+        }
+        Start { below, skip: left }
+    }
+
+    pub(super) fn to_attributes(&self) -> [(&'static str, AttributeValue); 3] {
+        let months = self.months.iter().map(|(month, count)| (month.clone(), n(count))).collect();
+        let recent = self.recent.iter().map(s).collect();
+        [
+            (table::TOTAL, n(self.total)),
+            (table::MONTHS, AttributeValue::M(months)),
+            (table::RECENT, AttributeValue::L(recent)),
+        ]
+    }
+
+    fn from_item(item: &Item) -> Result<Self, StoreError> {
+        let corrupt = || StoreError::corrupt("order summary");
+        let months = item.get(table::MONTHS).and_then(|value| value.as_m().ok()).ok_or_else(corrupt)?;
+        let months = months.keys().map(|month| Some((month.clone(), Attributes(months).number(month)?)));
+        let recent = item.get(table::RECENT).and_then(|value| value.as_l().ok()).ok_or_else(corrupt)?;
+        Ok(Self {
+            total: Attributes(item).required_number(table::TOTAL)?,
+            months: months.collect::<Option<_>>().ok_or_else(corrupt)?,
+            recent: recent.iter().filter_map(|position| position.as_s().ok()).cloned().collect(),
+        })
+    }
+}
+
+impl Accounts {
+    /// The user's summary as it is now; empty before the first order.
+    pub(super) async fn summary(&self, user: UserId) -> Result<Summary, StoreError> {
+        let item = self.get(table::summary(user)).await?;
+        item.as_ref().map_or_else(|| Ok(Summary::default()), Summary::from_item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn skipping_months_lands_where_counting_would(months in prop::collection::vec(1u8..6, 0..60), skip in 0usize..70) {
+            let mut summary = Summary::default();
+            for month in &months {
+                summary.insert(format!("2026-{month:02}"), String::new());
+            }
+            let mut newest_first = months.clone();
+            newest_first.sort_unstable_by(|a, b| b.cmp(a));
+            let start = summary.start(skip);
+            let kept = newest_first.iter().map(|m| format!("2026-{m:02}"));
+            let kept: Vec<_> = kept.filter(|m| start.below.as_ref().is_none_or(|below| m < below)).collect();
+            let expected: Vec<_> = newest_first.iter().skip(skip).map(|m| format!("2026-{m:02}")).collect();
+            prop_assert_eq!(kept.into_iter().skip(start.skip).collect::<Vec<_>>(), expected);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The accounts table: key shapes and attribute names.
+
+pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
+use platform::store::{Item, s};
+use types::ids::{OrderId, UserId};
+use types::timestamp::Timestamp;
+
+pub(super) const VERSION: &str = "version";
+pub(super) const DATA: &str = "data";
+pub(super) const ACCOUNT: &str = "account_id";
+pub(super) const CREATED_AT: &str = "created_at";
+/// The order's place in the sequence of the user's inserts, from 1.
+pub(super) const ORDINAL: &str = "ordinal";
+pub(super) const TOTAL: &str = "total";
+pub(super) const MONTHS: &str = "months";
+pub(super) const RECENT: &str = "recent";
+
+pub(super) fn orders_partition(user: UserId) -> String {
+    format!("orders#{user}")
+}
+
+/// Fixed-width time, then id: text order is time order.
+pub(super) fn order_position(created_at: Timestamp, id: OrderId) -> String {
+    format!("{created_at}#{id}")
+}
+
+pub(super) fn order(user: UserId, position: &str) -> Item {
+    place(orders_partition(user), position)
+}
+
+pub(super) fn authority(id: OrderId) -> Item {
+    place(format!("order#{id}"), "authority")
+}
+
+pub(super) fn summary(user: UserId) -> Item {
+    place(format!("summary#{user}"), "summary")
+}
+
+pub(super) fn balance(user: UserId) -> Item {
+    place(format!("balance#{user}"), "balance")
+}
+
+fn place(pk: String, sk: &str) -> Item {
+    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+}

@@ -1,0 +1,242 @@
+//! The life of a key: create, list, revoke, rotate.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+use futures_util::future::try_join_all;
+use thiserror::Error;
+use uuid::Uuid;
+
+use auth::table;
+use auth::table::{HASH, KeyRecord, KeyStatus, PK, STATUS};
+use auth::{KeyHash, KeyText};
+use platform::store::{Attributes, Item, StoreError, retry_conflicts, s};
+use types::clock::Clock;
+use types::ids::{KeyId, UserId};
+use types::scope::{Scopes, Tier};
+use types::timestamp::Timestamp;
+
+const CONFLICT_ATTEMPTS: u32 = 8;
+const MAX_NAME_BYTES: usize = 128;
+
+/// What an owner chooses about a new key.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    /// Owner.
+    pub user_id: UserId,
+    /// The owner's name for it, 1 to 128 bytes.
+    pub name: Option<String>,
+    /// Plan.
+    pub tier: Tier,
+    /// At least one.
+    pub scopes: Scopes,
+    /// When it stops being accepted, if ever.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Why a key was not made, changed or found.
+#[derive(Debug, Error)]
+pub enum AdminError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No key has this id.
+    #[error("no key has the id {0}")]
+    Unknown(KeyId),
+    /// A key that is no longer active cannot be rotated.
+    #[error("key {0} is revoked or expired; create a new one instead")]
+    NotActive(KeyId),
+    /// The key was changed by somebody else at the same moment; nothing was done.
+    #[error("the key was changed at the same moment; look at it and try again")]
+    Changed,
+    /// What was asked for is not allowed.
+    #[error("{field}: {reason}")]
+    Invalid {
+        /// The offending field.
+        field: &'static str,
+        /// The rule.
+        reason: &'static str,
+    },
+}
+
+/// Makes and ends keys.
+pub struct KeyAdmin {
+    client: Client,
+    table: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl KeyAdmin {
+    /// Administration of the keys table.
+    pub fn new(client: Client, table: String, clock: Arc<dyn Clock>) -> Self {
+        Self { client, table, clock }
+    }
+
+    /// Makes a key. Its text is returned this once and stored nowhere.
+    pub async fn create(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
+        self.check(&new)?;
+        let (text, record) = self.fresh(new)?;
+        let puts = self.puts(&text.hash(), &record)?;
+        self.transact(&puts).await?;
+        Ok((text, record))
+    }
+
+    /// A user's keys, oldest first, revoked ones included.
+    pub async fn list(&self, user: UserId) -> Result<Vec<KeyRecord>, AdminError> {
+        let mut pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .key_condition_expression("#pk = :user")
+            .expression_attribute_names("#pk", PK)
+            .expression_attribute_values(":user", s(table::user_partition(user)))
+            .into_paginator()
+            .items()
+            .send();
+        let mut keys = Vec::new();
+        while let Some(entry) = pages.next().await {
+            let entry = entry.map_err(StoreError::from)?;
+            keys.push(self.read(table::hash_item(hash_of(&entry)?)));
+        }
+        let mut keys: Vec<KeyRecord> = try_join_all(keys).await?.into_iter().flatten().collect();
+        keys.sort_by_key(|key| (key.created_at, key.key_id));
+        Ok(keys)
+    }
+
+    /// Ends a key; its next request is refused everywhere. Ending it again changes nothing.
+    pub async fn revoke(&self, key_id: KeyId) -> Result<KeyRecord, AdminError> {
+        let (hash, record) = self.find(key_id).await?;
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let update = self
+                .client
+                .update_item()
+                .table_name(&self.table)
+                .set_key(Some(table::hash_item(&hash)))
+                .update_expression("SET #status = :revoked")
+                .condition_expression("attribute_exists(#status)")
+                .expression_attribute_names("#status", STATUS)
+                .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()));
+            Ok(update.send().await?)
+        })
+        .await?;
+        Ok(KeyRecord { status: KeyStatus::Revoked, ..record })
+    }
+
+    /// Makes a key like an active one and ends that one, both or neither.
+    pub async fn rotate(&self, key_id: KeyId) -> Result<(KeyText, KeyRecord), AdminError> {
+        let (old_hash, old) = self.find(key_id).await?;
+        if !old.is_live(self.clock.now()) {
+            return Err(AdminError::NotActive(key_id));
+        }
+        let KeyRecord { user_id, name, tier, scopes, expires_at, .. } = old;
+        let (text, record) = self.fresh(NewKey { user_id, name, tier, scopes, expires_at })?;
+        let mut writes = self.puts(&text.hash(), &record)?;
+        writes.push(self.revocation(&old_hash)?);
+        self.transact(&writes).await?;
+        Ok((text, record))
+    }
+
+    fn check(&self, new: &NewKey) -> Result<(), AdminError> {
+        let invalid = |field, reason| Err(AdminError::Invalid { field, reason });
+        if new.scopes.is_empty() {
+            return invalid("scope", "at least one is needed");
+        }
+        if new.name.as_ref().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) {
+            return invalid("name", "must have 1 to 128 bytes");
+        }
+        if new.expires_at.is_some_and(|at| at <= self.clock.now()) {
+            return invalid("expires_at", "must lie in the future");
+        }
+        Ok(())
+    }
+
+    fn fresh(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
+        let mut bits = [0; 32];
+        getrandom::fill(&mut bits).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let text = KeyText::from_bits(bits);
+        let record = KeyRecord {
+            key_id: KeyId::from(Uuid::new_v4()),
+            user_id: new.user_id,
+            name: new.name,
+            tier: new.tier,
+            scopes: new.scopes,
+            limit: new.tier.limit(),
+            status: KeyStatus::Active,
+            created_at: self.clock.now(),
+            expires_at: new.expires_at,
+            last_used_at: None,
+            last4: text.last4().to_owned(),
+        };
+        Ok((text, record))
+    }
+
+    fn puts(&self, hash: &KeyHash, record: &KeyRecord) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let finder = |mut item: Item| {
+            item.insert(HASH.to_owned(), s(hash.hex()));
+            item
+        };
+        let items = [
+            record.to_item(hash),
+            finder(table::id_item(record.key_id)),
+            finder(table::user_item(record.user_id, record.key_id)),
+        ];
+        items
+            .into_iter()
+            .map(|item| {
+                let put = Put::builder()
+                    .table_name(&self.table)
+                    .set_item(Some(item))
+                    .condition_expression("attribute_not_exists(#pk)")
+                    .expression_attribute_names("#pk", PK)
+                    .build()?;
+                Ok(TransactWriteItem::builder().put(put).build())
+            })
+            .collect()
+    }
+
+    fn revocation(&self, hash: &str) -> Result<TransactWriteItem, StoreError> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::hash_item(hash)))
+            .update_expression("SET #status = :revoked")
+            .condition_expression("#status = :active")
+            .expression_attribute_names("#status", STATUS)
+            .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
+            .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
+            .build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), AdminError> {
+        // One token for all tries: one that is in doubt and did succeed is not done again.
+        let token = Uuid::new_v4().to_string();
+        let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
+            let request = request.client_request_token(&token);
+            platform::transaction::send(request).await
+        });
+        sent.await?.map_err(|_| AdminError::Changed)
+    }
+
+    async fn find(&self, key_id: KeyId) -> Result<(String, KeyRecord), AdminError> {
+        let found = self.get(table::id_item(key_id)).await?.ok_or(AdminError::Unknown(key_id))?;
+        let hash = hash_of(&found)?;
+        let record = self.read(table::hash_item(hash)).await?.ok_or(AdminError::Unknown(key_id))?;
+        Ok((hash.to_owned(), record))
+    }
+
+    async fn read(&self, key: Item) -> Result<Option<KeyRecord>, StoreError> {
+        self.get(key).await?.map(|item| KeyRecord::from_item(&item)).transpose()
+    }
+
+    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
+        Ok(request.send().await?.item)
+    }
+}
+
+fn hash_of(item: &Item) -> Result<&str, StoreError> {
+    Attributes(item).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))
+}

@@ -1,0 +1,74 @@
+//! An endpoint's deliveries: seeing them, trying the endpoint out, sending again.
+
+use uuid::Uuid;
+
+use super::{WebhookAdmin, WebhookAdminError};
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId, EventId};
+use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, overdue_at, resend};
+use webhooks::store::{Applied, DeliveryPage, Position};
+use webhooks::{Call, Schedule, body, delivery_id};
+
+const KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+
+impl WebhookAdmin {
+    /// A page of an endpoint's deliveries, newest first; of one that was removed, too.
+    pub async fn deliveries(&self, id: EndpointId, from: Option<Position>) -> Result<DeliveryPage, WebhookAdminError> {
+        self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
+        Ok(self.store.deliveries_of(id, from).await?)
+    }
+
+    /// A delivery with its attempts.
+    pub async fn delivery(&self, id: DeliveryId) -> Result<Delivery, WebhookAdminError> {
+        self.store.delivery(id).await?.ok_or(WebhookAdminError::UnknownDelivery(id))
+    }
+
+    /// Sends an endpoint sample data of an event, by default the first that it selected: one attempt, which
+    /// never counts towards a switch-off.
+    pub async fn test(&self, id: EndpointId, event: Option<EventKind>) -> Result<DeliveryId, WebhookAdminError> {
+        let endpoint = self.find(id).await?;
+        if !endpoint.is_on() {
+            return Err(WebhookAdminError::Disabled(id));
+        }
+        let event = event.or_else(|| endpoint.events.first().copied()).unwrap_or(EventKind::ALL[0]);
+        let now = self.clock.now();
+        let delivery_id = delivery_id(EventId::from(Uuid::new_v4()), id);
+        let delivery = Delivery {
+            id: delivery_id,
+            endpoint_id: id,
+            account_id: endpoint.account_id,
+            event,
+            is_test: true,
+            created_at: now,
+            body: body(delivery_id, event, now, &event.sample_data().to_string()),
+            progress: Progress::new(delivery_id, Status::Pending, now, overdue_at(Schedule::default(), now, 0)),
+        };
+        self.store.put_delivery(&delivery).await?;
+        self.call(Lane::First, &delivery).await
+    }
+
+    /// Begins a new round of attempts, whatever became of the delivery before.
+    pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
+        let seen = self.delivery(id).await?;
+        let now = self.clock.now();
+        if seen.created_at.plus_millis(KEPT_MILLIS) <= now {
+            return Err(WebhookAdminError::UnknownDelivery(id));
+        }
+        let endpoints = self.store.endpoints(seen.account_id).await?;
+        let endpoint = endpoints.iter().find(|endpoint| endpoint.id == seen.endpoint_id);
+        if !endpoint.ok_or(WebhookAdminError::Removed(seen.endpoint_id))?.is_on() {
+            return Err(WebhookAdminError::Disabled(seen.endpoint_id));
+        }
+        match self.store.step(id, &resend(&seen.progress, Token::random(), now)).await? {
+            Applied::Changed(delivery) => self.call(Lane::Retry, &delivery).await,
+            Applied::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
+            Applied::Refused(_) => Err(WebhookAdminError::Changed),
+        }
+    }
+
+    async fn call(&self, lane: Lane, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
+        let call = Call { dispatch: Dispatch::next_of(delivery), delay_seconds: 0 };
+        let sent = self.queues.call_once(lane, call).await;
+        sent.map(|()| delivery.id).map_err(|unsent| WebhookAdminError::Late(delivery.id, unsent))
+    }
+}

@@ -1,0 +1,82 @@
+//! Adding an endpoint.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{WebhookAdmin, WebhookAdminError};
+use guard::{AddressRefusal, EndpointUrl, check_resolved};
+use secrets::EndpointSecret;
+use types::event::EventKind;
+use types::ids::{EndpointId, UserId};
+use types::rotation::Secrets;
+use webhooks::endpoint::{Endpoint, Switch};
+use webhooks::store::Added;
+
+/// A name that is not resolved by then is taken for one that does not resolve yet.
+const RESOLVE: Duration = Duration::from_secs(5);
+
+/// What an owner chooses about a new endpoint.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint {
+    /// Owner.
+    pub user_id: UserId,
+    /// Where deliveries are to go.
+    pub url: String,
+    /// At least one.
+    pub events: BTreeSet<EventKind>,
+}
+
+impl WebhookAdmin {
+    /// Adds an endpoint, switched on. Its secret is returned this once.
+    pub async fn add(&self, new: NewEndpoint) -> Result<(Endpoint, EndpointSecret), WebhookAdminError> {
+        if new.events.is_empty() {
+            return Err(invalid("event", "at least one is needed"));
+        }
+        let url = EndpointUrl::parse(&new.url, self.policy).map_err(|refusal| invalid("url", &refusal))?;
+        self.check_name(&url).await.map_err(|refusal| invalid("url", &refusal))?;
+        let id = EndpointId::from(uuid::Uuid::new_v4());
+        let secret = fresh_secret()?;
+        let sealed = self.keyring.seal(id, &secret).await?;
+        let now = self.clock.now();
+        let endpoint = Endpoint {
+            id,
+            account_id: new.user_id,
+            url: url.as_str().to_owned(),
+            events: new.events,
+            switch: Switch::On,
+            epoch: 1,
+            created_at: now,
+            secrets: Secrets::first(sealed, now),
+            secret_version: 1,
+            slow_until: None,
+        };
+        match self.store.add_endpoint(&endpoint).await? {
+            Added::Done => Ok((endpoint, secret)),
+            Added::TooMany => Err(WebhookAdminError::TooMany),
+        }
+    }
+
+    /// The addresses that the name has now; it is checked again for each connection. One that has none may
+    /// have some later.
+    async fn check_name(&self, url: &EndpointUrl) -> Result<(), AddressRefusal> {
+        let host = url.uri().host().unwrap_or_default().trim_matches(['[', ']']);
+        if host.parse::<std::net::IpAddr>().is_ok() {
+            return Ok(());
+        }
+        match tokio::time::timeout(RESOLVE, self.resolver.resolve(host)).await {
+            Ok(Ok(addresses)) if !addresses.is_empty() => check_resolved(&addresses, self.policy).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A new secret.
+pub(super) fn fresh_secret() -> Result<EndpointSecret, WebhookAdminError> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits).map_err(|_| WebhookAdminError::NoRandomness)?;
+    Ok(EndpointSecret::from_bits(bits))
+}
+
+fn invalid(field: &'static str, reason: &(impl ToString + ?Sized)) -> WebhookAdminError {
+    WebhookAdminError::Invalid { field, reason: reason.to_string() }
+}

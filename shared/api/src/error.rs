@@ -1,0 +1,197 @@
+//! Everything that can go wrong in a request, and the one envelope that says so.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use auth::Refusal;
+use platform::store::StoreError;
+use types::ids::VariantId;
+use types::scope::{Budget, Scope};
+
+/// A request that does not end in a 200. The variants carry what the answer shows, and for the log the cause.
+#[derive(Debug, Error)]
+pub enum ApiError {
+    /// 400: one entry per bad parameter.
+    #[error("invalid request")]
+    Invalid(Vec<FieldError>),
+    /// 401: no `Authorization: Bearer` header.
+    #[error("no API key")]
+    KeyMissing,
+    /// 401: a bearer token that is malformed, unknown, revoked or expired. The answer does not tell which.
+    #[error("unacceptable API key")]
+    KeyInvalid,
+    /// 403: a valid key without the scope.
+    #[error("scope {0} missing")]
+    ScopeMissing(Scope),
+    /// 404: no such item. Holds the id as asked for.
+    #[error("no such item")]
+    ItemNotFound(String),
+    /// 404: no prices for the variant.
+    #[error("no prices for variant {0}")]
+    PricesNotFound(VariantId),
+    /// 404: no such path.
+    #[error("no such route")]
+    RouteNotFound,
+    /// 405: the path exists, the method does not.
+    #[error("method {0} not allowed")]
+    MethodNotAllowed(String),
+    /// 429: the minute's tokens are spent.
+    #[error("rate limit exceeded")]
+    RateLimited {
+        /// What was spent.
+        budget: Budget,
+        /// Tokens per minute.
+        limit: u32,
+        /// Seconds until the next minute, 1 to 60.
+        retry_after: u32,
+    },
+    /// 500: a defect of ours, or data that cannot be read.
+    #[error("internal: {0}")]
+    Internal(String),
+    /// 503: the store did not answer, or not in time.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+}
+
+impl ApiError {
+    /// The HTTP status.
+    pub const fn status(&self) -> u16 {
+        match self {
+            Self::Invalid(_) => 400,
+            Self::KeyMissing | Self::KeyInvalid => 401,
+            Self::ScopeMissing(_) => 403,
+            Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound => 404,
+            Self::MethodNotAllowed(_) => 405,
+            Self::RateLimited { .. } => 429,
+            Self::Internal(_) => 500,
+            Self::Unavailable(_) => 503,
+        }
+    }
+
+    /// The stable code to match on.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "request.invalid",
+            Self::KeyMissing => "api_keys.missing",
+            Self::KeyInvalid => "api_keys.invalid",
+            Self::ScopeMissing(_) => "api_keys.scope_missing",
+            Self::ItemNotFound(_) => "items.not_found",
+            Self::PricesNotFound(_) => "prices.not_found",
+            Self::RouteNotFound => "routes.not_found",
+            Self::MethodNotAllowed(_) => "routes.method_not_allowed",
+            Self::RateLimited { .. } => "rate_limits.exceeded",
+            Self::Internal(_) => "service.internal",
+            Self::Unavailable(_) => "service.unavailable",
+        }
+    }
+
+    fn params(&self) -> Map<String, Value> {
+        match self {
+            Self::ScopeMissing(scope) => object([("scope", json!(scope))]),
+            Self::ItemNotFound(id) => object([("id", json!(id))]),
+            Self::PricesNotFound(id) => object([("variant_id", json!(id))]),
+            Self::MethodNotAllowed(method) => object([("method", json!(method))]),
+            Self::RateLimited { budget, limit, retry_after } => object([
+                ("scope", json!(budget.as_str())),
+                ("limit", json!(limit)),
+                ("retry_after", json!(retry_after)),
+            ]),
+            _ => Map::new(),
+        }
+    }
+
+    /// The body: what the client may know, never the cause.
+    pub fn envelope(self) -> ErrorEnvelope {
+        let (code, params) = (self.code().to_owned(), self.params());
+        let fields = if let Self::Invalid(fields) = self { Some(fields) } else { None };
+        ErrorEnvelope { error: ErrorBody { code, params, fields } }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt { .. } | StoreError::Defect(_) => Self::Internal(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::KeyInvalid => Self::KeyInvalid,
+            Refusal::ScopeMissing(scope) => Self::ScopeMissing(scope),
+            Refusal::BudgetSpent { budget, limit, retry_after } => Self::RateLimited { budget, limit, retry_after },
+            Refusal::Store(error) => error.into(),
+        }
+    }
+}
+
+/// The body of every answer that is not a success (specification, section 7).
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(description = "The body of every answer that is not a success."))]
+pub struct ErrorEnvelope {
+    /// What went wrong.
+    pub error: ErrorBody,
+}
+
+/// What went wrong.
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ErrorBody {
+    /// Stable code to match on.
+    #[cfg_attr(feature = "schema", schema(examples("rate_limits.exceeded")))]
+    pub code: String,
+    /// Fills the placeholders of the code's message; always present, perhaps empty.
+    pub params: Map<String, Value>,
+    /// One entry per bad parameter; present on 400 alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
+    pub fields: Option<Vec<FieldError>>,
+}
+
+/// One bad parameter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FieldError {
+    /// The parameter's name as sent.
+    #[cfg_attr(feature = "schema", schema(examples("page_size")))]
+    pub field: String,
+    /// What is wrong with it.
+    pub code: FieldCode,
+    /// Details: `min` and `max` for `out_of_range`, `allowed` for `not_allowed`, perhaps `suggestion` for `unknown`.
+    pub params: Map<String, Value>,
+}
+
+/// What is wrong with a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FieldCode {
+    /// Not of the parameter's form.
+    Malformed,
+    /// Of the right form, outside its bounds.
+    OutOfRange,
+    /// Not one of a closed list.
+    NotAllowed,
+    /// No such parameter here.
+    Unknown,
+    /// Given more than once.
+    Duplicate,
+    /// A minimum above its maximum.
+    Inverted,
+}
+
+impl FieldError {
+    /// An entry with the given details.
+    pub fn new<const N: usize>(field: &str, code: FieldCode, params: [(&str, Value); N]) -> Self {
+        Self { field: field.to_owned(), code, params: object(params) }
+    }
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Map<String, Value> {
+    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

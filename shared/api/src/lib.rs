@@ -1,0 +1,18 @@
+//! The HTTP side: the one pipeline that every request takes, what endpoints declare to it, and what answers look like.
+
+mod endpoint;
+pub mod error;
+pub mod line;
+mod paging;
+pub mod params;
+pub mod pipeline;
+pub mod reply;
+pub mod routes;
+mod serve;
+
+pub use endpoint::{Anyone, Caller, Endpoint};
+pub use paging::{PAGE, PAGE_SIZE, paging};
+pub use params::{Input, Params};
+pub use pipeline::{Api, Handler};
+pub use reply::{CacheControl, Event, Reply, Response};
+pub use serve::run;

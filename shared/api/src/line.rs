@@ -1,0 +1,57 @@
+//! One line per request: who, what, how it ended, and what that took. Never the key, never the query.
+
+use std::time::Duration;
+
+use super::error::ApiError;
+use super::reply::{Event, Reply, Response};
+use platform::metrics::ReplicaGauge;
+use platform::metrics::{Meter, Unit};
+use types::ids::KeyId;
+
+/// What a line tells beside the request and its answer.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Whose request it was, if that is known.
+    pub key_id: Option<KeyId>,
+    /// Why it ended so, if that was not the client's doing.
+    pub cause: Option<String>,
+    /// What the function took.
+    pub duration: Duration,
+    /// The state that the answer came from, if a replica gave it.
+    pub replica: Option<ReplicaGauge>,
+}
+
+/// Why a request ended in a 5xx.
+pub fn cause(outcome: &Result<Reply, ApiError>) -> Option<String> {
+    outcome.as_ref().err().filter(|error| error.status() >= 500).map(ToString::to_string)
+}
+
+/// Writes a request's line.
+pub fn log(meter: &Meter, event: &Event, response: &Response, facts: &Facts) {
+    let status = u16::try_from(response.status_code).unwrap_or_default();
+    let mut line = meter.line("request");
+    line.known("request_id", event.request_context.request_id.as_deref());
+    line.member("method", event.request_context.http.method.as_str());
+    line.known("route", event.route_key.as_deref());
+    line.member("status", &status);
+    line.known("key_id", facts.key_id.as_ref());
+    line.known("cause", facts.cause.as_deref());
+    line.gauge("Latency", Unit::Milliseconds, milliseconds(facts.duration));
+    line.store_calls();
+    match status {
+        429 => line.count("RateLimited", 1),
+        400..=499 => line.count("ClientErrors", 1),
+        500.. => line.count("ServerErrors", 1),
+        _ => {}
+    }
+    if let Some(replica) = &facts.replica {
+        line.gauge("ReplicaLag", Unit::Milliseconds, milliseconds(replica.age));
+        line.gauge("ReplicaRecords", Unit::Count, replica.records);
+    }
+    line.log(status >= 500);
+}
+
+/// To the microsecond.
+fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,198 @@
+//! The pipeline: method, key, scope, budget, input, handler, answer, log line; in this order of refusal.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use http::header::AUTHORIZATION;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::endpoint::{Caller, Endpoint};
+use super::error::ApiError;
+use super::line::{Facts, cause, log};
+use super::params;
+use super::reply::{Event, JSON, Reply, Response, respond};
+use auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
+use platform::metrics::Meter;
+use platform::metrics::ReplicaGauge;
+use platform::store::StoreError;
+use types::clock::Clock;
+use types::ids::KeyId;
+
+/// The store must have answered by then, so that a 503 leaves inside 3 s.
+const DEADLINE: Duration = Duration::from_millis(2_600);
+
+/// What a clean-up of stale counters may add to a request.
+const CLEAN_UP: Duration = Duration::from_millis(250);
+
+/// A function as its host calls it: API Gateway through Lambda, or the local stack.
+pub trait Handler: Send + Sync {
+    /// Prepares the instance before its first request. An error tells what is left to that request.
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+
+    /// Answers one request.
+    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
+}
+
+/// An endpoint behind the gate.
+pub struct Api<E> {
+    endpoint: E,
+    gate: Gate,
+    clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
+}
+
+/// What is known of a request when it has been decided.
+struct Decided {
+    outcome: Result<Reply, ApiError>,
+    rate: Rate,
+    key_id: Option<KeyId>,
+    replica: Option<ReplicaGauge>,
+}
+
+impl<E: Endpoint> Api<E> {
+    /// The endpoint behind the gate.
+    pub fn new(endpoint: E, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
+        Self { endpoint, gate, clock, meter }
+    }
+
+    async fn decide(&self, event: &Event) -> Decided {
+        let now = self.clock.now();
+        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
+        if let Err(error) = check_method(event) {
+            return refuse(error);
+        }
+        let key = match bearer(event) {
+            Ok(key) => key.hash(),
+            Err(error) => return refuse(error),
+        };
+        let deadline = Instant::now() + DEADLINE;
+        match self.admit_and_read(event, &key, deadline).await {
+            Ok((grant, outcome)) => Decided {
+                // Not after a bad request, for which nobody asked how old it is.
+                replica: match &outcome {
+                    Ok(_) | Err(ApiError::Unavailable(_)) => self.endpoint.replica(),
+                    Err(_) => None,
+                },
+                outcome: outcome.and_then(|output| reply::<E>(&output)),
+                rate: grant.rate,
+                key_id: Some(grant.key.key_id),
+            },
+            Err(Refused { reason, rate, key_id }) => {
+                Decided { outcome: Err(reason.into()), rate, key_id, replica: None }
+            }
+        }
+    }
+
+    /// Runs the key write and, where caller and input are known, the read beside it. The read's outcome
+    /// is handed out only with a grant, and only if it was made for the caller whom the grant names.
+    async fn admit_and_read(
+        &self,
+        event: &Event,
+        key: &KeyHash,
+        deadline: Instant,
+    ) -> Result<(Grant, Result<E::Output, ApiError>), Refused> {
+        let path: Vec<_> = event.path_parameters.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let input = params::parse::<E::Input>(&path, event.raw_query_string.as_deref().unwrap_or(""));
+        let foreseen = E::Caller::foreseen(self.gate.remembered_user(key));
+
+        let mut admit = pin!(timeout_at(deadline, self.gate.admit(key, E::BUDGET)));
+        let ahead = foreseen.clone().zip(input.as_ref().ok().cloned());
+        let mut ahead = pin!(async {
+            match ahead {
+                Some((caller, input)) => Some(self.read(caller, input, deadline).await),
+                None => None,
+            }
+        });
+        let mut read_ahead = None;
+        let verdict = loop {
+            tokio::select! {
+                // First: a refusal that is repeated from memory spends nothing on the read.
+                biased;
+                verdict = &mut admit => break verdict,
+                read = &mut ahead, if read_ahead.is_none() => read_ahead = Some(read),
+            }
+        };
+        let too_late = |_| Refused::without_budget(StoreError::Unavailable(late("key write")).into(), self.clock.now());
+        let grant = verdict.map_err(too_late)??;
+        let input = match input {
+            Ok(input) => input,
+            Err(problems) => return Ok((grant, Err(ApiError::Invalid(problems)))),
+        };
+        let caller = E::Caller::authorised(&grant.key);
+        let read = async {
+            if foreseen.as_ref() != Some(&caller) {
+                return self.read(caller, input, deadline).await;
+            }
+            let read = match read_ahead {
+                Some(read) => read,
+                None => ahead.await,
+            };
+            read.unwrap_or_else(|| Err(ApiError::Internal("nothing was read ahead".to_owned())))
+        };
+        let clean_up = async {
+            if !grant.stale.is_empty() {
+                // Losing it loses nothing, so it holds up nothing.
+                let _ = timeout(CLEAN_UP, self.gate.clean_up(key, &grant.stale)).await;
+            }
+        };
+        let (outcome, ()) = tokio::join!(read, clean_up);
+        Ok((grant, outcome))
+    }
+
+    async fn read(&self, caller: E::Caller, input: E::Input, deadline: Instant) -> Result<E::Output, ApiError> {
+        let read = timeout_at(deadline, self.endpoint.read(caller, input)).await;
+        read.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))
+    }
+}
+
+fn late(what: &str) -> String {
+    format!("the {what} took longer than {DEADLINE:?}")
+}
+
+fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {
+    let body = serde_json::to_vec(output).map_err(|error| ApiError::Internal(error.to_string()))?;
+    Ok(Reply { body, content_type: JSON, cache: E::CACHE })
+}
+
+impl<E: Endpoint> Handler for Api<E> {
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(self.endpoint.warm_up())
+    }
+
+    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+        Box::pin(async move {
+            let started = self.clock.monotonic();
+            let Decided { outcome, rate, key_id, replica } = self.decide(&event).await;
+            let cause = cause(&outcome);
+            let response = respond(&event, outcome, rate);
+            let duration = self.clock.monotonic().saturating_sub(started);
+            log(&self.meter, &event, &response, &Facts { key_id, cause, duration, replica });
+            response
+        })
+    }
+}
+
+/// Refuses methods other than `GET` and `HEAD`; no key is needed to learn that.
+pub fn check_method(event: &Event) -> Result<(), ApiError> {
+    let method = &event.request_context.http.method;
+    if method == Method::GET || method == Method::HEAD {
+        Ok(())
+    } else {
+        Err(ApiError::MethodNotAllowed(method.to_string()))
+    }
+}
+
+/// The key of `Authorization: Bearer <key>` (RFC 6750, section 2.1); a malformed one costs no call.
+fn bearer(event: &Event) -> Result<KeyText, ApiError> {
+    let value = event.headers.get(AUTHORIZATION).ok_or(ApiError::KeyMissing)?.as_bytes().trim_ascii();
+    let end = value.iter().position(u8::is_ascii_whitespace).unwrap_or(value.len());
+    let (scheme, token) = value.split_at(end);
+    if !scheme.eq_ignore_ascii_case(b"bearer") {
+        return Err(ApiError::KeyMissing);
+    }
+    let token = std::str::from_utf8(token.trim_ascii()).ok();
+    token.and_then(KeyText::parse).ok_or(ApiError::KeyInvalid)
+}

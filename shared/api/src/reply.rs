@@ -1,0 +1,224 @@
+//! From an outcome to API Gateway's response: status, headers, encoding, entity tag.
+
+use std::io::Write;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::encodings::Body;
+use flate2::{Compression, write::GzEncoder};
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
+    IF_NONE_MATCH, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
+use sha2::{Digest, Sha256};
+
+use super::error::ApiError;
+use auth::Rate;
+
+/// A request as API Gateway hands it over (HTTP API, payload format 2.0).
+pub type Event = ApiGatewayV2httpRequest;
+/// An answer as API Gateway takes it.
+pub type Response = ApiGatewayV2httpResponse;
+
+/// Bodies above this many bytes are compressed for clients that accept it.
+const COMPRESS_ABOVE: usize = 1_024;
+/// Seconds after which a client may ask a troubled service again.
+const RETRY_UNAVAILABLE: u32 = 1;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The methods that every route takes.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
+
+/// Who may keep an answer, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheControl {
+    /// The client alone, and only if it asks each time whether the answer still holds.
+    PrivateNoCache,
+    /// Nobody: the account's own data, and every error.
+    NoStore,
+    /// Anybody, for five minutes.
+    Public,
+}
+
+impl CacheControl {
+    const fn value(self) -> &'static str {
+        match self {
+            Self::PrivateNoCache => "private, no-cache",
+            Self::NoStore => "no-store",
+            Self::Public => "public, max-age=300",
+        }
+    }
+}
+
+/// A 200 before it is fitted to what the client accepts.
+#[derive(Debug)]
+pub struct Reply {
+    /// The body as it is when not compressed.
+    pub body: Vec<u8>,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Who may keep it.
+    pub cache: CacheControl,
+}
+
+/// The media type of every JSON body.
+pub const JSON: &str = "application/json; charset=utf-8";
+
+/// Fits an outcome to the request.
+pub fn respond(event: &Event, outcome: Result<Reply, ApiError>, rate: Rate) -> Response {
+    let mut response = match outcome {
+        Ok(reply) => success(event, reply),
+        Err(error) => failure(error),
+    };
+    let headers = &mut response.headers;
+    for (name, number) in [(LIMIT, rate.limit), (REMAINING, rate.remaining), (RESET, rate.reset)] {
+        headers.insert(name, number.into());
+    }
+    if let Some(id) = event.request_context.request_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+        headers.insert(REQUEST_ID, id);
+    }
+    if event.request_context.http.method == http::Method::HEAD {
+        response.body = None;
+        response.is_base64_encoded = false;
+    }
+    response
+}
+
+fn success(event: &Event, reply: Reply) -> Response {
+    let compressible = reply.body.len() > COMPRESS_ABOVE;
+    let compress = compressible && accepts_gzip(&event.headers);
+    let tag = entity_tag(&reply.body, compress);
+    let mut headers = HeaderMap::new();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(reply.cache.value()));
+    if compressible {
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    let unchanged = matches_tag(&event.headers, &tag);
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    if unchanged {
+        return response(304, headers, None);
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    match compress.then(|| gzip(&reply.body)).flatten() {
+        Some(compressed) => {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            response(200, headers, Some(Body::Binary(compressed)))
+        }
+        None => response(200, headers, Some(text(reply.body))),
+    }
+}
+
+fn failure(error: ApiError) -> Response {
+    let mut headers = HeaderMap::new();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(CacheControl::NoStore.value()));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    match &error {
+        ApiError::KeyMissing | ApiError::KeyInvalid => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        ApiError::MethodNotAllowed(_) => {
+            headers.insert(ALLOW, METHODS);
+        }
+        ApiError::RateLimited { retry_after, .. } => {
+            headers.insert(RETRY_AFTER, (*retry_after).into());
+        }
+        ApiError::Unavailable(_) => {
+            headers.insert(RETRY_AFTER, RETRY_UNAVAILABLE.into());
+        }
+        _ => {}
+    }
+    let status = error.status();
+    let body = serde_json::to_vec(&error.envelope()).unwrap_or_default();
+    response(status, headers, Some(text(body)))
+}
+
+fn response(status: u16, headers: HeaderMap, body: Option<Body>) -> Response {
+    let mut response = Response::default();
+    response.status_code = i64::from(status);
+    response.headers = headers;
+    response.is_base64_encoded = matches!(body, Some(Body::Binary(_)));
+    response.body = body;
+    response
+}
+
+fn text(body: Vec<u8>) -> Body {
+    String::from_utf8(body).map_or_else(|not_text| Body::Binary(not_text.into_bytes()), Body::Text)
+}
+
+fn gzip(body: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+    encoder.write_all(body).ok()?;
+    encoder.finish().ok()
+}
+
+/// A strong tag: 128 bits of the uncompressed body's SHA-256, told apart by encoding (RFC 9110, section 8.8.3).
+fn entity_tag(body: &[u8], compressed: bool) -> String {
+    let mut half = [0; 16];
+    half.copy_from_slice(&Sha256::digest(body)[..16]);
+    format!("\"{:032x}{}\"", u128::from_be_bytes(half), if compressed { "-gzip" } else { "" })
+}
+
+/// Whether `If-None-Match` names the tag (RFC 9110, section 13.1.2: weak comparison).
+fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
+    let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
+    let mut candidates = values.flat_map(|value| value.split(',')).map(str::trim);
+    candidates.any(|candidate| candidate == "*" || candidate.strip_prefix("W/").unwrap_or(candidate) == tag)
+}
+
+/// Whether `Accept-Encoding` takes gzip (RFC 9110, section 12.5.3): named, or by `*`, with a weight above 0.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    let mut by_star = false;
+    for coding in values.flat_map(|value| value.split(',')) {
+        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+        let accepted = !is_weightless(parameters);
+        match name.trim().to_ascii_lowercase().as_str() {
+            "gzip" | "x-gzip" => return accepted,
+            "*" => by_star = accepted,
+            _ => {}
+        }
+    }
+    by_star
+}
+
+/// `q=0`, `q=0.0`, … : the client refuses this coding.
+fn is_weightless(parameters: &str) -> bool {
+    let weights = parameters.split(';').filter_map(|p| p.trim().strip_prefix(['q', 'Q'])?.trim().strip_prefix('='));
+    weights.into_iter().any(|weight| {
+        let weight = weight.trim();
+        weight.starts_with('0') && weight.bytes().all(|b| matches!(b, b'0' | b'.'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepting(value: &'static str) -> bool {
+        accepts_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]))
+    }
+
+    #[test]
+    fn gzip_is_used_only_where_it_is_accepted() {
+        for yes in ["gzip", "br, gzip;q=0.5", "*", "GZIP", "deflate,*;q=0.1"] {
+            assert!(accepting(yes), "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "gzip; q=0.000, *", "identity", "*;q=0"] {
+            assert!(!accepting(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_tag_matches_weakly_in_a_list_or_by_star() {
+        let tag = entity_tag(b"x", false);
+        let given = |value: &str| {
+            matches_tag(&HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_str(value).unwrap())]), &tag)
+        };
+        assert!(given("*") && given(&tag) && given(&format!("\"a\", W/{tag}")));
+        assert!(!given("\"a\"") && !given(&entity_tag(b"x", true)) && !given(&entity_tag(b"y", false)));
+    }
+}

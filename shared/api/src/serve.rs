@@ -1,0 +1,46 @@
+//! How an endpoint is put behind the gate, and runs under Lambda.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use auth::Gate;
+use platform::aws::Missing;
+use platform::service::Service;
+use runtime::{Error, Worker};
+
+use super::endpoint::Endpoint;
+use super::pipeline::{Api, Handler};
+use super::reply::{Event, Response};
+
+impl<E: Endpoint> Api<E> {
+    /// The endpoint behind a gate over the keys table that the environment names.
+    pub fn from_service(service: &Service<'_>, endpoint: E) -> Result<Self, Missing> {
+        let gate = Gate::from_service(service)?;
+        Ok(Self::new(endpoint, gate, Arc::clone(&service.clock), Arc::clone(&service.meter)))
+    }
+}
+
+/// Runs a function of the API under Lambda.
+pub async fn run<H, E>(build: impl FnOnce(&Service<'_>) -> Result<H, E>) -> ExitCode
+where
+    H: Handler + 'static,
+    E: From<Missing> + Into<Error>,
+{
+    runtime::run(|service| build(service).map(Requests)).await
+}
+
+/// A handler, triggered by the gateway.
+struct Requests<H>(H);
+
+impl<H: Handler + 'static> Worker for Requests<H> {
+    type Event = Event;
+    type Response = Response;
+
+    async fn work(&self, event: Event) -> Result<Response, Error> {
+        Ok(self.0.handle(event).await)
+    }
+
+    async fn warm_up(&self) -> Result<(), String> {
+        self.0.warm_up().await
+    }
+}

@@ -1,0 +1,158 @@
+//! The token bucket: one conditional update takes a token, or says why not.
+//!
+//! A bucket holds `limit` tokens and is refilled whole at each UTC minute. The counter of minute *m* is an
+//! attribute whose name carries budget and minute, so that a single call works whatever the bucket's state.
+//! Minute *m-1* is never removed: a host whose clock is behind would otherwise reopen a spent minute. A
+//! counter of minute *m+2* fences off a host that is more than a minute behind.
+
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
+
+use super::grant::{Grant, Rate, Refusal, Refused};
+use super::table::{EXPIRES_AT, KeyRecord, KeyStatus, LAST_REQUEST, LAST_USED_AT, LIMIT, PK, SCOPES, STATUS};
+use platform::store::{Attributes, Item, StoreError, b, n, s};
+use types::scope::{Budget, Scope};
+use types::timestamp::Timestamp;
+
+/// Minutes before the last two whose counters a write removes.
+const SWEPT: std::ops::RangeInclusive<i64> = 2..=16;
+/// Clean-up spares one more minute than a write does: it meets budgets of which no newer counter fences
+/// off a host that is half a minute behind.
+const CLEANED_AFTER: i64 = 3;
+/// So many counters that no write of this budget removes are worth one call to remove them.
+const STALE_ENOUGH: usize = 16;
+
+/// One request's try to take a token. Repeating it after a lost answer changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) budget: Budget,
+    pub(super) now: Timestamp,
+    /// Random; tells this very request from all others.
+    pub(super) request: [u8; 16],
+}
+
+impl Attempt {
+    /// The update that takes a token on condition that key, scope and bucket allow it.
+    pub(super) fn take(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
+        let minute = self.now.minute();
+        let swept: Vec<String> = SWEPT.map(|age| format!("#swept{age}")).collect();
+        let mut update = update
+            .expression_attribute_names("#used", counter(self.budget, minute))
+            .expression_attribute_names("#ahead", counter(self.budget, minute + 2))
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":now", n(self.now.millis()))
+            .expression_attribute_values(":request", b(self.request))
+            .expression_attribute_values(":active", s(KeyStatus::Active.as_str()));
+        for (age, name) in SWEPT.zip(&swept) {
+            update = update.expression_attribute_names(name, counter(self.budget, minute - age));
+        }
+        let mut condition = "attribute_exists(#pk) AND #status = :active \
+             AND (attribute_not_exists(#expires) OR #expires > :now) \
+             AND ((attribute_not_exists(#used) AND #limit > :zero) OR #used < #limit) \
+             AND attribute_not_exists(#ahead) \
+             AND (attribute_not_exists(#request) OR #request <> :request)"
+            .to_owned();
+        for (name, attribute) in [
+            ("#pk", PK),
+            ("#status", STATUS),
+            ("#expires", EXPIRES_AT),
+            ("#limit", LIMIT),
+            ("#request", LAST_REQUEST),
+            ("#last_used", LAST_USED_AT),
+        ] {
+            update = update.expression_attribute_names(name, attribute);
+        }
+        if let Some(scope) = self.budget.scope() {
+            condition.push_str(" AND contains(#scopes, :scope)");
+            update = update
+                .expression_attribute_names("#scopes", SCOPES)
+                .expression_attribute_values(":scope", s(scope.as_str()));
+        }
+        update
+            .update_expression(format!(
+                "SET #used = if_not_exists(#used, :zero) + :one, #request = :request, #last_used = :now REMOVE {}",
+                swept.join(", ")
+            ))
+            .condition_expression(condition)
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    }
+
+    /// The grant that the item after a taken token shows.
+    pub(super) fn granted(&self, item: &Item) -> Result<Grant, StoreError> {
+        let key = KeyRecord::from_item(item)?;
+        let rate = self.rate(&key, item);
+        Ok(Grant { key, rate, stale: self.stale(item) })
+    }
+
+    /// Why the condition failed, told from the item as it stood; `None` if there was no item.
+    pub(super) fn refused(&self, item: Option<&Item>) -> Result<Grant, Refused> {
+        let Some(item) = item.filter(|item| item.contains_key(STATUS)) else {
+            return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
+        };
+        let key = KeyRecord::from_item(item).map_err(|error| Refused::without_budget(error.into(), self.now))?;
+        if !key.is_live(self.now) {
+            return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
+        }
+        let rate = self.rate(&key, item);
+        if let Some(scope) = self.budget.scope().filter(|scope| !key.scopes.contains(scope)) {
+            return Err(Refused { reason: Refusal::ScopeMissing(scope), rate, key_id: Some(key.key_id) });
+        }
+        let read = Attributes(item);
+        if read.bytes(LAST_REQUEST) == Some(&self.request) {
+            return Ok(Grant { key, rate, stale: Vec::new() });
+        }
+        let reason = if read.number::<u32>(&counter(self.budget, self.now.minute() + 2)).is_some() {
+            StoreError::Unavailable("this host's clock is more than a minute behind".to_owned()).into()
+        } else if rate.remaining == 0 {
+            Refusal::BudgetSpent { budget: self.budget, limit: key.limit, retry_after: rate.reset }
+        } else {
+            StoreError::Unavailable("the key write was refused for no visible reason".to_owned()).into()
+        };
+        Err(Refused { reason, rate, key_id: Some(key.key_id) })
+    }
+
+    fn rate(&self, key: &KeyRecord, item: &Item) -> Rate {
+        let used = Attributes(item).number::<u32>(&counter(self.budget, self.now.minute())).unwrap_or(0);
+        Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
+    }
+
+    /// Counters of every budget old enough to be cleaned up, once there are enough of them.
+    fn stale(&self, item: &Item) -> Vec<String> {
+        let newest_stale = self.now.minute() - CLEANED_AFTER;
+        let is_stale = |name: &&String| minute_of(name).is_some_and(|minute| minute <= newest_stale);
+        let stale: Vec<String> = item.keys().filter(is_stale).cloned().collect();
+        if stale.len() >= STALE_ENOUGH { stale } else { Vec::new() }
+    }
+}
+
+/// The update that removes stale counters, and would never create an item.
+pub(super) fn clean_up(update: UpdateItemFluentBuilder, stale: &[String]) -> UpdateItemFluentBuilder {
+    let names: Vec<String> = (0..stale.len()).map(|at| format!("#s{at}")).collect();
+    let update = names
+        .iter()
+        .zip(stale)
+        .fold(update, |update, (name, counter)| update.expression_attribute_names(name, counter));
+    update
+        .expression_attribute_names("#pk", PK)
+        .update_expression(format!("REMOVE {}", names.join(", ")))
+        .condition_expression("attribute_exists(#pk)")
+}
+
+/// The attribute that counts a budget's requests of one minute.
+fn counter(budget: Budget, minute: i64) -> String {
+    let letter = match budget {
+        Budget::Scope(Scope::CatalogRead) => 'c',
+        Budget::Scope(Scope::ListingsRead) => 'l',
+        Budget::Scope(Scope::OrdersRead) => 'o',
+        Budget::Scope(Scope::WalletRead) => 'w',
+        Budget::Me => 'm',
+    };
+    format!("u{letter}{minute}")
+}
+
+fn minute_of(attribute: &str) -> Option<i64> {
+    let rest = attribute.strip_prefix('u')?;
+    rest.strip_prefix(['c', 'l', 'o', 'w', 'm'])?.parse().ok()
+}

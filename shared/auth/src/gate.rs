@@ -1,0 +1,137 @@
+//! The gate: who is asking, may they, and have they a token left.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+
+use super::bucket::{Attempt, clean_up};
+use super::grant::{Grant, Rate, Refusal, Refused};
+use super::table;
+use super::text::KeyHash;
+use platform::aws::{Missing, Patience};
+use platform::preflight;
+use platform::resources::Table;
+use platform::service::Service;
+use platform::store::{StoreError, retry_conflicts};
+use types::clock::Clock;
+use types::ids::{KeyId, UserId};
+use types::scope::Budget;
+use types::timestamp::Timestamp;
+
+/// An instance repeats a 429 by itself for so long, so that one client cannot spend the item's write capacity.
+const REPEAT_REFUSAL: Duration = Duration::from_secs(1);
+/// Keys remembered by an instance; at the bound it starts afresh.
+const REMEMBERED: usize = 10_000;
+/// The key write meets a conflict only while its key is rotated.
+const CONFLICT_ATTEMPTS: u32 = 4;
+
+/// Decides requests by one conditional write each.
+pub struct Gate {
+    client: Client,
+    table: String,
+    clock: Arc<dyn Clock>,
+    users: Mutex<HashMap<KeyHash, UserId>>,
+    spent: Mutex<HashMap<(KeyHash, Budget), Spent>>,
+}
+
+#[derive(Clone, Copy)]
+struct Spent {
+    minute: i64,
+    until: Duration,
+    limit: u32,
+    key_id: Option<KeyId>,
+}
+
+impl Gate {
+    /// A gate over the keys table.
+    pub fn new(client: Client, table: String, clock: Arc<dyn Clock>) -> Self {
+        Self { client, table, clock, users: Mutex::default(), spent: Mutex::default() }
+    }
+
+    /// A gate over the keys table that the environment names.
+    pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
+        let (client, table) = service.table(Table::Keys, Patience::Request, preflight::update)?;
+        Ok(Self::new(client, table, Arc::clone(&service.clock)))
+    }
+
+    /// The user of a key that this instance has admitted before. A key's user never changes.
+    pub fn remembered_user(&self, key: &KeyHash) -> Option<UserId> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    /// Takes a token of the budget, or says why not.
+    pub async fn admit(&self, key: &KeyHash, budget: Budget) -> Result<Grant, Refused> {
+        let now = self.clock.now();
+        if let Some(refused) = self.repeated_refusal(key, budget, now) {
+            return Err(refused);
+        }
+        let mut request = [0; 16];
+        getrandom::fill(&mut request)
+            .map_err(|error| Refused::without_budget(StoreError::Defect(error.to_string()).into(), now))?;
+        let attempt = Attempt { budget, now, request };
+        let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || self.write(key, &attempt)).await;
+        let verdict = outcome.unwrap_or_else(|error| Err(Refused::without_budget(error.into(), now)));
+        self.remember(key, budget, now, &verdict);
+        verdict
+    }
+
+    /// Removes stale counters. Losing this call loses nothing.
+    pub async fn clean_up(&self, key: &KeyHash, stale: &[String]) {
+        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_item(key)));
+        if let Err(error) = clean_up(update, stale).send().await {
+            tracing::warn!(error = %StoreError::from(error), "stale counters stay until the next clean-up");
+        }
+    }
+
+    async fn write(&self, key: &KeyHash, attempt: &Attempt) -> Result<Result<Grant, Refused>, StoreError> {
+        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_item(key)));
+        match attempt.take(update).send().await {
+            Ok(taken) => {
+                let item = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
+                Ok(Ok(attempt.granted(item)?))
+            }
+            Err(SdkError::ServiceError(error)) => match error.err() {
+                UpdateItemError::ConditionalCheckFailedException(failed) => Ok(attempt.refused(failed.item())),
+                _ => Err(SdkError::ServiceError(error).into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn repeated_refusal(&self, key: &KeyHash, budget: Budget, now: Timestamp) -> Option<Refused> {
+        let spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner).get(&(*key, budget))?;
+        if spent.minute != now.minute() || self.clock.monotonic() >= spent.until {
+            return None;
+        }
+        let reset = now.seconds_to_next_minute();
+        Some(Refused {
+            reason: Refusal::BudgetSpent { budget, limit: spent.limit, retry_after: reset },
+            rate: Rate { limit: spent.limit, remaining: 0, reset },
+            key_id: spent.key_id,
+        })
+    }
+
+    fn remember(&self, key: &KeyHash, budget: Budget, now: Timestamp, verdict: &Result<Grant, Refused>) {
+        match verdict {
+            Ok(grant) => bounded_insert(&self.users, *key, grant.key.user_id),
+            Err(Refused { reason: Refusal::BudgetSpent { limit, .. }, key_id, .. }) => {
+                let until = self.clock.monotonic() + REPEAT_REFUSAL;
+                let spent = Spent { minute: now.minute(), until, limit: *limit, key_id: *key_id };
+                bounded_insert(&self.spent, (*key, budget), spent);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn bounded_insert<K: std::hash::Hash + Eq, V>(map: &Mutex<HashMap<K, V>>, key: K, value: V) {
+    let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
+    if map.len() >= REMEMBERED {
+        map.clear();
+    }
+    map.insert(key, value);
+}

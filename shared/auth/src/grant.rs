@@ -1,0 +1,81 @@
+//! What the gate decides.
+
+use platform::store::StoreError;
+use types::ids::KeyId;
+use types::scope::{Budget, Scope};
+use types::timestamp::Timestamp;
+
+use super::table::KeyRecord;
+
+/// The state of a budget, as the rate-limit headers show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Tokens per minute; 0 where no key write was completed.
+    pub limit: u32,
+    /// Tokens left in this minute.
+    pub remaining: u32,
+    /// Seconds until the next minute, 1 to 60.
+    pub reset: u32,
+}
+
+impl Rate {
+    /// The state shown where no key write was completed.
+    pub fn none(now: Timestamp) -> Self {
+        Self { limit: 0, remaining: 0, reset: now.seconds_to_next_minute() }
+    }
+}
+
+/// A request that took a token.
+#[derive(Debug)]
+pub struct Grant {
+    /// The key as it stood after the write.
+    pub key: KeyRecord,
+    /// Its budget after the write.
+    pub rate: Rate,
+    /// Counters worth removing with [`Gate::clean_up`]; usually none.
+    pub stale: Vec<String>,
+}
+
+/// A request that took none.
+#[derive(Debug)]
+pub struct Refused {
+    /// Why.
+    pub reason: Refusal,
+    /// The budget, where it is known.
+    pub rate: Rate,
+    /// The key, where it is known.
+    pub key_id: Option<KeyId>,
+}
+
+impl Refused {
+    /// A refusal before any key write was completed.
+    pub fn without_budget(reason: Refusal, now: Timestamp) -> Self {
+        Self { reason, rate: Rate::none(now), key_id: None }
+    }
+}
+
+/// Why a request took no token.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// The key is unknown, revoked or expired; which of them, nobody is told.
+    KeyInvalid,
+    /// The key is valid and lacks the scope.
+    ScopeMissing(Scope),
+    /// The minute's tokens are spent.
+    BudgetSpent {
+        /// What was spent.
+        budget: Budget,
+        /// Tokens per minute.
+        limit: u32,
+        /// Seconds until the next minute, 1 to 60.
+        retry_after: u32,
+    },
+    /// The key write failed, or was not decided in time.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}

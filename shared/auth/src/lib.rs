@@ -1,0 +1,12 @@
+//! API keys: their text, their table, and the one conditional write that decides a request.
+
+mod bucket;
+mod gate;
+mod grant;
+pub mod table;
+mod text;
+
+pub use gate::Gate;
+pub use grant::{Grant, Rate, Refusal, Refused};
+pub use table::{KeyRecord, KeyStatus};
+pub use text::{KeyHash, KeyText};

@@ -1,0 +1,161 @@
+//! The keys table: key shapes, attribute names, and a key's item in its parsed form.
+//!
+//! A key has three items, written in one transaction: the key item under its hash, which alone changes
+//! afterwards, and two that find it, by key id and by user.
+
+use std::str::FromStr;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+
+use super::text::KeyHash;
+use platform::store::{Attributes, Item, StoreError, n, s};
+use types::ids::{KeyId, UserId};
+use types::scope::{Scopes, Tier};
+use types::timestamp::Timestamp;
+
+pub const PK: &str = "pk";
+pub const SK: &str = "sk";
+pub const STATUS: &str = "status";
+pub const EXPIRES_AT: &str = "expires_at";
+pub const SCOPES: &str = "scopes";
+pub const LIMIT: &str = "limit";
+pub const LAST_REQUEST: &str = "lr";
+pub const LAST_USED_AT: &str = "last_used_at";
+pub const HASH: &str = "hash";
+const KEY_ID: &str = "key_id";
+const USER_ID: &str = "user_id";
+const NAME: &str = "name";
+const TIER: &str = "tier";
+const CREATED_AT: &str = "created_at";
+const LAST4: &str = "last4";
+
+/// Whether a key is still good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyStatus {
+    /// It is accepted until it expires.
+    Active,
+    /// It is refused for ever.
+    Revoked,
+}
+
+impl KeyStatus {
+    /// The name in the table and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Revoked => "revoked",
+        }
+    }
+}
+
+impl FromStr for KeyStatus {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Active, Self::Revoked].into_iter().find(|status| status.as_str() == text).ok_or(())
+    }
+}
+
+/// All that is stored of a key but its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyRecord {
+    /// Public identifier.
+    pub key_id: KeyId,
+    /// Owner.
+    pub user_id: UserId,
+    /// The owner's name for it, at most 128 bytes.
+    pub name: Option<String>,
+    /// Plan.
+    pub tier: Tier,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// Tokens per minute and scope.
+    #[serde(rename = "rate_limit_per_minute")]
+    pub limit: u32,
+    /// Whether it is still good.
+    pub status: KeyStatus,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it stops being accepted, if ever.
+    pub expires_at: Option<Timestamp>,
+    /// When a request was last admitted with it.
+    pub last_used_at: Option<Timestamp>,
+    /// Its last four characters.
+    pub last4: String,
+}
+
+impl KeyRecord {
+    /// Whether the key is accepted at `now`.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.status == KeyStatus::Active && self.expires_at.is_none_or(|at| at > now)
+    }
+
+    pub fn to_item(&self, hash: &KeyHash) -> Item {
+        let scopes = self.scopes.iter().map(ToString::to_string).collect();
+        let mut item = key_item(hash);
+        item.extend([
+            (KEY_ID.to_owned(), s(self.key_id.to_string())),
+            (USER_ID.to_owned(), s(self.user_id.to_string())),
+            (TIER.to_owned(), s(self.tier.as_str())),
+            (SCOPES.to_owned(), AttributeValue::Ss(scopes)),
+            (LIMIT.to_owned(), n(self.limit)),
+            (STATUS.to_owned(), s(self.status.as_str())),
+            (CREATED_AT.to_owned(), n(self.created_at.millis())),
+            (LAST4.to_owned(), s(&self.last4)),
+        ]);
+        item.extend(self.name.as_ref().map(|name| (NAME.to_owned(), s(name))));
+        item.extend(self.expires_at.map(|at| (EXPIRES_AT.to_owned(), n(at.millis()))));
+        item
+    }
+
+    pub fn from_item(item: &Item) -> Result<Self, StoreError> {
+        let read = Attributes(item);
+        let time = |name| read.number(name).map(Timestamp::from_millis);
+        let scopes = item.get(SCOPES).and_then(|value| value.as_ss().ok());
+        let scopes = scopes.ok_or_else(|| StoreError::corrupt(SCOPES))?;
+        Ok(Self {
+            key_id: read.parsed(KEY_ID)?,
+            user_id: read.parsed(USER_ID)?,
+            name: read.text(NAME).map(str::to_owned),
+            tier: read.parsed(TIER)?,
+            scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+            limit: read.required_number(LIMIT)?,
+            status: read.parsed(STATUS)?,
+            created_at: time(CREATED_AT).ok_or_else(|| StoreError::corrupt(CREATED_AT))?,
+            expires_at: time(EXPIRES_AT),
+            last_used_at: time(LAST_USED_AT),
+            last4: read.parsed(LAST4)?,
+        })
+    }
+}
+
+/// Where the key item lies.
+pub fn key_item(hash: &KeyHash) -> Item {
+    hash_item(&hash.hex())
+}
+
+/// Where the key item of a hash in hex lies.
+pub fn hash_item(hex: &str) -> Item {
+    place(format!("key#{hex}"), "key")
+}
+
+/// Where the hash of a key id lies.
+pub fn id_item(key_id: KeyId) -> Item {
+    place(format!("id#{key_id}"), "hash")
+}
+
+/// The partition that lists a user's keys.
+pub fn user_partition(user: UserId) -> String {
+    format!("user#{user}")
+}
+
+/// Where a user's list names a key.
+pub fn user_item(user: UserId, key_id: KeyId) -> Item {
+    place(user_partition(user), &key_id.to_string())
+}
+
+fn place(pk: String, sk: &str) -> Item {
+    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+}

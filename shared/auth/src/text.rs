@@ -1,0 +1,140 @@
+//! The text of an API key: `sk_`, 43 base62 characters of randomness, 6 of checksum.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+const PREFIX: &str = "sk_";
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const RANDOM_CHARS: usize = 43;
+const CHECKSUM_CHARS: usize = 6;
+const BODY_END: usize = PREFIX.len() + RANDOM_CHARS;
+const LENGTH: usize = BODY_END + CHECKSUM_CHARS;
+
+/// The text of an API key. It is shown once, never stored, and its `Debug` keeps silent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyText(String);
+
+/// SHA-256 of a key's text: all that is stored of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyHash([u8; 32]);
+
+impl KeyText {
+    /// A key from 256 random bits.
+    pub fn from_bits(bits: [u8; 32]) -> Self {
+        let mut text = format!("{PREFIX}{}", base62(&bits, RANDOM_CHARS));
+        text.push_str(&checksum(&text));
+        Self(text)
+    }
+
+    /// The key in a caller's text; `None` if it is malformed or its checksum is wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        let well_formed = text.len() == LENGTH
+            && text.starts_with(PREFIX)
+            && text.bytes().skip(PREFIX.len()).all(|b| b.is_ascii_alphanumeric());
+        if !well_formed {
+            return None;
+        }
+        let (body, sum) = text.split_at(BODY_END);
+        (checksum(body) == sum).then(|| Self(text.to_owned()))
+    }
+
+    /// What is stored in the key's place.
+    pub fn hash(&self) -> KeyHash {
+        KeyHash(Sha256::digest(self.0.as_bytes()).into())
+    }
+
+    /// The last four characters, by which an owner tells keys apart.
+    pub fn last4(&self) -> &str {
+        &self.0[LENGTH - 4..]
+    }
+
+    /// The text itself, for the one time it is shown.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyText(…)")
+    }
+}
+
+impl KeyHash {
+    /// The hash in hex, as it stands in the table.
+    pub fn hex(&self) -> String {
+        hex::encode(self.0)
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHash(…)")
+    }
+}
+
+/// CRC-32/ISO-HDLC of the ASCII bytes, in base62.
+fn checksum(body: &str) -> String {
+    base62(&crc32fast::hash(body.as_bytes()).to_be_bytes(), CHECKSUM_CHARS)
+}
+
+/// A big-endian number in base62, left-padded with `0`, by schoolbook division.
+fn base62(number: &[u8], width: usize) -> String {
+    let mut number = number.to_vec();
+    let mut digits = vec![b'0'; width];
+    for digit in digits.iter_mut().rev() {
+        let mut remainder = 0u32;
+        for byte in &mut number {
+            let value = remainder << 8 | u32::from(*byte);
+            *byte = (value / 62) as u8;
+            remainder = value % 62;
+        }
+        *digit = ALPHABET[remainder as usize];
+    }
+    digits.into_iter().map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_form_is_pinned() {
+        let zero = KeyText::from_bits([0; 32]);
+        assert_eq!(zero.reveal().len(), 52);
+        assert!(zero.reveal().starts_with("sk_0000000000000000000000000000000000000000000"));
+        assert_eq!(base62(&[0xff; 4], 6), "4gfFC3");
+        assert_eq!(checksum("123456789"), base62(&0xCBF4_3926_u32.to_be_bytes(), 6));
+    }
+
+    #[test]
+    fn nothing_shows_the_key() {
+        let key = KeyText::from_bits([7; 32]);
+        assert!(!format!("{key:?}{:?}", key.hash()).contains(&key.reveal()[3..10]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_is_read_back(bits in any::<[u8; 32]>()) {
+            let key = KeyText::from_bits(bits);
+            prop_assert_eq!(KeyText::parse(key.reveal()), Some(key));
+        }
+
+        #[test]
+        fn one_wrong_character_is_noticed(bits in any::<[u8; 32]>(), at in 3usize..52, to in 0usize..62) {
+            let mut text = KeyText::from_bits(bits).reveal().to_owned().into_bytes();
+            let before = text[at];
+            text[at] = ALPHABET[to];
+            let parsed = KeyText::parse(std::str::from_utf8(&text).unwrap());
+            prop_assert_eq!(parsed.is_some(), before == ALPHABET[to]);
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,60}") {
+            let _ = KeyText::parse(&text);
+            let _ = KeyText::parse(&format!("sk_{text}"));
+        }
+    }
+}

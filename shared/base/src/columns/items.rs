@@ -1,0 +1,91 @@
+//! Items in columns: each item's texts in one.
+
+use std::cmp::Ordering;
+
+use indexmap::IndexSet;
+use serde::{Deserialize, Serialize};
+
+use super::{Columnar, Columns, fits, keep_marked, number, unreadable};
+use platform::store::StoreError;
+use types::ids::ItemId;
+use types::records::PublicItem;
+
+/// Stands between an item's texts, none of which holds a control character.
+pub const BETWEEN: char = '\n';
+
+/// Items side by side, without their variants.
+#[derive(Default, Serialize, Deserialize)]
+pub struct ItemColumns {
+    pub kinds: IndexSet<String>,
+    kind: Vec<u32>,
+    texts: Vec<Box<str>>,
+}
+
+impl ItemColumns {
+    /// Each item's kind, as its place among `kinds`, and its texts.
+    pub fn into_rows(self) -> impl Iterator<Item = (usize, Box<str>)> {
+        self.kind.into_iter().map(|kind| kind as usize).zip(self.texts)
+    }
+}
+
+impl Columnar for PublicItem {
+    type Columns = ItemColumns;
+
+    /// The catalog's own order, so that an index over a base has nothing to sort.
+    fn base_order(&self, other: &Self) -> Ordering {
+        self.catalog_key().cmp(&other.catalog_key())
+    }
+}
+
+impl Columns for ItemColumns {
+    type Record = PublicItem;
+
+    fn push(&mut self, item: &PublicItem) {
+        self.kind.push(number(&mut self.kinds, item.kind.as_str()) as u32);
+        self.texts.push(texts(item));
+    }
+
+    fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&ItemId) -> bool) {
+        let id = |texts: &str| texts.split(BETWEEN).next().and_then(|id| id.parse().ok());
+        let marks: Vec<bool> = self.texts.iter().map(|texts| id(texts).is_some_and(|id| keep(&id))).collect();
+        keep_marked(&mut self.kind, &marks);
+        keep_marked(&mut self.texts, &marks);
+    }
+
+    fn is_sound(&self) -> bool {
+        // Every item has a kind, so that there is no entry for none.
+        fits(&self.kind, self.len(), self.kinds.len().saturating_sub(1)) && (self.is_empty() || !self.kinds.is_empty())
+    }
+
+    fn records(&self) -> Result<Vec<PublicItem>, StoreError> {
+        let kinds = self.kind.iter().map(|kind| self.kinds.get_index(*kind as usize));
+        let rows = kinds.zip(&self.texts);
+        rows.map(|(kind, texts)| item(kind?, texts)).map(|item| item.ok_or_else(|| unreadable("catalog"))).collect()
+    }
+}
+
+/// An item's id, name, slug and image in one text; what it has not is empty.
+pub fn texts(item: &PublicItem) -> Box<str> {
+    let name = item.name.as_ref().map_or("", |name| name.as_str());
+    let slug = item.slug.as_ref().map_or("", |slug| slug.as_str());
+    let image = item.image.as_ref().map_or("", |image| image.as_str());
+    format!("{}{BETWEEN}{name}{BETWEEN}{slug}{BETWEEN}{image}", item.id).into()
+}
+
+/// The item of a kind and its texts.
+pub fn item(kind: &str, texts: &str) -> Option<PublicItem> {
+    let mut texts = texts.split(BETWEEN);
+    let id = texts.next()?.parse().ok()?;
+    let mut text = || texts.next().filter(|text| !text.is_empty());
+    Some(PublicItem {
+        id,
+        kind: kind.parse().ok()?,
+        name: text().and_then(|name| name.parse().ok()),
+        slug: text().and_then(|slug| slug.parse().ok()),
+        image: text().and_then(|image| image.parse().ok()),
+    })
+}

@@ -1,0 +1,171 @@
+//! Folding the log into a new base.
+//!
+//! The chunks of a run lie under a name of its own; the pointer moves to them only if it still names what the
+//! run began with. Two runs at once therefore write two sets of chunks, of which one is never named, and a run
+//! that dies leaves chunks that nobody names: their time to live removes them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use market::{Log, Pointer, Standing};
+use platform::store::StoreError;
+use types::clock::Clock;
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+
+use super::chunk;
+use super::columns::{Columnar, Columns};
+use super::read::{Snapshot, load_at, load_entities};
+
+const DAY_MILLIS: i64 = 24 * 3_600 * 1_000;
+/// A base is folded anew after a week, well before its chunks expire.
+const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
+/// A base goes back to the entities after two weeks: whatever was wrong with it ends there.
+const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
+/// Chunks are kept for 28 days, as long as log entries.
+const KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
+/// So many changes behind the base are never worth a new one ...
+const FEW_CHANGES: u64 = 1_000;
+/// ... nor is this share of its records.
+const SHARE: u64 = 10;
+/// So many chunks are written at a time.
+const AT_A_TIME: usize = 8;
+
+/// The compaction of one stream.
+pub struct Compaction<R> {
+    log: Log<R>,
+    clock: Arc<dyn Clock>,
+    /// The generation that this instance has read whole or written.
+    sound: Mutex<Option<Uuid>>,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// The base is fresh enough.
+    Idle {
+        /// So many changes lie behind it.
+        behind: u64,
+    },
+    /// A new base is in place.
+    Written {
+        /// Its records.
+        records: usize,
+        /// Its chunks.
+        chunks: usize,
+        /// Whether the entities were read for it.
+        from_entities: bool,
+    },
+    /// Another run has put one in place meanwhile; this one's is abandoned.
+    Overtaken,
+}
+
+impl<R: Columnar> Compaction<R> {
+    /// The compaction of a stream.
+    pub fn new(log: Log<R>, clock: Arc<dyn Clock>) -> Self {
+        Self { log, clock, sound: Mutex::default() }
+    }
+
+    /// Looks where the stream stands.
+    pub async fn look(&self) -> Result<Standing, StoreError> {
+        self.log.standing().await
+    }
+
+    /// Writes a new base if one is due.
+    pub async fn run(&self) -> Result<Compacted, StoreError> {
+        self.run_from(self.look().await?).await
+    }
+
+    /// The same, for who has looked already.
+    pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
+        let now = self.clock.now();
+        let snapshot = match self.plan(&standing, now) {
+            Plan::Idle { behind } => return Ok(Compacted::Idle { behind }),
+            Plan::Fold => load_at(&self.log, &standing, &*self.clock).await?,
+            Plan::Rebuild => load_entities(&self.log, standing.head, &*self.clock).await?,
+            Plan::Verify { generation, behind } => {
+                let snapshot = load_at(&self.log, &standing, &*self.clock).await?;
+                if snapshot.base.is_some() {
+                    self.trust(generation);
+                    return Ok(Compacted::Idle { behind });
+                }
+                snapshot
+            }
+        };
+        self.write(snapshot, &standing, now).await
+    }
+
+    fn plan(&self, standing: &Standing, now: Timestamp) -> Plan {
+        let Some(Ok(base)) = &standing.base else { return Plan::Rebuild };
+        let age = |then: Timestamp| now.millis() - then.millis();
+        let behind = standing.behind();
+        if age(base.scanned_at) >= TWO_WEEKS_MILLIS {
+            Plan::Rebuild
+        } else if behind > FEW_CHANGES.max(base.records / SHARE) || age(base.written_at) >= WEEK_MILLIS {
+            Plan::Fold
+        } else if *self.sound.lock().unwrap_or_else(PoisonError::into_inner) == Some(base.generation) {
+            Plan::Idle { behind }
+        } else {
+            Plan::Verify { generation: base.generation, behind }
+        }
+    }
+
+    /// Chunks first, then the pointer, on condition that nobody has moved it.
+    async fn write(&self, snapshot: Snapshot<R>, standing: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
+        let (position, from_entities) = (snapshot.end(), snapshot.base.is_none());
+        let scanned_at = snapshot.base.as_ref().map_or(now, |base| base.scanned_at);
+        let records = in_order(snapshot)?;
+        let generation = run_id(now)?;
+        let chunks = chunk::pack(&records)?;
+        let hashes: Vec<_> = chunks.iter().map(|packed| chunk::hash(packed)).collect();
+        let written = chunks.len();
+        let expires = now.plus_millis(KEEP_MILLIS);
+        let puts = (0..).zip(chunks);
+        let puts = puts.map(|(number, packed)| self.log.put_base_chunk(generation, number, packed, expires));
+        stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(AT_A_TIME).try_collect::<Vec<()>>().await?;
+        let count = records.len();
+        let pointer = Pointer { generation, position, records: count as u64, hashes, written_at: now, scanned_at };
+        if !self.log.put_base_pointer(&pointer, standing).await? {
+            return Ok(Compacted::Overtaken);
+        }
+        self.trust(generation);
+        Ok(Compacted::Written { records: count, chunks: written, from_entities })
+    }
+
+    fn trust(&self, generation: Uuid) {
+        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some(generation);
+    }
+}
+
+/// What a run should do.
+enum Plan {
+    Idle {
+        behind: u64,
+    },
+    /// Fold the log into the base; into the entities' records if it turns out to be broken.
+    Fold,
+    Rebuild,
+    /// Nothing is due, but this instance does not know yet whether the base can be read.
+    Verify {
+        generation: Uuid,
+        behind: u64,
+    },
+}
+
+/// The records at the end of the log, in the order of bases.
+fn in_order<R: Columnar>(snapshot: Snapshot<R>) -> Result<Vec<R>, StoreError> {
+    let mut records = Vec::new();
+    for columns in snapshot.folded() {
+        records.append(&mut columns.records()?);
+    }
+    records.sort_unstable_by(R::base_order);
+    Ok(records)
+}
+
+/// An id that sorts by time: chunks of a run are easily told from those of another.
+fn run_id(now: Timestamp) -> Result<Uuid, StoreError> {
+    let millis = u64::try_from(now.millis()).unwrap_or_default();
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(|error| StoreError::Defect(error.to_string()))?;
+    Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+}

@@ -1,0 +1,137 @@
+//! Reading a stream whole: from its base, or where none can be read from its entities, then the log behind.
+
+use std::collections::HashMap;
+
+use futures_util::future::{try_join, try_join_all};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use market::{Batch, Change, ENTITY_PARTITIONS, Hash, Log, Pointer, Position, Standing, Tail};
+use platform::store::StoreError;
+use types::clock::{Clock, Moment};
+use uuid::Uuid;
+
+use super::chunk;
+use super::columns::{Columnar, Columns};
+
+/// So many chunks are read at a time.
+const AT_A_TIME: usize = 16;
+
+/// A stream's records as of a position of its log, and the log from there to its end.
+pub struct Snapshot<R: Columnar> {
+    /// The records at the position.
+    pub records: Vec<R::Columns>,
+    /// What they stand at.
+    pub position: Position,
+    /// The log behind the position, to its end.
+    pub tail: Vec<Batch<R>>,
+    /// When the Query that saw the end of the log was sent.
+    pub as_of: Moment,
+    /// The base that the records come from; none if they were read from the entities.
+    pub(crate) base: Option<Pointer>,
+}
+
+impl<R: Columnar> Snapshot<R> {
+    /// The position at the end of the log.
+    pub fn end(&self) -> Position {
+        let changes: usize = self.tail.iter().map(|(_, changes)| changes.len()).sum();
+        Position {
+            seq: self.tail.last().map_or(self.position.seq, |(seq, _)| *seq),
+            changes: self.position.changes + changes as u64,
+        }
+    }
+
+    /// The records at the end of the log: those at the position that it does not touch, then those that it does.
+    pub fn folded(self) -> Vec<R::Columns> {
+        let Self { mut records, tail, .. } = self;
+        let mut last: HashMap<R::Id, Option<R>> = HashMap::new();
+        for change in tail.into_iter().flat_map(|(_, changes)| changes) {
+            match change {
+                Change::Put(record) => last.insert(record.id(), Some(record)),
+                Change::Remove(id) => last.insert(id, None),
+            };
+        }
+        if !last.is_empty() {
+            for columns in &mut records {
+                columns.retain(|id| !last.contains_key(id));
+            }
+            records.push(R::Columns::from_records(last.values().flatten()));
+        }
+        records
+    }
+
+    fn new(records: Vec<R::Columns>, position: Position, tail: Tail<R>, base: Option<Pointer>) -> Self {
+        Self { records, position, tail: tail.batches, as_of: tail.as_of, base }
+    }
+}
+
+/// A stream, as of now.
+pub async fn load<R: Columnar>(log: &Log<R>, clock: &dyn Clock) -> Result<Snapshot<R>, StoreError> {
+    load_at(log, &log.standing().await?, clock).await
+}
+
+/// A stream, whose head and base were read before.
+pub(super) async fn load_at<R: Columnar>(
+    log: &Log<R>,
+    standing: &Standing,
+    clock: &dyn Clock,
+) -> Result<Snapshot<R>, StoreError> {
+    let from_base = match &standing.base {
+        None => return load_entities(log, standing.head, clock).await,
+        Some(Ok(pointer)) => load_base(log, pointer, standing.head, clock).await,
+        Some(Err(error)) => Err(error.clone()),
+    };
+    match from_base {
+        Err(error @ StoreError::Corrupt { .. }) => {
+            tracing::error!(stream = R::STREAM, %error, "the base cannot be read: the entities are read instead");
+            load_entities(log, standing.head, clock).await
+        }
+        other => other,
+    }
+}
+
+/// Chunks and log at a time: the base is exact where it stands, so that neither waits for the other.
+async fn load_base<R: Columnar>(
+    log: &Log<R>,
+    pointer: &Pointer,
+    head: Position,
+    clock: &dyn Clock,
+) -> Result<Snapshot<R>, StoreError> {
+    let chunks = pointer.hashes.iter().enumerate();
+    let chunks = chunks.map(|(number, hash)| chunk(log, pointer.generation, number, *hash));
+    let chunks = stream::iter(chunks.collect::<Vec<_>>()).buffered(AT_A_TIME).try_collect();
+    let tail = log.tail(pointer.position.seq, head.seq, clock);
+    let (records, tail) = try_join(chunks, tail).await?;
+    let tail = tail.ok_or_else(|| StoreError::corrupt("the log behind the base has a gap"))?;
+    Ok(Snapshot::new(records, pointer.position, tail, Some(pointer.clone())))
+}
+
+/// The log is read after the entities: whatever a scan saw too early or too late, its last word on each
+/// entity stands by then.
+pub(super) async fn load_entities<R: Columnar>(
+    log: &Log<R>,
+    head: Position,
+    clock: &dyn Clock,
+) -> Result<Snapshot<R>, StoreError> {
+    let partitions = (0..ENTITY_PARTITIONS).map(|partition| async move {
+        let mut columns = R::Columns::default();
+        log.scan(partition, |record| columns.push(&record)).await?;
+        Ok::<_, StoreError>(columns)
+    });
+    let records = try_join_all(partitions).await?;
+    let tail = log.tail(head.seq, head.seq, clock).await?;
+    let tail = tail.ok_or_else(|| StoreError::Unavailable("the log has a gap".to_owned()))?;
+    Ok(Snapshot::new(records, head, tail, None))
+}
+
+async fn chunk<R: Columnar>(
+    log: &Log<R>,
+    generation: Uuid,
+    number: usize,
+    hash: Hash,
+) -> Result<R::Columns, StoreError> {
+    let packed = log.base_chunk(generation, number).await?;
+    let packed = packed.ok_or_else(|| StoreError::corrupt(format!("chunk {number} is missing")))?;
+    if chunk::hash(&packed) != hash {
+        return Err(StoreError::corrupt(format!("chunk {number} is not what was written")));
+    }
+    chunk::unpack::<R>(&packed)
+}

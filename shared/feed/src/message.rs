@@ -1,0 +1,254 @@
+//! The messages and their schemas. A field that is unknown, missing, repeated or of the wrong form is named.
+
+use serde::Deserialize;
+
+use super::event::EventMessage;
+use super::object::Object;
+use super::rejection::{Rejection, read};
+use market::Quote;
+use types::event::Event;
+use types::ids::{
+    Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
+    VariantId,
+};
+use types::money::Usd;
+use types::records::{
+    ListingKind, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace,
+    PublicOrder, PublicOrderLine, PublicVariant,
+};
+use types::timestamp::Timestamp;
+
+/// A message above this many bytes is invalid; SQS takes up to 256 KB, a DynamoDB item 400 KB.
+pub const MAX_MESSAGE_BYTES: usize = 200 * 1_024;
+const MAX_VARIANTS: usize = 500;
+const MAX_ASKS: usize = 1_000;
+/// A page of 100 such orders stays inside Lambda's 6 MB for an answer.
+const MAX_LINES: usize = 200;
+/// A quote may be observed so far in the future, for clocks that run ahead.
+const MAX_AHEAD_MILLIS: i64 = 5 * 60 * 1_000;
+
+/// A message in its parsed form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A marketplace, by key.
+    Marketplace(PublicMarketplace, u64),
+    /// An item with its variants.
+    Item(PublicItemDetail, u64),
+    /// An item that is no more.
+    ItemRemoved(ItemId, u64),
+    /// A marketplace's asks for a variant.
+    Quote(VariantId, Quote),
+    /// An active listing.
+    Listing(PublicListing, u64),
+    /// A listing that was sold or cancelled.
+    ListingEnded(ListingId, u64),
+    /// A user's order.
+    Order(UserId, PublicOrder, u64),
+    /// A user's balance.
+    Balance(UserId, PublicBalance, u64),
+    /// Something that happened to a user's account, for its webhook endpoints.
+    Event(Event),
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    r#type: String,
+}
+
+/// Reads one message.
+pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
+    if text.len() > MAX_MESSAGE_BYTES {
+        return Err(Rejection::new("", format!("must have at most {MAX_MESSAGE_BYTES} bytes")));
+    }
+    match read::<Kind>(text)?.r#type.as_str() {
+        "marketplace" => read::<MarketplaceMessage>(text).map(MarketplaceMessage::message),
+        "item" => read::<ItemMessage>(text)?.message(),
+        "quote" => read::<QuoteMessage>(text)?.message(now),
+        "listing" => read::<ListingMessage>(text).map(ListingMessage::message),
+        "order" => read::<OrderMessage>(text)?.message(),
+        "balance" => read::<BalanceMessage>(text)?.message(),
+        "event" => read::<EventMessage>(text)?.event().map(Message::Event),
+        _ => Err(Rejection::new("type", "must be one of marketplace, item, quote, listing, order, balance, event")),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MarketplaceMessage {
+    #[serde(rename = "type")]
+    _type: String,
+    key: MarketplaceKey,
+    name: Label,
+    link: Link,
+    kind: MarketplaceKind,
+    enabled: bool,
+    version: u64,
+}
+
+impl MarketplaceMessage {
+    fn message(self) -> Message {
+        let Self { key, name, link, kind, enabled, version, .. } = self;
+        Message::Marketplace(PublicMarketplace { key, name, link, kind, enabled }, version)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ItemMessage {
+    #[serde(rename = "type")]
+    _type: String,
+    id: ItemId,
+    #[serde(default)]
+    removed: bool,
+    kind: Option<ItemKind>,
+    name: Option<Label>,
+    slug: Option<Label>,
+    image: Option<Link>,
+    variants: Option<Vec<Object<PublicVariant>>>,
+    version: u64,
+}
+
+impl ItemMessage {
+    fn message(self) -> Result<Message, Rejection> {
+        let Self { id, removed, kind, name, slug, image, variants, version, .. } = self;
+        if removed {
+            let present = [
+                ("kind", kind.is_some()),
+                ("name", name.is_some()),
+                ("slug", slug.is_some()),
+                ("image", image.is_some()),
+                ("variants", variants.is_some()),
+            ];
+            return match present.into_iter().find(|(_, present)| *present) {
+                Some((field, _)) => Err(Rejection::new(field, "must be absent when the item is removed")),
+                None => Ok(Message::ItemRemoved(id, version)),
+            };
+        }
+        let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"))?;
+        let variants: Vec<_> = variants.into_iter().flatten().map(|Object(variant)| variant).collect();
+        at_most("variants", variants.len(), MAX_VARIANTS)?;
+        Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuoteMessage {
+    #[serde(rename = "type")]
+    _type: String,
+    variant_id: VariantId,
+    marketplace: MarketplaceKey,
+    asks_usd: Vec<Usd>,
+    observed_at: Timestamp,
+}
+
+impl QuoteMessage {
+    fn message(self, now: Timestamp) -> Result<Message, Rejection> {
+        at_most("asks_usd", self.asks_usd.len(), MAX_ASKS)?;
+        if self.observed_at > now.plus_millis(MAX_AHEAD_MILLIS) {
+            return Err(Rejection::new("observed_at", "must not lie more than 5 minutes in the future"));
+        }
+        let quote = Quote { marketplace: self.marketplace, asks: self.asks_usd, observed_at: self.observed_at };
+        Ok(Message::Quote(self.variant_id, quote))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ListingStatus {
+    Active,
+    Sold,
+    Cancelled,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListingMessage {
+    #[serde(rename = "type")]
+    _type: String,
+    id: ListingId,
+    id8: Id8,
+    #[serde(rename = "account_id")]
+    _account_id: UserId,
+    price_usd: Usd,
+    kind: ListingKind,
+    is_auction: bool,
+    created_at: Timestamp,
+    item_id: Option<ItemId>,
+    variant_id: Option<VariantId>,
+    market_hash_name: Option<Label>,
+    status: ListingStatus,
+    version: u64,
+}
+
+impl ListingMessage {
+    fn message(self) -> Message {
+        if !matches!(self.status, ListingStatus::Active) {
+            return Message::ListingEnded(self.id, self.version);
+        }
+        let Self { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name, .. } = self;
+        let listing =
+            PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name };
+        Message::Listing(listing, self.version)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrderMessage {
+    #[serde(rename = "type")]
+    _type: String,
+    id: OrderId,
+    account_id: UserId,
+    status: OrderStatus,
+    source: OrderSource,
+    total_usd: Usd,
+    created_at: Timestamp,
+    delivered_at: Option<Timestamp>,
+    items: Vec<Object<PublicOrderLine>>,
+    version: u64,
+}
+
+impl OrderMessage {
+    fn message(self) -> Result<Message, Rejection> {
+        let Self { id, account_id, status, source, total_usd, created_at, delivered_at, items, version, .. } = self;
+        at_most("items", items.len(), MAX_LINES)?;
+        let items = items.into_iter().map(|Object(line)| line).collect();
+        let order = PublicOrder { id, status, source, total_usd, created_at, delivered_at, items };
+        Ok(Message::Order(account_id, order, version))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BalanceMessage {
+    #[serde(rename = "type")]
+    _type: String,
+    account_id: UserId,
+    available_usd: Usd,
+    store_usd: Usd,
+    trade_usd: Usd,
+    withdrawable_usd: Usd,
+    held_usd: Usd,
+    escrow_usd: Usd,
+    version: u64,
+}
+
+impl BalanceMessage {
+    fn message(self) -> Result<Message, Rejection> {
+        let Self { account_id, available_usd, store_usd, trade_usd, withdrawable_usd, held_usd, escrow_usd, .. } = self;
+        if available_usd.cents() != store_usd.cents() + trade_usd.cents() {
+            return Err(Rejection::new("available_usd", "must be store_usd plus trade_usd"));
+        }
+        let balance = PublicBalance { available_usd, store_usd, trade_usd, withdrawable_usd, held_usd, escrow_usd };
+        Ok(Message::Balance(account_id, balance, self.version))
+    }
+}
+
+fn at_most(field: &str, count: usize, max: usize) -> Result<(), Rejection> {
+    if count <= max { Ok(()) } else { Err(Rejection::new(field, format!("must have at most {max} entries"))) }
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! Refusals of messages, and reading that names the field.
+
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use super::object::Object;
+
+/// Why a message is not applied.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{field}: {reason}")]
+pub struct Rejection {
+    /// The offending field as a path, such as `variants[3].wear`; empty when it is the message as a whole.
+    pub field: String,
+    /// The rule that it breaks.
+    pub reason: String,
+}
+
+impl Rejection {
+    /// A rejection of one field.
+    pub fn new(field: &str, reason: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), reason: reason.into() }
+    }
+}
+
+/// Reads one object.
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let Object(read) = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        rejection(&path, error.inner())
+    })?;
+    json.end().map_err(|error| rejection(".", &error))?;
+    Ok(read)
+}
+
+/// Names the field: the path, and for a missing, unknown or repeated field the name in serde's message.
+fn rejection(path: &str, error: &serde_json::Error) -> Rejection {
+    let text = error.to_string();
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+    let path = if path == "." { "" } else { path };
+    let named = ["missing field `", "unknown field `", "duplicate field `"]
+        .iter()
+        .find_map(|start| reason.strip_prefix(start)?.split('`').next());
+    let field = match named {
+        Some(name) if path.is_empty() => name.to_owned(),
+        Some(name) if path == name || path.ends_with(&format!(".{name}")) => path.to_owned(),
+        Some(name) => format!("{path}.{name}"),
+        None => path.to_owned(),
+    };
+    Rejection { field, reason: reason.to_owned() }
+}

@@ -1,0 +1,78 @@
+//! The rows of a stream's base: the pointer beside the head, and the chunks that it names.
+
+use platform::store::{Attributes, StoreError, b, changed, n, s};
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+
+use super::log::{Log, Position, position};
+use super::pointer::Pointer;
+use super::table;
+use crate::Record;
+
+/// Where a stream stands.
+pub struct Standing {
+    /// The end of its log.
+    pub head: Position,
+    /// The base's pointer; the error if there is one that cannot be read.
+    pub base: Option<Result<Pointer, StoreError>>,
+    /// Which generation the pointer names, readable or not.
+    generation: Option<String>,
+}
+
+impl Standing {
+    /// How many changes lie behind the base; all, where there is none that can be read.
+    pub fn behind(&self) -> u64 {
+        let base = self.base.as_ref().and_then(|base| base.as_ref().ok());
+        self.head.changes.saturating_sub(base.map_or(0, |base| base.position.changes))
+    }
+}
+
+impl<R: Record> Log<R> {
+    /// Head and pointer by one Query, as of one time.
+    pub async fn standing(&self) -> Result<Standing, StoreError> {
+        let items = self.market.partition(table::standing_partition::<R>()).await?;
+        let find = |name: &str| items.iter().find(|item| Attributes(item).text(table::SK) == Some(name));
+        let base = find(table::BASE);
+        let generation = base.and_then(|item| Attributes(item).text(table::GENERATION)).map(ToOwned::to_owned);
+        Ok(Standing { head: position(find(table::HEAD))?, base: base.map(Pointer::from_row), generation })
+    }
+
+    /// A chunk of a base. It never changes, so that the cheaper read that may be behind is right if it finds one at all.
+    pub async fn base_chunk(&self, generation: Uuid, number: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        let get = |strongly: bool| {
+            let key = table::base_chunk::<R>(generation, number);
+            let get = self.market.client.get_item().table_name(&self.market.table).set_key(Some(key));
+            get.consistent_read(strongly).send()
+        };
+        let found = match get(false).await?.item {
+            Some(item) => Some(item),
+            None => get(true).await?.item,
+        };
+        Ok(found.as_ref().and_then(|item| Attributes(item).bytes(table::PACKED)).map(ToOwned::to_owned))
+    }
+
+    /// Puts a chunk under a generation that no pointer names yet.
+    pub async fn put_base_chunk(
+        &self,
+        generation: Uuid,
+        number: usize,
+        packed: Vec<u8>,
+        expires: Timestamp,
+    ) -> Result<(), StoreError> {
+        let put = self.market.client.put_item().table_name(&self.market.table);
+        let put = put.set_item(Some(table::base_chunk::<R>(generation, number)));
+        put.item(table::PACKED, b(packed)).item(table::TTL, n(expires.seconds())).send().await?;
+        Ok(())
+    }
+
+    /// Moves the pointer, on condition that it still names what `seen` does; says whether it moved.
+    pub async fn put_base_pointer(&self, pointer: &Pointer, seen: &Standing) -> Result<bool, StoreError> {
+        let put = self.market.client.put_item().table_name(&self.market.table).set_item(Some(pointer.row::<R>()));
+        let put = put.expression_attribute_names("#generation", table::GENERATION);
+        let put = match &seen.generation {
+            None => put.condition_expression("attribute_not_exists(#generation)"),
+            Some(seen) => put.condition_expression("#generation = :seen").expression_attribute_values(":seen", s(seen)),
+        };
+        changed(put.send().await)
+    }
+}

@@ -1,0 +1,153 @@
+//! Committing: a batch of changes in one transaction.
+
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+
+use super::log::Log;
+use super::table;
+use crate::{Record, Write};
+use platform::store::{Item, StoreError, b, n, s};
+use platform::transaction;
+use types::timestamp::Timestamp;
+
+/// A transaction holds at most 100 writes (DynamoDB); two of them are the head and the log entry.
+const MAX_BATCH: usize = 98;
+/// Entities and log entry of a batch stay below this, well inside DynamoDB's 4 MB for a transaction.
+const MAX_BATCH_BYTES: usize = 2_000_000;
+/// The packed log entry stays below DynamoDB's 400 KB for an item.
+const MAX_ENTRY_BYTES: usize = 300_000;
+/// Log entries are kept for 28 days.
+const KEEP_SECONDS: i64 = 28 * 24 * 3_600;
+/// A writer that loses so many races in a row hands the batch back for a later try.
+const MAX_RACES: u32 = 50;
+
+impl<R: Record> Log<R> {
+    /// Splits writes into batches that fit a transaction: each entity at most once, in order.
+    pub fn batches(writes: Vec<Write<R>>) -> Vec<Vec<Write<R>>> {
+        let (mut batches, mut batch, mut ids) = (Vec::new(), Vec::new(), std::collections::BTreeSet::new());
+        let (mut bytes, mut packed) = (0, 0);
+        for write in writes {
+            let size = write.data.as_ref().map_or(0, String::len) + 200;
+            let entry = postcard::experimental::serialized_size(&write.change).unwrap_or(size);
+            let full = batch.len() == MAX_BATCH || bytes + size > MAX_BATCH_BYTES || packed + entry > MAX_ENTRY_BYTES;
+            if full || ids.contains(&write.id()) {
+                batches.push(std::mem::take(&mut batch));
+                ids.clear();
+                (bytes, packed) = (0, 0);
+            }
+            ids.insert(write.id());
+            bytes += size;
+            packed += entry;
+            batch.push(write);
+        }
+        if !batch.is_empty() {
+            batches.push(batch);
+        }
+        batches
+    }
+
+    /// Commits one batch and says for each of its writes whether it changed anything.
+    ///
+    /// `head` is the last sequence number this writer knows of, and is moved along.
+    pub async fn commit(
+        &self,
+        batch: &[Write<R>],
+        head: &mut Option<u64>,
+        now: Timestamp,
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut live: Vec<usize> = (0..batch.len()).collect();
+        let mut races = 0;
+        while !live.is_empty() {
+            let seq = match *head {
+                Some(seq) => seq,
+                None => self.head().await?,
+            };
+            let request = self.market.client.transact_write_items();
+            let request = request.set_transact_items(Some(self.transaction(batch, &live, seq, now)?));
+            match transaction::send(request).await {
+                Ok(Ok(())) => {
+                    *head = Some(seq + 1);
+                    break;
+                }
+                Ok(Err(cancelled)) => {
+                    let moved = cancelled.failed(0) || cancelled.failed(1);
+                    *head = (!moved).then_some(seq);
+                    let mut position = 2..;
+                    live.retain(|_| !position.next().is_some_and(|at| cancelled.failed(at)));
+                    if moved {
+                        races = lost(races).await?;
+                    }
+                }
+                Err(StoreError::Conflict) => {
+                    *head = None;
+                    races = lost(races).await?;
+                }
+                Err(error) => {
+                    *head = None;
+                    return Err(error);
+                }
+            }
+        }
+        Ok((0..batch.len()).map(|index| live.contains(&index)).collect())
+    }
+
+    fn transaction(
+        &self,
+        batch: &[Write<R>],
+        live: &[usize],
+        seq: u64,
+        now: Timestamp,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let head = Update::builder()
+            .table_name(&self.market.table)
+            .set_key(Some(table::head::<R>()))
+            .update_expression("SET #seq = :next, #changes = if_not_exists(#changes, :zero) + :count")
+            .condition_expression(if seq == 0 { "attribute_not_exists(#seq)" } else { "#seq = :seq" })
+            .expression_attribute_names("#seq", table::SEQ)
+            .expression_attribute_names("#changes", table::CHANGES)
+            .expression_attribute_values(":next", n(seq + 1))
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":count", n(live.len()));
+        let head = if seq == 0 { head } else { head.expression_attribute_values(":seq", n(seq)) };
+        let mut entry = table::log_entry::<R>(seq + 1);
+        entry.insert(table::CHANGES.to_owned(), b(Self::pack(live.iter().map(|&index| &batch[index].change))?));
+        entry.insert(table::TTL.to_owned(), n(now.seconds() + KEEP_SECONDS));
+        let entry = self.put(entry).condition_expression("attribute_not_exists(#pk)");
+        let entry = entry.expression_attribute_names("#pk", table::PK);
+        let mut writes = vec![
+            TransactWriteItem::builder().update(head.build()?).build(),
+            TransactWriteItem::builder().put(entry.build()?).build(),
+        ];
+        for &index in live {
+            let put = self
+                .put(entity(&batch[index]))
+                .condition_expression("attribute_not_exists(#version) OR #version < :version")
+                .expression_attribute_names("#version", table::VERSION)
+                .expression_attribute_values(":version", n(batch[index].version));
+            writes.push(TransactWriteItem::builder().put(put.build()?).build());
+        }
+        Ok(writes)
+    }
+
+    fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {
+        Put::builder().table_name(&self.market.table).set_item(Some(item))
+    }
+}
+
+/// Waits a little after a race that another writer won.
+async fn lost(races: u32) -> Result<u32, StoreError> {
+    if races == MAX_RACES {
+        return Err(StoreError::Conflict);
+    }
+    tokio::time::sleep(platform::store::jitter(races)).await;
+    Ok(races + 1)
+}
+
+fn entity<R: Record>(write: &Write<R>) -> Item {
+    let mut item = table::entity::<R>(&write.id().to_string());
+    item.insert(table::VERSION.to_owned(), n(write.version));
+    match &write.data {
+        Some(data) => item.insert(table::DATA.to_owned(), s(data)),
+        None => item.insert(table::REMOVED.to_owned(), AttributeValue::Bool(true)),
+    };
+    item
+}

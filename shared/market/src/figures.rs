@@ -1,0 +1,159 @@
+//! The statistics of a variant's asks.
+
+use std::collections::BTreeSet;
+
+use rust_decimal::Decimal;
+
+use super::Quote;
+use types::ids::VariantId;
+use types::money::Usd;
+use types::records::{PublicMarketplace, VariantPrices};
+use types::timestamp::Timestamp;
+
+/// Quotes older than a day enter no figure.
+const FRESH_MILLIS: i64 = 24 * 3_600 * 1_000;
+/// Below so many asks nothing is recommended.
+const ENOUGH_TO_RECOMMEND: usize = 3;
+
+/// The figures over all asks of enabled marketplaces observed in the 24 hours up to `now`; `None` without any.
+pub fn figures(
+    variant_id: VariantId,
+    quotes: Vec<Quote>,
+    marketplaces: &[PublicMarketplace],
+    now: Timestamp,
+) -> Option<VariantPrices> {
+    let oldest = now.plus_millis(-FRESH_MILLIS);
+    let enabled = |quote: &Quote| marketplaces.iter().any(|place| place.enabled && place.key == quote.marketplace);
+    let mut sources = BTreeSet::new();
+    let mut asks = Vec::new();
+    for quote in quotes {
+        if quote.observed_at >= oldest && !quote.asks.is_empty() && enabled(&quote) {
+            sources.insert(quote.marketplace);
+            asks.extend(quote.asks);
+        }
+    }
+    asks.sort_unstable();
+    let (lowest, median) = (asks.first()?, median(&asks)?);
+    Some(VariantPrices {
+        variant_id,
+        sample_size: i32::try_from(asks.len()).unwrap_or(i32::MAX),
+        source_keys: sources.into_iter().collect(),
+        lowest_usd: Some(*lowest),
+        mean_usd: Some(Usd::rounded(mean(&asks))),
+        median_usd: Some(Usd::rounded(median)),
+        recommended_list_usd: recommended(&asks, median),
+    })
+}
+
+fn mean(asks: &[Usd]) -> Decimal {
+    asks.iter().map(|ask| ask.decimal()).sum::<Decimal>() / Decimal::from(asks.len())
+}
+
+/// The exact median of sorted asks: with an even number the mean of the middle two, half-cents kept.
+fn median(asks: &[Usd]) -> Option<Decimal> {
+    let upper = asks.get(asks.len() / 2)?.decimal();
+    let lower = asks.get(asks.len().checked_sub(1)? / 2)?.decimal();
+    Some((lower + upper) / Decimal::TWO)
+}
+
+/// One cent below the lowest ask between half and twice the median, so that a stray ask sets no price.
+fn recommended(asks: &[Usd], median: Decimal) -> Option<Usd> {
+    if asks.len() < ENOUGH_TO_RECOMMEND {
+        return None;
+    }
+    let typical = |ask: &&Usd| ask.decimal() * Decimal::TWO >= median && ask.decimal() <= median * Decimal::TWO;
+    let lowest = asks.iter().find(typical)?;
+    Some(Usd::rounded(lowest.decimal() - Usd::CENT.decimal()).max(Usd::CENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    const NOW: i64 = 1_790_000_000_000;
+
+    fn place(key: &str, enabled: bool) -> PublicMarketplace {
+        PublicMarketplace {
+            key: key.parse().unwrap(),
+            name: key.parse().unwrap(),
+            link: "https://m.example".parse().unwrap(),
+            kind: "p2p".parse().unwrap(),
+            enabled,
+        }
+    }
+
+    fn quote(marketplace: &str, asks: &[u64], age_millis: i64) -> Quote {
+        Quote {
+            marketplace: marketplace.parse().unwrap(),
+            asks: asks.iter().copied().map(Usd::from_cents).collect(),
+            observed_at: Timestamp::from_millis(NOW - age_millis),
+        }
+    }
+
+    fn of(quotes: Vec<Quote>) -> Option<VariantPrices> {
+        let places = [place("b", true), place("a", true), place("off", false)];
+        figures(Uuid::nil().into(), quotes, &places, Timestamp::from_millis(NOW))
+    }
+
+    fn cents(amount: Option<Usd>) -> Option<u64> {
+        amount.map(Usd::cents)
+    }
+
+    #[test]
+    fn only_fresh_asks_of_enabled_known_marketplaces_count() {
+        let prices = of(vec![
+            quote("b", &[300, 100], FRESH_MILLIS),
+            quote("a", &[200], 0),
+            quote("off", &[1], 0),
+            quote("unheard_of", &[1], 0),
+        ])
+        .unwrap();
+        assert_eq!(prices.sample_size, 3);
+        assert_eq!(prices.source_keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(cents(prices.lowest_usd), Some(100));
+        assert_eq!(of(vec![quote("a", &[100], FRESH_MILLIS + 1), quote("b", &[], 0)]), None);
+    }
+
+    #[test]
+    fn halves_go_to_the_even_cent() {
+        let prices = of(vec![quote("a", &[100, 101], 0)]).unwrap();
+        assert_eq!((cents(prices.mean_usd), cents(prices.median_usd)), (Some(100), Some(100)));
+        let prices = of(vec![quote("a", &[101, 102], 0)]).unwrap();
+        assert_eq!((cents(prices.mean_usd), cents(prices.median_usd)), (Some(102), Some(102)));
+    }
+
+    #[test]
+    fn a_stray_ask_does_not_set_the_recommendation() {
+        let recommended = |asks: &[u64]| cents(of(vec![quote("a", asks, 0)]).unwrap().recommended_list_usd);
+        assert_eq!(recommended(&[100, 200]), None);
+        assert_eq!(recommended(&[99, 200, 210]), Some(199));
+        assert_eq!(recommended(&[100, 200, 210]), Some(99));
+        assert_eq!(recommended(&[1, 1, 1]), Some(1));
+        assert_eq!(recommended(&[0, 0, 0]), Some(1));
+    }
+
+    proptest! {
+        #[test]
+        fn figures_agree_with_integer_arithmetic(mut asks in prop::collection::vec(0u64..100_000, 1..40)) {
+            let prices = of(vec![quote("a", &asks, 0)]).unwrap();
+            asks.sort_unstable();
+            let n = asks.len() as u64;
+            let sum: u64 = asks.iter().sum();
+            let half_even = |numerator: u64, denominator: u64| {
+                let (whole, rest) = (numerator / denominator, numerator % denominator);
+                whole + u64::from(rest * 2 > denominator || (rest * 2 == denominator && whole % 2 == 1))
+            };
+            prop_assert_eq!(cents(prices.mean_usd), Some(half_even(sum, n)));
+            let twice_median = asks[asks.len() / 2] + asks[(asks.len() - 1) / 2];
+            prop_assert_eq!(cents(prices.median_usd), Some(half_even(twice_median, 2)));
+            prop_assert_eq!(cents(prices.lowest_usd), Some(asks[0]));
+            let expected = (asks.len() >= 3).then(|| {
+                let found = asks.iter().find(|ask| 4 * **ask >= twice_median && **ask <= twice_median).unwrap();
+                found.saturating_sub(1).max(1)
+            });
+            prop_assert_eq!(cents(prices.recommended_list_usd), expected);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Public data: items, listings, marketplaces, quotes. One door to the market table.
+
+mod base_rows;
+mod commit;
+mod figures;
+mod log;
+mod marketplaces;
+mod pointer;
+mod quotes;
+mod records;
+mod stream;
+mod table;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+
+use platform::aws::{Missing, Patience};
+use platform::preflight::Probe;
+use platform::resources::Table;
+use platform::service::Service;
+use platform::store::{Attributes, Item, StoreError, s};
+use types::ids::ItemId;
+use types::records::{PublicItem, PublicItemDetail};
+
+pub use base_rows::Standing;
+pub use figures::figures;
+pub use log::{LOOKS_AT_A_GAP, Log, Position, Tail, contiguous};
+pub use marketplaces::MarketplaceCache;
+pub use pointer::{Hash, Pointer};
+pub use quotes::Quote;
+pub use records::CatalogWrite;
+pub use stream::{Batch, Change, ChangeOf, Record, Write};
+pub use table::ENTITY_PARTITIONS;
+
+/// The market table.
+#[derive(Clone)]
+pub struct Market {
+    client: Client,
+    table: String,
+}
+
+impl Market {
+    /// The market table.
+    pub fn new(client: Client, table: String) -> Self {
+        Self { client, table }
+    }
+
+    /// The market table that the environment names.
+    pub fn from_service(service: &Service<'_>, patience: Patience, probe: Probe) -> Result<Self, Missing> {
+        let (client, table) = service.table(Table::Market, patience, probe)?;
+        Ok(Self::new(client, table))
+    }
+
+    /// An item with its variants, as it is now.
+    pub async fn item(&self, id: &ItemId) -> Result<Option<PublicItemDetail>, StoreError> {
+        let key = table::entity::<PublicItem>(id.as_str());
+        let found = self.get(key).await?;
+        let Some(text) = found.as_ref().and_then(|item| Attributes(item).text(table::DATA)) else {
+            return Ok(None);
+        };
+        serde_json::from_str(text).map(Some).map_err(|error| StoreError::corrupt(format!("item {id}: {error}")))
+    }
+
+    /// Whether nothing has ever been written.
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        let scan = self.client.scan().table_name(&self.table).limit(1).consistent_read(true).send().await?;
+        Ok(scan.items().is_empty())
+    }
+
+    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
+        Ok(request.send().await?.item)
+    }
+
+    /// Every item of a partition, in its order.
+    async fn partition(&self, partition: String) -> Result<Vec<Item>, StoreError> {
+        let mut pages = self.query(partition, None).into_paginator().send();
+        let mut items = Vec::new();
+        while let Some(page) = pages.next().await {
+            items.append(&mut page?.items.unwrap_or_default());
+        }
+        Ok(items)
+    }
+
+    /// A strong query of a partition, perhaps only behind a sort key.
+    fn query(&self, partition: String, behind: Option<String>) -> QueryFluentBuilder {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .expression_attribute_names("#pk", table::PK)
+            .expression_attribute_values(":pk", s(partition));
+        match behind {
+            Some(behind) => query
+                .key_condition_expression("#pk = :pk AND #sk > :behind")
+                .expression_attribute_names("#sk", table::SK)
+                .expression_attribute_values(":behind", s(behind)),
+            None => query.key_condition_expression("#pk = :pk"),
+        }
+    }
+}

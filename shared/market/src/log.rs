@@ -1,0 +1,138 @@
+//! The log of changes: dense sequence numbers per stream, a batch of changes in one transaction.
+//!
+//! A transaction moves the stream's head from *n* to *n+1*, puts log entry *n+1*, and puts each changed
+//! entity on condition that it is newer than what is there. Readers start from a base, which is exact at
+//! its sequence number, or from a strong scan of the entities taken *after* reading the head; then they apply
+//! log entries. An entry may repeat what a scan saw, never contradict it once the log has been read to its end.
+
+use std::marker::PhantomData;
+
+use super::{Market, table};
+use crate::{Batch, ChangeOf, Record};
+use platform::store::{Attributes, Item, StoreError};
+use types::clock::{Clock, Moment};
+
+/// The layout of packed changes; a reader that does not know it says so.
+const LAYOUT: u8 = 1;
+/// A gap is looked at so often before it counts as one: a Query may see a transaction before an earlier one.
+pub const LOOKS_AT_A_GAP: u32 = 3;
+
+/// One stream of the market table.
+pub struct Log<R> {
+    pub(super) market: Market,
+    _record: PhantomData<fn() -> R>,
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The sequence number of the last committed batch; 0 before the first.
+    pub seq: u64,
+    /// How many changes have been committed in all.
+    pub changes: u64,
+}
+
+/// The log behind a position, read to its end.
+pub struct Tail<R: Record> {
+    /// Each with its number, in order.
+    pub batches: Vec<Batch<R>>,
+    /// When the Query that saw the end was sent.
+    pub as_of: Moment,
+}
+
+impl<R> Clone for Log<R> {
+    fn clone(&self) -> Self {
+        Self { market: self.market.clone(), _record: PhantomData }
+    }
+}
+
+impl<R: Record> Log<R> {
+    /// The stream of `R` in the market table.
+    pub fn new(market: Market) -> Self {
+        Self { market, _record: PhantomData }
+    }
+
+    /// The sequence number of the last committed batch; 0 before the first.
+    pub async fn head(&self) -> Result<u64, StoreError> {
+        let head = self.market.get(table::head::<R>()).await?;
+        Ok(position(head.as_ref())?.seq)
+    }
+
+    /// Visits every live record of one of the [`ENTITY_PARTITIONS`], read strongly.
+    ///
+    /// [`ENTITY_PARTITIONS`]: table::ENTITY_PARTITIONS
+    pub async fn scan(&self, partition: u32, mut visit: impl FnMut(R) + Send) -> Result<(), StoreError> {
+        let mut pages = self.market.query(table::entity_partition::<R>(partition), None).into_paginator().send();
+        while let Some(page) = pages.next().await {
+            for data in page?.items().iter().filter_map(|item| Attributes(item).text(table::DATA)) {
+                let record = R::from_data(data);
+                visit(record.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The batches behind `seq` in order, each with its number, read strongly; as many as one call gives,
+    /// and whether there are more.
+    pub async fn since(&self, seq: u64) -> Result<(Vec<Batch<R>>, bool), StoreError> {
+        let behind = Some(table::log_position(seq));
+        let page = self.market.query(table::log_partition::<R>(), behind).send().await?;
+        let batches: Result<Vec<_>, _> = page.items().iter().map(Self::unpack).collect();
+        Ok((batches?, page.last_evaluated_key().is_some()))
+    }
+
+    /// The log behind `seq` to its end, which is `head` or later; nothing if it has a gap.
+    pub async fn tail(&self, seq: u64, head: u64, clock: &dyn Clock) -> Result<Option<Tail<R>>, StoreError> {
+        let (mut batches, mut cursor, mut looks) = (Vec::new(), seq, 0);
+        while looks < LOOKS_AT_A_GAP {
+            let as_of = Moment::of(clock);
+            let (page, more) = self.since(cursor).await?;
+            let whole = contiguous(&mut cursor, page, &mut batches);
+            if whole && !more && cursor >= head {
+                return Ok(Some(Tail { batches, as_of }));
+            }
+            looks += u32::from(!(whole && more));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c ChangeOf<R>>) -> Result<Vec<u8>, StoreError> {
+        let changes: Vec<_> = changes.collect();
+        Ok(postcard::to_extend(&changes, vec![LAYOUT])?)
+    }
+
+    fn unpack(item: &Item) -> Result<Batch<R>, StoreError> {
+        let read = Attributes(item);
+        let seq = read.parsed(table::SK)?;
+        let packed = read.bytes(table::CHANGES).unwrap_or_default();
+        let Some((&LAYOUT, changes)) = packed.split_first() else {
+            return Err(StoreError::corrupt(format!("{} log entry {seq}: unknown layout", R::STREAM)));
+        };
+        let changes = postcard::from_bytes(changes)
+            .map_err(|error| StoreError::corrupt(format!("{} log entry {seq}: {error}", R::STREAM)))?;
+        Ok((seq, changes))
+    }
+}
+
+/// Moves the contiguous batches behind the cursor over to `taken`, and the cursor along; false at a gap.
+pub fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(u64, C)>) -> bool {
+    for (seq, batch) in batches {
+        if seq != *cursor + 1 {
+            return false;
+        }
+        *cursor = seq;
+        taken.push((seq, batch));
+    }
+    true
+}
+
+/// The position in the stream's head item; the beginning if there is none.
+pub(super) fn position(head: Option<&Item>) -> Result<Position, StoreError> {
+    head.map_or(Ok(Position::default()), |item| {
+        let read = Attributes(item);
+        Ok(Position {
+            seq: read.required_number(table::SEQ)?,
+            changes: read.number(table::CHANGES).unwrap_or_default(),
+        })
+    })
+}

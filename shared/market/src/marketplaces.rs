@@ -1,0 +1,73 @@
+//! Marketplaces: few, changing rarely, read whole.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{Market, table};
+use platform::store::{Attributes, StoreError, changed, n, s};
+use types::clock::{Clock, Moment};
+use types::records::PublicMarketplace;
+
+/// Disabling a marketplace takes its asks out of every answer within a minute; half of it is kept here.
+const KEEP: Duration = Duration::from_secs(30);
+
+impl Market {
+    /// Every marketplace, disabled ones included, by key.
+    pub async fn marketplaces(&self) -> Result<Vec<PublicMarketplace>, StoreError> {
+        let items = self.partition(table::MARKETPLACES.to_owned()).await?;
+        let records = items.iter().map(|item| {
+            let data = Attributes(item).text(table::DATA).unwrap_or_default();
+            serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("marketplace: {error}")))
+        });
+        records.collect()
+    }
+
+    /// Puts a marketplace unless what is there is as new; says whether anything changed.
+    pub async fn put_marketplace(&self, marketplace: &PublicMarketplace, version: u64) -> Result<bool, StoreError> {
+        let data = serde_json::to_string(marketplace)?;
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(table::marketplace(&marketplace.key)))
+            .item(table::VERSION, n(version))
+            .item(table::DATA, s(data))
+            .condition_expression("attribute_not_exists(#version) OR #version < :version")
+            .expression_attribute_names("#version", table::VERSION)
+            .expression_attribute_values(":version", n(version));
+        changed(put.send().await)
+    }
+}
+
+/// The marketplaces as this instance last read them, at most half a minute old.
+pub struct MarketplaceCache {
+    market: Market,
+    clock: Arc<dyn Clock>,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    marketplaces: Arc<Vec<PublicMarketplace>>,
+    asked: Moment,
+}
+
+impl MarketplaceCache {
+    /// An empty cache.
+    pub fn new(market: Market, clock: Arc<dyn Clock>) -> Self {
+        Self { market, clock, held: Mutex::new(None) }
+    }
+
+    /// The marketplaces, read again once half a minute has passed on either clock since they were asked for.
+    pub async fn get(&self) -> Result<Arc<Vec<PublicMarketplace>>, StoreError> {
+        if let Some(held) = &*self.held.lock().unwrap_or_else(PoisonError::into_inner)
+            && held.asked.is_within(KEEP, &*self.clock)
+        {
+            return Ok(Arc::clone(&held.marketplaces));
+        }
+        let asked = Moment::of(&*self.clock);
+        let marketplaces = Arc::new(self.market.marketplaces().await?);
+        let held = Held { marketplaces: Arc::clone(&marketplaces), asked };
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+        Ok(marketplaces)
+    }
+}

@@ -1,0 +1,65 @@
+//! The pointer to a stream's base: which run wrote it, where in the log it stands, what its chunks must hash to.
+
+use uuid::Uuid;
+
+use super::log::Position;
+use super::table;
+use crate::Record;
+use platform::store::{Attributes, Item, StoreError, b, n, s};
+use types::timestamp::Timestamp;
+
+/// SHA-256 of a packed chunk.
+pub type Hash = [u8; 32];
+
+/// A base that has been written whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// The run that wrote it; chunks lie under its name.
+    pub generation: Uuid,
+    /// What the base holds: everything up to here, and nothing behind.
+    pub position: Position,
+    /// How many records it holds.
+    pub records: u64,
+    /// The chunks' hashes, in order.
+    pub hashes: Vec<Hash>,
+    /// When it was written.
+    pub written_at: Timestamp,
+    /// When the entities were last read for it; a base that was folded from another has that one's time.
+    pub scanned_at: Timestamp,
+}
+
+impl Pointer {
+    pub(super) fn row<R: Record>(&self) -> Item {
+        let mut item = table::base_pointer::<R>();
+        item.extend([
+            (table::GENERATION.to_owned(), s(self.generation.to_string())),
+            (table::SEQ.to_owned(), n(self.position.seq)),
+            (table::CHANGES.to_owned(), n(self.position.changes)),
+            (table::RECORDS.to_owned(), n(self.records)),
+            (table::HASHES.to_owned(), b(self.hashes.concat())),
+            (table::WRITTEN_AT.to_owned(), n(self.written_at.millis())),
+            (table::SCANNED_AT.to_owned(), n(self.scanned_at.millis())),
+        ]);
+        item
+    }
+
+    pub(super) fn from_row(item: &Item) -> Result<Self, StoreError> {
+        let read = Attributes(item);
+        let time = |name| read.required_number(name).map(Timestamp::from_millis);
+        let (hashes, rest) = read.bytes(table::HASHES).unwrap_or_default().as_chunks();
+        if !rest.is_empty() {
+            return Err(StoreError::corrupt(table::HASHES));
+        }
+        Ok(Self {
+            generation: read.parsed(table::GENERATION)?,
+            position: Position {
+                seq: read.required_number(table::SEQ)?,
+                changes: read.required_number(table::CHANGES)?,
+            },
+            records: read.required_number(table::RECORDS)?,
+            hashes: hashes.to_vec(),
+            written_at: time(table::WRITTEN_AT)?,
+            scanned_at: time(table::SCANNED_AT)?,
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Quotes: one marketplace's current asks for a variant.
+
+use super::{Market, table};
+use platform::store::{Attributes, Item, StoreError, b, changed, n};
+use types::ids::{MarketplaceKey, VariantId};
+use types::money::Usd;
+use types::timestamp::Timestamp;
+
+/// A quote enters no figure after a day; it may go after a week. A redelivered older one is older still.
+const KEEP_SECONDS: i64 = 7 * 24 * 3_600;
+
+/// One marketplace's current asks for a variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// Who asks.
+    pub marketplace: MarketplaceKey,
+    /// What is asked; empty when nothing is on sale there any more.
+    pub asks: Vec<Usd>,
+    /// When the marketplace was looked at.
+    pub observed_at: Timestamp,
+}
+
+impl Market {
+    /// The latest quote of each marketplace for a variant.
+    pub async fn quotes(&self, variant: VariantId) -> Result<Vec<Quote>, StoreError> {
+        let items = self.partition(table::quotes_partition(variant)).await?;
+        items.iter().map(quote).collect()
+    }
+
+    /// Puts a quote unless what is there was observed as late; says whether anything changed.
+    pub async fn put_quote(&self, variant: VariantId, quote: &Quote) -> Result<bool, StoreError> {
+        let cents: Vec<u64> = quote.asks.iter().map(|ask| ask.cents()).collect();
+        let packed = postcard::to_stdvec(&cents)?;
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(table::quote(variant, &quote.marketplace)))
+            .item(table::ASKS, b(packed))
+            .item(table::OBSERVED_AT, n(quote.observed_at.millis()))
+            .item(table::TTL, n(quote.observed_at.seconds() + KEEP_SECONDS))
+            .condition_expression("attribute_not_exists(#observed) OR #observed < :observed")
+            .expression_attribute_names("#observed", table::OBSERVED_AT)
+            .expression_attribute_values(":observed", n(quote.observed_at.millis()));
+        changed(put.send().await)
+    }
+}
+
+fn quote(item: &Item) -> Result<Quote, StoreError> {
+    let read = Attributes(item);
+    let packed = read.bytes(table::ASKS).unwrap_or_default();
+    let cents: Vec<u64> = postcard::from_bytes(packed).map_err(|_| StoreError::corrupt(table::ASKS))?;
+    Ok(Quote {
+        marketplace: read.parsed(table::SK)?,
+        asks: cents.into_iter().map(Usd::from_cents).collect(),
+        observed_at: Timestamp::from_millis(read.required_number(table::OBSERVED_AT)?),
+    })
+}

@@ -1,0 +1,85 @@
+//! The market table: key shapes and attribute names.
+
+use uuid::Uuid;
+
+use crate::Record;
+pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
+use platform::store::{Item, s};
+use types::ids::{MarketplaceKey, VariantId};
+
+pub(super) const VERSION: &str = "version";
+pub(super) const DATA: &str = "data";
+pub(super) const REMOVED: &str = "removed";
+pub(super) const SEQ: &str = "seq";
+pub(super) const CHANGES: &str = "changes";
+pub(super) const ASKS: &str = "asks";
+pub(super) const OBSERVED_AT: &str = "observed_at";
+pub(super) const GENERATION: &str = "generation";
+pub(super) const RECORDS: &str = "records";
+pub(super) const HASHES: &str = "hashes";
+pub(super) const WRITTEN_AT: &str = "written_at";
+pub(super) const SCANNED_AT: &str = "scanned_at";
+pub(super) const PACKED: &str = "packed";
+
+/// A stream's entities lie in so many partitions, so that a scan reads them in parallel.
+pub const ENTITY_PARTITIONS: u32 = 16;
+
+pub(super) fn entity<R: Record>(id: &str) -> Item {
+    place(entity_partition::<R>(crc32fast::hash(id.as_bytes()) % ENTITY_PARTITIONS), id.to_owned())
+}
+
+pub(super) fn entity_partition<R: Record>(number: u32) -> String {
+    format!("entity#{}#{number:x}", R::STREAM)
+}
+
+/// Head and base pointer lie in one partition, so that one Query reads both as of one time.
+pub(super) fn standing_partition<R: Record>() -> String {
+    format!("head#{}#0", R::STREAM)
+}
+
+pub(super) const HEAD: &str = "head";
+pub(super) const BASE: &str = "base";
+
+pub(super) fn head<R: Record>() -> Item {
+    place(standing_partition::<R>(), HEAD.to_owned())
+}
+
+pub(super) fn base_pointer<R: Record>() -> Item {
+    place(standing_partition::<R>(), BASE.to_owned())
+}
+
+/// Each chunk in a partition of its own, so that no partition's read capacity bounds a cold start.
+pub(super) fn base_chunk<R: Record>(generation: Uuid, number: usize) -> Item {
+    place(format!("base#{}#{generation}#{number}", R::STREAM), "chunk".to_owned())
+}
+
+pub(super) fn log_partition<R: Record>() -> String {
+    format!("log#{}#0", R::STREAM)
+}
+
+/// Fixed width, so that text order is number order.
+pub(super) fn log_position(seq: u64) -> String {
+    format!("{seq:020}")
+}
+
+pub(super) fn log_entry<R: Record>(seq: u64) -> Item {
+    place(log_partition::<R>(), log_position(seq))
+}
+
+pub(super) const MARKETPLACES: &str = "marketplaces";
+
+pub(super) fn marketplace(key: &MarketplaceKey) -> Item {
+    place(MARKETPLACES.to_owned(), key.to_string())
+}
+
+pub(super) fn quotes_partition(variant: VariantId) -> String {
+    format!("quotes#{variant}")
+}
+
+pub(super) fn quote(variant: VariantId, marketplace: &MarketplaceKey) -> Item {
+    place(quotes_partition(variant), marketplace.to_string())
+}
+
+fn place(pk: String, sk: String) -> Item {
+    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+}

@@ -1,0 +1,132 @@
+//! SDK clients for a function: credentials, region and endpoint come from its environment, which is all
+//! that Lambda gives it.
+
+mod transport;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{
+    BehaviorVersion, Region, SharedHttpClient, SharedInterceptor, StalledStreamProtectionConfig,
+};
+use aws_types::SdkConfig;
+use thiserror::Error;
+
+/// Reads a variable of the environment.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Variables without which nothing runs; all of them are named at once.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("environment variables not set: {}", .0.join(", "))]
+pub struct Missing(pub Vec<&'static str>);
+
+/// Who calls AWS, and where.
+#[derive(Clone)]
+pub struct Environment {
+    region: String,
+    credentials: Credentials,
+    endpoint: Option<String>,
+    dynamodb_endpoint: Option<String>,
+    /// Shared by all clients: what is heavy in it is made once, and only if there is a client.
+    http: Arc<OnceLock<SharedHttpClient>>,
+    interceptors: Vec<SharedInterceptor>,
+}
+
+/// How long a caller waits for the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// A client waits for an answer: three quick tries inside two and a half seconds.
+    Request,
+    /// A bulk job: many tries, a minute in all.
+    Bulk,
+}
+
+impl Environment {
+    /// Reads the standard variables of the AWS SDKs.
+    pub fn read(lookup: Lookup<'_>) -> Result<Self, Missing> {
+        let [region, id, secret] = required(lookup, ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
+        let credentials = Credentials::new(id, secret, lookup("AWS_SESSION_TOKEN"), None, "environment");
+        Ok(Self {
+            region,
+            credentials,
+            endpoint: lookup("AWS_ENDPOINT_URL"),
+            dynamodb_endpoint: lookup("AWS_ENDPOINT_URL_DYNAMODB"),
+            http: Arc::default(),
+            interceptors: Vec::new(),
+        })
+    }
+
+    /// Shows every call of the clients made from here on to an interceptor.
+    #[must_use]
+    pub fn watched_by(mut self, interceptor: SharedInterceptor) -> Self {
+        self.interceptors.push(interceptor);
+        self
+    }
+
+    /// A DynamoDB client.
+    pub fn dynamodb(&self, patience: Patience) -> aws_sdk_dynamodb::Client {
+        let mut config = aws_sdk_dynamodb::config::Builder::from(&self.config(patience));
+        if let Some(endpoint) = &self.dynamodb_endpoint {
+            config.set_endpoint_url(Some(endpoint.clone()));
+        }
+        config.set_interceptors(self.interceptors());
+        aws_sdk_dynamodb::Client::from_conf(config.build())
+    }
+
+    /// What sees every call of a client.
+    pub fn interceptors(&self) -> impl IntoIterator<Item = SharedInterceptor> {
+        self.interceptors.clone()
+    }
+
+    /// What a client of any AWS service is made from.
+    pub fn config(&self, patience: Patience) -> SdkConfig {
+        let mut config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(self.region.clone()))
+            .credentials_provider(SharedCredentialsProvider::new(self.credentials.clone()))
+            .http_client(self.http.get_or_init(transport::client).clone())
+            // Time-outs bound every call already; this would watch each body besides.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .timeout_config(patience.timeouts())
+            .retry_config(patience.retries());
+        config.set_endpoint_url(self.endpoint.clone());
+        config.build()
+    }
+}
+
+/// Reads variables that must be set.
+pub fn required<const N: usize>(lookup: Lookup<'_>, names: [&'static str; N]) -> Result<[String; N], Missing> {
+    let missing: Vec<_> = names.into_iter().filter(|name| lookup(name).is_none_or(|v| v.is_empty())).collect();
+    if missing.is_empty() { Ok(names.map(|name| lookup(name).unwrap_or_default())) } else { Err(Missing(missing)) }
+}
+
+impl Patience {
+    /// Time limits of a call and its attempts.
+    pub fn timeouts(self) -> TimeoutConfig {
+        let (attempt, operation) = match self {
+            Self::Request => (Duration::from_secs(1), Duration::from_millis(2_500)),
+            Self::Bulk => (Duration::from_secs(10), Duration::from_mins(1)),
+        };
+        TimeoutConfig::builder()
+            .connect_timeout(attempt)
+            .operation_attempt_timeout(attempt)
+            .operation_timeout(operation)
+            .build()
+    }
+
+    /// Attempts and pauses; throttling and lost connections are tried again.
+    pub fn retries(self) -> RetryConfig {
+        let (attempts, first, longest) = match self {
+            Self::Request => (3, 25, 200),
+            Self::Bulk => (10, 50, 5_000),
+        };
+        RetryConfig::standard()
+            .with_max_attempts(attempts)
+            .with_initial_backoff(Duration::from_millis(first))
+            .with_max_backoff(Duration::from_millis(longest))
+    }
+}

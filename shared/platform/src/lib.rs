@@ -1,0 +1,10 @@
+//! What every function stands on: the way to AWS, access to tables, preflight checks, logs and metrics.
+
+pub mod aws;
+pub mod logging;
+pub mod metrics;
+pub mod preflight;
+pub mod resources;
+pub mod service;
+pub mod store;
+pub mod transaction;

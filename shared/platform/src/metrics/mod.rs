@@ -1,0 +1,52 @@
+//! Metrics, in CloudWatch's embedded metric format: the one log line of a request, a batch or a run is the document
+//! itself. What CloudWatch shall take from it are members named in `PascalCase`; all others are for people.
+//!
+//! The variable [`NAMESPACE_VARIABLE`] names the namespace; without it lines have no `_aws`, and calls of the store are
+//! not counted. There is one dimension, `FunctionName`, with Lambda's name for the function, as Lambda's own metrics have it. Since every pair
+//! of metric and function costs money for each hour in which it is published, what counts is published only where
+//! it is not zero: missing data means zero.
+//!
+//! | Metric | Unit | Functions | Meaning |
+//! |---|---|---|---|
+//! | `Latency` | ms | API | what the function took for a request, refusals included; its sample count is the number of requests |
+//! | `ClientErrors` | count | API | 4xx other than 429 |
+//! | `RateLimited` | count | API | 429 |
+//! | `ServerErrors` | count | API | 5xx |
+//! | `StoreCalls` | count | API | DynamoDB calls of a request |
+//! | `StoreRetries` | count | all | attempts beyond the first of DynamoDB calls |
+//! | `ReplicaLag` | ms | `catalog`, `listings` | how old the state is that an answer came from |
+//! | `ReplicaRecords` | count | `catalog`, `listings` | how many records it holds; both with every 200, 304 and 503 |
+//! | `Changed`, `Unchanged` | count | `ingest` | messages that were applied, or not newer than what was there |
+//! | `Refused` | count | `ingest` | invalid messages, of which a copy lies in the dead-letter queue |
+//! | `Postponed` | count | `ingest`, `webhook` | messages put off because what they need is busy or away |
+//! | `PostponedTimes` | count | `ingest` | for each of those, how often it has been by now |
+//! | `Failed` | count | `ingest`, `webhook` | messages that stay in their queue, on the way to its dead-letter queue |
+//! | `Delivered` | count | `webhook` | deliveries that were acknowledged |
+//! | `Unacknowledged` | count | `webhook` | attempts that failed, last ones included |
+//! | `Exhausted` | count | `webhook` | deliveries whose last attempt failed |
+//! | `SwitchedOff` | count | `webhook` | endpoints that were switched off for it |
+//! | `Held` | count | `webhook` | deliveries held because their endpoint is off |
+//! | `EventToPost` | ms | `webhook` | from an event's fan-out to the start of its first attempt |
+//! | `Parked` | count | `sweep` | parked retries that were put into the queue |
+//! | `Overdue` | count | `sweep` | deliveries whose message was taken for lost and sent again |
+//! | `Waiting` | count | `sweep` | deliveries whose message is as late, but so is their queue |
+//! | `Notices` | count | `sweep` | notices that the sender could not send at once |
+//! | `Unfinished` | count | `sweep` | shards of the index that a run did not come to the end of |
+//! | `CatalogLogBehind`, `ListingsLogBehind` | count | `compact` | changes behind the base, as a run found them |
+
+mod line;
+mod meter;
+
+use std::time::Duration;
+
+pub use line::{Line, Unit};
+pub use meter::{Meter, NAMESPACE_VARIABLE};
+
+/// The state that an instance's answers come from, if a replica gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicaGauge {
+    /// For how long it may have been out of date.
+    pub age: Duration,
+    /// Its records.
+    pub records: usize,
+}

@@ -1,0 +1,82 @@
+//! Looking at what a function uses before its first request: whether it is there and may be used. It opens the
+//! connections that the first request needs.
+
+mod probe;
+mod problem;
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use thiserror::Error;
+
+pub use probe::{Probe, ProbeFuture, batch_get, get, nobody, query, update};
+pub use problem::{Problem, ResourceKind};
+
+/// The init phase has ten seconds; who does not answer sooner has not answered.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// What is to be looked at.
+#[derive(Default)]
+pub struct Preflight(Vec<Check>);
+
+struct Check {
+    kind: ResourceKind,
+    name: String,
+    found: ProbeFuture,
+}
+
+/// What is wrong and will not pass: every problem, each with the name of what has it.
+#[derive(Debug, Error)]
+#[error("{}", .0.join("; "))]
+pub struct Unusable(pub Vec<String>);
+
+impl Preflight {
+    /// Adds a resource, and how it is looked at; once is enough.
+    pub fn add(&mut self, kind: ResourceKind, name: &str, found: ProbeFuture) {
+        if !self.0.iter().any(|check| check.kind == kind && check.name == name) {
+            self.0.push(Check { kind, name: name.to_owned(), found });
+        }
+    }
+
+    /// Preflight at everything at once, for three seconds at most. Problems that may pass are returned.
+    pub async fn run(self) -> Result<Vec<String>, Unusable> {
+        let found = join_all(self.0.into_iter().map(Check::run)).await;
+        let (wrong, passing): (Vec<_>, Vec<_>) = found.into_iter().flatten().partition(|(lasts, _)| *lasts);
+        let sentences = |problems: Vec<(bool, String)>| problems.into_iter().map(|(_, sentence)| sentence).collect();
+        if wrong.is_empty() { Ok(sentences(passing)) } else { Err(Unusable(sentences(wrong))) }
+    }
+}
+
+impl Check {
+    /// Whether the problem lasts, and what it is.
+    async fn run(self) -> Option<(bool, String)> {
+        let found = tokio::time::timeout(LONGEST, self.found).await;
+        let problem =
+            found.unwrap_or_else(|_| Err(Problem::Unreachable(format!("no answer within {LONGEST:?}")))).err()?;
+        Some((problem.lasts(), problem.sentence(self.kind, &self.name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use std::future::ready;
+
+    fn checks(found: Vec<ProbeFuture>) -> Preflight {
+        let mut checks = Preflight::default();
+        found.into_iter().zip(["a", "b", "c"]).for_each(|(found, name)| checks.add(ResourceKind::Table, name, found));
+        checks
+    }
+
+    #[tokio::test]
+    async fn what_may_pass_is_told_and_what_lasts_is_an_error() {
+        let busy = || ready(Err(Problem::Unreachable("busy".to_owned()))).boxed();
+        let passing = checks(vec![ready(Ok(())).boxed(), busy(), ready(Ok(())).boxed()]).run().await.unwrap();
+        assert_eq!(passing, ["table b cannot be reached (busy)"]);
+
+        let missing = || ready(Err(Problem::Missing)).boxed();
+        let unusable = checks(vec![missing(), busy(), missing()]).run().await.unwrap_err();
+        assert_eq!(unusable.to_string(), "table a does not exist; table c does not exist");
+    }
+}

@@ -1,0 +1,71 @@
+//! Calls that change nothing and hardly cost anything. Functions make calls of these kinds anyway, so that
+//! looking needs no permission of its own, but `sqs:GetQueueAttributes`.
+//!
+//! Each is a function of its own: a program holds the code of those alone that it asks with.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::Problem;
+use crate::resources::{PARTITION_KEY, SORT_KEY};
+use crate::store::{Item, s};
+
+/// What a probe comes to.
+pub type ProbeFuture = BoxFuture<'static, Result<(), Problem>>;
+
+/// Asks a table of this name for something that it does not have.
+pub type Probe = fn(&Client, String) -> ProbeFuture;
+
+/// No item has this partition key.
+const NOBODY: &str = "nobody";
+
+/// By an `UpdateItem` whose condition never holds.
+pub fn update(client: &Client, table: String) -> ProbeFuture {
+    let update = client.update_item().table_name(table).set_key(Some(nobody()));
+    let update = update.condition_expression("attribute_exists(#pk)").expression_attribute_names("#pk", PARTITION_KEY);
+    async move {
+        match update.send().await {
+            Err(SdkError::ServiceError(refused))
+                if matches!(refused.err(), UpdateItemError::ConditionalCheckFailedException(_)) =>
+            {
+                Ok(())
+            }
+            updated => Ok(updated.map(drop)?),
+        }
+    }
+    .boxed()
+}
+
+/// By a `GetItem`.
+pub fn get(client: &Client, table: String) -> ProbeFuture {
+    let get = client.get_item().table_name(table).set_key(Some(nobody()));
+    async move { Ok(get.send().await.map(drop)?) }.boxed()
+}
+
+/// By a `BatchGetItem`.
+pub fn batch_get(client: &Client, table: String) -> ProbeFuture {
+    let client = client.clone();
+    async move {
+        let wanted = KeysAndAttributes::builder().keys(nobody()).build();
+        let wanted = wanted.map_err(|error| Problem::Refused(error.to_string()))?;
+        Ok(client.batch_get_item().request_items(table, wanted).send().await.map(drop)?)
+    }
+    .boxed()
+}
+
+/// By a `Query`.
+pub fn query(client: &Client, table: String) -> ProbeFuture {
+    let query = client.query().table_name(table).limit(1).key_condition_expression("#pk = :nobody");
+    let query = query.expression_attribute_names("#pk", PARTITION_KEY);
+    let query = query.expression_attribute_values(":nobody", s(NOBODY));
+    async move { Ok(query.send().await.map(drop)?) }.boxed()
+}
+
+/// The key of no item.
+pub fn nobody() -> Item {
+    [(PARTITION_KEY, NOBODY), (SORT_KEY, NOBODY)].map(|(name, value)| (name.to_owned(), s(value))).into()
+}

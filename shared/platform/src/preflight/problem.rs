@@ -1,0 +1,97 @@
+//! What can be wrong with a resource: told alike by functions that cannot start and by the operator's `check`.
+
+use std::error::Error;
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::store::explain;
+
+/// What a stack is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceKind {
+    /// In DynamoDB.
+    Table,
+    /// In SQS.
+    Queue,
+    /// In Secrets Manager.
+    Secret,
+}
+
+/// Why a resource cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Problem {
+    /// There is nothing of this name.
+    #[error("does not exist")]
+    Missing,
+    /// It is there, but being made, changed or deleted.
+    #[error("is {0}")]
+    NotActive(String),
+    /// A table was not made as it is used.
+    #[error("lacks its index {0}")]
+    NoIndex(&'static str),
+    /// It does not hold what it should. Nothing of a secret is repeated.
+    #[error("holds {0}")]
+    Content(String),
+    /// The caller lacks a permission; the service's own words name it.
+    #[error("may not be used with these credentials ({0})")]
+    Denied(String),
+    /// The service refuses for another reason, and will again.
+    #[error("cannot be used ({0})")]
+    Refused(String),
+    /// No answer, or none that says anything about the resource: unreachable, throttled, out of order.
+    #[error("cannot be reached ({0})")]
+    Unreachable(String),
+}
+
+/// Parts of the codes of answers that say nothing about what was asked for, beside those of 5xx.
+const PASSING: &[&str] =
+    &["Throttl", "LimitExceeded", "ThroughputExceeded", "TooManyRequests", "Timeout", "Internal", "Unavailable"];
+
+impl ResourceKind {
+    /// The name in sentences.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Queue => "queue",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+impl Problem {
+    /// The sentence: which resource, what is wrong.
+    pub fn sentence(&self, kind: ResourceKind, name: &str) -> String {
+        format!("{} {name} {self}", kind.as_str())
+    }
+
+    /// Whether somebody has to change something before the resource can be used.
+    pub const fn lasts(&self) -> bool {
+        !matches!(self, Self::Unreachable(_))
+    }
+}
+
+impl<E> From<SdkError<E, HttpResponse>> for Problem
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
+        let status = error.raw_response().map(|response| response.status().as_u16());
+        match (error.code(), status) {
+            (Some(code), Some(400..500)) if !PASSING.iter().any(|part| code.contains(part)) => match code {
+                "ResourceNotFoundException" | "QueueDoesNotExist" | "AWS.SimpleQueueService.NonExistentQueue" => {
+                    Self::Missing
+                }
+                "InvalidRequestException" if explain(&error).contains("deletion") => {
+                    Self::NotActive("scheduled for deletion".to_owned())
+                }
+                _ if code.contains("AccessDenied") => Self::Denied(explain(&error)),
+                _ => Self::Refused(explain(&error)),
+            },
+            _ => Self::Unreachable(explain(&error)),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a function is built from.
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use types::clock::Clock;
+
+use super::aws::{Environment, Lookup, Missing, Patience, required};
+use super::metrics::Meter;
+use super::preflight::{Preflight, Probe, ProbeFuture, ResourceKind};
+use super::resources::Table;
+
+/// The environment of a function, read once. Clients are made when they are asked for, so that a function's
+/// binary holds the code of those alone that it uses.
+pub struct Service<'a> {
+    lookup: Lookup<'a>,
+    environment: Environment,
+    dynamodb: OnceCell<Client>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// What the function's metrics are made with.
+    pub meter: Arc<Meter>,
+    preflight: RefCell<Preflight>,
+}
+
+impl<'a> Service<'a> {
+    /// Reads the environment.
+    pub fn new(lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
+        Ok(Self::with_environment(Environment::read(lookup)?, lookup, clock))
+    }
+
+    /// What a function is built from, with clients of this environment.
+    pub fn with_environment(environment: Environment, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Self {
+        let meter = Arc::new(Meter::from_environment(lookup));
+        let environment = match meter.interceptor() {
+            Some(interceptor) => environment.watched_by(interceptor),
+            None => environment,
+        };
+        Self { lookup, environment, dynamodb: OnceCell::new(), clock, meter, preflight: RefCell::default() }
+    }
+
+    /// Makes clients of other AWS services.
+    pub const fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Reads variables that must be set; all that are missing are named at once.
+    pub fn variables<const N: usize>(&self, names: [&'static str; N]) -> Result<[String; N], Missing> {
+        required(self.lookup, names)
+    }
+
+    /// A client of the store and the name of a table, which is probed before the first event.
+    pub fn table(&self, table: Table, patience: Patience, probe: Probe) -> Result<(Client, String), Missing> {
+        let client = match patience {
+            Patience::Request => self.dynamodb.get_or_init(|| self.environment.dynamodb(patience)).clone(),
+            Patience::Bulk => self.environment.dynamodb(patience),
+        };
+        let [name] = self.variables([table.variable()])?;
+        self.check(ResourceKind::Table, &name, probe(&client, name.clone()));
+        Ok((client, name))
+    }
+
+    /// Adds a resource to what is checked before the first event.
+    pub fn check(&self, kind: ResourceKind, name: &str, probe: ProbeFuture) {
+        self.preflight.borrow_mut().add(kind, name, probe);
+    }
+
+    /// The checks of everything that was asked for so far.
+    pub fn preflight(&self) -> Preflight {
+        self.preflight.take()
+    }
+}

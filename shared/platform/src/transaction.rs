@@ -1,0 +1,62 @@
+//! `TransactWriteItems` with the reasons of a cancellation told apart.
+
+use std::fmt;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsFluentBuilder;
+use aws_sdk_dynamodb::types::CancellationReason;
+
+use super::store::{Item, StoreError};
+
+/// The writes of a transaction whose conditions failed; nothing was written.
+#[derive(Debug)]
+pub struct Cancelled {
+    reasons: Vec<CancellationReason>,
+}
+
+impl Cancelled {
+    /// Whether the condition of the write at `index` failed.
+    pub fn failed(&self, index: usize) -> bool {
+        self.reasons.get(index).and_then(CancellationReason::code) == Some(CONDITION_FAILED)
+    }
+
+    /// The item that the write at `index` met, where the write asked for it.
+    pub fn item(&self, index: usize) -> Option<&Item> {
+        self.reasons.get(index)?.item()
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let codes: Vec<&str> = self.reasons.iter().map(|reason| reason.code().unwrap_or("?")).collect();
+        f.write_str(&codes.join(", "))
+    }
+}
+
+const CONDITION_FAILED: &str = "ConditionalCheckFailed";
+/// Reasons that say nothing about the writes themselves. The SDK does not look for them here.
+const RETRYABLE: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+
+/// Sends a transaction. The inner error says whose conditions failed; a conflict with another
+/// transaction, or throttling of a part, is a [`StoreError`] even if conditions failed beside it.
+pub async fn send(request: TransactWriteItemsFluentBuilder) -> Result<Result<(), Cancelled>, StoreError> {
+    let error = match request.send().await {
+        Ok(_) => return Ok(Ok(())),
+        Err(SdkError::ServiceError(error)) => error,
+        Err(error) => return Err(error.into()),
+    };
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.err() else {
+        return Err(SdkError::ServiceError(error).into());
+    };
+    let reasons = cancelled.cancellation_reasons().to_vec();
+    let has = |wanted: &str| reasons.iter().any(|reason| reason.code() == Some(wanted));
+    if RETRYABLE.into_iter().any(has) {
+        return Err(StoreError::Conflict);
+    }
+    let only_conditions = reasons.iter().all(|r| matches!(r.code(), None | Some("None" | CONDITION_FAILED)));
+    if only_conditions && has(CONDITION_FAILED) {
+        return Ok(Err(Cancelled { reasons }));
+    }
+    Err(StoreError::Unavailable(Cancelled { reasons }.to_string()))
+}

@@ -1,0 +1,43 @@
+//! SQS: a client of the queues that a function uses, and their check before its first event.
+
+pub use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName;
+use futures_util::FutureExt;
+use platform::aws::{Environment, Missing, Patience};
+use platform::preflight::{ProbeFuture, ResourceKind};
+use platform::resources::Queue;
+use platform::service::Service;
+
+/// The longest delay of a message, in seconds (SQS).
+pub const MAX_DELAY_SECONDS: u32 = 900;
+
+/// A client of SQS.
+pub fn client(environment: &Environment, patience: Patience) -> Client {
+    let mut config = aws_sdk_sqs::config::Builder::from(&environment.config(patience));
+    config.set_interceptors(environment.interceptors());
+    Client::from_conf(config.build())
+}
+
+/// A client with a waiting client's patience, and the URLs of queues; all that are missing are named at once.
+pub fn from_service<const N: usize>(
+    service: &Service<'_>,
+    queues: [Queue; N],
+) -> Result<(Client, [String; N]), Missing> {
+    let urls = service.variables(queues.map(Queue::variable))?;
+    let client = client(service.environment(), Patience::Request);
+    for url in &urls {
+        service.check(ResourceKind::Queue, name(url), probe(&client, url));
+    }
+    Ok((client, urls))
+}
+
+/// The name of the queue of this URL.
+pub fn name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or_default()
+}
+
+/// Asks a queue for its ARN.
+pub fn probe(client: &Client, url: &str) -> ProbeFuture {
+    let attributes = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
+    async move { Ok(attributes.send().await.map(drop)?) }.boxed()
+}

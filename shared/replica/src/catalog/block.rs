@@ -1,0 +1,103 @@
+//! Some hundred items that follow each other in the catalog's order.
+
+use super::Symbol;
+use super::names::Names;
+use super::needle::Needle;
+use super::rows::Rows;
+use crate::sequence::Slot;
+
+/// A block is split in two when it would hold more.
+const MOST: usize = if cfg!(test) { 16 } else { 512 };
+
+/// Which items are asked for: those whose name contains the needle, those of the kind.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) needle: Option<&'a Needle<'a>>,
+    pub(super) kind: Option<Symbol>,
+}
+
+/// A stretch of the catalog's order: its items' slots, kinds and names, each in a column.
+#[derive(Default)]
+pub(super) struct Block {
+    slots: Vec<Slot>,
+    kinds: Vec<Symbol>,
+    names: Names,
+    /// Whether the names are to be indexed anew.
+    is_stale: bool,
+}
+
+impl Block {
+    /// Blocks start three-quarters full, so that the next insertions split none.
+    pub(super) const START: usize = MOST / 4 * 3;
+
+    /// A block whose names are yet to be indexed.
+    pub(super) fn new(slots: Vec<Slot>, kinds: Vec<Symbol>) -> Self {
+        Self { slots, kinds, names: Names::default(), is_stale: true }
+    }
+
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// An item's slot and kind.
+    pub(super) fn get(&self, place: usize) -> (Slot, Symbol) {
+        (self.slots[place], self.kinds[place])
+    }
+
+    /// The text that is searched.
+    pub(super) fn text(&self) -> &[u8] {
+        self.names.text()
+    }
+
+    /// How many items are wanted. Notes in `tails` what [`Self::places`] needs.
+    pub(super) fn count(&self, wanted: Wanted<'_>, tails: &mut Vec<u64>) -> usize {
+        let mut count = 0;
+        match (wanted.needle, wanted.kind) {
+            (None, None) => count = self.slots.len(),
+            (None, Some(kind)) => count = self.kinds.iter().filter(|known| **known == kind).count(),
+            (Some(needle), _) if !needle.probe(self.text(), tails) => {}
+            (Some(needle), None) => self.names.each_match(needle, tails, |_| count += 1),
+            (Some(needle), Some(kind)) => {
+                self.names.each_match(needle, tails, |place| count += usize::from(self.kinds[place] == kind));
+            }
+        }
+        count
+    }
+
+    /// Where the items lie that were just counted.
+    pub(super) fn places(&self, wanted: Wanted<'_>, tails: &[u64]) -> Vec<usize> {
+        let mut places = Vec::new();
+        match wanted.needle {
+            None => places.extend(0..self.slots.len()),
+            Some(needle) => self.names.each_match(needle, tails, |place| places.push(place)),
+        }
+        places.retain(|place| wanted.kind.is_none_or(|kind| self.kinds[*place] == kind));
+        places
+    }
+
+    pub(super) fn set_kind(&mut self, place: usize, kind: Symbol) {
+        self.kinds[place] = kind;
+    }
+
+    /// Puts an item in a place; the block's upper half if it has become too full.
+    pub(super) fn insert(&mut self, place: usize, slot: Slot, kind: Symbol) -> Option<Self> {
+        self.slots.insert(place, slot);
+        self.kinds.insert(place, kind);
+        self.is_stale = true;
+        let half = MOST / 2;
+        (self.slots.len() > MOST).then(|| Self::new(self.slots.split_off(half), self.kinds.split_off(half)))
+    }
+
+    pub(super) fn remove(&mut self, place: usize) {
+        self.slots.remove(place);
+        self.kinds.remove(place);
+        self.is_stale = true;
+    }
+
+    /// Indexes the names anew if items came or went.
+    pub(super) fn refresh(&mut self, rows: &Rows) {
+        if std::mem::take(&mut self.is_stale) {
+            self.names.index(self.slots.iter().map(|slot| rows.get(*slot).name()));
+        }
+    }
+}

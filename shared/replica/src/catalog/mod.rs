@@ -1,0 +1,175 @@
+//! The catalog replica: items in order of name, their lower-cased names side by side for searching.
+//!
+//! Sorted names share most of their text with the name before, so a block of them keeps of each only what
+//! is its own, after seven bytes of what is shared. A needle that a name contains either ends in what is
+//! shared, and then the name before contains it too; or its last eight bytes lie in what is kept. A search
+//! compares three bytes of these, the rarest, at every position of a block's text in code that the compiler
+//! turns into vector instructions; a block without a candidate is done. In others it walks over names: a
+//! match lasts for as long as names share it, and the next begins at the next candidate that holds.
+
+mod block;
+mod names;
+mod needle;
+mod rows;
+
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexSet;
+
+use super::catalog::block::{Block, Wanted};
+use super::catalog::names::{END, push_lower};
+use super::catalog::needle::Needle;
+use super::catalog::rows::{Key, Row, Rows};
+use super::follow::View;
+use base::ItemColumns;
+use market::Change;
+use types::ids::ItemId;
+use types::paging::Paging;
+use types::records::PublicItem;
+
+/// So many blocks show at most which bytes are rare in names.
+const SAMPLES: usize = 1_000;
+
+/// The number of a kind.
+type Symbol = u32;
+
+/// What is asked of the catalog.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogQuery {
+    /// Only items whose name contains this, whatever the case; empty for all.
+    pub q: String,
+    /// Only items of this kind.
+    pub kind: Option<String>,
+}
+
+/// Every item of the catalog, by name and then id; items without a name last.
+#[derive(Default)]
+pub struct Catalog {
+    rows: Rows,
+    blocks: Vec<Block>,
+    /// Kinds by number. They are never given up.
+    kinds: IndexSet<Box<str>, DefaultHashBuilder>,
+}
+
+impl Catalog {
+    /// One page and the exact number of matching items.
+    pub fn page(&self, query: &CatalogQuery, paging: Paging) -> (Vec<PublicItem>, usize) {
+        let kind = query.kind.as_deref().map(|kind| self.kinds.get_index_of(kind).map(|number| number as Symbol));
+        let mut needle = String::new();
+        push_lower(&mut needle, &query.q);
+        if kind == Some(None) || needle.as_bytes().contains(&END) {
+            return (Vec::new(), 0);
+        }
+        let samples = self.blocks.iter().step_by(self.blocks.len() / SAMPLES + 1).map(Block::text);
+        let needle = (!needle.is_empty()).then(|| Needle::new(&needle, samples));
+        let wanted = Wanted { needle: needle.as_ref(), kind: kind.flatten() };
+        let (mut page, mut total, mut tails) = (Vec::new(), 0, Vec::new());
+        for block in &self.blocks {
+            let count = block.count(wanted, &mut tails);
+            let (skip, take) = (paging.skip().saturating_sub(total), paging.take() - page.len());
+            if skip < count && take > 0 {
+                let places = block.places(wanted, &tails).into_iter().skip(skip).take(take);
+                page.extend(places.filter_map(|place| self.item(block, place)));
+            }
+            total += count;
+        }
+        (page, total)
+    }
+
+    fn item(&self, block: &Block, place: usize) -> Option<PublicItem> {
+        let (slot, kind) = block.get(place);
+        self.rows.get(slot).item(self.kinds.get_index(kind as usize)?)
+    }
+
+    /// Puts an item in its place. One that keeps its name keeps its place.
+    fn put(&mut self, item: &PublicItem) {
+        let row = Row::from(item);
+        let kind = self.number(item.kind.as_str());
+        if let Ok((at, place)) = self.find(row.key()) {
+            self.rows.replace(self.blocks[at].get(place).0, row);
+            self.blocks[at].set_kind(place, kind);
+        } else {
+            self.remove(&item.id);
+            self.insert(row, kind);
+        }
+    }
+
+    fn insert(&mut self, row: Row, kind: Symbol) {
+        if self.blocks.is_empty() {
+            self.blocks.push(Block::default());
+        }
+        let (Ok((at, place)) | Err((at, place))) = self.find(row.key());
+        let slot = self.rows.insert(row);
+        if let Some(upper) = self.blocks[at].insert(place, slot, kind) {
+            self.blocks.insert(at + 1, upper);
+        }
+    }
+
+    fn remove(&mut self, id: &ItemId) {
+        let Some(slot) = self.rows.find(id.as_str()) else { return };
+        if let Ok((at, place)) = self.find(self.rows.get(slot).key()) {
+            self.blocks[at].remove(place);
+            if self.blocks[at].slots().is_empty() {
+                self.blocks.remove(at);
+            }
+        }
+        self.rows.remove(slot);
+    }
+
+    /// The block and the place in it of a key, or where they would be.
+    fn find(&self, key: Key<'_>) -> Result<(usize, usize), (usize, usize)> {
+        let key_of = |slot: &u32| self.rows.get(*slot).key();
+        let before = |block: &Block| block.slots().last().is_some_and(|last| key_of(last) < key);
+        let at = self.blocks.partition_point(before).min(self.blocks.len().saturating_sub(1));
+        let slots = self.blocks.get(at).map_or(&[][..], Block::slots);
+        let place = slots.binary_search_by(|slot| key_of(slot).cmp(&key));
+        place.map(|place| (at, place)).map_err(|place| (at, place))
+    }
+
+    fn number(&mut self, kind: &str) -> Symbol {
+        self.kinds.get_index_of(kind).unwrap_or_else(|| self.kinds.insert_full(kind.into()).0) as Symbol
+    }
+}
+
+impl View for Catalog {
+    type Record = PublicItem;
+
+    fn build(chunks: Vec<ItemColumns>) -> Self {
+        let mut catalog = Self::default();
+        let (mut rows, mut kinds) = (Vec::new(), Vec::new());
+        for chunk in chunks {
+            let numbers: Vec<Symbol> = chunk.kinds.iter().map(|kind| catalog.number(kind)).collect();
+            for (kind, texts) in chunk.into_rows() {
+                rows.push(Row::from(texts));
+                kinds.push(numbers[kind]);
+            }
+        }
+        catalog.rows = Rows::of(rows);
+        let slots = catalog.rows.in_order();
+        let blocks = slots.chunks(Block::START).map(|slots| {
+            let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();
+            let mut block = Block::new(slots.to_vec(), kinds);
+            block.refresh(&catalog.rows);
+            block
+        });
+        catalog.blocks = blocks.collect();
+        catalog
+    }
+
+    fn records(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Each block that changes is indexed once, however many of its items do.
+    fn apply(&mut self, changes: Vec<Change<PublicItem, ItemId>>) {
+        for change in changes {
+            match change {
+                Change::Put(item) => self.put(&item),
+                Change::Remove(id) => self.remove(&id),
+            }
+        }
+        self.blocks.iter_mut().for_each(|block| block.refresh(&self.rows));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Items packed into one text each, found by slot or by id.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::sequence::Slot;
+use base::items;
+use types::records::PublicItem;
+
+/// What the catalog is ordered by: see [`PublicItem::catalog_key`].
+pub(super) type Key<'a> = (bool, &'a str, &'a str);
+
+/// An item but for its kind, as [`items`] has it.
+pub(super) struct Row(Box<str>);
+
+/// Every item, by slot.
+#[derive(Default)]
+pub(super) struct Rows {
+    packed: Vec<Row>,
+    free: Vec<Slot>,
+    index: HashTable<Slot>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Row {
+    pub(super) fn key(&self) -> Key<'_> {
+        let (id, rest) = self.0.split_once(items::BETWEEN).unwrap_or_default();
+        let name = rest.split_once(items::BETWEEN).map_or("", |(name, _)| name);
+        (name.is_empty(), name, id)
+    }
+
+    fn id(&self) -> &str {
+        self.key().2
+    }
+
+    /// The name; empty where there is none.
+    pub(super) fn name(&self) -> &str {
+        self.key().1
+    }
+
+    pub(super) fn item(&self, kind: &str) -> Option<PublicItem> {
+        items::item(kind, &self.0)
+    }
+}
+
+impl From<Box<str>> for Row {
+    fn from(texts: Box<str>) -> Self {
+        Self(texts)
+    }
+}
+
+impl From<&PublicItem> for Row {
+    fn from(item: &PublicItem) -> Self {
+        Self(items::texts(item))
+    }
+}
+
+impl Rows {
+    /// These rows, in slots of their order.
+    pub(super) fn of(rows: Vec<Row>) -> Self {
+        let (mut index, hasher) = (HashTable::with_capacity(rows.len()), DefaultHashBuilder::default());
+        for (slot, row) in (0..).zip(&rows) {
+            index.insert_unique(hasher.hash_one(row.id()), slot, |known: &Slot| {
+                hasher.hash_one(rows[*known as usize].id())
+            });
+        }
+        Self { packed: rows, free: Vec::new(), index, hasher }
+    }
+
+    /// The slots in the catalog's order, if none is free.
+    pub(super) fn in_order(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = (0..self.packed.len() as Slot).collect();
+        // The base is in order.
+        if !self.packed.is_sorted_by_key(Row::key) {
+            slots.sort_unstable_by(|a, b| self.get(*a).key().cmp(&self.get(*b).key()));
+        }
+        slots
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> &Row {
+        &self.packed[slot as usize]
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<Slot> {
+        self.index.find(self.hasher.hash_one(id), |slot| self.get(*slot).id() == id).copied()
+    }
+
+    /// Stores a row whose id is not there.
+    pub(super) fn insert(&mut self, row: Row) -> Slot {
+        let hash = self.hasher.hash_one(row.id());
+        let slot = if let Some(slot) = self.free.pop() {
+            self.packed[slot as usize] = row;
+            slot
+        } else {
+            self.packed.push(row);
+            self.packed.len() as Slot - 1
+        };
+        let (rows, hasher) = (&self.packed, &self.hasher);
+        self.index.insert_unique(hash, slot, |known| hasher.hash_one(rows[*known as usize].id()));
+        slot
+    }
+
+    /// Stores a row in the place of one with the same id.
+    pub(super) fn replace(&mut self, slot: Slot, row: Row) {
+        self.packed[slot as usize] = row;
+    }
+
+    /// Frees a slot; its row stays until the slot is used again.
+    pub(super) fn remove(&mut self, slot: Slot) {
+        let hash = self.hasher.hash_one(self.get(slot).id());
+        if let Ok(known) = self.index.find_entry(hash, |known| *known == slot) {
+            known.remove();
+            self.free.push(slot);
+        }
+    }
+}

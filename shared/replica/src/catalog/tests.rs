@@ -1,0 +1,168 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use base::Columns;
+
+/// An item of every shape: with and without a name, a slug, an image.
+fn item(id: u16, name: &str, kind: &str) -> PublicItem {
+    PublicItem {
+        id: format!("item-{id}").parse().unwrap(),
+        kind: kind.parse().unwrap(),
+        name: name.parse().ok(),
+        slug: (id.is_multiple_of(3)).then(|| format!("slug {id}").parse().unwrap()),
+        image: id.is_multiple_of(2).then(|| format!("https://img.example.com/{id}").parse().unwrap()),
+    }
+}
+
+fn built(items: &[PublicItem]) -> Catalog {
+    Catalog::build(items.chunks(50).map(Columns::from_records).collect())
+}
+
+fn catalog(names: &[&str]) -> Catalog {
+    built(&(0..).zip(names).map(|(id, name)| item(id, name, "skin")).collect::<Vec<_>>())
+}
+
+fn page(catalog: &Catalog, q: &str, kind: Option<&str>, page: i64, page_size: i64) -> (Vec<PublicItem>, usize) {
+    let query = CatalogQuery { q: q.to_owned(), kind: kind.map(str::to_owned) };
+    catalog.page(&query, Paging { page, page_size })
+}
+
+fn hits(catalog: &Catalog, q: &str) -> Vec<String> {
+    page(catalog, q, None, 1, 100).0.into_iter().map(|item| item.name.unwrap().as_str().to_owned()).collect()
+}
+
+#[test]
+fn search_ignores_case_in_any_script_and_trims_nothing() {
+    let catalog = catalog(&["AK-47 | Redline", "ÄRGER", "★ Karambit", "Dragon 龍王", "StatTrak™ M4", "ΌΣ"]);
+    for (q, hits) in [
+        ("redLINE", 1),
+        ("ä", 1),
+        ("★", 1),
+        ("龍王", 1),
+        ("™", 1),
+        ("ak-47 | ", 1),
+        (" ", 4),
+        ("  ", 0),
+        ("r", 5),
+        ("όσ", 1),
+        ("\n", 0),
+        ("e\nä", 0),
+        ("\0", 0),
+    ] {
+        assert_eq!(page(&catalog, q, None, 1, 50).1, hits, "{q:?}");
+    }
+}
+
+#[test]
+fn lower_case_may_be_longer_or_shorter_than_the_name() {
+    let catalog = catalog(&["İzmir", "STRAẞE", "10 \u{212a}", "ΣΑΣ"]);
+    for (q, name) in
+        [("i\u{307}z", "İzmir"), ("İZ", "İzmir"), ("aße", "STRAẞE"), ("0 k", "10 \u{212a}"), ("σασ", "ΣΑΣ")]
+    {
+        assert_eq!(hits(&catalog, q), [name], "{q:?}");
+    }
+    assert_eq!(hits(&catalog, "ς"), [""; 0]);
+}
+
+#[test]
+fn a_needle_is_found_wherever_names_part() {
+    let names = ["Ursus Knife | Slaughter", "Ursus Knife | Slaughter (Fine)", "Ursus Knife | Slaughter (Finer) 2"];
+    let catalog = catalog(&names);
+    assert_eq!(hits(&catalog, "ursus knife | slaughter"), names);
+    assert_eq!(hits(&catalog, "sus knife | slaughter (fi"), names[1..]);
+    assert_eq!(hits(&catalog, "ursus knife | slaughter (finer) 2"), names[2..]);
+    assert_eq!(hits(&catalog, "a longer needle than ursus knife | slaughter"), [""; 0]);
+}
+
+#[test]
+fn items_without_a_name_come_last_and_match_no_search() {
+    let items = [item(1, "", "case"), item(3, "z", "case"), item(2, "", "case")];
+    let catalog = built(&items);
+    let [one, three, two] = items;
+    assert_eq!(page(&catalog, "", None, 1, 50), (vec![three.clone(), one, two], 3));
+    assert_eq!(page(&catalog, "z", None, 1, 50), (vec![three], 1));
+}
+
+/// What a plain list says to the same question.
+fn naive(model: &BTreeMap<u16, PublicItem>, q: &str, kind: Option<&str>) -> Vec<PublicItem> {
+    let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<String>();
+    let name = |item: &PublicItem| item.name.as_ref().map(|name| name.as_str().to_owned());
+    let mut hits: Vec<PublicItem> = model
+        .values()
+        .filter(|item| kind.is_none_or(|kind| item.kind.as_str() == kind))
+        .filter(|item| q.is_empty() || name(item).is_some_and(|name| lower(&name).contains(&lower(q))))
+        .cloned()
+        .collect();
+    hits.sort_by_key(|item| (item.name.is_none(), name(item), item.id.to_string()));
+    hits
+}
+
+/// Names that share beginnings, ends, or nothing; some of two letters, in which much looks like the needle.
+fn name() -> impl Strategy<Value = String> {
+    let long = "Souvenir Sawed-Off | Snake Camo ".repeat(9);
+    let beginnings = ["", "A", "aab", "AK-47 | ", "StatTrak™ Knife", "İİİİ", &long].map(str::to_owned);
+    let ends = ["", "", "a", " (Field-Tested)"];
+    let parts = (select(beginnings.to_vec()), "[aAbBkK\u{212a}İßẞΣς★ 1]{0,5}", select(ends.to_vec()));
+    prop_oneof![parts.prop_map(|(beginning, middle, end)| beginning + &middle + end), "[ab]{0,30}"]
+}
+
+/// Anything, or a part of what may be a name.
+fn needle() -> impl Strategy<Value = String> {
+    let part = (name(), any::<prop::sample::Index>(), 0usize..40);
+    let part = part.prop_map(|(name, from, len)| name.chars().skip(from.index(name.len() + 1)).take(len).collect());
+    prop_oneof!["[aAbBk\u{212a}i\u{307}ßΣσ★ \n1]{0,3}", "[ab]{4,10}", part]
+}
+
+fn kind() -> impl Strategy<Value = &'static str> {
+    select(vec!["skin", "case"])
+}
+
+proptest! {
+    #[test]
+    fn any_history_answers_like_a_plain_list(
+        initial in prop::collection::btree_map(0u16..200, (name(), kind()), 0..150),
+        is_sorted: bool,
+        steps in prop::collection::vec((0u16..200, prop::option::of((name(), kind()))), 0..120),
+        needles in prop::collection::vec(needle(), 1..8),
+        page_size in 1i64..60,
+    ) {
+        let mut model: BTreeMap<u16, PublicItem> =
+            initial.into_iter().map(|(id, (name, kind))| (id, item(id, &name, kind))).collect();
+        let records: Vec<_> = if is_sorted { naive(&model, "", None) } else { model.values().cloned().collect() };
+        let mut catalog = built(&records);
+        let mut changes = Vec::new();
+        for (id, put) in steps {
+            let old = model.get(&id).and_then(|item| item.name.as_ref()).map_or(String::new(), ToString::to_string);
+            if let Some((name, kind)) = put {
+                // Every other item keeps its name.
+                let new = item(id, if id.is_multiple_of(2) { &name } else { &old }, kind);
+                model.insert(id, new.clone());
+                changes.push(Change::Put(new));
+            } else {
+                model.remove(&id);
+                changes.push(Change::Remove(item(id, "", "skin").id));
+            }
+        }
+        let later = changes.split_off(changes.len() / 2);
+        catalog.apply(changes);
+        catalog.apply(later);
+        for q in needles.iter().map(String::as_str).chain([""]) {
+            for kind in [None, Some("skin"), Some("case"), Some("none")] {
+                let expected = naive(&model, q, kind);
+                let mut walked = Vec::new();
+                for number in 1.. {
+                    let (items, total) = page(&catalog, q, kind, number, page_size);
+                    prop_assert_eq!(total, expected.len(), "{:?}", q);
+                    if items.is_empty() {
+                        break;
+                    }
+                    walked.extend(items);
+                }
+                prop_assert_eq!(walked, expected, "{:?}", q);
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Keeping a replica right: load once, then catch up by one Query when a second has passed.
+//!
+//! No clock decides what is right, only when to look: a Query is due when *either* clock says that a
+//! second has passed since the last successful one was sent, or the wall clock went back (a frozen
+//! instance's monotonic clock may stand still). A request dropped in the middle drops its Query with it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::Shared;
+
+use base::Columnar;
+use market::{Batch, ChangeOf, LOOKS_AT_A_GAP, Log, Record, contiguous};
+use platform::metrics::ReplicaGauge;
+use platform::store::StoreError;
+use types::clock::{Clock, Moment};
+
+/// A Query is due after so long.
+const DUE: Duration = Duration::from_secs(1);
+/// What an instance answers from was true so long ago at most.
+const STALE: Duration = Duration::from_secs(2);
+/// Lambda gives the init phase ten seconds; a load that needs more goes on in the first invocation.
+const WARM_UP: Duration = Duration::from_secs(7);
+
+/// An index over a stream's records.
+pub trait View: Send + Sync + 'static {
+    /// What it indexes.
+    type Record: Columnar;
+
+    /// An index over all of these; no id is among them twice.
+    fn build(chunks: Vec<<Self::Record as Columnar>::Columns>) -> Self;
+
+    /// Takes in changes, in their order.
+    fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);
+
+    /// How many records it holds.
+    fn records(&self) -> usize;
+}
+
+/// A view that follows its stream. Clones share it.
+pub struct Replica<V: View>(Arc<Inner<V>>);
+
+struct Inner<V: View> {
+    log: Log<V::Record>,
+    clock: Arc<dyn Clock>,
+    state: RwLock<Option<State<V>>>,
+    /// One catch-up at a time; others wait for it and find themselves caught up.
+    following: tokio::sync::Mutex<()>,
+    loading: Mutex<Option<Loading>>,
+}
+
+struct State<V> {
+    view: V,
+    cursor: u64,
+    /// When the last successful Query was sent.
+    caught_up: Moment,
+}
+
+type Loading = Shared<Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>>;
+
+impl<V: View> Clone for Replica<V> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<V: View> Replica<V> {
+    /// An empty replica, loaded by its first use.
+    pub fn new(log: Log<V::Record>, clock: Arc<dyn Clock>) -> Self {
+        let (state, following, loading) = (RwLock::new(None), tokio::sync::Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { log, clock, state, following, loading }))
+    }
+
+    /// Loads in the init phase, as far as its time allows.
+    pub async fn warm_up(&self) -> Result<(), String> {
+        match tokio::time::timeout(WARM_UP, self.load()).await {
+            Ok(Err(error)) => Err(format!("the replica is loaded by the first request instead: {error}")),
+            Err(_) => Err("the replica's load goes on in the first request".to_owned()),
+            Ok(Ok(())) => Ok(()),
+        }
+    }
+
+    /// Answers from one state that holds every change committed more than two seconds ago.
+    pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, StoreError> {
+        let inner = &self.0;
+        if !inner.is_fresh(DUE) {
+            let _turn = inner.following.lock().await;
+            if !inner.is_fresh(DUE) {
+                self.catch_up().await?;
+            }
+        }
+        let state = inner.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = state.as_ref().ok_or_else(|| StoreError::Unavailable("the replica is not loaded".to_owned()))?;
+        Ok(answer(&state.view))
+    }
+
+    /// What the replica stands at; nothing until it is loaded.
+    pub fn gauge(&self) -> Option<ReplicaGauge> {
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = state.as_ref()?;
+        Some(ReplicaGauge { age: state.caught_up.age(&*self.0.clock), records: state.view.records() })
+    }
+
+    /// Follows the log to its end, or loads where there is nothing to follow from. What has been applied
+    /// stays applied when the request gives up in between, so that any backlog is worked off.
+    async fn catch_up(&self) -> Result<(), StoreError> {
+        if self.0.cursor().is_none() {
+            self.load().await?;
+            // A load that was frozen with its instance has an old state to show.
+            if self.0.is_fresh(STALE) {
+                return Ok(());
+            }
+        }
+        for _ in 0..LOOKS_AT_A_GAP {
+            match self.0.follow().await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(_) if self.0.is_fresh(STALE) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        tracing::warn!(stream = V::Record::STREAM, "a gap in the log: the replica is loaded afresh");
+        self.load().await
+    }
+
+    /// Joins a load under way or starts one. The load is a task of its own, so that a request that gives
+    /// up does not throw away what has been read.
+    async fn load(&self) -> Result<(), StoreError> {
+        let loading = {
+            let mut slot = self.0.loading.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.get_or_insert_with(|| Arc::clone(&self.0).spawn_load()).clone()
+        };
+        loading.await
+    }
+}
+
+impl<V: View> Inner<V> {
+    fn spawn_load(self: Arc<Self>) -> Loading {
+        let task = tokio::spawn(async move {
+            let ended = Ended(&self.loading);
+            let outcome = self.load().await;
+            drop(ended);
+            outcome
+        });
+        let outcome =
+            task.map(|joined| joined.unwrap_or_else(|_| Err(StoreError::Defect("loading panicked".to_owned()))));
+        let outcome: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(outcome);
+        outcome.shared()
+    }
+
+    /// Base or entities, then the log behind them: see [`base::Snapshot`].
+    async fn load(&self) -> Result<(), StoreError> {
+        let snapshot = base::load(&self.log, &*self.clock).await?;
+        let (cursor, caught_up) = (snapshot.end().seq, snapshot.as_of);
+        self.install(State { view: V::build(snapshot.folded()), cursor, caught_up });
+        Ok(())
+    }
+
+    /// Replaces the state, but never by an older one.
+    fn install(&self, new: State<V>) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.as_ref().is_none_or(|state| state.cursor <= new.cursor) {
+            *state = Some(new);
+        }
+    }
+
+    /// Reads and applies the log to its end; false at a gap.
+    async fn follow(&self) -> Result<bool, StoreError> {
+        loop {
+            let Some(cursor) = self.cursor() else { return Ok(false) };
+            let sent = Moment::of(&*self.clock);
+            let (batches, more) = self.log.since(cursor).await?;
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            let Some(state) = state.as_mut() else { return Ok(false) };
+            let mut taken = Vec::with_capacity(batches.len());
+            let whole = contiguous(&mut state.cursor, batches, &mut taken);
+            state.view.apply(changes::<V::Record>(taken));
+            if !whole {
+                return Ok(false);
+            }
+            if !more {
+                state.caught_up = sent;
+                return Ok(true);
+            }
+        }
+    }
+
+    fn cursor(&self) -> Option<u64> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.cursor)
+    }
+
+    /// Whether both clocks say that less than `age` has passed since the last successful Query was sent.
+    fn is_fresh(&self, age: Duration) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.as_ref().is_some_and(|state| state.caught_up.is_within(age, &*self.clock))
+    }
+}
+
+/// Empties the slot of the load under way, however it ends: whoever comes then starts one of their own.
+struct Ended<'a>(&'a Mutex<Option<Loading>>);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// The changes of batches, in their order.
+fn changes<R: Columnar>(batches: Vec<Batch<R>>) -> Vec<ChangeOf<R>> {
+    batches.into_iter().flat_map(|(_, changes)| changes).collect()
+}

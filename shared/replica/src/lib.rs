@@ -1,0 +1,11 @@
+//! The read model: a stream's records in the memory of an instance, indexed, exact at any depth.
+
+mod catalog;
+mod follow;
+mod listings;
+mod sequence;
+mod tiers;
+
+pub use catalog::{Catalog, CatalogQuery};
+pub use follow::{Replica, View};
+pub use listings::{ListingQuery, Listings, Sort};

@@ -1,0 +1,73 @@
+//! A whole index at once: every order is sorted a single time, then dealt out to items and variants.
+
+use super::Listings;
+use super::group::{Group, Variant};
+use super::rows::{Rows, Symbol};
+use crate::sequence::{Exact, Slot};
+use base::ListingColumns;
+
+pub(super) fn build(chunks: Vec<ListingColumns>) -> Listings {
+    let rows = Rows::of(chunks);
+    let newest = newest_first(&rows);
+    let by_price = cheapest_first(&rows, &newest);
+    let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::of(order, numbers, symbol);
+    let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
+        let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
+        (0..numbers).map(|number| Group::of(newest.hand(number), by_price.hand(number), &rows)).collect::<Vec<_>>()
+    };
+    let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
+    let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
+    let variants = variants.into_iter().map(|group| Variant::of(group, &rows)).collect();
+    let all = Group::of(&newest, &by_price, &rows);
+    Listings { rows, all, items, variants }
+}
+
+fn newest_first(rows: &Rows) -> Vec<Slot> {
+    let mut keyed: Vec<_> = (0..rows.count()).map(|slot| (rows.get(slot).created_at, slot)).collect();
+    keyed.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| rows.get(*one).id.cmp(&rows.get(*other).id)));
+    keyed.into_iter().map(|(_, slot)| slot).collect()
+}
+
+/// Among equal prices the order of `newest` stays.
+fn cheapest_first(rows: &Rows, newest: &[Slot]) -> Vec<Slot> {
+    let mut keyed: Vec<_> = newest.iter().zip(0_u32..).map(|(slot, place)| (rows.cents(*slot), place)).collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, place)| newest[place as usize]).collect()
+}
+
+/// Slots dealt to their numbers, each hand in the order of the whole.
+struct Dealt {
+    slots: Vec<Slot>,
+    /// Where each number's hand ends.
+    ends: Vec<u32>,
+}
+
+impl Dealt {
+    /// Deals to the numbers below `numbers`; slots whose symbol is none of them are left out.
+    fn of(order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
+        let symbols: Vec<Symbol> = order.iter().map(|slot| symbol(*slot)).collect();
+        let mut ends = vec![0_u32; numbers];
+        for symbol in &symbols {
+            if let Some(count) = ends.get_mut(*symbol as usize) {
+                *count += 1;
+            }
+        }
+        let mut dealt = 0;
+        for end in &mut ends {
+            dealt += std::mem::replace(end, dealt);
+        }
+        let mut slots = vec![0; dealt as usize];
+        for (slot, symbol) in order.iter().zip(symbols) {
+            if let Some(next) = ends.get_mut(symbol as usize) {
+                slots[*next as usize] = *slot;
+                *next += 1;
+            }
+        }
+        Self { slots, ends }
+    }
+
+    fn hand(&self, number: usize) -> &[Slot] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.slots[start as usize..self.ends[number] as usize]
+    }
+}

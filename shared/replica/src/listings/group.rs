@@ -1,0 +1,161 @@
+//! Listings that are asked for together, in two orders: newest and cheapest first.
+
+use std::ops::RangeInclusive;
+
+use super::Sort;
+use super::rows::{NONE, Row, Rows, Symbol, cheapest, newest};
+use crate::sequence::{Exact, Sequence, Slot};
+use types::paging::Paging;
+
+/// A set of listings.
+pub(super) struct Group {
+    newest: Sequence,
+    by_price: Sequence,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self { newest: Sequence::default().with_tiers(), by_price: Sequence::default() }
+    }
+}
+
+impl Group {
+    /// A group of slots in both orders.
+    pub(super) fn of(newest: &[Slot], by_price: &[Slot], rows: &Rows) -> Self {
+        let newest = Sequence::from_sorted(newest, rows).with_tiers();
+        Self { newest, by_price: Sequence::from_sorted(by_price, rows) }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.newest.len()
+    }
+
+    pub(super) fn insert(&mut self, rows: &Rows, slot: Slot) {
+        let row = rows.get(slot);
+        self.newest.insert(slot, row.cents, |known| newest(rows.get(known), row));
+        self.by_price.insert(slot, row.cents, |known| cheapest(rows.get(known), row));
+    }
+
+    pub(super) fn remove(&mut self, rows: &Rows, slot: Slot) {
+        let row = rows.get(slot);
+        self.newest.remove(|known| newest(rows.get(known), row));
+        self.by_price.remove(|known| cheapest(rows.get(known), row));
+    }
+
+    /// A page of the listings in a price range, and how many there are.
+    pub(super) fn page(
+        &self,
+        rows: &Rows,
+        prices: &RangeInclusive<u64>,
+        sort: Sort,
+        paging: Paging,
+    ) -> (Vec<Slot>, usize) {
+        let low = self.by_price.count_below(*prices.start(), rows);
+        let high = prices.end().checked_add(1).map_or(self.len(), |end| self.by_price.count_below(end, rows));
+        let total = high.saturating_sub(low);
+        let skip = paging.skip();
+        let take = paging.take().min(total.saturating_sub(skip));
+        if take == 0 {
+            return (Vec::new(), total);
+        }
+        let slots = match sort {
+            Sort::Newest if total == self.len() => self.newest.starting_at(skip).take(take).collect(),
+            Sort::Newest => {
+                // A bound that lets every price on its side pass is none.
+                let end = if high == self.len() { u64::MAX } else { *prices.end() };
+                self.newest.in_price_range(&(*prices.start()..=end), rows, skip, take)
+            }
+            Sort::PriceAsc => self.by_price.starting_at(low + skip).take(take).collect(),
+            Sort::PriceDesc => self.descending(rows, low..high, skip, take),
+        };
+        (slots, total)
+    }
+
+    /// Positions of the price order walked by descending price, each run of one price in its own order:
+    /// without the first `skip`, `take` of them.
+    fn descending(&self, rows: &Rows, positions: std::ops::Range<usize>, skip: usize, take: usize) -> Vec<Slot> {
+        let mut found = Vec::with_capacity(take);
+        let (mut end, mut left) = (positions.end, skip);
+        while found.len() < take && end > positions.start {
+            // `left` may reach beyond this run: the run is that of the entry `left` places before `end`.
+            let at = end - 1 - left.min(end - 1 - positions.start);
+            let Some(price) = self.by_price.starting_at(at).next().map(|slot| rows.cents(slot)) else { break };
+            let start = self.by_price.count_below(price, rows).max(positions.start);
+            let run_end = self.by_price.count_below(price.saturating_add(1), rows).min(positions.end);
+            left = left.saturating_sub(end - run_end);
+            let run = self.by_price.starting_at(start + left).take((run_end - start - left).min(take - found.len()));
+            found.extend(run);
+            (left, end) = (0, start);
+        }
+        found
+    }
+
+    /// A page of the listings that pass a test, and how many do: by looking at each of them.
+    pub(super) fn filtered(
+        &self,
+        rows: &Rows,
+        test: impl Fn(&Row) -> bool,
+        sort: Sort,
+        paging: Paging,
+    ) -> (Vec<Slot>, usize) {
+        let order = if sort == Sort::Newest { &self.newest } else { &self.by_price };
+        let mut passing: Vec<Slot> = order.starting_at(0).filter(|slot| test(rows.get(*slot))).collect();
+        if sort == Sort::PriceDesc {
+            let runs = passing.chunk_by(|a, b| rows.cents(*a) == rows.cents(*b)).rev();
+            passing = runs.flatten().copied().collect();
+        }
+        let total = passing.len();
+        (passing.into_iter().skip(paging.skip()).take(paging.take()).collect(), total)
+    }
+}
+
+/// The listings of a variant, which nearly always name one item.
+pub(super) struct Variant {
+    pub(super) group: Group,
+    /// The item that `of_item` of them name.
+    item: Symbol,
+    of_item: usize,
+}
+
+impl Default for Variant {
+    fn default() -> Self {
+        Self { group: Group::default(), item: NONE, of_item: 0 }
+    }
+}
+
+impl Variant {
+    pub(super) fn of(group: Group, rows: &Rows) -> Self {
+        let mut variant = Self { group, ..Self::default() };
+        variant.choose_item(rows);
+        variant
+    }
+
+    /// The one item that all of them name, if it is one.
+    pub(super) fn only_item(&self) -> Option<Symbol> {
+        (self.of_item == self.group.len()).then_some(self.item)
+    }
+
+    pub(super) fn insert(&mut self, rows: &Rows, slot: Slot) {
+        let item = rows.get(slot).item;
+        if self.of_item == 0 {
+            self.item = item;
+        }
+        self.of_item += usize::from(item == self.item);
+        self.group.insert(rows, slot);
+    }
+
+    pub(super) fn remove(&mut self, rows: &Rows, slot: Slot) {
+        self.group.remove(rows, slot);
+        self.of_item -= usize::from(rows.get(slot).item == self.item);
+        if self.of_item == 0 {
+            self.choose_item(rows);
+        }
+    }
+
+    fn choose_item(&mut self, rows: &Rows) {
+        let items = || self.group.newest.starting_at(0).map(|slot| rows.get(slot).item);
+        let item = items().next().unwrap_or(NONE);
+        self.of_item = items().filter(|known| *known == item).count();
+        self.item = item;
+    }
+}

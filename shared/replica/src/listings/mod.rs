@@ -1,0 +1,149 @@
+//! The listings replica: all listings, those of each item and of each variant, each in two orders.
+
+mod build;
+mod group;
+mod rows;
+
+use base::ListingColumns;
+use market::Change;
+use types::ids::{ListingId, VariantId};
+use types::money::Usd;
+use types::paging::Paging;
+use types::records::PublicListing;
+
+use super::follow::View;
+use super::sequence::Slot;
+use group::{Group, Variant};
+use rows::{NONE, Row, Rows};
+
+/// The order of a page of listings. Ties: newest first, then by id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Latest first.
+    #[default]
+    Newest,
+    /// Cheapest first.
+    PriceAsc,
+    /// Dearest first.
+    PriceDesc,
+}
+
+/// What is asked of the listings; bounds are inclusive.
+#[derive(Clone, Debug, Default)]
+pub struct ListingQuery {
+    /// Only listings of this item.
+    pub item_id: Option<String>,
+    /// Only listings of this variant.
+    pub variant_id: Option<VariantId>,
+    /// Only listings at this price or above.
+    pub min_price: Option<Usd>,
+    /// Only listings at this price or below.
+    pub max_price: Option<Usd>,
+    /// The order.
+    pub sort: Sort,
+}
+
+/// Every active listing.
+#[derive(Default)]
+pub struct Listings {
+    rows: Rows,
+    all: Group,
+    /// By the item's number.
+    items: Vec<Group>,
+    /// By the variant's number.
+    variants: Vec<Variant>,
+}
+
+impl Listings {
+    /// One page and the exact number of matching listings.
+    pub fn page(&self, query: &ListingQuery, paging: Paging) -> (Vec<PublicListing>, usize) {
+        let (slots, total) = self.slots(query, paging).unwrap_or_default();
+        (slots.into_iter().map(|slot| self.rows.listing(slot)).collect(), total)
+    }
+
+    /// The page's slots and the total; `None` where an item or a variant is asked for that nobody has listed.
+    fn slots(&self, query: &ListingQuery, paging: Paging) -> Option<(Vec<Slot>, usize)> {
+        let min = query.min_price.map_or(0, Usd::cents);
+        let max = query.max_price.map_or(u64::MAX, Usd::cents);
+        let item = match &query.item_id {
+            Some(id) => Some(self.rows.items.get_index_of(id.as_str())?),
+            None => None,
+        };
+        let group = match query.variant_id {
+            Some(id) => {
+                let variant = self.variants.get(self.rows.variants.get_index_of(&id.uuid())?)?;
+                match (item, variant.only_item()) {
+                    (Some(item), Some(only)) if item != only as usize => return None,
+                    (Some(item), None) => {
+                        let test = |row: &Row| row.item as usize == item && (min..=max).contains(&row.cents);
+                        return Some(variant.group.filtered(&self.rows, test, query.sort, paging));
+                    }
+                    _ => &variant.group,
+                }
+            }
+            None => item.map_or(Some(&self.all), |item| self.items.get(item))?,
+        };
+        Some(group.page(&self.rows, &(min..=max), query.sort, paging))
+    }
+
+    fn insert(&mut self, listing: &PublicListing) {
+        let row = self.rows.pack(listing);
+        let (item, variant) = (row.item, row.variant);
+        let slot = self.rows.insert(row);
+        self.all.insert(&self.rows, slot);
+        if item != NONE {
+            at(&mut self.items, item).insert(&self.rows, slot);
+        }
+        if variant != NONE {
+            at(&mut self.variants, variant).insert(&self.rows, slot);
+        }
+    }
+
+    fn remove(&mut self, id: ListingId) {
+        let Some(slot) = self.rows.remove(id) else { return };
+        let row = self.rows.get(slot);
+        self.all.remove(&self.rows, slot);
+        if let Some(group) = self.items.get_mut(row.item as usize) {
+            group.remove(&self.rows, slot);
+        }
+        if let Some(variant) = self.variants.get_mut(row.variant as usize) {
+            variant.remove(&self.rows, slot);
+        }
+    }
+}
+
+impl View for Listings {
+    type Record = PublicListing;
+
+    fn build(chunks: Vec<ListingColumns>) -> Self {
+        build::build(chunks)
+    }
+
+    fn records(&self) -> usize {
+        self.all.len()
+    }
+
+    fn apply(&mut self, changes: Vec<Change<PublicListing, ListingId>>) {
+        for change in changes {
+            match change {
+                Change::Put(listing) => {
+                    self.remove(listing.id);
+                    self.insert(&listing);
+                }
+                Change::Remove(id) => self.remove(id),
+            }
+        }
+    }
+}
+
+/// The entry of a number, made on its first use.
+fn at<T: Default>(entries: &mut Vec<T>, number: u32) -> &mut T {
+    let number = number as usize;
+    if entries.len() <= number {
+        entries.resize_with(number + 1, T::default);
+    }
+    &mut entries[number]
+}
+
+#[cfg(test)]
+mod tests;

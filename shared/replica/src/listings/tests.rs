@@ -1,0 +1,128 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use base::Columns;
+use types::ids::Id8;
+use types::records::ListingKind;
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+
+#[derive(Clone, Debug)]
+struct Seed {
+    id: u8,
+    cents: u64,
+    created: i64,
+    item: Option<u8>,
+    variant: Option<u8>,
+}
+
+fn seeds(ids: std::ops::Range<u8>) -> impl Strategy<Value = Seed> {
+    (ids, 0u64..12, 0i64..6, prop::option::of(0u8..3), prop::option::of(0u8..4))
+        .prop_map(|(id, cents, created, item, variant)| Seed { id, cents, created, item, variant })
+}
+
+fn variant(number: u8) -> VariantId {
+    Uuid::from_u128(1_000 + u128::from(number)).into()
+}
+
+fn listing(seed: &Seed) -> PublicListing {
+    PublicListing {
+        id: Uuid::from_u128(u128::from(seed.id)).into(),
+        id8: Id8::from_bits(u32::from(seed.id)),
+        price_usd: Usd::from_cents(seed.cents),
+        kind: if seed.id.is_multiple_of(2) { ListingKind::Bot } else { ListingKind::P2p },
+        is_auction: seed.id.is_multiple_of(3),
+        created_at: Timestamp::from_millis(seed.created),
+        item_id: seed.item.map(|item| format!("item-{item}").parse().unwrap()),
+        variant_id: seed.variant.map(variant),
+        market_hash_name: seed.item.map(|item| format!("Item {item} ★").parse().unwrap()),
+    }
+}
+
+/// What a plain list says to the same question.
+fn naive(model: &BTreeMap<u8, PublicListing>, query: &ListingQuery) -> Vec<PublicListing> {
+    let mut hits: Vec<PublicListing> = model
+        .values()
+        .filter(|l| query.item_id.as_ref().is_none_or(|id| l.item_id.as_ref().is_some_and(|i| i.as_str() == id)))
+        .filter(|l| query.variant_id.is_none_or(|id| l.variant_id == Some(id)))
+        .filter(|l| query.min_price.is_none_or(|min| l.price_usd >= min))
+        .filter(|l| query.max_price.is_none_or(|max| l.price_usd <= max))
+        .cloned()
+        .collect();
+    hits.sort_by_key(|l| (std::cmp::Reverse(l.created_at), l.id));
+    match query.sort {
+        Sort::Newest => {}
+        Sort::PriceAsc => hits.sort_by_key(|l| l.price_usd),
+        Sort::PriceDesc => hits.sort_by_key(|l| std::cmp::Reverse(l.price_usd)),
+    }
+    hits
+}
+
+fn queries() -> impl Strategy<Value = ListingQuery> {
+    let sort = prop::sample::select(vec![Sort::Newest, Sort::PriceAsc, Sort::PriceDesc]);
+    let price = || prop::option::of((0u64..13).prop_map(Usd::from_cents));
+    (prop::option::of(0u8..4), prop::option::of(0u8..5), price(), price(), sort).prop_map(
+        |(item, number, min_price, max_price, sort)| ListingQuery {
+            item_id: item.map(|item| format!("item-{item}")),
+            variant_id: number.map(variant),
+            min_price,
+            max_price,
+            sort,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_history_answers_like_a_plain_list(
+        initial in prop::collection::vec(seeds(0..250), 0..200),
+        steps in prop::collection::vec((seeds(0..250), any::<bool>()), 0..120),
+        queries in prop::collection::vec(queries(), 1..12),
+        page_size in 1i64..40,
+    ) {
+        let mut model: BTreeMap<u8, PublicListing> = initial.iter().map(|seed| (seed.id, listing(seed))).collect();
+        let mut listings = Listings::build(model.values().collect::<Vec<_>>().chunks(64).map(|chunk| ListingColumns::from_records(chunk.iter().copied())).collect());
+        for (seed, remove) in steps {
+            let new = listing(&seed);
+            if remove {
+                model.remove(&seed.id);
+                listings.apply(vec![Change::Remove(new.id)]);
+            } else {
+                model.insert(seed.id, new.clone());
+                listings.apply(vec![Change::Put(new)]);
+            }
+        }
+        for query in &queries {
+            let expected = naive(&model, query);
+            let mut walked = Vec::new();
+            for page in 1.. {
+                let (found, total) = listings.page(query, Paging { page, page_size });
+                prop_assert_eq!(total, expected.len());
+                if found.is_empty() {
+                    break;
+                }
+                walked.extend(found);
+            }
+            prop_assert_eq!(walked, expected, "{:?}", query);
+        }
+    }
+}
+
+#[test]
+fn every_slot_is_used_again() {
+    let mut listings = Listings::default();
+    for round in 0..3 {
+        for id in 0..100 {
+            let seed = Seed { id, cents: round, created: 0, item: Some(0), variant: Some(0) };
+            listings.apply(vec![Change::Put(listing(&seed))]);
+        }
+        for id in 0..100u128 {
+            listings.apply(vec![Change::Remove(Uuid::from_u128(id).into())]);
+        }
+    }
+    assert_eq!(listings.rows.count(), 100);
+    assert!(listings.rows.is_empty() && listings.all.len() == 0);
+    assert!(listings.items.iter().chain(listings.variants.iter().map(|v| &v.group)).all(|group| group.len() == 0));
+}

@@ -1,0 +1,100 @@
+//! How a function runs under Lambda: preflight and preparation before the first event, then one event at a time.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::try_join;
+pub use lambda_runtime::Error;
+use lambda_runtime::{LambdaEvent, service_fn};
+use platform::aws::{Lookup, Missing};
+use platform::logging;
+use platform::metrics::Meter;
+use platform::service::Service;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use types::clock::SystemClock;
+
+/// A function, as whatever triggers it sees it: a queue, a schedule, or the gateway.
+pub trait Worker: Send + Sync + 'static {
+    /// What triggers it.
+    type Event: DeserializeOwned + Send + 'static;
+    /// What the trigger is told.
+    type Response: Serialize + Send + 'static;
+
+    /// Does the work of one event. After an error, as after a crash, the same event may come again.
+    fn work(&self, event: Self::Event) -> impl Future<Output = Result<Self::Response, Error>> + Send;
+
+    /// Prepares the instance before its first event. An error tells what is left to the first event.
+    fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
+        async { Ok(()) }
+    }
+}
+
+/// Runs a function under Lambda.
+pub async fn run<W, E>(build: impl FnOnce(&Service<'_>) -> Result<W, E>) -> ExitCode
+where
+    W: Worker,
+    E: From<Missing> + Into<Error>,
+{
+    let lookup = |name: &str| std::env::var(name).ok();
+    logging::to_stdout(&lookup);
+    let (worker, meter) = match start(&lookup, build).await {
+        Ok(started) => started,
+        Err(error) => {
+            tracing::error!(error, "cannot start");
+            return ExitCode::FAILURE;
+        }
+    };
+    let (worker, meter) = (&worker, &*meter);
+    let ended = lambda_runtime::run(service_fn(move |event| {
+        // Boxed, because what a worker awaits may be large and deep.
+        async move {
+            let event = begin(meter, event)?;
+            worker.work(event).await
+        }
+        .boxed()
+    }));
+    match ended.await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error, "the runtime has ended");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Builds the function, and checks what it uses while it prepares itself.
+async fn start<W, E>(
+    lookup: Lookup<'_>,
+    build: impl FnOnce(&Service<'_>) -> Result<W, E>,
+) -> Result<(W, Arc<Meter>), Error>
+where
+    W: Worker,
+    E: From<Missing> + Into<Error>,
+{
+    let (worker, meter, preflight) = {
+        let service = Service::new(lookup, Arc::new(SystemClock::new())).map_err(|missing| E::from(missing).into())?;
+        (build(&service).map_err(E::into)?, Arc::clone(&service.meter), service.preflight())
+    };
+    let (mut passing, warmed) = try_join(preflight.run(), worker.warm_up().boxed().map(Ok)).await?;
+    passing.extend(warmed.err());
+    if !passing.is_empty() {
+        tracing::warn!(problems = passing.join("; "), "not ready yet");
+    }
+    Ok((worker, meter))
+}
+
+/// What is counted and logged from here on belongs to this invocation. Its event is read here, since what the runtime
+/// cannot read it logs, and a header may be a key: the error tells where the event breaks, and not what stands there.
+fn begin<T: DeserializeOwned>(meter: &Meter, event: LambdaEvent<Box<RawValue>>) -> Result<T, Error> {
+    let LambdaEvent { payload, context } = event;
+    meter.begin();
+    logging::set_invocation(&context.request_id, context.xray_trace_id.as_deref());
+    serde_json::from_str(payload.get()).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        tracing::error!(line, column, "the event cannot be read");
+        format!("the event cannot be read: line {line}, column {column}").into()
+    })
+}

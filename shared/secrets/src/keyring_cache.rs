@@ -1,0 +1,97 @@
+//! The keyring as a running function knows it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_secretsmanager::Client;
+use tokio::sync::Mutex;
+
+use super::keyring::Keyring;
+use super::sealing::SealError;
+use super::secret::EndpointSecret;
+use super::unavailable::KeyringUnavailable;
+use crate::KeyringSecret;
+use futures_util::FutureExt;
+use platform::aws::{Missing, Patience};
+use platform::preflight::{Problem, ResourceKind};
+use platform::resources::KEYRING_VARIABLE;
+use platform::service::Service;
+use types::clock::{Clock, Moment};
+use types::ids::EndpointId;
+use types::rotation::Secrets;
+
+/// A keyring is read again after this.
+const KEPT: Duration = Duration::from_mins(5);
+/// A key that is missing makes it be read again, but not more often than this.
+const LEAST: Duration = Duration::from_secs(2);
+
+/// The keyring, and when that was asked for.
+type Read = (Arc<Keyring>, Moment);
+
+/// The keyring of a secret, read once in a while; clones share it.
+#[derive(Clone)]
+pub struct KeyringCache {
+    secret: KeyringSecret,
+    clock: Arc<dyn Clock>,
+    read: Arc<Mutex<Option<Read>>>,
+}
+
+impl KeyringCache {
+    /// The keyring that Secrets Manager holds under this name or ARN.
+    pub fn new(client: Client, name: String, clock: Arc<dyn Clock>) -> Self {
+        Self { secret: KeyringSecret::new(client, name), clock, read: Arc::default() }
+    }
+
+    /// The keyring that the environment names, checked before the first event.
+    pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
+        let [name] = service.variables([KEYRING_VARIABLE])?;
+        let client = super::client(service.environment(), Patience::Request);
+        let keyring = Self::new(client, name.clone(), Arc::clone(&service.clock));
+        let read = keyring.clone();
+        service.check(ResourceKind::Secret, &name, async move { read.warm_up().await }.boxed());
+        Ok(keyring)
+    }
+
+    /// Opens an endpoint's secrets. One that was sealed under a key newer than what is remembered is found, too.
+    pub async fn open(
+        &self,
+        endpoint: EndpointId,
+        sealed: &Secrets<String>,
+    ) -> Result<Secrets<EndpointSecret>, KeyringUnavailable> {
+        let open = |keyring: &Keyring| sealed.try_map(|sealed| keyring.open(endpoint, sealed));
+        match open(self.keyring(KEPT).await?.as_ref()) {
+            Err(SealError::UnknownKey) => Ok(open(self.keyring(LEAST).await?.as_ref())?),
+            opened => Ok(opened?),
+        }
+    }
+
+    /// Seals a secret for an endpoint under the key that is current now.
+    pub async fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, KeyringUnavailable> {
+        Ok(self.keyring(LEAST).await?.seal(endpoint, secret)?)
+    }
+
+    /// Reads the keyring before it is needed.
+    pub async fn warm_up(&self) -> Result<(), Problem> {
+        Ok(self.keyring(KEPT).await.map(drop)?)
+    }
+
+    /// The secret behind it, for who changes the keyring.
+    pub const fn secret(&self) -> &KeyringSecret {
+        &self.secret
+    }
+
+    /// The keyring, read less than `age` ago.
+    async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, KeyringUnavailable> {
+        // Held while it is read, so that callers who come meanwhile wait for it instead of asking, too.
+        let mut read = self.read.lock().await;
+        if let Some((keyring, at)) = read.as_ref()
+            && at.is_within(age, self.clock.as_ref())
+        {
+            return Ok(Arc::clone(keyring));
+        }
+        let at = Moment::of(self.clock.as_ref());
+        let keyring = Arc::new(self.secret.read().await?.keyring);
+        *read = Some((Arc::clone(&keyring), at));
+        Ok(keyring)
+    }
+}

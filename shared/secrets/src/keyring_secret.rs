@@ -1,0 +1,63 @@
+//! The secret in Secrets Manager that the keyring is.
+
+use aws_sdk_secretsmanager::Client;
+use aws_sdk_secretsmanager::error::ProvideErrorMetadata;
+
+use super::keyring::Keyring;
+use super::unavailable::KeyringUnavailable;
+use platform::preflight::Problem;
+use platform::store::explain;
+
+const CURRENT: &str = "AWSCURRENT";
+const PENDING: &str = "AWSPENDING";
+
+/// The secret that the keyring is.
+#[derive(Clone)]
+pub struct KeyringSecret {
+    client: Client,
+    name: String,
+}
+
+/// The keyring as it was read.
+pub struct StoredKeyring {
+    pub keyring: Keyring,
+    /// The version of the secret.
+    version: String,
+}
+
+impl KeyringSecret {
+    pub fn new(client: Client, name: String) -> Self {
+        Self { client, name }
+    }
+
+    pub async fn read(&self) -> Result<StoredKeyring, KeyringUnavailable> {
+        let found = self.client.get_secret_value().secret_id(&self.name).send().await;
+        let found = found.map_err(|error| KeyringUnavailable::Unread(Problem::from(error)))?;
+        let keyring = Keyring::parse(found.secret_string().unwrap_or_default())?;
+        Ok(StoredKeyring { keyring, version: found.version_id.unwrap_or_default() })
+    }
+
+    /// Puts a keyring in place of one that was read, and says whether that one was still current: if not,
+    /// nothing has changed, and no key that somebody else has added meanwhile is lost.
+    pub async fn replace(&self, seen: &StoredKeyring, keyring: &Keyring) -> Result<bool, KeyringUnavailable> {
+        let put = self.client.put_secret_value().secret_id(&self.name).secret_string(keyring.reveal());
+        let put = put.version_stages(PENDING).send().await;
+        let version = put.map_err(|error| KeyringUnavailable::Unwritten(explain(&error)))?.version_id;
+        let moved = self
+            .client
+            .update_secret_version_stage()
+            .secret_id(&self.name)
+            .version_stage(CURRENT)
+            .remove_from_version_id(&seen.version)
+            .set_move_to_version_id(version.clone())
+            .send();
+        match moved.await {
+            Ok(_) => Ok(true),
+            // Another version is current; our own, if the answer to an earlier try was lost.
+            Err(error) if error.code() == Some("InvalidParameterException") => {
+                Ok(Some(self.read().await?.version) == version)
+            }
+            Err(error) => Err(KeyringUnavailable::Unwritten(explain(&error))),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Why the keyring cannot be used now.
+
+use platform::preflight::Problem;
+use thiserror::Error;
+
+use super::keyring::KeyringError;
+use super::sealing::SealError;
+
+/// Why a secret cannot be sealed or opened now, or the keyring not be changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KeyringUnavailable {
+    /// Secrets Manager does not answer, or refuses.
+    #[error("the keyring {0}")]
+    Unread(Problem),
+    /// Secrets Manager does not take it, or does not say so.
+    #[error("the keyring cannot be written: {0}")]
+    Unwritten(String),
+    /// What it answers is no keyring.
+    #[error(transparent)]
+    Invalid(#[from] KeyringError),
+    /// The secret does not open under any of its keys.
+    #[error(transparent)]
+    Sealed(#[from] SealError),
+}
+
+impl From<KeyringUnavailable> for Problem {
+    fn from(error: KeyringUnavailable) -> Self {
+        match error {
+            KeyringUnavailable::Unread(problem) => problem,
+            KeyringUnavailable::Invalid(error) => error.into(),
+            KeyringUnavailable::Unwritten(_) | KeyringUnavailable::Sealed(_) => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+impl From<KeyringError> for Problem {
+    fn from(error: KeyringError) -> Self {
+        Self::Content(format!("no keyring ({error})"))
+    }
+}

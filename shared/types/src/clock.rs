@@ -1,0 +1,118 @@
+//! Time as the service sees it. Nothing else in the project asks the operating system what time it is.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::timestamp::Timestamp;
+
+/// A wall clock and a monotonic one.
+pub trait Clock: Send + Sync {
+    /// The wall clock: it names minutes and stamps records, and may be set back.
+    fn now(&self) -> Timestamp;
+    /// Time since some fixed point: it never goes back, and may stand still while a function is frozen.
+    fn monotonic(&self) -> Duration;
+}
+
+/// A point in time by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    wall: Timestamp,
+    monotonic: Duration,
+}
+
+impl Moment {
+    /// Now.
+    pub fn of(clock: &dyn Clock) -> Self {
+        Self { wall: clock.now(), monotonic: clock.monotonic() }
+    }
+
+    /// How long ago it was, by the clock that says more.
+    pub fn age(self, clock: &dyn Clock) -> Duration {
+        let now = Self::of(clock);
+        let by_wall = u64::try_from(now.wall.millis() - self.wall.millis()).unwrap_or_default();
+        now.monotonic.saturating_sub(self.monotonic).max(Duration::from_millis(by_wall))
+    }
+
+    /// Whether *both* clocks say that less than `age` has passed since, and the wall clock has not gone
+    /// back: a frozen instance's monotonic clock may stand still.
+    pub fn is_within(self, age: Duration, clock: &dyn Clock) -> bool {
+        let now = Self::of(clock);
+        let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let by_wall = now.wall.millis() - self.wall.millis();
+        now.monotonic.saturating_sub(self.monotonic) < age && (0..millis).contains(&by_wall)
+    }
+}
+
+/// The machine's clocks, the wall clock shifted by a fixed offset.
+#[derive(Debug)]
+pub struct SystemClock {
+    offset_millis: i64,
+    started: Instant,
+}
+
+impl SystemClock {
+    /// The machine's time as it is.
+    pub fn new() -> Self {
+        Self::with_offset_seconds(0)
+    }
+
+    /// A clock that is wrong by so many seconds, to see that nothing breaks.
+    pub fn with_offset_seconds(seconds: i64) -> Self {
+        Self { offset_millis: seconds.saturating_mul(1_000), started: Instant::now() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(millis.saturating_add(self.offset_millis))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// A clock that stands still until it is moved, each of its two hands by itself.
+#[derive(Debug)]
+pub struct ManualClock {
+    wall: AtomicI64,
+    monotonic_millis: AtomicU64,
+}
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    pub fn at(now: Timestamp) -> Self {
+        Self { wall: AtomicI64::new(now.millis()), monotonic_millis: AtomicU64::new(0) }
+    }
+
+    /// Moves both hands.
+    pub fn advance(&self, by: Duration) {
+        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.monotonic_millis.fetch_add(millis, Ordering::SeqCst);
+        self.wall.fetch_add(i64::try_from(millis).unwrap_or(i64::MAX), Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock alone, forwards or back.
+    pub fn set_wall(&self, now: Timestamp) {
+        self.wall.store(now.millis(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.wall.load(Ordering::SeqCst))
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.monotonic_millis.load(Ordering::SeqCst))
+    }
+}

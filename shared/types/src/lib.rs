@@ -1,0 +1,12 @@
+//! The words of the service: identifiers, money, time, scopes, paging, records and events. No I/O, no AWS.
+
+pub mod clock;
+pub mod event;
+pub mod ids;
+pub mod money;
+mod packed;
+pub mod paging;
+pub mod records;
+pub mod rotation;
+pub mod scope;
+pub mod timestamp;

@@ -1,0 +1,128 @@
+//! What belongs to the caller: key, orders, balance.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ItemId, KeyId, ListingId, OrderId, OrderStatus, UserId};
+use crate::money::Usd;
+use crate::scope::{Scopes, Tier};
+use crate::timestamp::Timestamp;
+
+/// The key that asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PublicMe {
+    /// Key id.
+    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("9a1c6f0e-2f7d-4c3b-9a55-5d0f3b1f7c10")))]
+    pub api_key_id: KeyId,
+    /// Owner of the key.
+    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("3e0b1a8c-1f7a-4b58-8f0b-6c3d2a1e9f00")))]
+    pub user_id: UserId,
+    /// Plan of the key.
+    pub tier: Tier,
+    /// Scopes held by the key.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<crate::scope::Scope>))]
+    pub scopes: Scopes,
+    /// Requests per minute per scope.
+    #[cfg_attr(feature = "schema", schema(value_type = i32, minimum = 0, examples(60)))]
+    pub rate_limit_per_minute: u32,
+}
+
+/// Where an order came from. A closed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OrderSource {
+    /// Bought at a listing's price.
+    Checkout,
+    /// Won in an auction.
+    Auction,
+    /// An accepted offer.
+    Offer,
+    /// A filled buy order.
+    BuyOrder,
+    /// A trade.
+    Trade,
+}
+
+/// One of the caller's orders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PublicOrder {
+    /// Order id.
+    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("7d2f4a90-58c1-4f0e-8a35-1c9be0a4d6f2")))]
+    pub id: OrderId,
+    /// Known values are `awaiting_delivery`, `delivered` and `refunded`; the list is open-ended.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[a-z0-9_]{1,32}$", examples("delivered")))]
+    pub status: OrderStatus,
+    /// Where the order came from.
+    pub source: OrderSource,
+    /// Total in US dollars.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("12.50")))]
+    pub total_usd: Usd,
+    /// When it was placed.
+    #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime, examples("2026-11-20T10:00:00.000Z")))]
+    pub created_at: Timestamp,
+    /// When it was delivered, null before.
+    #[cfg_attr(feature = "schema", schema(required, value_type = Option<String>, format = DateTime, examples("2026-11-20T10:04:31.250Z")))]
+    pub delivered_at: Option<Timestamp>,
+    /// What was bought.
+    pub items: Vec<PublicOrderLine>,
+}
+
+/// One listing bought in an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PublicOrderLine {
+    /// The listing.
+    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("0b0e7b1e-63f1-4b6a-8f0e-3f1a7d0c9b21")))]
+    pub listing_id: ListingId,
+    /// Price paid in US dollars.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("12.50")))]
+    pub price_usd: Usd,
+    /// The item, null when unknown.
+    #[cfg_attr(feature = "schema", schema(required, value_type = Option<String>, examples("ak-47-redline")))]
+    pub item_id: Option<ItemId>,
+}
+
+/// The caller's balance in US dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PublicBalance {
+    /// Spendable on the marketplace: store balance plus trade balance.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("15.00")))]
+    pub available_usd: Usd,
+    /// Spendable and withdrawable.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("10.00")))]
+    pub store_usd: Usd,
+    /// Sales and trades still under protection or in escrow; spent first, withdrawable once store balance.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("5.00")))]
+    pub trade_usd: Usd,
+    /// What a withdrawal can take right now.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("10.00")))]
+    pub withdrawable_usd: Usd,
+    /// Set aside for leading bids and open offers.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("2.50")))]
+    pub held_usd: Usd,
+    /// Payouts in escrow that the external platform has not yet confirmed.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("0.00")))]
+    pub escrow_usd: Usd,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_names_of_sources_are_pinned() {
+        let all = [
+            OrderSource::Checkout,
+            OrderSource::Auction,
+            OrderSource::Offer,
+            OrderSource::BuyOrder,
+            OrderSource::Trade,
+        ];
+        let names = all.map(|source| serde_json::to_value(source).unwrap());
+        assert_eq!(names, ["checkout", "auction", "offer", "buy_order", "trade"]);
+    }
+}

@@ -1,0 +1,50 @@
+//! Active listings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Id8, ItemId, Label, ListingId, VariantId};
+use crate::money::Usd;
+use crate::timestamp::Timestamp;
+
+/// How a listing is delivered. A closed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ListingKind {
+    /// Instant delivery.
+    Bot,
+    /// Escrow.
+    P2p,
+}
+
+/// A listing that is active on the service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PublicListing {
+    /// Listing id.
+    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("0b0e7b1e-63f1-4b6a-8f0e-3f1a7d0c9b21")))]
+    pub id: ListingId,
+    /// Short id used in links of the form `/l/{id8}`.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9a-f]{8}$", examples("a1b2c3d4")))]
+    pub id8: Id8,
+    /// Price in US dollars.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("12.50")))]
+    pub price_usd: Usd,
+    /// `bot` (instant delivery) or `p2p` (escrow).
+    pub kind: ListingKind,
+    /// Whether it is an auction.
+    #[cfg_attr(feature = "schema", schema(examples(false)))]
+    pub is_auction: bool,
+    /// When it went live.
+    #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime, examples("2026-11-20T10:00:00.000Z")))]
+    pub created_at: Timestamp,
+    /// The item, null when unknown.
+    #[cfg_attr(feature = "schema", schema(required, value_type = Option<String>, examples("ak-47-redline")))]
+    pub item_id: Option<ItemId>,
+    /// The variant, null when unknown.
+    #[cfg_attr(feature = "schema", schema(required, value_type = Option<uuid::Uuid>, examples("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11")))]
+    pub variant_id: Option<VariantId>,
+    /// The name that external marketplaces use, null when unknown.
+    #[cfg_attr(feature = "schema", schema(required, value_type = Option<String>, examples("AK-47 | Redline (Field-Tested)")))]
+    pub market_hash_name: Option<Label>,
+}

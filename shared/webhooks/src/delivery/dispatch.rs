@@ -1,0 +1,65 @@
+//! The message that calls for an attempt.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Delivery, Token};
+use types::ids::{DeliveryId, EndpointId, UserId};
+
+/// A message of the delivery queues: it calls for one attempt of one delivery, and is void once the delivery
+/// has moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dispatch {
+    /// The delivery.
+    pub delivery_id: DeliveryId,
+    /// Whose endpoint it goes to.
+    pub account_id: UserId,
+    /// Where it goes.
+    pub endpoint_id: EndpointId,
+    /// The round that the attempt belongs to.
+    pub round: u32,
+    /// The attempt's number in its round, from 1.
+    pub attempt: u32,
+    /// What the delivery must ask for.
+    pub token: Token,
+}
+
+/// Which queue a message rides on, each with workers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// First attempts to endpoints that answer fast.
+    First,
+    /// Everything else.
+    Retry,
+}
+
+impl Lane {
+    /// The name in the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Retry => "retry",
+        }
+    }
+}
+
+impl Dispatch {
+    /// The message for a delivery's next attempt.
+    pub const fn next_of(delivery: &Delivery) -> Self {
+        let progress = &delivery.progress;
+        Self {
+            delivery_id: delivery.id,
+            account_id: delivery.account_id,
+            endpoint_id: delivery.endpoint_id,
+            round: progress.round,
+            attempt: progress.recorded + 1,
+            token: progress.token,
+        }
+    }
+
+    /// The message for the attempt after this one, once this one's failure is recorded under `lease`.
+    #[must_use]
+    pub const fn after(self, lease: Token) -> Self {
+        Self { attempt: self.attempt + 1, token: lease, ..self }
+    }
+}

@@ -1,0 +1,158 @@
+//! The steps of a delivery's life. Where a condition looks odd, a simpler one loses or repeats something in
+//! some interleaving of crashes, duplicates and delays; the model finds it.
+
+use super::{Attempt, Change, Condition, Dispatch, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
+use crate::{ATTEMPTS, Schedule, Wait};
+use platform::resources::WEBHOOK_TIMEOUT;
+use types::timestamp::Timestamp;
+
+/// So often one attempt is claimed; if it is not on record then, it has failed without a result.
+pub const CLAIMS: u32 = 3;
+/// For so long nobody else may claim an attempt: for as long as its function can run, a minute by which
+/// clocks may differ, and a little more.
+pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
+
+/// Takes the right to make the attempt that a message calls for.
+pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
+    let lease = Lease { id, until: now.plus_millis(LEASE_SECONDS * 1_000) };
+    Transition { when: open_to(dispatch, now), then: vec![Change::Lease(Some(lease)), Change::Claimed] }
+}
+
+/// Why a claim changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It had done so before: the answer to an earlier try was lost.
+    Ours,
+    /// Somebody else makes this attempt, until then at the latest.
+    Leased(Timestamp),
+    /// The delivery has moved on, or is not there any more.
+    Void,
+}
+
+/// Why a step that was open to a message changed nothing, by what stood there instead.
+pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Timestamp) -> Refusal {
+    let Some(found) = found else { return Refusal::Void };
+    let is_open = same_attempt(dispatch).iter().all(|condition| condition.holds(found));
+    match found.lease {
+        Some(lease) if lease.id == id => Refusal::Ours,
+        Some(lease) if is_open && found.is_leased(now) => Refusal::Leased(lease.until),
+        _ => Refusal::Void,
+    }
+}
+
+/// Records an acknowledgement, also one that comes after the lease has ended: it still prevents a switch-off.
+pub fn succeed(dispatch: &Dispatch, attempt: Attempt) -> Transition {
+    let when = vec![Condition::Status(Status::Pending), Condition::Round(dispatch.round)];
+    let mut then = vec![Change::Status(Status::Delivered), Change::Attempt(attempt)];
+    then.extend(at_rest());
+    Transition { when, then }
+}
+
+/// How an attempt's failure is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// There is a next attempt. Its message, if it is one, is sent first.
+    Again(Wait, Transition),
+    /// It was the last one.
+    GiveUp(Transition),
+}
+
+/// What follows from an attempt that failed under a lease.
+pub fn after_failure(
+    dispatch: &Dispatch,
+    lease: Token,
+    attempt: Attempt,
+    is_test: bool,
+    schedule: Schedule,
+    now: Timestamp,
+) -> AfterFailure {
+    let when =
+        vec![Condition::LeaseOf(lease), Condition::Recorded(dispatch.attempt - 1), Condition::Status(Status::Pending)];
+    let mut then = vec![Change::Recorded(dispatch.attempt), Change::Attempt(attempt)];
+    let last = if is_test { 1 } else { ATTEMPTS };
+    let wait = if dispatch.attempt < last { schedule.after_failure(dispatch.attempt, now) } else { None };
+    let Some(wait) = wait else {
+        then.extend([Change::Status(Status::Failed), Change::Failure(Some(Failure::Unacknowledged))]);
+        then.extend(at_rest());
+        return AfterFailure::GiveUp(Transition { when, then });
+    };
+    let (due, wake_at) = match wait {
+        Wait::Delayed { seconds } => {
+            let due = now.plus_millis(i64::from(seconds) * 1_000);
+            (due, overdue_at(schedule, due, 0))
+        }
+        Wait::Parked { due, wake_at } => (due, wake_at),
+    };
+    then.extend([
+        Change::Token(lease),
+        Change::Lease(None),
+        Change::Claims(0),
+        Change::Due(due),
+        Change::WakeAt(Some(wake_at)),
+        Change::Resent(0),
+    ]);
+    AfterFailure::Again(wait, Transition { when, then })
+}
+
+/// Holds a delivery whose endpoint is off, unless an attempt is being made.
+pub fn hold(dispatch: &Dispatch, now: Timestamp) -> Transition {
+    let mut then = vec![Change::Status(Status::Held)];
+    then.extend(at_rest());
+    Transition { when: open_to(dispatch, now), then }
+}
+
+/// Ends a delivery whose endpoint was removed, as its message finds out.
+pub fn end(dispatch: &Dispatch, now: Timestamp) -> Transition {
+    Transition { when: open_to(dispatch, now), then: ended() }
+}
+
+/// The same as the one who removes the endpoint finds the delivery; `None` if there is nothing to end.
+pub fn cease(seen: &Progress, now: Timestamp) -> Option<Transition> {
+    let is_unsettled = matches!(seen.status, Status::Pending | Status::Held);
+    let when = vec![Condition::Status(seen.status), Condition::Round(seen.round), Condition::NoLease(now)];
+    is_unsettled.then(|| Transition { when, then: ended() })
+}
+
+/// Begins a new round of attempts, whatever became of the one before. Older messages are void then.
+pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
+    let then = vec![
+        Change::Status(Status::Pending),
+        Change::Failure(None),
+        Change::Round(seen.round + 1),
+        Change::Recorded(0),
+        Change::Token(token),
+        Change::Lease(None),
+        Change::Claims(0),
+        Change::Due(now),
+        Change::WakeAt(Some(now)),
+        Change::Resent(0),
+    ];
+    Transition { when: vec![Condition::Round(seen.round), Condition::NoLease(now)], then }
+}
+
+/// The message calls for the attempt that comes next, and nobody is making it.
+fn open_to(dispatch: &Dispatch, now: Timestamp) -> Vec<Condition> {
+    let mut when = same_attempt(dispatch).to_vec();
+    when.push(Condition::NoLease(now));
+    when
+}
+
+fn same_attempt(dispatch: &Dispatch) -> [Condition; 4] {
+    [
+        Condition::Status(Status::Pending),
+        Condition::Round(dispatch.round),
+        Condition::Recorded(dispatch.attempt - 1),
+        Condition::Token(dispatch.token),
+    ]
+}
+
+fn ended() -> Vec<Change> {
+    let mut then = vec![Change::Status(Status::Failed), Change::Failure(Some(Failure::EndpointRemoved))];
+    then.extend(at_rest());
+    then
+}
+
+/// Nobody makes an attempt, and nobody looks for one.
+fn at_rest() -> [Change; 2] {
+    [Change::Lease(None), Change::WakeAt(None)]
+}

@@ -1,0 +1,144 @@
+//! From an event to a delivery for each endpoint that selected it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use super::delivery::{Delivery, Dispatch, Lane, Progress, Status, overdue_at};
+use super::endpoint::Endpoint;
+use super::pace::Pace;
+use super::queues::{Call, Queues};
+use super::schedule::{Schedule, delivery_id};
+use super::store::{Put, WebhookStore};
+use super::{Unsent, body};
+use platform::store::StoreError;
+use types::event::Event;
+use types::ids::UserId;
+use types::timestamp::Timestamp;
+
+/// Deliveries are written so many at a time.
+const CONCURRENCY: usize = 32;
+
+/// Fans events out. Repeating it changes nothing: a delivery's id follows from event and endpoint, and a
+/// message that is sent twice calls for the same attempt.
+pub struct FanOut {
+    store: WebhookStore,
+    queues: Queues,
+    schedule: Schedule,
+    pace: Pace,
+}
+
+/// A delivery that is to be written.
+struct Made {
+    event: usize,
+    delivery: Delivery,
+    lane: Lane,
+}
+
+/// A delivery that is written and whose message is to be sent.
+struct Unsettled {
+    event: usize,
+    call: Call,
+    lane: Lane,
+}
+
+impl FanOut {
+    /// Fans out into this table and these queues.
+    pub fn new(store: WebhookStore, queues: Queues, schedule: Schedule) -> Self {
+        Self { store, queues, schedule, pace: Pace::default() }
+    }
+
+    /// Fans events out, each with a tag that comes back with whether a delivery is new. An error concerns its event
+    /// alone, which may be handed in again.
+    pub async fn apply<T: Copy>(&self, events: Vec<(T, Event)>, now: Timestamp) -> Vec<(T, Result<bool, StoreError>)> {
+        let accounts: BTreeSet<UserId> = events.iter().map(|(_, event)| event.account_id).collect();
+        if accounts.is_empty() {
+            return Vec::new();
+        }
+        let endpoints = match self.store.endpoints_of(&accounts).await {
+            Ok(endpoints) => endpoints,
+            Err(error) => return events.into_iter().map(|(tag, _)| (tag, Err(error.clone()))).collect(),
+        };
+        let mut outcomes: Vec<Result<bool, StoreError>> = vec![Ok(false); events.len()];
+        let mut unsettled = Vec::new();
+        let puts = stream::iter(self.deliveries(&events, &endpoints, now))
+            .map(|made| async move { (made.event, self.put(made).await) })
+            .buffer_unordered(CONCURRENCY)
+            .collect::<Vec<_>>();
+        for (index, put) in puts.await {
+            match put {
+                Ok((is_new, to_send)) => {
+                    unsettled.extend(to_send);
+                    if is_new && outcomes[index].is_ok() {
+                        outcomes[index] = Ok(true);
+                    }
+                }
+                Err(error) => outcomes[index] = Err(error),
+            }
+        }
+        for (index, unsent) in self.send(unsettled).await {
+            outcomes[index] = Err(StoreError::Unavailable(unsent.to_string()));
+        }
+        events.into_iter().map(|(tag, _)| tag).zip(outcomes).collect()
+    }
+
+    /// Writes a delivery, and says whether it is new and whether its message is to be sent: also if it was
+    /// written before and nobody has taken it up, for then its message may never have been sent.
+    async fn put(&self, made: Made) -> Result<(bool, Option<Unsettled>), StoreError> {
+        let Made { event, delivery, lane } = made;
+        let (is_new, progress) = match self.store.put_delivery(&delivery).await? {
+            Put::New => (true, delivery.progress.clone()),
+            Put::Present(found) => (false, found.progress),
+        };
+        let is_first = progress.status == Status::Pending && progress.token == delivery.progress.token;
+        let call = Call { dispatch: Dispatch::next_of(&delivery), delay_seconds: 0 };
+        Ok((is_new, (is_first && progress.claims == 0).then_some(Unsettled { event, call, lane })))
+    }
+
+    /// A delivery for each event and each endpoint of its account that selected it.
+    fn deliveries<T>(
+        &self,
+        events: &[(T, Event)],
+        endpoints: &HashMap<UserId, Vec<Endpoint>>,
+        now: Timestamp,
+    ) -> Vec<Made> {
+        let mut made = Vec::new();
+        for (index, (_, event)) in events.iter().enumerate() {
+            let of_account = endpoints.get(&event.account_id).into_iter().flatten();
+            made.extend(of_account.filter(|endpoint| endpoint.events.contains(&event.kind)).map(|endpoint| Made {
+                event: index,
+                delivery: self.delivery(event, endpoint, now),
+                lane: self.pace.lane(endpoint, now),
+            }));
+        }
+        made
+    }
+
+    fn delivery(&self, event: &Event, endpoint: &Endpoint, now: Timestamp) -> Delivery {
+        let id = delivery_id(event.id, endpoint.id);
+        let status = if endpoint.is_on() { Status::Pending } else { Status::Held };
+        Delivery {
+            id,
+            endpoint_id: endpoint.id,
+            account_id: endpoint.account_id,
+            event: event.kind,
+            is_test: false,
+            created_at: now,
+            body: body(id, event.kind, event.created_at, &event.data),
+            progress: Progress::new(id, status, now, overdue_at(self.schedule, now, 0)),
+        }
+    }
+
+    /// Sends messages; those come back that are not surely sent.
+    async fn send(&self, unsettled: Vec<Unsettled>) -> Vec<(usize, Unsent)> {
+        let (first, retry): (Vec<_>, Vec<_>) = unsettled.into_iter().partition(|one| one.lane == Lane::First);
+        let mut unsent = Vec::new();
+        for (lane, some) in [(Lane::First, first), (Lane::Retry, retry)] {
+            let calls: Vec<Call> = some.iter().map(|one| one.call).collect();
+            let sent = self.queues.call(lane, &calls).await;
+            unsent.extend(some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?))));
+        }
+        unsent
+    }
+}

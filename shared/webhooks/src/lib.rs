@@ -1,0 +1,18 @@
+//! Webhooks: what is delivered to which endpoint, and how none is lost.
+
+pub mod delivery;
+pub mod endpoint;
+pub mod store;
+
+mod body;
+mod fan_out;
+mod notices;
+mod pace;
+mod queues;
+mod schedule;
+
+pub use body::body;
+pub use fan_out::FanOut;
+pub use notices::Notices;
+pub use queues::{Call, QueueMessage, Queues, Unsent};
+pub use schedule::{ATTEMPTS, Schedule, Wait, delay_until, delivery_id};

@@ -1,0 +1,39 @@
+//! Telling the marketplace that an endpoint was switched off.
+
+use aws_sdk_sqs::Client;
+
+use super::endpoint::Notice;
+use super::store::WebhookStore;
+use platform::store::{StoreError, explain};
+use types::ids::NoticeId;
+
+/// The way of notices: from the table to a queue that drops duplicates.
+#[derive(Clone)]
+pub struct Notices {
+    store: WebhookStore,
+    client: Client,
+    queue_url: String,
+}
+
+impl Notices {
+    /// The way to the queue of this URL.
+    pub fn new(store: WebhookStore, client: Client, queue_url: String) -> Self {
+        Self { store, client, queue_url }
+    }
+
+    /// Sends a notice unless it has been sent, and notes that it was. A crash between the two repeats it.
+    pub async fn send(&self, id: NoticeId) -> Result<(), StoreError> {
+        let Some(notice) = self.store.unsent_notice(id).await? else { return Ok(()) };
+        self.deliver(&notice).await?;
+        self.store.notice_sent(id).await
+    }
+
+    async fn deliver(&self, notice: &Notice) -> Result<(), StoreError> {
+        let request = self.client.send_message().queue_url(&self.queue_url);
+        let request = request.message_body(serde_json::to_string(notice)?);
+        let request = request.message_group_id(notice.endpoint_id.to_string());
+        let request = request.message_deduplication_id(notice.notice_id.to_string());
+        let sent = request.send().await;
+        sent.map(drop).map_err(|error| StoreError::Unavailable(explain(&error)))
+    }
+}

@@ -1,0 +1,123 @@
+//! The two delivery queues, as senders see them.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+
+use super::delivery::{Dispatch, Lane};
+use platform::store::explain;
+use types::timestamp::Timestamp;
+
+/// SQS takes at most so many messages at a time.
+const BATCH: usize = 10;
+/// The longest delay that SQS takes, in seconds.
+const MAX_DELAY_SECONDS: u32 = 900;
+
+/// What travels in the delivery queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum QueueMessage {
+    /// A call for an attempt.
+    Attempt(Dispatch),
+    /// A question to the queue: how long does a message take?
+    Probe {
+        /// When it was sent.
+        sent_at: Timestamp,
+    },
+}
+
+/// A call for an attempt, after a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The attempt.
+    pub dispatch: Dispatch,
+    /// At most 900 s, the longest that SQS takes.
+    pub delay_seconds: u32,
+}
+
+/// A message that is not surely sent, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsent(String);
+
+/// The two delivery queues.
+#[derive(Clone)]
+pub struct Queues {
+    client: Client,
+    first: String,
+    retry: String,
+}
+
+impl Queues {
+    /// The queues of these URLs.
+    pub fn new(client: Client, first: String, retry: String) -> Self {
+        Self { client, first, retry }
+    }
+
+    /// Makes calls. One outcome for each, in order.
+    pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
+        let batches = calls.chunks(BATCH).map(|batch| self.send(lane, batch));
+        join_all(batches).await.into_iter().flatten().collect()
+    }
+
+    /// Makes one call.
+    pub async fn call_once(&self, lane: Lane, call: Call) -> Result<(), Unsent> {
+        self.send(lane, &[call]).await.into_iter().collect()
+    }
+
+    /// Asks a queue how long a message takes.
+    pub async fn probe(&self, lane: Lane, sent_at: Timestamp) -> Result<(), Unsent> {
+        let body = serde_json::to_string(&QueueMessage::Probe { sent_at }).map_err(unsent)?;
+        let sent = self.client.send_message().queue_url(self.url(lane)).message_body(body).send().await;
+        sent.map(drop).map_err(|error| Unsent(explain(&error)))
+    }
+
+    /// About how many messages wait in a queue, those not counted that are delayed or being handled.
+    pub async fn waiting(&self, lane: Lane) -> Result<u64, Unsent> {
+        let name = QueueAttributeName::ApproximateNumberOfMessages;
+        let request = self.client.get_queue_attributes().queue_url(self.url(lane)).attribute_names(name.clone());
+        let found = request.send().await.map_err(|error| Unsent(explain(&error)))?;
+        let count = found.attributes.as_ref().and_then(|found| found.get(&name)?.parse().ok());
+        count.ok_or_else(|| Unsent("the queue does not tell how many messages wait".to_owned()))
+    }
+
+    async fn send(&self, lane: Lane, batch: &[Call]) -> Vec<Result<(), Unsent>> {
+        let entries = batch.iter().zip(0..).map(|(call, number)| entry(*call, number));
+        let entries = match entries.collect::<Result<Vec<_>, _>>() {
+            Ok(entries) => entries,
+            Err(error) => return vec![Err(error); batch.len()],
+        };
+        let request = self.client.send_message_batch().queue_url(self.url(lane)).set_entries(Some(entries));
+        match request.send().await {
+            Ok(sent) => {
+                let accepted = |number: usize| sent.successful.iter().any(|entry| entry.id == number.to_string());
+                let refused = || Err(Unsent("SQS refused the message".to_owned()));
+                (0..batch.len()).map(|number| if accepted(number) { Ok(()) } else { refused() }).collect()
+            }
+            Err(error) => vec![Err(Unsent(explain(&error))); batch.len()],
+        }
+    }
+
+    fn url(&self, lane: Lane) -> &str {
+        match lane {
+            Lane::First => &self.first,
+            Lane::Retry => &self.retry,
+        }
+    }
+}
+
+fn entry(call: Call, number: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
+    let Call { dispatch, delay_seconds } = call;
+    let body = serde_json::to_string(&QueueMessage::Attempt(dispatch)).map_err(unsent)?;
+    let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
+    // In a standard queue the group makes the queue fair; nothing here depends on it.
+    let entry = entry.message_group_id(dispatch.endpoint_id.to_string());
+    let delay = delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();
+    let entry = if delay > 0 { entry.delay_seconds(delay) } else { entry };
+    entry.build().map_err(unsent)
+}
+
+fn unsent(error: impl std::error::Error) -> Unsent {
+    Unsent(error.to_string())
+}

@@ -1,0 +1,174 @@
+//! When a delivery is tried again, and how it waits until then.
+
+use std::num::NonZeroU32;
+
+use uuid::Uuid;
+
+use types::ids::{DeliveryId, EndpointId, EventId};
+use types::timestamp::Timestamp;
+
+/// Retry *k* follows the failure before it by the *k*-th of these (specification, section 6).
+const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
+/// The longest delay that an SQS message can have; a retry due later is parked.
+const LONGEST_DELAY_SECONDS: u32 = 15 * 60;
+/// A parked retry is sent once it is due, with its slack, within this: a minute less than SQS could delay
+/// it, so that a sweep a minute finds each in time.
+const LEAD_SECONDS: u32 = 14 * 60;
+/// How far the clocks of the host that parks and of the one that sweeps may differ without an early retry.
+const SLACK_SECONDS: u32 = 60;
+
+/// How many attempts a round of a delivery has.
+pub const ATTEMPTS: u32 = 1 + DELAYS_SECONDS.len() as u32;
+
+/// Retry times, divided by a scale for development and tests; 1 as deployed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    scale: NonZeroU32,
+}
+
+/// How a retry waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// As an SQS message with this delay, at most 900 s.
+    Delayed {
+        /// Whole seconds.
+        seconds: u32,
+    },
+    /// In the table.
+    Parked {
+        /// When it is due at the earliest, its slack included.
+        due: Timestamp,
+        /// From when on `sweep` sends it, with [`delay_until`] it is due.
+        wake_at: Timestamp,
+    },
+}
+
+impl Default for Schedule {
+    /// The specification's times.
+    fn default() -> Self {
+        Self::scaled_by(NonZeroU32::MIN)
+    }
+}
+
+impl Schedule {
+    /// The specification's times divided by so much, each rounded up to a whole second.
+    pub const fn scaled_by(scale: NonZeroU32) -> Self {
+        Self { scale }
+    }
+
+    /// How the retry waits that follows the `failed`-th attempt of a round (from 1), which failed at `now`;
+    /// `None` if that was the last one.
+    pub fn after_failure(self, failed: u32, now: Timestamp) -> Option<Wait> {
+        let retry = usize::try_from(failed.checked_sub(1)?).ok()?;
+        let seconds = self.scaled(*DELAYS_SECONDS.get(retry)?);
+        if seconds <= self.scaled(LONGEST_DELAY_SECONDS) {
+            return Some(Wait::Delayed { seconds });
+        }
+        let due = plus_seconds(now, seconds + self.scaled(SLACK_SECONDS));
+        Some(Wait::Parked { due, wake_at: due.plus_millis(-millis(self.scaled(LEAD_SECONDS))) })
+    }
+
+    /// A duration of so many seconds on this schedule.
+    pub const fn scaled(self, seconds: u32) -> u32 {
+        seconds.div_ceil(self.scale.get())
+    }
+}
+
+/// The whole seconds until a parked retry is due, 0 if it is; `None` while an SQS message cannot wait so long.
+pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
+    let millis = due.millis().saturating_sub(now.millis()).max(0);
+    let seconds = u32::try_from(millis.unsigned_abs().div_ceil(1_000)).ok()?;
+    (seconds <= LONGEST_DELAY_SECONDS).then_some(seconds)
+}
+
+/// The id of an event's delivery to an endpoint: the same however often the event arrives.
+pub fn delivery_id(event: EventId, endpoint: EndpointId) -> DeliveryId {
+    Uuid::new_v5(&event.uuid(), endpoint.to_string().as_bytes()).into()
+}
+
+fn plus_seconds(time: Timestamp, seconds: u32) -> Timestamp {
+    time.plus_millis(millis(seconds))
+}
+
+fn millis(seconds: u32) -> i64 {
+    i64::from(seconds) * 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn schedule(scale: u32) -> Schedule {
+        Schedule::scaled_by(NonZeroU32::new(scale).unwrap())
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    const fn delayed(seconds: u32) -> Wait {
+        Wait::Delayed { seconds }
+    }
+
+    fn parked(due: i64, wake_at: i64) -> Wait {
+        Wait::Parked { due: at(due), wake_at: at(wake_at) }
+    }
+
+    #[test]
+    fn retries_follow_the_specification() {
+        let expected = [
+            delayed(30),
+            delayed(300),
+            parked(1_860, 1_020),
+            parked(7_260, 6_420),
+            parked(21_660, 20_820),
+            parked(86_460, 85_620),
+        ];
+        let waits = [1, 2, 3, 4, 5, 6].map(|failed| schedule(1).after_failure(failed, at(0)));
+        assert_eq!(waits, expected.map(Some));
+        assert_eq!([0, 7, 8].map(|failed| schedule(1).after_failure(failed, at(0))), [None; 3]);
+        assert_eq!(ATTEMPTS, 7);
+    }
+
+    #[test]
+    fn scaled_times_are_rounded_up_to_whole_seconds() {
+        let expected = [delayed(1), delayed(1), parked(3, 2), parked(9, 8), parked(23, 22), parked(88, 87)];
+        let waits = [1, 2, 3, 4, 5, 6].map(|failed| schedule(1_000).after_failure(failed, at(0)));
+        assert_eq!(waits, expected.map(Some));
+        assert_eq!([1, 29, 30, 31].map(|scale| schedule(scale).scaled(30)), [30, 2, 1, 1]);
+    }
+
+    #[test]
+    fn a_message_waits_until_a_retry_is_due_and_never_longer_than_it_can() {
+        let due = Timestamp::from_millis(1_000_000);
+        let delay = |now| delay_until(due, Timestamp::from_millis(now));
+        assert_eq!([1_000_001, 1_000_000, 999_999, 998_999, 100_000].map(delay), [0, 0, 1, 2, 900].map(Some));
+        assert_eq!([99_999, 0, i64::MIN].map(delay), [None; 3]);
+    }
+
+    #[test]
+    fn a_delivery_id_is_the_uuid_v5_of_event_and_endpoint() {
+        let event = "6f9619ff-8b86-d011-b42d-00c04fc964ff".parse().unwrap();
+        let endpoint = "0B5E7A52-6F3D-5C1E-9D0A-3F6A1B2C4D5E".parse().unwrap();
+        assert_eq!(delivery_id(event, endpoint).to_string(), "11b8a653-fc28-5781-abb6-69448af70feb");
+    }
+
+    proptest! {
+        /// Sweeps look at a parked retry once a minute, by clocks up to 30 s off either way, as may be
+        /// that of the host that parked it.
+        #[test]
+        fn no_retry_is_early_and_none_much_late(failed in 1_u32..=6, by in -30_i64..=30, sweep_by in -30_i64..=30, late in 0_i64..60) {
+            let wanted = [30, 300, 1_800, 7_200, 21_600, 86_400][failed as usize - 1];
+            let sent_after = match schedule(1).after_failure(failed, at(by)).unwrap() {
+                Wait::Delayed { seconds } => i64::from(seconds),
+                Wait::Parked { due, wake_at } => {
+                    let seen = wake_at.plus_millis(late * 1_000);
+                    let delay = delay_until(due, seen).expect("a message can wait so long");
+                    seen.seconds() - sweep_by + i64::from(delay)
+                }
+            };
+            prop_assert!((wanted..=wanted + 120).contains(&sent_after), "{sent_after} instead of {wanted}");
+        }
+    }
+}

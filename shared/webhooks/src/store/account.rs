@@ -1,0 +1,119 @@
+//! An account's endpoints.
+
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+
+use super::delivery_item::KEPT_MILLIS;
+use super::endpoint_item::{endpoints, to_value};
+use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
+use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
+use crate::endpoint::{Endpoint, MAX_ENDPOINTS};
+use platform::store::{Attributes, StoreError, n, retry_conflicts, s};
+use platform::transaction;
+use types::ids::{EndpointId, UserId};
+use types::timestamp::Timestamp;
+
+/// What became of a new endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is there.
+    Done,
+    /// The account has [`MAX_ENDPOINTS`] already.
+    TooMany,
+}
+
+impl WebhookStore {
+    /// The endpoints of accounts, oldest first; an account without any is left out. One call for up to a
+    /// hundred accounts.
+    pub async fn endpoints_of(
+        &self,
+        accounts: &BTreeSet<UserId>,
+    ) -> Result<HashMap<UserId, Vec<Endpoint>>, StoreError> {
+        let owners: HashMap<String, UserId> = accounts.iter().map(|id| (table::account_partition(*id), *id)).collect();
+        let items = self.get_all(accounts.iter().map(|id| table::account(*id)).collect()).await?;
+        let found = items.into_iter().map(|item| {
+            let owner = Attributes(&item).text(PK).and_then(|pk| owners.get(pk));
+            let owner = *owner.ok_or_else(|| StoreError::corrupt(PK))?;
+            Ok((owner, endpoints(owner, &item)?))
+        });
+        found.collect()
+    }
+
+    /// An account's endpoints, oldest first.
+    pub async fn endpoints(&self, account: UserId) -> Result<Vec<Endpoint>, StoreError> {
+        let item = self.get(table::account(account)).await?;
+        item.map_or_else(|| Ok(Vec::new()), |item| endpoints(account, &item))
+    }
+
+    /// Whose endpoint it is or was; `None` if there never was one of this id.
+    pub async fn owner_of(&self, id: EndpointId) -> Result<Option<UserId>, StoreError> {
+        let item = self.get(table::finder(id)).await?;
+        item.map(|item| Attributes(&item).parsed(ACCOUNT_ID)).transpose()
+    }
+
+    /// Adds an endpoint if its account has room for it.
+    pub async fn add_endpoint(&self, endpoint: &Endpoint) -> Result<Added, StoreError> {
+        let attribute = table::endpoint_attribute(endpoint.id);
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::account(endpoint.account_id)))
+            .update_expression("SET #endpoint = :endpoint, #count = if_not_exists(#count, :zero) + :one")
+            .condition_expression(
+                "attribute_not_exists(#endpoint) AND (attribute_not_exists(#count) OR #count < :most)",
+            )
+            .expression_attribute_names("#endpoint", attribute)
+            .expression_attribute_names("#count", COUNT)
+            .expression_attribute_values(":endpoint", to_value(endpoint)?)
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":most", n(MAX_ENDPOINTS))
+            .build()?;
+        let finder = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(table::finder(endpoint.id)))
+            .item(ACCOUNT_ID, s(endpoint.account_id.to_string()))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", PK)
+            .build()?;
+        let writes =
+            [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().put(finder).build()];
+        // One token for all tries: one that is in doubt and did succeed is not taken for a full account.
+        let token = endpoint.id.to_string();
+        let added = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
+            transaction::send(request.client_request_token(&token)).await
+        });
+        Ok(if added.await?.is_ok() { Added::Done } else { Added::TooMany })
+    }
+
+    /// Removes an endpoint. What it leaves is a note of whose it was, so that its deliveries can be ended
+    /// though a first try was cut short.
+    pub async fn remove_endpoint(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::account(account)))
+            .update_expression("REMOVE #endpoint SET #count = #count - :one")
+            .condition_expression("attribute_exists(#endpoint)")
+            .expression_attribute_names("#endpoint", table::endpoint_attribute(id))
+            .expression_attribute_names("#count", COUNT)
+            .expression_attribute_values(":one", n(1))
+            .build()?;
+        let finder = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::finder(id)))
+            .update_expression("SET #removed = :now, #ttl = :ttl")
+            .expression_attribute_names("#removed", REMOVED_AT)
+            .expression_attribute_names("#ttl", TTL)
+            .expression_attribute_values(":now", n(now.millis()))
+            .expression_attribute_values(":ttl", n(now.plus_millis(KEPT_MILLIS).seconds()))
+            .build()?;
+        let writes =
+            [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().update(finder).build()];
+        let removed = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
+            transaction::send(request).await
+        });
+        Ok(removed.await?.is_ok())
+    }
+}

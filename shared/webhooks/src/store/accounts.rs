@@ -1,0 +1,38 @@
+//! Walking through the endpoints of all accounts.
+
+use super::endpoint_item::endpoints;
+use super::table::{ACCOUNT_PARTITION, PK};
+use super::{Position, WebhookStore, table};
+use crate::endpoint::Endpoint;
+use platform::store::{Attributes, StoreError, s};
+
+/// Some of all endpoints, and where to go on.
+#[derive(Clone, Debug)]
+pub struct EndpointPage {
+    /// In no order; an account's together.
+    pub endpoints: Vec<Endpoint>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Position>,
+}
+
+impl WebhookStore {
+    /// A page of all endpoints. It reads past everything else in the table: for an operator's rare work.
+    pub async fn all_endpoints(&self, from: Option<Position>) -> Result<EndpointPage, StoreError> {
+        let scan = self
+            .client
+            .scan()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .filter_expression("begins_with(#pk, :account)")
+            .expression_attribute_names("#pk", PK)
+            .expression_attribute_values(":account", s(ACCOUNT_PARTITION))
+            .set_exclusive_start_key(from);
+        let found = scan.send().await?;
+        let mut page = EndpointPage { endpoints: Vec::new(), next: found.last_evaluated_key };
+        for item in found.items.unwrap_or_default() {
+            let account = Attributes(&item).text(PK).and_then(table::account_of);
+            page.endpoints.extend(endpoints(account.ok_or_else(|| StoreError::corrupt(PK))?, &item)?);
+        }
+        Ok(page)
+    }
+}

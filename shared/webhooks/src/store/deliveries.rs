@@ -1,0 +1,114 @@
+//! Putting a delivery, and its steps.
+
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
+
+use super::delivery_item::{from_item, to_item};
+use super::expression::Expression;
+use super::table::PK;
+use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
+use crate::delivery::{Delivery, Transition};
+use platform::store::{StoreError, retry_conflicts};
+use types::ids::DeliveryId;
+
+/// What became of a delivery's first writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is new.
+    New,
+    /// It was there; as it stands.
+    Present(Box<Delivery>),
+}
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was made; as the delivery stands now.
+    Changed(Box<Delivery>),
+    /// It was not; as the delivery stands, if there is one.
+    Refused(Option<Box<Delivery>>),
+}
+
+impl WebhookStore {
+    /// Puts a delivery that may be there already.
+    pub async fn put_delivery(&self, delivery: &Delivery) -> Result<Put, StoreError> {
+        let item = to_item(delivery)?;
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let put = self
+                .client
+                .put_item()
+                .table_name(&self.table)
+                .set_item(Some(item.clone()))
+                .condition_expression("attribute_not_exists(#pk)")
+                .expression_attribute_names("#pk", PK)
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+            let Err(error) = put.send().await else { return Ok(Put::New) };
+            match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(failed)) => {
+                    let found = failed.item().ok_or_else(|| StoreError::corrupt("a delivery without attributes"))?;
+                    Ok(Put::Present(Box::new(from_item(found)?)))
+                }
+                _ => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    /// A delivery as it stands.
+    pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+        self.get(table::delivery(id)).await?.map(|item| from_item(&item)).transpose()
+    }
+
+    /// Makes a step in one conditional write, and reads the delivery with it.
+    pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<Applied, StoreError> {
+        let expression = Expression::of(transition)?;
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let update = self
+                .update(id, &expression)
+                .return_values(ReturnValue::AllNew)
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+            let error = match update.send().await {
+                Ok(updated) => {
+                    let item = updated.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
+                    return Ok(Applied::Changed(Box::new(from_item(&item)?)));
+                }
+                Err(error) => error,
+            };
+            match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
+                    let found = failed.item().filter(|item| !item.is_empty());
+                    let found = found.map(|item| from_item(item).map(Box::new)).transpose()?;
+                    Ok(Applied::Refused(found))
+                }
+                _ => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    /// Makes a step in one conditional write; says whether it was made.
+    pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
+        let expression = Expression::of(transition)?;
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let Err(error) = self.update(id, &expression).send().await else { return Ok(true) };
+            match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                _ => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    fn update(&self, id: DeliveryId, expression: &Expression) -> UpdateItemFluentBuilder {
+        self.client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(table::delivery(id)))
+            .update_expression(expression.update())
+            .condition_expression(expression.condition())
+            .set_expression_attribute_names(Some(expression.names.clone()))
+            .set_expression_attribute_values(Some(expression.values.clone()))
+    }
+}

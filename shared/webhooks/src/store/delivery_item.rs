@@ -1,0 +1,99 @@
+//! A delivery's item.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::table;
+use super::table::{
+    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DUE, ENDPOINT_ID, EVENT, FAILURE, IS_TEST, LEASE_ID, LEASE_UNTIL,
+    PK, RECORDED, RESENT, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
+};
+use crate::delivery::{Attempt, Delivery, Lease, Progress};
+use platform::store::{Attributes, Item, StoreError, n, s};
+use types::timestamp::Timestamp;
+
+const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+/// Deliveries are kept for 35 days; two more, so that one that is sent again on its last day is not gone
+/// before its last attempt.
+pub(super) const KEPT_MILLIS: i64 = 37 * DAY_MILLIS;
+
+pub(super) fn to_item(delivery: &Delivery) -> Result<Item, StoreError> {
+    let progress = &delivery.progress;
+    let attempts = progress.attempts.iter().map(|attempt| Ok(s(serde_json::to_string(attempt)?)));
+    let mut item = table::delivery(delivery.id);
+    item.extend(
+        [
+            (ENDPOINT_ID, s(delivery.endpoint_id.to_string())),
+            (ACCOUNT_ID, s(delivery.account_id.to_string())),
+            (EVENT, s(delivery.event.as_str())),
+            (CREATED_AT, n(delivery.created_at.millis())),
+            (BODY, s(&delivery.body)),
+            (STATUS, s(progress.status.as_str())),
+            (ROUND, n(progress.round)),
+            (RECORDED, n(progress.recorded)),
+            (TOKEN, s(progress.token.to_string())),
+            (CLAIMS, n(progress.claims)),
+            (DUE, n(progress.due.millis())),
+            (RESENT, n(progress.resent)),
+            (ATTEMPTS, AttributeValue::L(attempts.collect::<Result<_, StoreError>>()?)),
+            (WAKE_SHARD, s(table::wake_shard(delivery.id.uuid()))),
+            (TTL, n(delivery.created_at.plus_millis(KEPT_MILLIS).seconds())),
+        ]
+        .map(|(name, value)| (name.to_owned(), value)),
+    );
+    let optional = [
+        (IS_TEST, delivery.is_test.then_some(AttributeValue::Bool(true))),
+        (FAILURE, progress.failure.map(|failure| s(failure.as_str()))),
+        (LEASE_ID, progress.lease.map(|lease| s(lease.id.to_string()))),
+        (LEASE_UNTIL, progress.lease.map(|lease| n(lease.until.millis()))),
+        (WAKE_AT, progress.wake_at.map(|at| n(at.millis()))),
+    ];
+    item.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Ok(item)
+}
+
+pub(super) fn from_item(item: &Item) -> Result<Delivery, StoreError> {
+    let read = Attributes(item);
+    let pk = read.text(PK).unwrap_or_default();
+    Ok(Delivery {
+        id: table::delivery_of(pk).ok_or_else(|| StoreError::corrupt(PK))?,
+        endpoint_id: read.parsed(ENDPOINT_ID)?,
+        account_id: read.parsed(ACCOUNT_ID)?,
+        event: read.parsed(EVENT)?,
+        is_test: item.contains_key(IS_TEST),
+        created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
+        body: read.text(BODY).ok_or_else(|| StoreError::corrupt(BODY))?.to_owned(),
+        progress: progress(item)?,
+    })
+}
+
+fn progress(item: &Item) -> Result<Progress, StoreError> {
+    let read = Attributes(item);
+    let time = |name| read.number(name).map(Timestamp::from_millis);
+    let lease = match time(LEASE_UNTIL) {
+        Some(until) => Some(Lease { id: read.parsed(LEASE_ID)?, until }),
+        None => None,
+    };
+    Ok(Progress {
+        status: read.parsed(STATUS)?,
+        failure: item.contains_key(FAILURE).then(|| read.parsed(FAILURE)).transpose()?,
+        round: read.required_number(ROUND)?,
+        recorded: read.required_number(RECORDED)?,
+        token: read.parsed(TOKEN)?,
+        lease,
+        claims: read.required_number(CLAIMS)?,
+        due: time(DUE).ok_or_else(|| StoreError::corrupt(DUE))?,
+        wake_at: time(WAKE_AT),
+        resent: read.required_number(RESENT)?,
+        attempts: attempts(item)?,
+    })
+}
+
+fn attempts(item: &Item) -> Result<Vec<Attempt>, StoreError> {
+    let unreadable = || StoreError::corrupt(ATTEMPTS);
+    let attempts = item.get(ATTEMPTS).and_then(|value| value.as_l().ok()).ok_or_else(unreadable)?;
+    let attempt = |value: &AttributeValue| {
+        let text = value.as_s().map_err(|_| unreadable())?;
+        serde_json::from_str(text).map_err(|_| unreadable())
+    };
+    attempts.iter().map(attempt).collect()
+}

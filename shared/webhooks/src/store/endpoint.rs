@@ -1,0 +1,107 @@
+//! Changes of an endpoint: one conditional write of its account's item each.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::endpoint_item::{DISABLED, ENABLED};
+use super::table::{EPOCH, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
+use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
+use crate::endpoint::DisabledReason;
+use platform::store::{StoreError, n, retry_conflicts, s};
+use types::ids::{EndpointId, UserId};
+use types::rotation::Secrets;
+use types::timestamp::Timestamp;
+
+impl WebhookStore {
+    /// Switches an endpoint on again; says whether it was off.
+    pub async fn enable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
+        self.change(
+            account,
+            id,
+            "SET #e.#status = :on, #e.#epoch = #e.#epoch + :one REMOVE #e.#reason",
+            "#e.#status = :off",
+            &[("#status", STATUS), ("#epoch", EPOCH), ("#reason", REASON)],
+            [(":on", s(ENABLED)), (":off", s(DISABLED)), (":one", n(1))],
+        )
+        .await
+    }
+
+    /// Switches an endpoint off as its owner wants; says whether it was on.
+    pub async fn disable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
+        self.change(
+            account,
+            id,
+            "SET #e.#status = :off, #e.#reason = :reason",
+            "#e.#status = :on",
+            &[("#status", STATUS), ("#reason", REASON)],
+            [(":on", s(ENABLED)), (":off", s(DISABLED)), (":reason", s(DisabledReason::Owner.as_str()))],
+        )
+        .await
+    }
+
+    /// Puts changed secrets in place of those of a version; says whether they were still that version.
+    pub async fn put_secrets(
+        &self,
+        account: UserId,
+        id: EndpointId,
+        secrets: &Secrets<String>,
+        seen: u64,
+    ) -> Result<bool, StoreError> {
+        self.change(
+            account,
+            id,
+            "SET #e.#secrets = :secrets, #e.#version = :next",
+            "#e.#version = :seen",
+            &[("#secrets", SECRETS), ("#version", SECRET_VERSION)],
+            [(":secrets", s(serde_json::to_string(secrets)?)), (":seen", n(seen)), (":next", n(seen + 1))],
+        )
+        .await
+    }
+
+    /// Sends an endpoint's deliveries through the slower lane until then.
+    pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
+        self.change(
+            account,
+            id,
+            "SET #e.#slow = :until",
+            "attribute_not_exists(#e.#slow) OR #e.#slow < :until",
+            &[("#slow", SLOW_UNTIL)],
+            [(":until", n(until.millis()))],
+        )
+        .await
+    }
+
+    /// Changes an endpoint that is there (`#e`) if the condition holds.
+    async fn change<const N: usize>(
+        &self,
+        account: UserId,
+        id: EndpointId,
+        update: &str,
+        condition: &str,
+        names: &[(&str, &str)],
+        values: [(&str, AttributeValue); N],
+    ) -> Result<bool, StoreError> {
+        let names = names.iter().map(|(name, attribute)| ((*name).to_owned(), (*attribute).to_owned()));
+        let names: HashMap<_, _> = names.chain([("#e".to_owned(), table::endpoint_attribute(id))]).collect();
+        let values: HashMap<_, _> = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let request = self
+                .client
+                .update_item()
+                .table_name(&self.table)
+                .set_key(Some(table::account(account)))
+                .update_expression(update)
+                .condition_expression(format!("attribute_exists(#e) AND ({condition})"))
+                .set_expression_attribute_names(Some(names.clone()))
+                .set_expression_attribute_values(Some(values.clone()));
+            match request.send().await {
+                Ok(_) => Ok(true),
+                Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,120 @@
+//! A transition as DynamoDB takes it.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::table::{
+    ATTEMPTS, CLAIMS, DUE, FAILURE, LEASE_ID, LEASE_UNTIL, RECORDED, RESENT, ROUND, STATUS, TOKEN, WAKE_AT,
+};
+use crate::delivery::{Change, Condition, Transition};
+use platform::store::{StoreError, n, s};
+
+/// The expressions of a conditional update.
+#[derive(Default)]
+pub(super) struct Expression {
+    pub(super) names: HashMap<String, String>,
+    pub(super) values: HashMap<String, AttributeValue>,
+    conditions: Vec<String>,
+    set: Vec<String>,
+    remove: Vec<String>,
+}
+
+impl Expression {
+    /// The expressions of a transition. Where the item is missing, no condition holds.
+    pub(super) fn of(transition: &Transition) -> Result<Self, StoreError> {
+        let mut expression = Self::default();
+        for condition in &transition.when {
+            expression.require(*condition);
+        }
+        for change in &transition.then {
+            expression.make(change)?;
+        }
+        Ok(expression)
+    }
+
+    pub(super) fn condition(&self) -> String {
+        self.conditions.join(" AND ")
+    }
+
+    pub(super) fn update(&self) -> String {
+        let part = |clause: &str, parts: &[String]| {
+            if parts.is_empty() { String::new() } else { format!("{clause} {} ", parts.join(", ")) }
+        };
+        part("SET", &self.set) + &part("REMOVE", &self.remove)
+    }
+
+    fn require(&mut self, condition: Condition) {
+        match condition {
+            Condition::Status(status) => self.equals(STATUS, s(status.as_str())),
+            Condition::Round(round) => self.equals(ROUND, n(round)),
+            Condition::Recorded(recorded) => self.equals(RECORDED, n(recorded)),
+            Condition::Token(token) => self.equals(TOKEN, s(token.to_string())),
+            Condition::LeaseOf(id) => self.equals(LEASE_ID, s(id.to_string())),
+            Condition::WakeAt(at) => self.equals(WAKE_AT, n(at.millis())),
+            Condition::NoLease(now) => {
+                let (name, value) = (self.name(LEASE_UNTIL), self.value(n(now.millis())));
+                self.conditions.push(format!("(attribute_not_exists({name}) OR {name} < {value})"));
+            }
+        }
+    }
+
+    fn make(&mut self, change: &Change) -> Result<(), StoreError> {
+        match change {
+            Change::Status(status) => self.set(STATUS, s(status.as_str())),
+            Change::Failure(failure) => self.set_or_remove(FAILURE, failure.map(|failure| s(failure.as_str()))),
+            Change::Round(round) => self.set(ROUND, n(round)),
+            Change::Recorded(recorded) => self.set(RECORDED, n(recorded)),
+            Change::Token(token) => self.set(TOKEN, s(token.to_string())),
+            Change::Lease(lease) => {
+                self.set_or_remove(LEASE_ID, lease.map(|lease| s(lease.id.to_string())));
+                self.set_or_remove(LEASE_UNTIL, lease.map(|lease| n(lease.until.millis())));
+            }
+            Change::Claims(claims) => self.set(CLAIMS, n(claims)),
+            Change::Claimed => {
+                let (name, one) = (self.name(CLAIMS), self.value(n(1)));
+                self.set.push(format!("{name} = {name} + {one}"));
+            }
+            Change::Due(due) => self.set(DUE, n(due.millis())),
+            Change::WakeAt(at) => self.set_or_remove(WAKE_AT, at.map(|at| n(at.millis()))),
+            Change::Resent(resent) => self.set(RESENT, n(resent)),
+            Change::Attempt(attempt) => {
+                let attempt = AttributeValue::L(vec![s(serde_json::to_string(attempt)?)]);
+                let (name, value) = (self.name(ATTEMPTS), self.value(attempt));
+                self.set.push(format!("{name} = list_append({name}, {value})"));
+            }
+        }
+        Ok(())
+    }
+
+    fn equals(&mut self, attribute: &str, value: AttributeValue) {
+        let (name, value) = (self.name(attribute), self.value(value));
+        self.conditions.push(format!("{name} = {value}"));
+    }
+
+    fn set(&mut self, attribute: &str, value: AttributeValue) {
+        let (name, value) = (self.name(attribute), self.value(value));
+        self.set.push(format!("{name} = {value}"));
+    }
+
+    fn set_or_remove(&mut self, attribute: &str, value: Option<AttributeValue>) {
+        if let Some(value) = value {
+            self.set(attribute, value);
+        } else {
+            let name = self.name(attribute);
+            self.remove.push(name);
+        }
+    }
+
+    fn name(&mut self, attribute: &str) -> String {
+        let name = format!("#{attribute}");
+        self.names.insert(name.clone(), attribute.to_owned());
+        name
+    }
+
+    fn value(&mut self, value: AttributeValue) -> String {
+        let name = format!(":{}", self.values.len());
+        self.values.insert(name.clone(), value);
+        name
+    }
+}

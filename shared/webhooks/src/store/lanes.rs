@@ -1,0 +1,26 @@
+//! How far behind the delivery queues are, as their own messages tell.
+
+use super::table::PROBED_AT;
+use super::{WebhookStore, table};
+use crate::delivery::Lane;
+use platform::store::{Attributes, StoreError, changed, n};
+use types::timestamp::Timestamp;
+
+impl WebhookStore {
+    /// When the latest probe that came out of a lane was sent.
+    pub async fn probed_at(&self, lane: Lane) -> Result<Option<Timestamp>, StoreError> {
+        let item = self.get(table::lane(lane)).await?;
+        Ok(item.and_then(|item| Attributes(&item).number(PROBED_AT)).map(Timestamp::from_millis))
+    }
+
+    /// A probe that was sent then has come out of a lane.
+    pub async fn probed(&self, lane: Lane, sent_at: Timestamp) -> Result<(), StoreError> {
+        let put = self.client.put_item().table_name(&self.table).set_item(Some(table::lane(lane)));
+        let put = put
+            .item(PROBED_AT, n(sent_at.millis()))
+            .condition_expression("attribute_not_exists(#probed) OR #probed < :sent")
+            .expression_attribute_names("#probed", PROBED_AT)
+            .expression_attribute_values(":sent", n(sent_at.millis()));
+        changed(put.send().await).map(drop)
+    }
+}

@@ -1,0 +1,101 @@
+//! Finding deliveries: by endpoint, newest first, and by when they must be looked at.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::delivery_item::from_item;
+use super::table::{DELIVERIES_INDEX, ENDPOINT_ID, PK, SK, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
+use super::{WebhookStore, table};
+use crate::delivery::Delivery;
+use platform::store::{Attributes, Item, StoreError, n, s};
+use types::ids::{EndpointId, NoticeId};
+use types::timestamp::Timestamp;
+
+/// A batch of reads takes at most so many keys.
+const PAGE: i32 = 100;
+
+/// Some of an endpoint's deliveries, and where to go on.
+#[derive(Clone, Debug)]
+pub struct DeliveryPage {
+    /// Newest first.
+    pub deliveries: Vec<Delivery>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Position>,
+}
+
+/// What a sweep finds, and where to go on.
+#[derive(Clone, Debug)]
+pub struct DuePage {
+    /// Deliveries as they stand, in no order: the index is a hint that lags a little.
+    pub deliveries: Vec<Delivery>,
+    /// Notices that may not have been sent.
+    pub notices: Vec<NoticeId>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Position>,
+}
+
+/// Where a page begins.
+pub type Position = HashMap<String, AttributeValue>;
+
+impl WebhookStore {
+    /// A page of an endpoint's deliveries, newest first. The index is a hint that lags a little; each delivery
+    /// is as it stands.
+    pub async fn deliveries_of(
+        &self,
+        endpoint: EndpointId,
+        from: Option<Position>,
+    ) -> Result<DeliveryPage, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(DELIVERIES_INDEX)
+            .key_condition_expression("#endpoint = :endpoint")
+            .expression_attribute_names("#endpoint", ENDPOINT_ID)
+            .expression_attribute_values(":endpoint", s(endpoint.to_string()))
+            .scan_index_forward(false)
+            .limit(PAGE)
+            .set_exclusive_start_key(from);
+        let found = query.send().await?;
+        let keys: Vec<Item> = found.items.unwrap_or_default().iter().map(key_of).collect();
+        let items = self.get_all(keys).await?;
+        let mut deliveries = items.iter().map(from_item).collect::<Result<Vec<_>, _>>()?;
+        deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
+        Ok(DeliveryPage { deliveries, next: found.last_evaluated_key })
+    }
+
+    /// A page of what must be looked at by now in one shard, longest due first.
+    pub async fn due(&self, shard: u32, now: Timestamp, from: Option<Position>) -> Result<DuePage, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(WAKE_INDEX)
+            .key_condition_expression("#shard = :shard AND #wake_at <= :now")
+            .expression_attribute_names("#shard", WAKE_SHARD)
+            .expression_attribute_names("#wake_at", WAKE_AT)
+            .expression_attribute_values(":shard", s(table::wake_partition(shard)))
+            .expression_attribute_values(":now", n(now.millis()))
+            .limit(PAGE)
+            .set_exclusive_start_key(from);
+        let found = query.send().await?;
+        let mut page = DuePage { deliveries: Vec::new(), notices: Vec::new(), next: found.last_evaluated_key };
+        let mut keys = Vec::new();
+        for item in found.items.unwrap_or_default() {
+            match Attributes(&item).text(PK).and_then(table::wake) {
+                Some(Wake::Delivery) => keys.push(key_of(&item)),
+                Some(Wake::Notice(id)) => page.notices.push(id),
+                None => return Err(StoreError::corrupt(PK)),
+            }
+        }
+        let items = self.get_all(keys).await?;
+        page.deliveries = items.iter().map(from_item).collect::<Result<_, _>>()?;
+        Ok(page)
+    }
+}
+
+fn key_of(item: &Item) -> Item {
+    let part = |name: &str| item.get(name).map(|value| (name.to_owned(), value.clone()));
+    [PK, SK].into_iter().filter_map(part).collect()
+}

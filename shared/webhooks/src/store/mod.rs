@@ -1,0 +1,92 @@
+//! One door to the webhooks table: endpoints, deliveries, notices.
+
+mod account;
+mod accounts;
+mod deliveries;
+mod delivery_item;
+mod endpoint;
+mod endpoint_item;
+mod expression;
+mod lanes;
+mod listing;
+mod notices;
+mod settle;
+mod table;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+use futures_util::FutureExt;
+
+pub use account::Added;
+pub use accounts::EndpointPage;
+pub use deliveries::{Applied, Put};
+pub use listing::{DeliveryPage, DuePage, Position};
+pub use settle::Off;
+pub use table::WAKE_SHARDS;
+
+use platform::aws::{Missing, Patience};
+use platform::preflight::{Probe, ProbeFuture};
+use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
+use platform::service::Service;
+use platform::store::{Item, StoreError, jitter, n, s};
+
+/// Parts of a transaction that met another one are tried so often.
+const CONFLICT_ATTEMPTS: u32 = 8;
+/// Keys that a batch left out are asked for again so often.
+const BATCH_ATTEMPTS: u32 = 8;
+
+/// The webhooks table.
+#[derive(Clone)]
+pub struct WebhookStore {
+    client: Client,
+    table: String,
+}
+
+impl WebhookStore {
+    /// The webhooks table.
+    pub fn new(client: Client, table: String) -> Self {
+        Self { client, table }
+    }
+
+    /// The webhooks table that the environment names.
+    pub fn from_service(service: &Service<'_>, patience: Patience, probe: Probe) -> Result<Self, Missing> {
+        let (client, table) = service.table(Table::Webhooks, patience, probe)?;
+        Ok(Self::new(client, table))
+    }
+
+    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
+        Ok(request.send().await?.item)
+    }
+
+    /// The items of at most a hundred keys, in no order; where there is none, none.
+    async fn get_all(&self, mut keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+        let mut items = Vec::with_capacity(keys.len());
+        for attempt in 0..BATCH_ATTEMPTS {
+            if keys.is_empty() {
+                return Ok(items);
+            }
+            if attempt > 0 {
+                tokio::time::sleep(jitter(attempt)).await;
+            }
+            let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
+            let read = self.client.batch_get_item().request_items(&self.table, wanted).send().await?;
+            items.extend(read.responses.into_iter().flatten().flat_map(|(_, items)| items));
+            let left = read.unprocessed_keys.unwrap_or_default().remove(&self.table);
+            keys = left.map(|left| left.keys).unwrap_or_default();
+        }
+        if keys.is_empty() {
+            return Ok(items);
+        }
+        Err(StoreError::Unavailable("parts of a batch were left out time and again".to_owned()))
+    }
+}
+
+/// Asks the table for something that it does not have, by a `Query` of the index that a sweep reads.
+pub fn probe_wake_index(client: &Client, table: String) -> ProbeFuture {
+    let query = client.query().table_name(table).index_name(WAKE_INDEX).limit(1);
+    let query = query.key_condition_expression("#shard = :nobody AND #at = :never");
+    let query = query.expression_attribute_names("#shard", WAKE_SHARD).expression_attribute_names("#at", WAKE_AT);
+    let query = query.expression_attribute_values(":nobody", s("nobody")).expression_attribute_values(":never", n(0));
+    async move { Ok(query.send().await.map(drop)?) }.boxed()
+}

@@ -1,0 +1,28 @@
+//! Notices for owners of endpoints that were switched off.
+
+use super::table::{NOTICE, PK, WAKE_AT};
+use super::{WebhookStore, table};
+use crate::endpoint::Notice;
+use platform::store::{Attributes, StoreError};
+use types::ids::NoticeId;
+
+impl WebhookStore {
+    /// A notice that may not have been sent; `None` if it has been.
+    pub async fn unsent_notice(&self, id: NoticeId) -> Result<Option<Notice>, StoreError> {
+        let Some(item) = self.get(table::notice(id)).await? else { return Ok(None) };
+        if !item.contains_key(WAKE_AT) {
+            return Ok(None);
+        }
+        let notice = Attributes(&item).text(NOTICE).and_then(|text| serde_json::from_str(text).ok());
+        notice.map(Some).ok_or_else(|| StoreError::corrupt(NOTICE))
+    }
+
+    /// Notes that a notice was sent.
+    pub async fn notice_sent(&self, id: NoticeId) -> Result<(), StoreError> {
+        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::notice(id)));
+        let update = update.update_expression("REMOVE #wake").expression_attribute_names("#wake", WAKE_AT);
+        let update = update.condition_expression("attribute_exists(#pk)").expression_attribute_names("#pk", PK);
+        update.send().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! Steps of a delivery that hang together with its endpoint: one transaction each.
+
+use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
+
+use super::endpoint_item::{DISABLED, ENABLED};
+use super::expression::Expression;
+use super::table::{EPOCH, NOTICE, PK, REASON, STATUS, TTL, WAKE_AT, WAKE_SHARD};
+use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
+use crate::delivery::Transition;
+use crate::endpoint::{DisabledReason, Endpoint, Notice};
+use platform::store::{StoreError, n, retry_conflicts, s};
+use platform::transaction;
+use types::ids::DeliveryId;
+use types::timestamp::Timestamp;
+
+/// A notice is kept so long after it was sent, for an operator to see.
+const NOTICE_KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+
+/// What became of a step that depends on the endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// Both were changed, or were as they had to be.
+    Done,
+    /// The endpoint has moved on since it was read; nothing was changed.
+    EndpointMoved,
+    /// The delivery has; nothing was changed.
+    DeliveryMoved,
+}
+
+impl WebhookStore {
+    /// Holds a delivery if its endpoint is still off, and has not been on since it was read.
+    pub async fn hold(&self, id: DeliveryId, step: &Transition, endpoint: &Endpoint) -> Result<Off, StoreError> {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::account(endpoint.account_id)))
+            .condition_expression("#e.#status = :status AND #e.#epoch = :epoch")
+            .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
+            .expression_attribute_names("#status", STATUS)
+            .expression_attribute_names("#epoch", EPOCH)
+            .expression_attribute_values(":status", s(DISABLED))
+            .expression_attribute_values(":epoch", n(endpoint.epoch))
+            .build()?;
+        self.both(id, step, vec![TransactWriteItem::builder().condition_check(check).build()]).await
+    }
+
+    /// Ends a delivery whose last attempt failed, switches its endpoint off, and leaves the notice for its
+    /// owner: if the endpoint is on, and has been since it was read.
+    pub async fn switch_off(
+        &self,
+        step: &Transition,
+        endpoint: &Endpoint,
+        notice: &Notice,
+        wake_at: Timestamp,
+    ) -> Result<Off, StoreError> {
+        let off = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::account(endpoint.account_id)))
+            .update_expression("SET #e.#status = :off, #e.#reason = :reason")
+            .condition_expression("#e.#status = :on AND #e.#epoch = :epoch")
+            .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
+            .expression_attribute_names("#status", STATUS)
+            .expression_attribute_names("#reason", REASON)
+            .expression_attribute_names("#epoch", EPOCH)
+            .expression_attribute_values(":on", s(ENABLED))
+            .expression_attribute_values(":off", s(DISABLED))
+            .expression_attribute_values(":reason", s(DisabledReason::DeliveriesFailed.as_str()))
+            .expression_attribute_values(":epoch", n(endpoint.epoch))
+            .build()?;
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(table::notice(notice.notice_id)))
+            .item(NOTICE, s(serde_json::to_string(notice)?))
+            .item(WAKE_SHARD, s(table::wake_shard(notice.notice_id.uuid())))
+            .item(WAKE_AT, n(wake_at.millis()))
+            .item(TTL, n(notice.disabled_at.plus_millis(NOTICE_KEPT_MILLIS).seconds()))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", PK)
+            .build()?;
+        let others =
+            vec![TransactWriteItem::builder().update(off).build(), TransactWriteItem::builder().put(put).build()];
+        self.both(notice.delivery_id, step, others).await
+    }
+
+    async fn both(&self, id: DeliveryId, step: &Transition, others: Vec<TransactWriteItem>) -> Result<Off, StoreError> {
+        let expression = Expression::of(step)?;
+        let delivery = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::delivery(id)))
+            .update_expression(expression.update())
+            .condition_expression(expression.condition())
+            .set_expression_attribute_names(Some(expression.names))
+            .set_expression_attribute_values(Some(expression.values))
+            .build()?;
+        let mut writes = vec![TransactWriteItem::builder().update(delivery).build()];
+        writes.extend(others);
+        let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let request = self.client.transact_write_items().set_transact_items(Some(writes.clone()));
+            transaction::send(request).await
+        });
+        Ok(match sent.await? {
+            Ok(()) => Off::Done,
+            Err(cancelled) if cancelled.failed(0) => Off::DeliveryMoved,
+            Err(_) => Off::EndpointMoved,
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! The webhooks table: key shapes, attribute names, indexes.
+//!
+//! An account's endpoints are attributes of one item, so that a whole batch of events or messages finds its
+//! endpoints in one call, and their number is bounded by one condition.
+
+use crate::delivery::Lane;
+pub(super) use platform::resources::{
+    CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, PARTITION_KEY as PK, SORT_KEY as SK, TTL, WAKE_AT, WAKE_INDEX,
+    WAKE_SHARD,
+};
+use platform::store::{Item, s};
+use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
+
+pub(super) const ACCOUNT_ID: &str = "account_id";
+pub(super) const EVENT: &str = "event";
+pub(super) const IS_TEST: &str = "is_test";
+pub(super) const BODY: &str = "body";
+pub(super) const STATUS: &str = "status";
+pub(super) const FAILURE: &str = "failure";
+pub(super) const ROUND: &str = "round";
+pub(super) const RECORDED: &str = "recorded";
+pub(super) const TOKEN: &str = "token";
+pub(super) const LEASE_ID: &str = "lease_id";
+pub(super) const LEASE_UNTIL: &str = "lease_until";
+pub(super) const CLAIMS: &str = "claims";
+pub(super) const DUE: &str = "due";
+pub(super) const RESENT: &str = "resent";
+pub(super) const ATTEMPTS: &str = "attempts";
+
+/// How many endpoints an account has.
+pub(super) const COUNT: &str = "count";
+pub(super) const URL: &str = "url";
+pub(super) const EVENTS: &str = "events";
+pub(super) const REASON: &str = "reason";
+pub(super) const EPOCH: &str = "epoch";
+pub(super) const SECRETS: &str = "secrets";
+pub(super) const SECRET_VERSION: &str = "secret_version";
+pub(super) const SLOW_UNTIL: &str = "slow_until";
+pub(super) const REMOVED_AT: &str = "removed_at";
+
+pub(super) const NOTICE: &str = "notice";
+pub(super) const PROBED_AT: &str = "probed_at";
+
+/// Wake-ups lie in so many partitions of their index, so that none bounds the rate of deliveries.
+pub const WAKE_SHARDS: u32 = 8;
+
+/// What the partition keys of accounts begin with.
+pub(super) const ACCOUNT_PARTITION: &str = "account#";
+const DELIVERY_PARTITION: &str = "delivery#";
+const NOTICE_PARTITION: &str = "notice#";
+
+/// What an entry of the wake-up index leads to.
+pub(super) enum Wake {
+    /// A delivery that is pending.
+    Delivery,
+    /// A notice that may not have been sent.
+    Notice(NoticeId),
+}
+
+/// Where the endpoints of an account lie.
+pub(super) fn account(id: UserId) -> Item {
+    place(account_partition(id), "endpoints")
+}
+
+pub(super) fn account_partition(id: UserId) -> String {
+    format!("{ACCOUNT_PARTITION}{id}")
+}
+
+/// The account that a partition key names.
+pub(super) fn account_of(pk: &str) -> Option<UserId> {
+    pk.strip_prefix(ACCOUNT_PARTITION)?.parse().ok()
+}
+
+/// The attribute that an endpoint is, in its account's item.
+pub(super) fn endpoint_attribute(id: EndpointId) -> String {
+    format!("endpoint_{id}")
+}
+
+/// The endpoint whose attribute it is, if it is one's.
+pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
+    name.strip_prefix("endpoint_")?.parse().ok()
+}
+
+/// Where the account of an endpoint lies.
+pub(super) fn finder(id: EndpointId) -> Item {
+    place(format!("endpoint#{id}"), "account")
+}
+
+pub(super) fn delivery(id: DeliveryId) -> Item {
+    place(format!("{DELIVERY_PARTITION}{id}"), "delivery")
+}
+
+pub(super) fn notice(id: NoticeId) -> Item {
+    place(format!("{NOTICE_PARTITION}{id}"), "notice")
+}
+
+pub(super) fn lane(lane: Lane) -> Item {
+    place(format!("lane#{}", lane.as_str()), "lane")
+}
+
+/// What a partition key of the wake-up index names.
+pub(super) fn wake(pk: &str) -> Option<Wake> {
+    if delivery_of(pk).is_some() {
+        return Some(Wake::Delivery);
+    }
+    pk.strip_prefix(NOTICE_PARTITION)?.parse().ok().map(Wake::Notice)
+}
+
+/// The delivery that a partition key names.
+pub(super) fn delivery_of(pk: &str) -> Option<DeliveryId> {
+    pk.strip_prefix(DELIVERY_PARTITION)?.parse().ok()
+}
+
+/// The partition of the wake-up index that an id belongs to.
+pub(super) fn wake_shard(id: uuid::Uuid) -> String {
+    wake_partition(crc32fast::hash(id.as_bytes()) % WAKE_SHARDS)
+}
+
+pub(super) fn wake_partition(shard: u32) -> String {
+    format!("wake#{shard}")
+}
+
+fn place(pk: String, sk: &str) -> Item {
+    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+}

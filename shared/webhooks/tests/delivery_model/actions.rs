@@ -1,0 +1,126 @@
+//! What can happen next.
+
+use stateright::{Model, Property};
+use webhooks::delivery::Status;
+
+use crate::bounds::Bounds;
+use crate::luck::{LUCK, Luck};
+use crate::time::{Millis, SECOND};
+use crate::worker::Phase;
+use crate::world::{Message, World};
+
+/// A message that is late comes after the lease of an attempt, or after it has been taken for lost.
+const LATE: [Millis; 2] = [100 * SECOND, 400 * SECOND];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Advance,
+    Receive { message: usize, skew: Millis },
+    Duplicate { message: usize },
+    Lose { message: usize },
+    Delay { message: usize, by: Millis },
+    Work { worker: usize, luck: Luck },
+    Answer { worker: usize, is_acknowledged: bool },
+    BeginSweep { delivery: usize, skew: Millis },
+    Sweep { sweeper: usize },
+    CrashSweep { sweeper: usize },
+    Disable,
+    Enable,
+    BeginResend { delivery: usize, skew: Millis },
+    BeginRemoval { skew: Millis },
+    Operate { operator: usize },
+    CrashOperator { operator: usize },
+}
+
+impl Model for Bounds {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if world.broken.is_some() {
+            return;
+        }
+        actions.push(Action::Advance);
+        for (message, _) in world.received(self) {
+            actions.extend(self.skews.iter().map(|&skew| Action::Receive { message, skew }));
+            actions.extend([Action::Duplicate { message }, Action::Lose { message }]);
+            actions.extend(LATE.map(|by| Action::Delay { message, by }));
+        }
+        for (index, worker) in world.workers.iter().enumerate() {
+            let answers = [true, false].map(|is_acknowledged| Action::Answer { worker: index, is_acknowledged });
+            actions.extend(answers.into_iter().filter(|_| worker.phase == Phase::Post));
+            actions.extend(LUCK.map(|luck| Action::Work { worker: index, luck }));
+        }
+        for delivery in 0..world.deliveries.len() {
+            let due = self.skews.iter().copied().filter(|&skew| world.is_due(delivery, skew));
+            actions.extend(due.map(|skew| Action::BeginSweep { delivery, skew }));
+            actions.extend(self.skews.iter().map(|&skew| Action::BeginResend { delivery, skew }));
+        }
+        for sweeper in 0..world.sweepers.len() {
+            actions.extend([Action::Sweep { sweeper }, Action::CrashSweep { sweeper }]);
+        }
+        for operator in 0..world.operators.len() {
+            actions.extend([Action::Operate { operator }, Action::CrashOperator { operator }]);
+        }
+        actions.extend([Action::Disable, Action::Enable]);
+        actions.extend(self.skews.iter().map(|&skew| Action::BeginRemoval { skew }));
+        let mut left = world.left;
+        if world.is_over() {
+            // What is still on its way changes nothing, so that its order does not matter.
+            actions.retain(|action| left.of(action).is_none());
+            actions.truncate(2);
+        }
+        actions.retain(|action| left.of(action).is_none_or(|left| *left > 0));
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut world = world.clone();
+        if let Some(left) = world.left.of(&action) {
+            *left -= 1;
+        }
+        match action {
+            Action::Advance => world.advance(self).then_some(())?,
+            Action::Receive { message, skew } => world.receive(message, skew),
+            Action::Duplicate { message } => world.duplicate(message),
+            Action::Lose { message } => world.lose(message),
+            Action::Delay { message, by } => world.delay(message, by),
+            Action::Work { worker, luck } => world.work(worker, luck)?,
+            Action::Answer { worker, is_acknowledged } => world.answer(worker, is_acknowledged),
+            Action::BeginSweep { delivery, skew } => world.begin_sweep(delivery, skew)?,
+            Action::Sweep { sweeper } => world.sweep(sweeper),
+            Action::CrashSweep { sweeper } => world.crash_sweep(sweeper),
+            Action::Disable => world.disable()?,
+            Action::Enable => world.enable()?,
+            Action::BeginResend { delivery, skew } => world.begin_resend(delivery, skew)?,
+            Action::BeginRemoval { skew } => world.begin_removal(skew)?,
+            Action::Operate { operator } => world.operate(operator),
+            Action::CrashOperator { operator } => world.crash_operator(operator),
+        }
+        world.check_removal();
+        Some(world)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        crate::invariants::properties()
+    }
+}
+
+impl World {
+    /// Whether every delivery has settled for good.
+    fn is_over(&self) -> bool {
+        let is_final = |status| matches!(status, Status::Delivered | Status::Failed);
+        let is_operated = !self.operators.is_empty() || self.left.resends > 0;
+        !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.progress.status))
+    }
+
+    /// The messages that somebody can receive, each kind once.
+    fn received(&self, bounds: &Bounds) -> impl Iterator<Item = (usize, &Message)> {
+        let is_free = self.has_free_worker(bounds);
+        let visible = self.queue.iter().enumerate().take_while(|(_, message)| message.visible_at <= self.now);
+        visible.filter(move |(index, message)| is_free && (*index == 0 || self.queue[index - 1] != **message))
+    }
+}

@@ -1,0 +1,117 @@
+//! How the steps of a worker can go wrong.
+
+use platform::resources::Queue;
+
+use crate::time::{Millis, SECOND};
+use crate::worker::{Phase, Then, Worker};
+use crate::world::{Message, World};
+
+/// How a worker's step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Luck {
+    Good,
+    /// The worker ends, before or after the step is made.
+    Crash {
+        is_made: bool,
+    },
+    /// The step is made, and made again.
+    Repeat,
+    /// The worker does not learn whether the step was made, and puts the message off.
+    Away {
+        is_made: bool,
+    },
+    /// The worker ends, and the step is made later.
+    Late,
+}
+
+/// All there is.
+pub(crate) const LUCK: [Luck; 7] = [
+    Luck::Good,
+    Luck::Crash { is_made: false },
+    Luck::Crash { is_made: true },
+    Luck::Repeat,
+    Luck::Away { is_made: false },
+    Luck::Away { is_made: true },
+    Luck::Late,
+];
+
+/// A received message that is not acknowledged comes back after so long.
+const VISIBILITY: Millis = Queue::WebhooksRetry.visibility_seconds().cast_signed() * SECOND;
+/// What could not be done is tried again after so long.
+const AWAY_SECONDS: u32 = 10;
+
+impl World {
+    pub(crate) fn answer(&mut self, index: usize, is_acknowledged: bool) {
+        let worker = self.workers.remove(index);
+        let phase = worker.answered(is_acknowledged, self.now);
+        self.go_on(Worker { phase, ..worker });
+    }
+
+    /// A worker's next step.
+    pub(crate) fn work(&mut self, index: usize, luck: Luck) -> Option<()> {
+        let worker = self.workers.remove(index);
+        let can_be = match luck {
+            Luck::Good => worker.phase != Phase::Post,
+            Luck::Crash { is_made: false } => !worker.is_late,
+            Luck::Crash { is_made: true } | Luck::Repeat | Luck::Away { .. } | Luck::Late => {
+                !worker.is_late && worker.phase != Phase::Post
+            }
+        };
+        if !can_be {
+            return None;
+        }
+        match luck {
+            Luck::Good => {
+                let then = self.step(&worker);
+                self.follow(&worker, then);
+            }
+            Luck::Crash { is_made } => {
+                self.step_if(is_made, &worker);
+                self.come_back(&worker);
+            }
+            Luck::Repeat => {
+                self.step(&worker);
+                self.go_on(Worker { is_applied: true, ..worker });
+            }
+            Luck::Away { is_made } => {
+                self.step_if(is_made, &worker);
+                self.send(worker.dispatch, AWAY_SECONDS);
+            }
+            Luck::Late => {
+                self.come_back(&worker);
+                self.go_on(Worker { is_late: true, ..worker });
+            }
+        }
+        Some(())
+    }
+
+    fn step_if(&mut self, is_made: bool, worker: &Worker) {
+        if is_made {
+            self.step(worker);
+        }
+    }
+
+    fn follow(&mut self, worker: &Worker, then: Then) {
+        match then {
+            _ if worker.is_late => {}
+            Then::Done => {}
+            Then::Postpone(seconds) => self.send(worker.dispatch, seconds),
+            Then::Go(phase) => {
+                if phase == Phase::Post {
+                    self.check_post(worker);
+                }
+                self.go_on(Worker { phase, is_applied: false, ..worker.clone() });
+            }
+        }
+    }
+
+    fn go_on(&mut self, worker: Worker) {
+        self.workers.push(worker);
+        self.workers.sort_unstable();
+    }
+
+    /// Its message is received again.
+    fn come_back(&mut self, worker: &Worker) {
+        self.put(Message { visible_at: worker.received_at + VISIBILITY, dispatch: worker.dispatch });
+    }
+}

@@ -1,0 +1,40 @@
+//! Plays the rules of a delivery's life against each other: all interleavings, within bounds, of workers,
+//! sweeps and an operator that crash, answers that get lost, and messages that are repeated, late or lost.
+//!
+//! The steps are those of the code (`webhooks::delivery`), on the schedule of the code; the order in
+//! which they are made, and what the store checks beside them, is played as `functions/webhook`,
+//! `functions/sweep`, `webhooks::admin` and `webhooks::store` do it.
+
+mod actions;
+mod bounds;
+mod invariants;
+mod luck;
+mod operator;
+mod queue;
+mod runs;
+mod sweeper;
+mod time;
+mod worker;
+mod world;
+
+use stateright::{Checker, HasDiscoveries, Model};
+
+use bounds::Bounds;
+use invariants::INVARIANTS;
+
+/// Plays all that can happen within bounds, and looks for what must be among it. With `--nocapture` it says
+/// how much that was.
+fn play(bounds: Bounds, must_be_seen: &[&'static str]) {
+    let text = format!("{bounds:?}");
+    let checker = bounds.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    println!(
+        "{} states, {} steps, {} deep: {text}",
+        checker.unique_state_count(),
+        checker.state_count(),
+        checker.max_depth()
+    );
+    checker.assert_no_discovery(INVARIANTS);
+    for seen in must_be_seen {
+        checker.assert_any_discovery(seen);
+    }
+}

@@ -1,0 +1,58 @@
+//! A queue that delivers at least once, mostly.
+
+use webhooks::delivery::{Dispatch, Token};
+
+use crate::bounds::Bounds;
+use crate::time::{Millis, SECOND};
+use crate::worker::Worker;
+use crate::world::{Message, World};
+
+/// The longest delay that a message can have.
+const LONGEST_DELAY_SECONDS: u32 = 900;
+
+impl World {
+    /// Puts a message into the queue.
+    pub(crate) fn send(&mut self, dispatch: Dispatch, delay_seconds: u32) {
+        let delay = Millis::from(delay_seconds.min(LONGEST_DELAY_SECONDS)) * SECOND;
+        self.put(Message { visible_at: self.now + delay, dispatch });
+    }
+
+    pub(crate) fn put(&mut self, message: Message) {
+        let place = self.queue.partition_point(|other| *other <= message);
+        self.queue.insert(place, message);
+    }
+
+    pub(crate) fn has_free_worker(&self, bounds: &Bounds) -> bool {
+        self.workers.iter().filter(|worker| !worker.is_late).count() < bounds.workers
+    }
+
+    /// A worker takes a message and reads the endpoint.
+    pub(crate) fn receive(&mut self, message: usize, skew: Millis) {
+        let Message { dispatch, .. } = self.queue.remove(message);
+        let lease = self.free_token();
+        self.workers.push(Worker::new(dispatch, skew, lease, self.now, self.endpoint));
+        self.workers.sort_unstable();
+    }
+
+    pub(crate) fn duplicate(&mut self, message: usize) {
+        self.put(self.queue[message]);
+    }
+
+    pub(crate) fn lose(&mut self, message: usize) {
+        self.queue.remove(message);
+        self.has_lost = true;
+    }
+
+    pub(crate) fn delay(&mut self, message: usize, by: Millis) {
+        let Message { dispatch, .. } = self.queue.remove(message);
+        self.put(Message { visible_at: self.now + by, dispatch });
+    }
+
+    /// Whether there is a message, in the queue or with a worker, that carries this token, or none because
+    /// it was lost.
+    pub(crate) fn is_called(&self, token: Token) -> bool {
+        let waiting = self.queue.iter().map(|message| message.dispatch.token);
+        let received = self.workers.iter().filter(|worker| !worker.is_late).map(|worker| worker.dispatch.token);
+        self.has_lost || waiting.chain(received).any(|other| other == token)
+    }
+}

@@ -1,0 +1,66 @@
+//! A sweep at one delivery, as `functions/sweep` goes about it. It never sees the index here: an entry that
+//! is out of date leads it to a delivery that is not due, and there it does nothing.
+
+use platform::resources::SWEEP_TIMEOUT;
+use types::timestamp::Timestamp;
+use webhooks::Schedule;
+use webhooks::delivery::{Dispatch, Progress, sweep};
+
+use crate::invariants::Broken;
+use crate::time::{Millis, SECOND};
+use crate::world::World;
+
+/// For so long a sweep runs at most.
+const TIMEOUT: Millis = SWEEP_TIMEOUT.as_secs().cast_signed() * SECOND;
+
+/// Somebody who has found a delivery due.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sweeper {
+    pub(crate) delivery: usize,
+    pub(crate) seen: Progress,
+    clock: Timestamp,
+    pub(crate) until: Millis,
+    is_sent: bool,
+}
+
+impl World {
+    /// Whether a sweep with such a clock has something to do.
+    pub(crate) fn is_due(&self, delivery: usize, skew: Millis) -> bool {
+        sweep(Schedule::default(), &self.deliveries[delivery].progress, self.clock(skew)).is_some()
+    }
+
+    pub(crate) fn is_swept(&self, delivery: usize) -> bool {
+        self.sweepers.iter().any(|sweeper| sweeper.delivery == delivery)
+    }
+
+    pub(crate) fn begin_sweep(&mut self, delivery: usize, skew: Millis) -> Option<()> {
+        if self.is_swept(delivery) {
+            self.left.overlaps = self.left.overlaps.checked_sub(1)?;
+        }
+        let seen = self.deliveries[delivery].progress.clone();
+        let (clock, until) = (self.clock(skew), self.now + TIMEOUT);
+        self.sweepers.push(Sweeper { delivery, seen, clock, until, is_sent: false });
+        Some(())
+    }
+
+    /// The next step of a sweep: first the message, then the wake-up.
+    pub(crate) fn sweep(&mut self, index: usize) {
+        let mut sweeper = self.sweepers.remove(index);
+        let Some(resending) = sweep(Schedule::default(), &sweeper.seen, sweeper.clock) else { return };
+        if !sweeper.is_sent {
+            let mut delivery = self.delivery(sweeper.delivery);
+            delivery.progress = sweeper.seen.clone();
+            self.send(Dispatch::next_of(&delivery), resending.delay_seconds);
+            sweeper.is_sent = true;
+            self.sweepers.insert(index, sweeper);
+            return;
+        }
+        if self.write(sweeper.delivery, &resending.then).0 {
+            self.check(self.is_called(sweeper.seen.token), Broken::Uncalled);
+        }
+    }
+
+    pub(crate) fn crash_sweep(&mut self, index: usize) {
+        self.sweepers.remove(index);
+    }
+}

@@ -1,0 +1,65 @@
+//! Time goes on in leaps, from one instant at which something can happen to the next.
+
+use webhooks::delivery::Status;
+
+use crate::bounds::Bounds;
+use crate::invariants::Broken;
+use crate::worker::Worker;
+use crate::world::World;
+
+pub(crate) type Millis = i64;
+
+pub(crate) const SECOND: Millis = 1_000;
+const MINUTE: Millis = 60 * SECOND;
+const HOUR: Millis = 60 * MINUTE;
+
+/// What passes at least between a failed attempt and the next one (specification, section 6).
+pub(crate) const DELAYS: [Millis; 6] = [30 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 24 * HOUR];
+/// A round that meets no more than a few faults settles within this beyond its delays.
+const GRACE: Millis = 3 * HOUR;
+
+impl World {
+    /// Lets time pass, unless somebody has to do something first.
+    pub(crate) fn advance(&mut self, bounds: &Bounds) -> bool {
+        if self.is_urgent(bounds) {
+            return false;
+        }
+        let Some(next) = self.instants(bounds).filter(|instant| *instant > self.now).min() else { return false };
+        if self.deadlines().any(|deadline| deadline < next) {
+            return false;
+        }
+        self.now = next;
+        let limit = DELAYS.iter().sum::<Millis>() + GRACE;
+        let is_late = |began_at: Millis| next - began_at > limit;
+        let pending = self.deliveries.iter().filter(|delivery| delivery.progress.status == Status::Pending);
+        let settles = !pending.map(|delivery| delivery.began_at).any(is_late);
+        self.check(settles, Broken::Unsettled);
+        true
+    }
+
+    /// A message is received as soon as somebody is free, a process ends in time, and a sweep begins when
+    /// every clock says so. What is slower than that is a fault of its own.
+    fn is_urgent(&self, bounds: &Bounds) -> bool {
+        let slow = bounds.skews.iter().min().copied().unwrap_or_default();
+        self.queue.first().is_some_and(|message| message.visible_at <= self.now) && self.has_free_worker(bounds)
+            || self.deadlines().any(|deadline| deadline <= self.now)
+            || (0..self.deliveries.len()).any(|index| self.is_due(index, slow) && !self.is_swept(index))
+    }
+
+    fn deadlines(&self) -> impl Iterator<Item = Millis> {
+        let workers = self.workers.iter().filter(|worker| !worker.is_late).map(Worker::until);
+        let sweepers = self.sweepers.iter().map(|sweeper| sweeper.until);
+        workers.chain(sweepers).chain(self.operators.iter().map(|operator| operator.until))
+    }
+
+    /// When something can happen, in no order.
+    fn instants(&self, bounds: &Bounds) -> impl Iterator<Item = Millis> {
+        let messages = self.queue.iter().map(|message| message.visible_at);
+        let wake_ups = self.deliveries.iter().filter_map(|delivery| Some(delivery.progress.wake_at?.millis()));
+        let leases = self.deliveries.iter().filter_map(|delivery| Some(delivery.progress.lease?.until.millis() + 1));
+        let leases = leases.filter(|_| self.left.resends + self.left.removals > 0);
+        let shown = wake_ups.chain(leases).flat_map(|shown| bounds.skews.iter().map(move |skew| shown - skew));
+        let deadlines = self.deadlines().filter(|_| self.left.crashes > 0);
+        messages.chain(shown).chain(deadlines)
+    }
+}

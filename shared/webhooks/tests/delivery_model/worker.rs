@@ -1,0 +1,270 @@
+//! One attempt, as `functions/webhook` makes it.
+
+use platform::resources::WEBHOOK_TIMEOUT;
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+use webhooks::delivery::{
+    AfterFailure, Attempt, CLAIMS, Dispatch, Progress, Refusal, Status, Token, Transition, after_failure, claim, end,
+    hold, refusal, succeed,
+};
+use webhooks::{ATTEMPTS, Schedule, Wait};
+
+use crate::invariants::Broken;
+use crate::time::{DELAYS, Millis, SECOND};
+use crate::world::{Switch, World};
+
+/// For so long a function runs at most.
+const TIMEOUT: Millis = WEBHOOK_TIMEOUT.as_secs().cast_signed() * SECOND;
+
+/// Somebody who has received a message.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Worker {
+    pub(crate) dispatch: Dispatch,
+    pub(crate) received_at: Millis,
+    pub(crate) skew: Millis,
+    /// The endpoint when the message was received.
+    pub(crate) seen: Option<Switch>,
+    pub(crate) lease: Token,
+    pub(crate) phase: Phase,
+    /// Its write was made, and the answer was lost.
+    pub(crate) is_applied: bool,
+    /// It has ended; its write is still on the way.
+    pub(crate) is_late: bool,
+    /// An earlier attempt was acknowledged late, while this one was made: it does not count any more.
+    pub(crate) is_overtaken: bool,
+}
+
+/// What it does next.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Phase {
+    Claim,
+    /// The POST is made; its answer is to come.
+    Post,
+    Succeed,
+    /// The message for the next attempt is sent.
+    Call(Failed),
+    Fail(Failed),
+    /// The delivery fails and the endpoint is switched off.
+    GiveUp(Failed),
+    Hold,
+    End,
+}
+
+/// A failure that is not on record yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Failed {
+    at: Millis,
+    /// Nobody knows what came of the attempt.
+    is_lost: bool,
+}
+
+/// What follows from a step.
+pub(crate) enum Then {
+    Go(Phase),
+    /// The message is acknowledged.
+    Done,
+    /// So is it, and a copy sent with this delay.
+    Postpone(u32),
+}
+
+impl Worker {
+    pub(crate) fn new(dispatch: Dispatch, skew: Millis, lease: Token, now: Millis, seen: Option<Switch>) -> Self {
+        let phase = match seen {
+            None => Phase::End,
+            Some(Switch { is_on: false, .. }) => Phase::Hold,
+            Some(Switch { is_on: true, .. }) => Phase::Claim,
+        };
+        Self {
+            dispatch,
+            received_at: now,
+            skew,
+            seen,
+            lease,
+            phase,
+            is_applied: false,
+            is_late: false,
+            is_overtaken: false,
+        }
+    }
+
+    /// When it is ended.
+    pub(crate) fn until(&self) -> Millis {
+        self.received_at + TIMEOUT
+    }
+
+    /// Whether both deal with the same delivery.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.dispatch.delivery_id == other.dispatch.delivery_id
+    }
+
+    /// Its clock when it had read the endpoint.
+    fn clock(&self) -> Timestamp {
+        self.clock_at(self.received_at)
+    }
+
+    fn clock_at(&self, at: Millis) -> Timestamp {
+        Timestamp::from_millis(at + self.skew)
+    }
+
+    fn after_failure(&self, failed: Failed) -> AfterFailure {
+        let now = self.clock_at(failed.at);
+        let attempt = Attempt::lost(now);
+        after_failure(&self.dispatch, self.lease, attempt, false, Schedule::default(), now)
+    }
+
+    fn failed(&self, failed: Failed) -> Phase {
+        match self.after_failure(failed) {
+            AfterFailure::Again(Wait::Delayed { .. }, _) => Phase::Call(failed),
+            AfterFailure::Again(Wait::Parked { .. }, _) => Phase::Fail(failed),
+            AfterFailure::GiveUp(_) => Phase::GiveUp(failed),
+        }
+    }
+
+    /// The endpoint has answered, or not in time.
+    pub(crate) fn answered(&self, is_acknowledged: bool, now: Millis) -> Phase {
+        if is_acknowledged { Phase::Succeed } else { self.failed(Failed { at: now, is_lost: false }) }
+    }
+
+    fn refused(&self, found: &Progress, token: Token, now: Millis) -> Then {
+        match refusal(Some(found), &self.dispatch, token, self.clock()) {
+            Refusal::Leased(until) => {
+                let millis = until.millis().saturating_sub(self.clock_at(now).millis()).max(0);
+                Then::Postpone(u32::try_from(millis / SECOND + 1).unwrap_or(u32::MAX))
+            }
+            Refusal::Ours | Refusal::Void => Then::Done,
+        }
+    }
+}
+
+impl World {
+    /// Makes a worker's step, and says what follows if the answer reaches it.
+    pub(crate) fn step(&mut self, worker: &Worker) -> Then {
+        match worker.phase {
+            Phase::Claim => self.claim(worker),
+            Phase::Post => Then::Done,
+            Phase::Succeed => self.succeed(worker),
+            Phase::Call(failed) => {
+                if let AfterFailure::Again(Wait::Delayed { seconds }, _) = worker.after_failure(failed) {
+                    self.send(worker.dispatch.after(worker.lease), seconds);
+                }
+                Then::Go(Phase::Fail(failed))
+            }
+            Phase::Fail(failed) => self.fail(worker, failed),
+            Phase::GiveUp(failed) => self.give_up(worker, failed),
+            Phase::Hold => self.hold(worker),
+            Phase::End => self.end(worker),
+        }
+    }
+
+    fn claim(&mut self, worker: &Worker) -> Then {
+        let (applied, found) = self.write_for(worker, &claim(&worker.dispatch, worker.lease, worker.clock()));
+        if !applied && refusal(Some(&found), &worker.dispatch, worker.lease, worker.clock()) != Refusal::Ours {
+            return worker.refused(&found, worker.lease, self.now);
+        }
+        let claims = if applied { found.claims + 1 } else { found.claims };
+        if claims > CLAIMS {
+            return Then::Go(worker.failed(Failed { at: self.now, is_lost: true }));
+        }
+        Then::Go(Phase::Post)
+    }
+
+    /// What must hold when a worker begins to send.
+    pub(crate) fn check_post(&mut self, worker: &Worker) {
+        let index = Self::index_of(&worker.dispatch);
+        let is_sending = |other: &Worker| other.phase == Phase::Post && !other.is_overtaken && other.is_beside(worker);
+        let is_alone = !self.workers.iter().any(is_sending);
+        self.check(is_alone, Broken::TwoAtOnce);
+        self.check(worker.seen.is_some_and(|endpoint| endpoint.is_on), Broken::SentToOff);
+        let delivery = &mut self.deliveries[index];
+        delivery.posts += 1;
+        let (posts, failed_at, recorded) = (delivery.posts, delivery.failed_at, delivery.progress.recorded);
+        self.check(posts <= CLAIMS, Broken::SentTooOften);
+        if let Some(failed_at) = failed_at {
+            self.check(self.now >= failed_at + DELAYS[recorded as usize - 1], Broken::Early);
+        }
+    }
+
+    fn succeed(&mut self, worker: &Worker) -> Then {
+        let attempt = Attempt { status: Some(200), error: None, ..Attempt::lost(worker.clock()) };
+        let (applied, found) = self.write_for(worker, &succeed(&worker.dispatch, attempt));
+        let is_open = found.status == Status::Pending && found.round == worker.dispatch.round;
+        self.check(applied || !is_open, Broken::AcknowledgementIgnored);
+        self.check_result(worker, applied, &found);
+        if applied {
+            self.workers.iter_mut().for_each(|other| other.is_overtaken |= other.is_beside(worker));
+        }
+        Then::Done
+    }
+
+    fn fail(&mut self, worker: &Worker, failed: Failed) -> Then {
+        let (AfterFailure::Again(_, step) | AfterFailure::GiveUp(step)) = worker.after_failure(failed);
+        let (applied, found) = self.write_for(worker, &step);
+        self.check_result(worker, applied, &found);
+        if applied {
+            self.deliveries[Self::index_of(&worker.dispatch)].failed_at = Some(failed.at);
+        }
+        if let AfterFailure::Again(Wait::Delayed { .. }, _) = worker.after_failure(failed) {
+            let next = self.progress_of(&worker.dispatch).token;
+            let is_called = !applied || worker.is_late || self.is_called(next);
+            self.check(is_called, Broken::Uncalled);
+        }
+        Then::Done
+    }
+
+    /// One transaction; where the endpoint has moved on, the delivery alone.
+    fn give_up(&mut self, worker: &Worker, failed: Failed) -> Then {
+        let (AfterFailure::Again(_, step) | AfterFailure::GiveUp(step)) = worker.after_failure(failed);
+        let found = self.progress_of(&worker.dispatch).clone();
+        if step.apply(&found).is_none() {
+            self.check_result(worker, false, &found);
+            return Then::Done;
+        }
+        let epoch = worker.seen.map(|endpoint| endpoint.epoch);
+        let is_open = self.endpoint.is_some_and(|endpoint| endpoint.is_on && Some(endpoint.epoch) == epoch);
+        let Some(endpoint) = self.endpoint.filter(|endpoint| is_open && !self.notices.contains(&endpoint.epoch)) else {
+            return Then::Go(Phase::Fail(failed));
+        };
+        self.write_for(worker, &step);
+        let has_failed = self.progress_of(&worker.dispatch).recorded == ATTEMPTS;
+        self.check(has_failed && endpoint.is_on && Some(endpoint.epoch) == epoch, Broken::SwitchedOff);
+        self.endpoint = Some(Switch { is_on: false, ..endpoint });
+        self.notices.push(endpoint.epoch);
+        Then::Done
+    }
+
+    /// One transaction with a check of the endpoint.
+    fn hold(&mut self, worker: &Worker) -> Then {
+        let step = hold(&worker.dispatch, worker.clock());
+        let found = self.progress_of(&worker.dispatch).clone();
+        if step.apply(&found).is_none() {
+            return worker.refused(&found, Token(Uuid::nil()), self.now);
+        }
+        if self.endpoint != worker.seen {
+            return Then::Postpone(1);
+        }
+        self.write_for(worker, &step);
+        self.check(self.endpoint.is_some_and(|endpoint| !endpoint.is_on), Broken::HeldWhileOn);
+        Then::Done
+    }
+
+    fn end(&mut self, worker: &Worker) -> Then {
+        let (applied, found) = self.write_for(worker, &end(&worker.dispatch, worker.clock()));
+        if !applied {
+            return worker.refused(&found, Token(Uuid::nil()), self.now);
+        }
+        self.check(self.endpoint.is_none(), Broken::EndedWhileThere);
+        Then::Done
+    }
+
+    fn write_for(&mut self, worker: &Worker, step: &Transition) -> (bool, Progress) {
+        let (applied, found) = self.write(Self::index_of(&worker.dispatch), step);
+        self.check(!applied || found.round == worker.dispatch.round, Broken::OlderRound);
+        (applied, found)
+    }
+
+    /// Whoever holds the lease in time finds the delivery as it was, or acknowledged by an earlier attempt.
+    fn check_result(&mut self, worker: &Worker, applied: bool, found: &Progress) {
+        let is_acknowledged = found.status == Status::Delivered || worker.is_overtaken;
+        self.check(applied || is_acknowledged || worker.is_late || worker.is_applied, Broken::ResultLost);
+    }
+}

@@ -1,0 +1,197 @@
+//! What there is: an endpoint, its deliveries, a queue, and those who work on them.
+
+use types::event::EventKind;
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+use webhooks::ATTEMPTS;
+use webhooks::Schedule;
+use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
+
+use crate::bounds::{Bounds, Left};
+use crate::invariants::Broken;
+use crate::operator::Operator;
+use crate::sweeper::Sweeper;
+use crate::time::{DELAYS, Millis};
+use crate::worker::Worker;
+
+/// Everything, at one instant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    /// The true time; every process has a clock of its own that may be wrong.
+    pub(crate) now: Millis,
+    /// `None` once it is removed.
+    pub(crate) endpoint: Option<Switch>,
+    pub(crate) deliveries: Vec<Tracked>,
+    /// In order.
+    pub(crate) queue: Vec<Message>,
+    /// In order.
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) sweepers: Vec<Sweeper>,
+    pub(crate) operators: Vec<Operator>,
+    /// The epochs for which there is a notice.
+    pub(crate) notices: Vec<u64>,
+    /// What may still go wrong or be asked for.
+    pub(crate) left: Left,
+    /// Whether a message was lost.
+    pub(crate) has_lost: bool,
+    /// Whether a removal was cut short.
+    pub(crate) is_cut_short: bool,
+    /// The first invariant that did not hold.
+    pub(crate) broken: Option<Broken>,
+}
+
+/// What matters of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Switch {
+    pub(crate) is_on: bool,
+    pub(crate) epoch: u64,
+}
+
+/// A delivery, and what nobody but the model knows about its round.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tracked {
+    /// As stored, but for the attempts, which are counted below.
+    pub(crate) progress: Progress,
+    pub(crate) began_at: Millis,
+    /// Attempts on record, failed or not.
+    pub(crate) attempts: u32,
+    /// When the last attempt on record failed.
+    pub(crate) failed_at: Option<Millis>,
+    /// How often the next attempt was sent.
+    pub(crate) posts: u32,
+}
+
+/// A message that waits in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Message {
+    pub(crate) visible_at: Millis,
+    pub(crate) dispatch: Dispatch,
+}
+
+impl World {
+    /// Deliveries with so many failed attempts each, the next one due now and its message sent.
+    pub(crate) fn new(bounds: &Bounds) -> Self {
+        let mut world = Self {
+            now: 0,
+            endpoint: Some(Switch { is_on: true, epoch: 1 }),
+            deliveries: Vec::new(),
+            queue: Vec::new(),
+            workers: Vec::new(),
+            sweepers: Vec::new(),
+            operators: Vec::new(),
+            notices: Vec::new(),
+            left: bounds.left,
+            has_lost: false,
+            is_cut_short: false,
+            broken: None,
+        };
+        for (index, failed) in bounds.failed.iter().enumerate() {
+            world.deliveries.push(Tracked::after(index, *failed));
+            world.send(Dispatch::next_of(&world.delivery(index)), 0);
+        }
+        world
+    }
+
+    /// What a clock shows that is off by so much.
+    pub(crate) fn clock(&self, skew: Millis) -> Timestamp {
+        Timestamp::from_millis(self.now + skew)
+    }
+
+    /// A delivery as the code knows it.
+    pub(crate) fn delivery(&self, index: usize) -> Delivery {
+        Delivery {
+            id: number(index).into(),
+            endpoint_id: Uuid::nil().into(),
+            account_id: Uuid::nil().into(),
+            event: EventKind::ListingSold,
+            is_test: false,
+            created_at: Timestamp::from_millis(0),
+            body: String::new(),
+            progress: self.deliveries[index].progress.clone(),
+        }
+    }
+
+    /// Which delivery a message is about.
+    pub(crate) fn index_of(dispatch: &Dispatch) -> usize {
+        (dispatch.delivery_id.uuid().as_u128() - FIRST) as usize
+    }
+
+    /// The progress that a message is about.
+    pub(crate) fn progress_of(&self, dispatch: &Dispatch) -> &Progress {
+        &self.deliveries[Self::index_of(dispatch)].progress
+    }
+
+    /// Makes a step if it can be made; says whether it was, and what stood there before.
+    pub(crate) fn write(&mut self, index: usize, step: &Transition) -> (bool, Progress) {
+        let before = self.deliveries[index].progress.clone();
+        let Some(after) = step.apply(&before) else { return (false, before) };
+        let broken = self.deliveries[index].change(after, self.now);
+        self.note(broken);
+        (true, before)
+    }
+
+    /// Keeps the first invariant that is broken.
+    pub(crate) fn note(&mut self, broken: Option<Broken>) {
+        self.broken = self.broken.or(broken);
+    }
+
+    pub(crate) fn check(&mut self, holds: bool, broken: Broken) {
+        self.note((!holds).then_some(broken));
+    }
+
+    /// A token that nothing carries. Which one it is does not matter, so that it is always the first.
+    pub(crate) fn free_token(&self) -> Token {
+        let stored = self.deliveries.iter().map(|delivery| &delivery.progress);
+        let mut used: Vec<Token> = stored.clone().map(|progress| progress.token).collect();
+        used.extend(stored.filter_map(|progress| Some(progress.lease?.id)));
+        used.extend(self.queue.iter().map(|message| message.dispatch.token));
+        used.extend(self.workers.iter().flat_map(|worker| [worker.dispatch.token, worker.lease]));
+        used.extend(self.sweepers.iter().map(|sweeper| sweeper.seen.token));
+        used.extend(self.operators.iter().filter_map(Operator::token));
+        let mut tokens = (1..).map(|number| Token(Uuid::from_u128(number)));
+        tokens.find(|token| !used.contains(token)).expect("there are enough")
+    }
+}
+
+impl Tracked {
+    fn after(index: usize, failed: u32) -> Self {
+        let (start, delays) = (Timestamp::from_millis(0), &DELAYS[..failed as usize]);
+        let wake_at = overdue_at(Schedule::default(), start, 0);
+        let mut progress = Progress::new(number(index).into(), Status::Pending, start, wake_at);
+        progress.recorded = failed;
+        let failed_at = delays.last().map(|delay| -delay);
+        Self { progress, began_at: -delays.iter().sum::<Millis>(), attempts: failed, failed_at, posts: 0 }
+    }
+
+    fn change(&mut self, after: Progress, now: Millis) -> Option<Broken> {
+        let before = std::mem::replace(&mut self.progress, after);
+        let after = &mut self.progress;
+        let is_resent = after.round > before.round;
+        if is_resent {
+            (self.began_at, self.attempts, self.failed_at) = (now, 0, None);
+        }
+        self.attempts += std::mem::take(&mut after.attempts).len() as u32;
+        let is_next = is_resent || after.recorded > before.recorded;
+        if is_next {
+            self.posts = 0;
+        }
+        let is_settled = after.status != Status::Pending;
+        let is_final = matches!(before.status, Status::Delivered | Status::Failed) && !is_resent;
+        let is_repeated = after.round < before.round || after.token != before.token && !is_next;
+        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some());
+        let acknowledged = u32::from(after.status == Status::Delivered);
+        let broken = [
+            (is_settled == after.wake_at.is_some(), Broken::NoWakeUp),
+            (is_final || is_repeated, Broken::Reopened),
+            (is_worn, Broken::Worn),
+            (self.attempts > ATTEMPTS || self.attempts != after.recorded + acknowledged, Broken::Miscounted),
+        ];
+        broken.into_iter().find_map(|(is_broken, broken)| is_broken.then_some(broken))
+    }
+}
+
+const FIRST: u128 = 1 << 64;
+
+fn number(index: usize) -> Uuid {
+    Uuid::from_u128(FIRST + index as u128)
+}
