@@ -1,4 +1,4 @@
-// Says of one delivery whether its two signatures are valid: WEBHOOK_SECRET=… go run verify.go HEADERS.json < BODY
+// Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… go run verify.go HEADERS.json < BODY
 package main
 
 // region: plain

@@ -1,4 +1,4 @@
-// Says of one delivery whether its two signatures are valid: WEBHOOK_SECRET=… node verify.mjs HEADERS.json < BODY
+// Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… node verify.mjs HEADERS.json < BODY
 
 // region: plain
 import { createHmac, timingSafeEqual } from "node:crypto";

@@ -1,4 +1,4 @@
-"""Says of one delivery whether its two signatures are valid: WEBHOOK_SECRET=… python3 verify.py HEADERS.json < BODY"""
+"""Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… python3 verify.py HEADERS.json < BODY"""
 
 # region: plain
 import hashlib

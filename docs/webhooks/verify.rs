@@ -1,4 +1,4 @@
-//! Says of one delivery whether its two signatures are valid: `WEBHOOK_SECRET=… verify HEADERS.json < BODY`
+//! Checks the two signatures of one saved delivery: `WEBHOOK_SECRET=… verify HEADERS.json < BODY`
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -15,7 +15,7 @@ use standardwebhooks::{Webhook, WebhookError};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let secret = std::env::var("WEBHOOK_SECRET")?;
-    let path = std::env::args().nth(1).ok_or("a file of headers is wanted")?;
+    let path = std::env::args().nth(1).ok_or("name a file of headers")?;
     let given: HashMap<String, String> = serde_json::from_slice(&std::fs::read(path)?)?;
     let headers: HeaderMap = (&given).try_into()?;
     let mut body = Vec::new();

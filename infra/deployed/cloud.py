@@ -1,4 +1,4 @@
-"""The AWS on this machine: ministack as a child process, on a free port of 127.0.0.1."""
+"""Runs ministack, an AWS on this machine, as a child process on a free port of 127.0.0.1."""
 
 import os
 import re
@@ -13,22 +13,22 @@ from subprocess import Popen
 from steps import HOME, LOGS, Failed, group, step, tail
 
 LOG = LOGS / "ministack.log"
-# Seconds that it may take to start.
+# Seconds that ministack has to start.
 START = 60
 
 
 @contextmanager
 def running(programs: Path) -> Iterator[str]:
-    """Runs ministack as long as the block; gives its URL."""
+    """Runs ministack until the block ends. Yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     endpoint = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory(dir=HOME) as temporary, LOG.open("w") as file:
         own = variables(endpoint) | {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "TMPDIR": temporary}
-        # The policies of the template hold, and nothing else listens.
+        # Enforces the template's policies, and keeps everything but the gateway from listening.
         own |= {"AUTH": "true", "IOT_MTLS_ENABLED": "0"}
         command = [str(programs / "python"), "-B", str(Path(__file__).with_name("emulator.py"))]
-        # The functions are its children, and end with it.
+        # The functions are children of ministack, and end with it.
         with group(command, env=own, stdout=file) as process:
             try:
                 with step("ministack"):
@@ -39,7 +39,10 @@ def running(programs: Path) -> Iterator[str]:
 
 
 def variables(endpoint: str) -> dict[str, str]:
-    """This process's variables, with what AWS tools and tests need to find it, and nothing that leads elsewhere."""
+    """Returns this process's environment, with the variables by which AWS tools and tests find ministack.
+
+    No other AWS variable is left, because it might lead elsewhere.
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return own | {
         "AWS_ENDPOINT_URL": endpoint,
@@ -55,10 +58,10 @@ def variables(endpoint: str) -> dict[str, str]:
 
 
 def assert_all_ran(functions: Iterable[str]) -> None:
-    """Each of these functions has run at least once."""
+    """Fails unless each of these functions has run at least once."""
     started = set(re.findall(r"environment spawned for (\S+)", LOG.read_text()))
     if missing := sorted(set(functions) - started):
-        raise Failed(f"never run: {', '.join(missing)}")
+        raise Failed(f"these functions never ran: {', '.join(missing)}")
 
 
 def wait_for(process: Popen, port: int) -> None:
@@ -69,4 +72,4 @@ def wait_for(process: Popen, port: int) -> None:
             return
         except OSError:
             time.sleep(0.1)
-    raise Failed("ministack does not start")
+    raise Failed("ministack did not start")

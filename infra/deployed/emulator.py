@@ -1,11 +1,14 @@
-"""ministack, with what it lacks put in. Run by cloud.py with the Python that has ministack installed.
+"""Runs ministack with corrections. cloud.py starts it with the Python that has ministack installed.
 
-- It makes no routes from the body of an HTTP API, which is where SAM puts them.
-- It does not say that the indexes of a table that a stack makes are active.
-- It leaves a parameter's number a text where an event source needs the number.
-- It calls a secret by its name where AWS calls it by its ARN, and generates punctuation that is not wanted.
-- It wants permissions of their own for SQS's batches, which come with those for single messages.
-- It knows no alarms on expressions: here they watch a metric that is never there.
+Without them, ministack differs from AWS:
+
+- It makes no routes from the body of an HTTP API, where SAM puts them.
+- It does not report a table's indexes as active if a stack made the table.
+- It passes a number from a parameter as text to an event source, which needs a number.
+- A reference to a secret gives its name instead of its ARN, and generated secrets hold punctuation in spite of
+  `ExcludePunctuation`.
+- It asks for separate permissions for SQS batches. In AWS the permissions for single messages include them.
+- It has no alarms on expressions. Here such an alarm watches a metric that does not exist.
 """
 
 import json
@@ -21,7 +24,7 @@ HANDLERS = provisioners._RESOURCE_HANDLERS
 
 
 def put_in(kind):
-    """Has a function make resources of a kind, given the one that does so in ministack."""
+    """Makes the decorated function create resources of a kind. Its first argument is ministack's own function."""
 
     def put(function):
         handler = HANDLERS[kind]
@@ -70,7 +73,7 @@ def without_expression(create, logical_id, props, stack_name):
 
 
 def route_key(path, method):
-    """A route's key; SAM writes ANY and the default route as extensions of OpenAPI."""
+    """Returns a route's key. SAM writes ANY and the default route as extensions of OpenAPI."""
     method = {"x-amazon-apigateway-any-method": "ANY"}.get(method, method.upper())
     return path if path == "$default" else f"{method} {path}"
 
@@ -84,7 +87,7 @@ def integrate(api, key, integration):
 
 
 def without_batch(action_of, headers):
-    """The permission that a request needs."""
+    """Returns the permission that a request needs."""
     action = action_of(headers)
     return action.removesuffix("Batch") if headers.get("x-amz-target", "").startswith("AmazonSQS.") else action
 

@@ -1,4 +1,4 @@
-"""Steps of a run: told on the terminal with the time they took, their output kept below target/."""
+"""The steps of a run. Each is shown on the terminal with the time it took. The output of commands is kept in logs."""
 
 import os
 import signal
@@ -12,14 +12,14 @@ from subprocess import DEVNULL, PIPE, STDOUT, Popen, TimeoutExpired
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / "target" / "deployed"
 LOGS = HOME / "logs"
-# So many lines of a log tell what went wrong.
+# The number of lines of a log that are shown after a failure.
 TAIL = 40
-# Seconds that a process has for its end.
+# Seconds that a process has to end after a signal.
 END = 10
 
 
 class Failed(Exception):
-    """A step that failed, in words for the terminal."""
+    """A step failed. The message is for the terminal."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def step(name: str) -> Iterator[None]:
 
 
 def run(name: str, command: list[str], variables: dict[str, str], *, shown: bool = False) -> str:
-    """Runs a command to its end, writes its output to a log, and shows it meanwhile if it is long; gives the output."""
+    """Runs a command to its end and returns its output, which also goes to a log and, if `shown`, to the terminal."""
     log = LOGS / f"{name}.log"
     piped = {"stdout": PIPE, "text": True, "errors": "replace"}
     with log.open("w") as file, group(command, cwd=ROOT, env=variables, **piped) as process:
@@ -48,7 +48,7 @@ def run(name: str, command: list[str], variables: dict[str, str], *, shown: bool
 
 @contextmanager
 def group(command: list[str], **options) -> Iterator[Popen]:
-    """A process, which ends with the block and takes its children with it."""
+    """Runs a process. When the block ends, it ends the process and its children."""
     process = Popen(command, stdin=DEVNULL, stderr=STDOUT, start_new_session=True, **options)
     try:
         yield process
@@ -60,6 +60,6 @@ def group(command: list[str], **options) -> Iterator[Popen]:
 
 
 def tail(log: Path) -> str:
-    """The end of a log, to go behind a message."""
+    """Returns the last lines of a log, to append to a message."""
     lines = log.read_text(errors="replace").splitlines()
     return "".join(f"\n  {line}" for line in [f"the end of {log.relative_to(ROOT)}:", *lines[-TAIL:]])

@@ -1,4 +1,4 @@
-"""Virtual environments below target/, with what requirements files pin."""
+"""Makes Python virtual environments below target/ from requirements files."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from steps import HOME, run
 
 
 def environment(name: str, *requirements: Path) -> Path:
-    """The programs of an environment with what these files list; made anew only when they have changed."""
+    """Returns the folder of programs of an environment made from these files. Makes it anew if they have changed."""
     folder, wanted = HOME / name, "".join(file.read_text() for file in requirements)
     installed = folder / "installed"
     if not installed.exists() or installed.read_text() != wanted:

@@ -1,4 +1,5 @@
-"""Runs cfn-guard on a template and prints a line for each resource that fails a rule, but for those in EXCEPTIONS.
+"""Runs cfn-guard on a template. Fails, with a line for each, if a resource breaks a rule and is not in EXCEPTIONS, or
+if an exception is no longer needed.
 
 usage: guard.py CFN_GUARD TEMPLATE EXCEPTIONS RULES...
 """
@@ -15,14 +16,14 @@ FAILED = 19
 
 
 def failures(guard: str, template: str, rules: list[str]) -> dict[str, tuple[str, set[str]]]:
-    """By rule: what it asks for, and the resources that do not have it."""
+    """Returns, for each broken rule, its message and the resources that break it."""
     output = ["--structured", "--output-format", "json", "--show-summary", "none"]
     command = [guard, "validate", "--data", template, "--rules", *rules, *output]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode not in (0, FAILED):
         sys.exit(f"cfn-guard ended with {run.returncode}: {run.stderr}")
     [report] = json.loads(run.stdout)
-    print(f"{len(report['compliant'])} rules hold, {len(report['not_applicable'])} are about other things")
+    print(f"{len(report['compliant'])} rules passed, {len(report['not_applicable'])} did not apply")
     found = {}
     for failure in report["not_compliant"]:
         text = json.dumps(failure["Rule"])
@@ -40,8 +41,8 @@ def main() -> None:
     for rule, (message, resources) in found.items():
         allowed = resources if excused.get(rule) == "all" else set(excused.get(rule, []))
         wrong += [f"{resource}: {rule}: {message}" for resource in sorted(resources - allowed)]
-        wrong += [f"{exceptions}: {rule} holds for {resource}" for resource in sorted(allowed - resources)]
-    wrong += [f"{exceptions}: {rule} holds" for rule in sorted(excused.keys() - found.keys())]
+        wrong += [f"{exceptions}: {resource} no longer breaks {rule}" for resource in sorted(allowed - resources)]
+    wrong += [f"{exceptions}: nothing breaks {rule} any more" for rule in sorted(excused.keys() - found.keys())]
     if wrong:
         sys.exit("\n".join(wrong))
 

@@ -1,7 +1,7 @@
-"""Prints what AWS makes of the SAM template: CloudFormation, with every default and generated resource in the open.
+"""Prints the SAM template as plain CloudFormation, with every default and every generated resource.
 
-CloudFormation makes this step on its own side; here SAM's own library does, offline. Suppressions travel along: a
-resource's `Metadata` is copied to what is generated from it.
+On deployment, CloudFormation does this step. Here SAM's own library does it, offline. Suppressions of linters are kept:
+a resource's `Metadata` is copied to the resources generated from it.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-# The library asks for a region, which decides nothing here.
+# The library needs a region. Which one makes no difference here.
 os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
 
 from samcli.yamlhelper import yaml_parse
@@ -22,7 +22,7 @@ UPLOADED = {"CodeUri": "s3://bucket/key", "TemplateURL": "https://bucket.s3.amaz
 def main() -> None:
     template = yaml_parse(Path(sys.argv[1]).read_text())
     for resource in template["Resources"].values():
-        # Local paths stand here until `sam package` has uploaded what they name.
+        # The library wants the addresses of uploaded files, which `sam package` would put here. Any address will do.
         for name, uploaded in UPLOADED.items():
             if name in resource.get("Properties", {}):
                 resource["Properties"][name] = uploaded
