@@ -1,6 +1,8 @@
-//! Where a delivery may connect: to the public internet alone, whatever an endpoint's owner writes and
-//! whatever the name's server answers. Checked at registration and again for each connection, on the
-//! very addresses that are then connected to.
+//! Which addresses a delivery may connect to.
+//!
+//! Deliveries reach only the public internet, whatever URL an owner registers and whatever a DNS server answers. URL
+//! and addresses are checked at registration and again for each connection. The addresses that pass the check are the
+//! ones that are connected to: nothing resolves the name again in between.
 
 mod policy;
 mod public;

@@ -1,4 +1,4 @@
-//! Which addresses a stack delivers to.
+//! Which addresses a stack delivers to, and the check of a host name's addresses.
 
 use std::net::IpAddr;
 
@@ -6,53 +6,52 @@ use thiserror::Error;
 
 use super::public::is_public;
 
-/// Which addresses a stack delivers to: the public ones and, on a developer's machine, its own.
+/// Which addresses a stack delivers to: public ones and, on a developer's machine, that machine's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     loopback: bool,
 }
 
-/// The addresses of a host name are not fit to connect to. The text names none of them: it is shown to
-/// owners, who must not learn what our resolver sees.
+/// Why the addresses of a host name are refused. The text names none of them: it is shown to owners, and they must
+/// not learn what our resolver sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AddressRefusal {
-    /// There is none.
     #[error("the host name has no address")]
     None,
-    /// One of them, if not all.
+    /// At least one of the addresses is not public.
     #[error("the host name has an address that is not public")]
     NotPublic,
 }
 
 impl Policy {
-    /// Public addresses only, as deployed.
+    /// Allows public addresses only. Deployments use this policy.
     pub const fn public() -> Self {
         Self { loopback: false }
     }
 
-    /// Also 127.0.0.0/8, `::1` and the name `localhost`, these on any port: for development and tests.
+    /// Also allows 127.0.0.0/8, `::1` and the name `localhost`, on any port. For development and tests.
     pub const fn with_loopback() -> Self {
         Self { loopback: true }
     }
 
-    /// Whether an address may be connected to.
+    /// Returns whether an address may be connected to.
     pub fn allows(self, address: IpAddr) -> bool {
         is_public(address) || self.opens(address)
     }
 
-    /// Whether an address is a loopback one that this policy opens.
+    /// Returns whether an address is allowed because it is a loopback address.
     pub(super) const fn opens(self, address: IpAddr) -> bool {
         self.loopback && address.is_loopback()
     }
 
-    /// Whether a name, in lower case and without a trailing dot, is the loopback one and this policy opens it.
+    /// Returns whether a name is allowed because it is `localhost`. It must be in lower case, without a trailing dot.
     pub(super) fn opens_name(self, name: &str) -> bool {
         self.loopback && name == "localhost"
     }
 }
 
-/// The resolved addresses of a host name, if there is any and *each* may be connected to: a name that
-/// mixes public with other addresses is set to get past a check of the first.
+/// Returns the resolved addresses of a host name if there is at least one and *every* one may be connected to. A name
+/// that mixes public with other addresses was set up to get past a check of the first address only.
 pub fn check_resolved(addresses: &[IpAddr], policy: Policy) -> Result<&[IpAddr], AddressRefusal> {
     if addresses.is_empty() {
         return Err(AddressRefusal::None);

@@ -1,13 +1,14 @@
-//! Which addresses are public, by IANA's special-purpose registries (RFC 6890 and what came after it).
+//! Which addresses are public, according to IANA's special-purpose registries (RFC 6890 and its successors).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is an ordinary one of the public internet.
+/// Returns whether an address is an ordinary address of the public internet.
 ///
-/// No block of the registries is, the globally reachable ones included: those are anycast services that
-/// the nearest network answers, so no endpoint stands there and the nearest network may be our own. Of
-/// IPv6 only global unicast is; addresses that embed an IPv4 one (mapped, compatible, translated, NAT64,
-/// 6to4, Teredo, ISATAP) are not, whatever they embed.
+/// No block of the registries counts as public, not even a globally reachable one. Those are anycast services, which
+/// the nearest network answers. No endpoint has such an address, and the nearest network may be our own.
+///
+/// Of IPv6, only global unicast counts as public. Addresses that embed an IPv4 address (mapped, compatible, translated,
+/// NAT64, 6to4, Teredo, ISATAP) never do, whatever they embed.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|block| block.contains(address)),
@@ -19,7 +20,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses that share the first so many bits, at least one, with an address.
+/// The addresses whose first bits, at least one, equal those of an address: the address and the number of bits.
 struct Block<A>(A, u32);
 
 impl Block<Ipv4Addr> {
@@ -63,8 +64,9 @@ const SPECIAL_V4: [Block<Ipv4Addr>; 18] = [
     v4(240, 0, 0, 0, 4),     // reserved; broadcast
 ];
 
-/// Outside of it lie `::/96` (unspecified, loopback, compatible), mapped, translated, both NAT64 prefixes,
-/// discard-only, segment routing, unique-local, link-local, site-local and multicast addresses.
+/// The only IPv6 block with public addresses. Outside it are `::/96` (unspecified, loopback, compatible), mapped and
+/// translated addresses, both NAT64 prefixes, and discard-only, segment-routing, unique-local, link-local, site-local
+/// and multicast addresses.
 const GLOBAL_UNICAST: Block<Ipv6Addr> = v6(0x2000, 0, 0, 3);
 
 const SPECIAL_V6: [Block<Ipv6Addr>; 5] = [
@@ -75,7 +77,7 @@ const SPECIAL_V6: [Block<Ipv6Addr>; 5] = [
     v6(0x3fff, 0, 0, 20),         // documentation
 ];
 
-/// The interface identifiers `0:5efe:a.b.c.d` and `200:5efe:a.b.c.d` (RFC 5214, section 6.1).
+/// Returns whether the interface identifier is `0:5efe:a.b.c.d` or `200:5efe:a.b.c.d` (RFC 5214, section 6.1).
 const fn is_isatap(address: Ipv6Addr) -> bool {
     let [.., high, low, _, _] = address.segments();
     high & !0x0200 == 0 && low == 0x5efe

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The registries once more, as first and last addresses; of what lies outside `2000::/3` only what has a name.
+/// The registries once more, as first and last addresses. Outside `2000::/3` only the blocks that have a name.
 const NOT_PUBLIC: &[(&str, &str, &str)] = &[
     ("0.0.0.0", "0.255.255.255", "this network"),
     ("10.0.0.0", "10.255.255.255", "private use"),
@@ -55,7 +55,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// By the table above and by the text of the interface identifier.
+/// Judges an address by the table above and by the bytes of the interface identifier.
 fn expected(address: IpAddr) -> bool {
     let listed = NOT_PUBLIC
         .iter()
@@ -69,7 +69,7 @@ fn expected(address: IpAddr) -> bool {
     !listed && !isatap
 }
 
-/// The address so many places further on, if there is one.
+/// Returns the address that lies `by` places further on, if there is one.
 fn moved(address: IpAddr, by: i128) -> Option<IpAddr> {
     match address {
         IpAddr::V4(v4) => {
@@ -104,7 +104,7 @@ fn every_block_ends_where_the_registry_says() {
     }
 }
 
-/// Neighbours of blocks, written out: a table that is wrong in both places would not be noticed otherwise.
+/// The neighbours of blocks, written out. Without them, a mistake made in both tables would go unnoticed.
 #[test]
 fn ordinary_addresses_are_public() {
     for address in "

@@ -1,13 +1,13 @@
-//! Who knows the addresses of host names.
+//! Looking up the addresses of host names.
 
 use std::io;
 use std::net::IpAddr;
 
 use futures_util::future::BoxFuture;
 
-/// Who knows the addresses of host names. It need not be trusted: what it says is checked.
+/// Looks up the addresses of host names. It need not be trusted, because its answers are checked.
 pub trait Resolve: Send + Sync {
-    /// All addresses of a name, in the order in which to try them.
+    /// Returns all addresses of a name, in the order in which to try them.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 

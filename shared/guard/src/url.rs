@@ -1,4 +1,4 @@
-//! An endpoint's URL, read by the parser whose result is connected to.
+//! An endpoint's URL. The parser that checks it is also the one whose result is connected to.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,17 +10,18 @@ use url::{Host, SyntaxViolation, Url};
 
 use super::policy::Policy;
 
-/// The longest URL, in characters as written.
+/// The length limit of a URL, in characters as the owner wrote it.
 pub const MAX_URL_CHARS: usize = 2_048;
-/// The longest host name and the longest of its labels (RFC 1035, section 2.3.4).
+/// The longest host name and the longest label in it, in bytes (RFC 1035, section 2.3.4).
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
-/// Names that every network gives a meaning of its own.
+/// Top-level names that mean something else in every network.
 const LOCAL_DOMAINS: [&str; 3] = ["localhost", "local", "internal"];
 
-/// The URL of a webhook endpoint, fit to be called if its host name's addresses are.
+/// The URL of a webhook endpoint. It may be called if the addresses of its host name pass [`super::check_resolved`].
 ///
-/// It is the text as the parser reads it: one spelling for each host, what is shown is what is called.
+/// Its text is in the spelling of the parser. So each host has one spelling, and the URL that is shown is the URL that
+/// is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointUrl {
     text: String,
@@ -30,40 +31,39 @@ pub struct EndpointUrl {
 /// The rule that a URL breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UrlRefusal {
-    /// It is longer than [`MAX_URL_CHARS`].
     #[error("must have at most 2,048 characters")]
     TooLong,
-    /// Some of it would not be seen, or be dropped by the parser.
-    #[error("must have no white space and no control characters")]
+    /// A character cannot be seen, or the parser would drop it.
+    #[error("must not contain white space or control characters")]
     Character,
-    /// It is no absolute URL, or its host no name and no address.
+    /// It is not an absolute URL, or its host is neither a name nor an address.
     #[error("must be an absolute URL")]
     Malformed,
-    /// Neither http nor https.
     #[error("must be http or https")]
     Scheme,
-    /// Credentials do not belong in a text that is stored and listed; they also serve to disguise the host.
+    /// It has a user name or password. Credentials do not belong in a text that is stored and listed, and they can
+    /// disguise the host.
     #[error("must have no user name and no password")]
     UserInfo,
-    /// A fragment is never sent: whoever writes one expects what does not happen.
+    /// It has a fragment. That is never sent, so an owner who writes one expects something that does not happen.
     #[error("must have no fragment")]
     Fragment,
-    /// The host is an IP address, in whatever spelling, that is not public.
-    #[error("must not name an address that is not public")]
+    /// The host is an IP address, in any spelling, that is not public.
+    #[error("must use a public IP address")]
     Address,
-    /// The host is no name that the DNS can hold.
+    /// The host is not a valid DNS name.
     #[error("must have a host name of letters, digits, hyphens and underscores")]
     Name,
-    /// The host name only means something inside a network.
-    #[error("must have a public host name: one with a dot, not under localhost, local or internal")]
+    /// The host name has a meaning only inside a network.
+    #[error("must have a public host name: with a dot, and not under localhost, local or internal")]
     LocalName,
-    /// Ports below 1024 are other services'.
+    /// The port is below 1024 and neither 80 nor 443, so it belongs to another service.
     #[error("must use port 80, 443, or one from 1024 up")]
     Port,
 }
 
 impl EndpointUrl {
-    /// The URL in an owner's or a stored text.
+    /// Parses and checks a URL that an owner wrote or that was stored.
     pub fn parse(raw: &str, policy: Policy) -> Result<Self, UrlRefusal> {
         check_text(raw)?;
         let url = parse_without_user_info(raw)?;
@@ -76,12 +76,12 @@ impl EndpointUrl {
         Ok(Self { text, uri })
     }
 
-    /// The URL as it is called.
+    /// Returns the URL as it is called.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The URL as the HTTP client takes it.
+    /// Returns the URL in the HTTP client's type.
     pub const fn uri(&self) -> &Uri {
         &self.uri
     }
@@ -103,7 +103,8 @@ fn check_text(raw: &str) -> Result<(), UrlRefusal> {
     Ok(())
 }
 
-/// The parser drops an empty user name (`http://@host/`) without a trace in its result, but not silently.
+/// Parses a URL without user name and password. The parser drops an empty user name (`http://@host/`) from its result,
+/// but reports it as a violation.
 fn parse_without_user_info(raw: &str) -> Result<Url, UrlRefusal> {
     let user_info = Cell::new(false);
     let note = |violation| {
@@ -134,12 +135,12 @@ fn check_target(url: &Url, policy: Policy) -> Result<(), UrlRefusal> {
     }
 }
 
-/// Whether the policy opens the address as a loopback one.
+/// Returns whether the address is allowed because the policy opens loopback.
 fn check_address(address: IpAddr, policy: Policy) -> Result<bool, UrlRefusal> {
     if policy.allows(address) { Ok(policy.opens(address)) } else { Err(UrlRefusal::Address) }
 }
 
-/// Whether the policy opens the name, which the parser has brought to lower-case ASCII, as the loopback one.
+/// Returns whether the name is allowed because the policy opens loopback. The parser has made it lower-case ASCII.
 fn check_name(name: &str, policy: Policy) -> Result<bool, UrlRefusal> {
     if policy.opens_name(name) {
         return Ok(true);

@@ -27,7 +27,7 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
     let [attempt] = &delivery.progress.attempts[..] else { panic!("{delivery:?}") };
     let error = attempt.error.as_deref().unwrap();
     assert_eq!((delivery.progress.status, attempt.status), (Status::Pending, None));
-    assert!(error.contains("must not name an address that is not public"), "{error}");
+    assert!(error.contains("must use a public IP address"), "{error}");
     assert!(canary.so_far().is_empty());
 
     let (log, lines) = (sender.log(), sender.lines());

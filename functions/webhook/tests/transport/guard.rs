@@ -151,5 +151,5 @@ async fn an_error_names_no_address() {
         }
     }
     let text = PostError::Url(UrlRefusal::Address).to_string();
-    assert_eq!(text, "the URL is not allowed: it must not name an address that is not public");
+    assert_eq!(text, "the URL is not allowed: it must use a public IP address");
 }

@@ -1,4 +1,4 @@
-//! An endpoint's deliveries: seeing them, trying the endpoint out, sending again.
+//! Showing an endpoint's deliveries, sending a test, and resending.
 
 use uuid::Uuid;
 
@@ -9,22 +9,23 @@ use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, over
 use webhooks::store::{Applied, DeliveryPage, Position};
 use webhooks::{Call, Schedule, body, delivery_id};
 
+/// How long after its event a delivery can be resent: 35 days.
 const KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 impl WebhookAdmin {
-    /// A page of an endpoint's deliveries, newest first; of one that was removed, too.
+    /// Returns a page of an endpoint's deliveries, newest first. The endpoint may have been removed.
     pub async fn deliveries(&self, id: EndpointId, from: Option<Position>) -> Result<DeliveryPage, WebhookAdminError> {
         self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         Ok(self.store.deliveries_of(id, from).await?)
     }
 
-    /// A delivery with its attempts.
+    /// Returns a delivery with its attempts.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Delivery, WebhookAdminError> {
         self.store.delivery(id).await?.ok_or(WebhookAdminError::UnknownDelivery(id))
     }
 
-    /// Sends an endpoint sample data of an event, by default the first that it selected: one attempt, which
-    /// never counts towards a switch-off.
+    /// Sends sample data of an event to an endpoint, by default of the first event that it selected. A test has one
+    /// attempt, and its failure never switches the endpoint off.
     pub async fn test(&self, id: EndpointId, event: Option<EventKind>) -> Result<DeliveryId, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         if !endpoint.is_on() {
@@ -47,7 +48,8 @@ impl WebhookAdmin {
         self.call(Lane::First, &delivery).await
     }
 
-    /// Begins a new round of attempts, whatever became of the delivery before.
+    /// Begins a new round of attempts, whatever the delivery's status. The endpoint must be on, and no attempt may be
+    /// under way.
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         let now = self.clock.now();

@@ -6,28 +6,28 @@ use webhooks::delivery::{Delivery, cease};
 use webhooks::endpoint::Endpoint;
 
 impl WebhookAdmin {
-    /// An account's endpoints, oldest first.
+    /// Returns an account's endpoints, oldest first.
     pub async fn list(&self, user: UserId) -> Result<Vec<Endpoint>, WebhookAdminError> {
         Ok(self.store.endpoints(user).await?)
     }
 
-    /// Switches an endpoint on. Events that come from now on are sent; those held meanwhile stay held until
-    /// they are sent again one by one.
+    /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody resends
+    /// them, one by one.
     pub async fn enable(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         self.store.enable(endpoint.account_id, id).await?;
         self.find(id).await
     }
 
-    /// Switches an endpoint off: its events are held.
+    /// Switches an endpoint off. From now on its events are held.
     pub async fn disable(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         self.store.disable(endpoint.account_id, id).await?;
         self.find(id).await
     }
 
-    /// Removes an endpoint and ends its deliveries; says how many had not come to an end. Removing it again
-    /// ends what a first try, cut short, has left.
+    /// Removes an endpoint and ends its deliveries. Returns how many had not ended yet. Removing it again ends the
+    /// deliveries that a first removal, cut short, has left.
     pub async fn remove(&self, id: EndpointId) -> Result<u64, WebhookAdminError> {
         let owner = self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         self.store.remove_endpoint(owner, id, self.clock.now()).await?;
@@ -44,7 +44,8 @@ impl WebhookAdmin {
         }
     }
 
-    /// Ends a delivery unless it has ended. One whose attempt is being made ends with it.
+    /// Ends a delivery; returns `false` if it has ended already or its attempt is being made. In the second case
+    /// whoever receives its next message ends it.
     async fn end(&self, delivery: &Delivery) -> Result<bool, WebhookAdminError> {
         let Some(step) = cease(&delivery.progress, self.clock.now()) else { return Ok(false) };
         Ok(self.store.settle(delivery.id, &step).await?)

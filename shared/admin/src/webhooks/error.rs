@@ -1,4 +1,4 @@
-//! Why something was not done, in words for the owner of an endpoint. None names a resolved address.
+//! Errors in words for the owner of an endpoint. No text names a resolved address.
 
 use thiserror::Error;
 
@@ -9,54 +9,48 @@ use types::rotation::RotationError;
 use webhooks::Unsent;
 use webhooks::endpoint::MAX_ENDPOINTS;
 
-/// Why something was not done. Nothing was changed then, unless the text says so.
+/// Why something was not done. Nothing has changed, unless the text says so.
 #[derive(Clone, Debug, Error)]
 pub enum WebhookAdminError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The keyring is away, or has lost a key.
+    /// The keyring cannot be read or written, or does not open a secret.
     #[error(transparent)]
     Keyring(#[from] KeyringUnavailable),
-    /// What was asked for is not allowed.
     #[error("{field}: {reason}")]
     Invalid {
-        /// The offending field.
         field: &'static str,
-        /// The rule.
+        /// The rule that it breaks.
         reason: String,
     },
-    /// The account is full.
     #[error("the account has {MAX_ENDPOINTS} endpoints already")]
     TooMany,
-    /// There is no such endpoint, or no more.
+    /// The endpoint does not exist or was removed.
     #[error("no endpoint has the id {0}")]
     UnknownEndpoint(EndpointId),
-    /// There is no such delivery, or no more.
+    /// The delivery never existed or is no longer kept.
     #[error("no delivery has the id {0}; deliveries are kept for 35 days")]
     UnknownDelivery(DeliveryId),
-    /// The endpoint is off.
     #[error("endpoint {0} is disabled")]
     Disabled(EndpointId),
-    /// The delivery's endpoint is no more.
+    /// The delivery's endpoint was removed.
     #[error("endpoint {0} was removed")]
     Removed(EndpointId),
-    /// An attempt is being made.
+    /// An attempt is being made, so no new round can begin.
     #[error("an attempt of delivery {0} is being made right now")]
     Busy(DeliveryId),
-    /// Secrets cannot be rotated now.
     #[error(transparent)]
     Rotation(#[from] RotationError),
-    /// Older keys have to stay in the keyring.
-    #[error("the older keys stay: {0} endpoints have a secret that is not sealed under the current key")]
+    /// Older keys have to stay in the keyring, because this many endpoints have a secret that does not open.
+    #[error("the older keys are kept: {0} endpoints have a secret that could not be sealed under the current key")]
     KeysNeeded(usize),
     /// Somebody else changed the same thing at the same moment.
-    #[error("it was changed at the same moment; look at it and try again")]
+    #[error("somebody else changed it at the same moment; check it and try again")]
     Changed,
-    /// The system gives no randomness.
-    #[error("no randomness for a secret")]
+    /// A secret or key cannot be made.
+    #[error("the operating system returned no random bytes")]
     NoRandomness,
-    /// It is stored, but its message is not sent; it will be by itself.
-    #[error("delivery {0} is stored and will be sent within minutes, for the queue did not take it now: {1}")]
+    /// The delivery is stored, but its message could not be sent. A sweep sends it.
+    #[error("delivery {0} is stored and will be sent within minutes, because the queue did not accept it now: {1}")]
     Late(DeliveryId, Unsent),
 }

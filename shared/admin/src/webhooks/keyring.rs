@@ -1,8 +1,8 @@
-//! Rotating the keyring: a new current key, under which every secret is then sealed anew.
+//! Rotating the keyring: it gets a new current key, and then every secret is sealed anew under it.
 //!
-//! Deliveries go on meanwhile: older keys stay in the keyring for what they have sealed, and a running
-//! function, which remembers the keyring for up to five minutes, reads it again as soon as it meets the id
-//! of a key that it does not know. A rotation that was cut short, wherever, is made good by the next one.
+//! Deliveries go on in the meantime. Older keys stay in the keyring, so the secrets that they sealed still open. A
+//! running function remembers the keyring for up to five minutes, but reads it again as soon as it meets the id of a
+//! key that it does not know. If a rotation is cut short at any point, the next one completes it.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use types::ids::EndpointId;
 use types::rotation::Secrets;
 use webhooks::endpoint::Endpoint;
 
-/// So often an endpoint is looked at that others change at the same moment.
+/// How often an endpoint is tried whose secrets somebody else changes at the same moment.
 const ATTEMPTS: usize = 5;
-/// Whoever seals a secret has read the keyring less than two seconds before. After this, what was sealed
-/// under a key that was current before is stored.
+/// How long to wait before older keys are removed. Whoever seals a secret has read the keyring less than two seconds
+/// before. So after this wait, every secret that was sealed under a formerly current key has been stored.
 const SETTLED: Duration = Duration::from_secs(10);
 
 /// How far sealing anew has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resealed {
-    /// Endpoints whose secrets an older key had sealed.
+    /// The number of endpoints with a secret that an older key had sealed.
     pub resealed: u64,
-    /// Endpoints whose secrets the current key had sealed.
+    /// The number of endpoints whose secrets were all sealed under the current key already.
     pub unchanged: u64,
-    /// Endpoints that have a secret which does not open. No delivery to them can be signed.
+    /// Endpoints with a secret that does not open. No delivery to them can be signed.
     pub failed: Vec<EndpointId>,
 }
 
@@ -40,8 +40,8 @@ enum Outcome {
 }
 
 impl WebhookAdmin {
-    /// Gives the keyring a new current key, and returns that key's id. Nothing is sealed under it yet but
-    /// what is sealed from now on.
+    /// Adds a new current key to the keyring, and returns its id. It seals secrets from now on. Existing ones are
+    /// sealed anew by [`Self::reseal`].
     pub async fn rotate_keyring(&self) -> Result<String, WebhookAdminError> {
         let seen = self.keyring.secret().read().await?;
         let next = seen.keyring.clone().rotate().map_err(|_| WebhookAdminError::NoRandomness)?;
@@ -49,7 +49,8 @@ impl WebhookAdmin {
         Ok(next.current_id().to_owned())
     }
 
-    /// Seals every endpoint's secrets under the current key unless they are, telling how far it has come.
+    /// Seals the secrets of all endpoints under the current key, except those that are already. Calls `tell` after
+    /// each page with the numbers so far.
     pub async fn reseal(&self, tell: impl Fn(&Resealed)) -> Result<Resealed, WebhookAdminError> {
         let keyring = self.keyring.secret().read().await?.keyring;
         let (mut done, mut from) = (Resealed::default(), None);
@@ -70,15 +71,16 @@ impl WebhookAdmin {
                 break;
             }
         }
-        // What does not open may have been sealed under a key that somebody has added since.
+        // A secret that does not open may have been sealed under a key that somebody has added in the meantime.
         if !done.failed.is_empty() && self.keyring.secret().read().await?.keyring != keyring {
             return Err(WebhookAdminError::Changed);
         }
         Ok(done)
     }
 
-    /// Takes the older keys out of the keyring, unless some secret is not sealed under the current one; says
-    /// how many. Secrets Manager keeps the keyring from before as its previous version.
+    /// Removes the older keys from the keyring and returns how many there were. First it seals all secrets under the
+    /// current key; if that fails for any of them, the older keys stay. Secrets Manager keeps the former keyring as the
+    /// previous version.
     pub async fn remove_older_keys(&self) -> Result<usize, WebhookAdminError> {
         let seen = self.keyring.secret().read().await?;
         if seen.keyring.older() == 0 {
@@ -120,7 +122,7 @@ impl WebhookAdmin {
     }
 }
 
-/// The endpoint's secrets under the current key; `None` if they are.
+/// Seals an endpoint's secrets under the current key. Returns `None` if all of them are already.
 fn renewed(keyring: &Keyring, endpoint: &Endpoint) -> Result<Option<Secrets<String>>, SealError> {
     let renew = |sealed: &String| Ok(keyring.reseal(endpoint.id, sealed)?.unwrap_or_else(|| sealed.clone()));
     let secrets = endpoint.secrets.try_map(renew)?;

@@ -1,5 +1,5 @@
-//! The life of an endpoint, and its deliveries as their owner sees them: what the command line, or a page
-//! of the account's settings, is made of.
+//! What an owner or operator can do with endpoints and their deliveries. The command line is built on it; a page of
+//! the account's settings can be, too.
 
 mod deliveries;
 mod endpoints;
@@ -22,19 +22,16 @@ use webhooks::Queues;
 use webhooks::endpoint::Endpoint;
 use webhooks::store::WebhookStore;
 
-/// What administration needs of a stack.
+/// Administers the endpoints of a stack.
 pub struct WebhookAdmin {
-    /// The webhooks table.
     pub store: WebhookStore,
-    /// The delivery queues.
     pub queues: Queues,
-    /// What secrets are sealed with.
+    /// The keys that seal endpoint secrets.
     pub keyring: KeyringCache,
-    /// Where endpoints may be.
+    /// Which addresses endpoints may have.
     pub policy: Policy,
-    /// Who knows the addresses of their names.
+    /// Looks up the addresses of their host names.
     pub resolver: Arc<dyn Resolve>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -12,22 +12,21 @@ use types::rotation::Secrets;
 use webhooks::endpoint::{Endpoint, Switch};
 use webhooks::store::Added;
 
-/// A name that is not resolved by then is taken for one that does not resolve yet.
+/// A host name that takes longer to resolve is treated as one that has no address yet.
 const RESOLVE: Duration = Duration::from_secs(5);
 
 /// What an owner chooses about a new endpoint.
 #[derive(Clone, Debug)]
 pub struct NewEndpoint {
-    /// Owner.
+    /// The account that the endpoint belongs to.
     pub user_id: UserId,
-    /// Where deliveries are to go.
     pub url: String,
-    /// At least one.
+    /// The events that are delivered to it; at least one.
     pub events: BTreeSet<EventKind>,
 }
 
 impl WebhookAdmin {
-    /// Adds an endpoint, switched on. Its secret is returned this once.
+    /// Adds an endpoint, switched on. This is the only time that its secret is returned.
     pub async fn add(&self, new: NewEndpoint) -> Result<(Endpoint, EndpointSecret), WebhookAdminError> {
         if new.events.is_empty() {
             return Err(invalid("event", "at least one is needed"));
@@ -56,8 +55,8 @@ impl WebhookAdmin {
         }
     }
 
-    /// The addresses that the name has now; it is checked again for each connection. One that has none may
-    /// have some later.
+    /// Checks the addresses that the host name has now. A name without an address is accepted, because it may get one
+    /// later: every connection checks again.
     async fn check_name(&self, url: &EndpointUrl) -> Result<(), AddressRefusal> {
         let host = url.uri().host().unwrap_or_default().trim_matches(['[', ']']);
         if host.parse::<std::net::IpAddr>().is_ok() {
@@ -70,7 +69,6 @@ impl WebhookAdmin {
     }
 }
 
-/// A new secret.
 pub(super) fn fresh_secret() -> Result<EndpointSecret, WebhookAdminError> {
     let mut bits = [0; 32];
     getrandom::fill(&mut bits).map_err(|_| WebhookAdminError::NoRandomness)?;

@@ -7,8 +7,8 @@ use types::ids::EndpointId;
 use webhooks::endpoint::Endpoint;
 
 impl WebhookAdmin {
-    /// Adds the next secret, and returns it this once. Deliveries carry a signature under it from now on,
-    /// beside those that they carried before.
+    /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a signature
+    /// under it as well.
     pub async fn rotate_secret(&self, id: EndpointId) -> Result<(Endpoint, EndpointSecret), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let secret = fresh_secret()?;
@@ -19,7 +19,7 @@ impl WebhookAdmin {
         if put { Ok((endpoint, secret)) } else { Err(WebhookAdminError::Changed) }
     }
 
-    /// Makes the next secret the one that signs `X-Service-Signature`, without waiting for 24 h.
+    /// Makes the next secret sign `X-Service-Signature` at once, instead of 24 h after it was added.
     pub async fn activate_secret(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let mut secrets = endpoint.secrets.clone();

@@ -5,26 +5,24 @@ use serde::{Deserialize, Serialize};
 use super::{Delivery, Token};
 use types::ids::{DeliveryId, EndpointId, UserId};
 
-/// A message of the delivery queues: it calls for one attempt of one delivery, and is void once the delivery
+/// A message of the delivery queues. It calls for one attempt of one delivery, and it is void once the delivery
 /// has moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dispatch {
-    /// The delivery.
     pub delivery_id: DeliveryId,
-    /// Whose endpoint it goes to.
+    /// The account that the endpoint belongs to.
     pub account_id: UserId,
-    /// Where it goes.
     pub endpoint_id: EndpointId,
     /// The round that the attempt belongs to.
     pub round: u32,
     /// The attempt's number in its round, from 1.
     pub attempt: u32,
-    /// What the delivery must ask for.
+    /// Must equal the delivery's token. Otherwise the message is void.
     pub token: Token,
 }
 
-/// Which queue a message rides on, each with workers of its own.
+/// A delivery queue. Each has workers of its own, so that slow endpoints do not hold up first attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
     /// First attempts to endpoints that answer fast.
@@ -34,7 +32,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// The name in the table.
+    /// Returns the name used in the table.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -44,7 +42,7 @@ impl Lane {
 }
 
 impl Dispatch {
-    /// The message for a delivery's next attempt.
+    /// Returns the message for a delivery's next attempt.
     pub const fn next_of(delivery: &Delivery) -> Self {
         let progress = &delivery.progress;
         Self {
@@ -57,7 +55,8 @@ impl Dispatch {
         }
     }
 
-    /// The message for the attempt after this one, once this one's failure is recorded under `lease`.
+    /// Returns the message for the attempt after this one. It is void until the failure of this one is recorded
+    /// under `lease`.
     #[must_use]
     pub const fn after(self, lease: Token) -> Self {
         Self { attempt: self.attempt + 1, token: lease, ..self }

@@ -1,5 +1,7 @@
-//! A delivery: one event on its way to one endpoint. The rules of its life are pure: the store turns them
-//! into conditional writes, and a model plays them against each other.
+//! A delivery: one event on its way to one endpoint.
+//!
+//! The rules of its life are pure functions. The store turns them into conditional writes, and a model checker
+//! (`tests/delivery_model`) plays them against each other.
 
 mod attempt;
 mod dispatch;
@@ -29,61 +31,58 @@ use types::timestamp::Timestamp;
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The same on every attempt.
+    /// Derived from event and endpoint, so it is the same on every attempt.
     pub id: DeliveryId,
-    /// Where it goes.
     pub endpoint_id: EndpointId,
-    /// Whose endpoint that is.
+    /// The account that the endpoint belongs to.
     pub account_id: UserId,
-    /// What happened.
     pub event: EventKind,
-    /// Whether it was made to try the endpoint out: one attempt, and no switch-off.
+    /// Whether it is a test by the owner. A test has one attempt, and its failure switches nothing off.
     pub is_test: bool,
     /// When the event was fanned out.
     pub created_at: Timestamp,
-    /// What is sent, byte for byte, on every attempt.
+    /// The body, sent byte for byte on every attempt.
     pub body: String,
-    /// How far it has come.
     pub progress: Progress,
 }
 
-/// How far a delivery has come: all of it that ever changes.
+/// How far a delivery has come. Nothing else of a delivery ever changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Progress {
-    /// Where it stands.
     pub status: Status,
-    /// Why it failed, if it did.
+    /// Why it failed, if it has.
     pub failure: Option<Failure>,
-    /// From 1; grows with each resend.
+    /// The number of the current round of attempts, from 1. Each resend begins a new round.
     pub round: u32,
-    /// Failed attempts of the round that are recorded.
+    /// How many failed attempts of this round are recorded.
     pub recorded: u32,
-    /// What the next message must carry.
+    /// What a message must carry to call for the next attempt.
     pub token: Token,
-    /// Who is making an attempt.
+    /// The latest claim of the next attempt, which may have run out.
     pub lease: Option<Lease>,
-    /// How often the next attempt was claimed.
+    /// How often the next attempt has been claimed.
     pub claims: u32,
     /// When the next attempt is due.
     pub due: Timestamp,
-    /// When `sweep` must look at it next; always there while it is pending.
+    /// When `sweep` must look at the delivery next. Set if, and only if, the delivery is pending.
     pub wake_at: Option<Timestamp>,
-    /// How often `sweep` sent the next attempt's message again.
+    /// How often `sweep` has taken the next attempt's message for lost and sent it again.
     pub resent: u32,
-    /// Every recorded attempt, oldest first.
+    /// The recorded attempts of all rounds, in the order in which they were recorded.
     pub attempts: Vec<Attempt>,
 }
 
-/// Names a message, and the lease of whoever handles it; no two are the same.
+/// A unique name of a message or of a lease. When a failure is recorded, the id of its lease becomes the token of
+/// the next attempt's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Token(pub Uuid);
 
-/// The right to make the next attempt.
+/// The right to make the next attempt. Only one worker has it at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lease {
-    /// Whose it is.
+    /// Tells the holder from all others.
     pub id: Token,
-    /// From then on somebody else may take it.
+    /// Until then, inclusive, nobody else may claim the attempt.
     pub until: Timestamp,
 }
 
@@ -91,13 +90,13 @@ pub struct Lease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// An attempt is to come.
+    /// Another attempt will be made.
     Pending,
     /// The endpoint acknowledged it.
     Delivered,
-    /// No attempt will be made.
+    /// No further attempt will be made, unless the delivery is resent.
     Failed,
-    /// The endpoint was off; it can be sent again once the endpoint is on.
+    /// The endpoint was off. Once it is on again, the delivery can be resent by hand.
     Held,
 }
 
@@ -105,17 +104,15 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// No attempt was acknowledged.
+    /// No attempt of the round was acknowledged.
     Unacknowledged,
-    /// Its endpoint was removed.
     EndpointRemoved,
 }
 
 impl Status {
-    /// Every status.
     pub const ALL: [Self; 4] = [Self::Pending, Self::Delivered, Self::Failed, Self::Held];
 
-    /// The name in the table and on the wire.
+    /// Returns the name used in the table and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -137,7 +134,7 @@ impl FromStr for Status {
 impl Failure {
     const ALL: [Self; 2] = [Self::Unacknowledged, Self::EndpointRemoved];
 
-    /// The name in the table and on the wire.
+    /// Returns the name used in the table and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unacknowledged => "unacknowledged",
@@ -169,24 +166,23 @@ impl FromStr for Token {
 }
 
 impl Token {
-    /// A new one.
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
 }
 
 impl Delivery {
-    /// Whether the attempt under way is its very first, neither a retry nor of a resend.
+    /// Returns whether the attempt under way is the very first for its event. Retries, repeated claims, resends and
+    /// tests do not count.
     pub fn is_first_attempt(&self) -> bool {
         !self.is_test && self.progress.round == 1 && self.progress.recorded == 0 && self.progress.claims <= 1
     }
 }
 
 impl Progress {
-    /// A new delivery's: its first attempt is due at once.
+    /// Returns the progress of a new delivery, whose first attempt is due at once.
     ///
-    /// The token of the first message is the delivery's own id, so that a fan-out that is repeated sends
-    /// the same message.
+    /// The first token is the delivery's own id, so that a repeated fan-out sends the same message again.
     pub fn new(id: DeliveryId, status: Status, now: Timestamp, wake_at: Timestamp) -> Self {
         Self {
             status,
@@ -203,7 +199,7 @@ impl Progress {
         }
     }
 
-    /// Whether somebody is making an attempt.
+    /// Returns whether somebody may be making an attempt at this time.
     pub fn is_leased(&self, now: Timestamp) -> bool {
         self.lease.is_some_and(|lease| lease.until >= now)
     }

@@ -1,35 +1,39 @@
-//! The steps of a delivery's life. Where a condition looks odd, a simpler one loses or repeats something in
-//! some interleaving of crashes, duplicates and delays; the model finds it.
+//! The steps of a delivery's life, each one conditional write.
+//!
+//! Some conditions look odd. In each of these cases the simpler condition would lose or repeat something in some
+//! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
 use super::{Attempt, Change, Condition, Dispatch, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
 use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
 
-/// So often one attempt is claimed; if it is not on record then, it has failed without a result.
+/// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt
+/// as failed, without a result. So whatever kills the function on this delivery does not do so for ever.
 pub const CLAIMS: u32 = 3;
-/// For so long nobody else may claim an attempt: for as long as its function can run, a minute by which
-/// clocks may differ, and a little more.
+/// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
+/// clocks may differ, and 5 s in reserve.
 pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
 
-/// Takes the right to make the attempt that a message calls for.
+/// Claims the attempt that a message calls for, under a lease with this id.
 pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
     let lease = Lease { id, until: now.plus_millis(LEASE_SECONDS * 1_000) };
     Transition { when: open_to(dispatch, now), then: vec![Change::Lease(Some(lease)), Change::Claimed] }
 }
 
-/// Why a claim changed nothing.
+/// Why a step for a message changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It had done so before: the answer to an earlier try was lost.
+    /// The claim had succeeded before: the answer to an earlier try of the same write was lost.
     Ours,
-    /// Somebody else makes this attempt, until then at the latest.
+    /// Somebody else has claimed this attempt, until this time at the latest.
     Leased(Timestamp),
-    /// The delivery has moved on, or is not there any more.
+    /// The delivery has moved on, or is gone.
     Void,
 }
 
-/// Why a step that was open to a message changed nothing, by what stood there instead.
+/// Returns why a claim, a hold or an end changed nothing. `found` is the delivery's progress as the refused write
+/// met it.
 pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Timestamp) -> Refusal {
     let Some(found) = found else { return Refusal::Void };
     let is_open = same_attempt(dispatch).iter().all(|condition| condition.holds(found));
@@ -40,7 +44,8 @@ pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Ti
     }
 }
 
-/// Records an acknowledgement, also one that comes after the lease has ended: it still prevents a switch-off.
+/// Records an acknowledgement. It needs no lease, only a pending delivery and the same round: an acknowledgement that
+/// comes after the lease has run out must still prevent a switch-off.
 pub fn succeed(dispatch: &Dispatch, attempt: Attempt) -> Transition {
     let when = vec![Condition::Status(Status::Pending), Condition::Round(dispatch.round)];
     let mut then = vec![Change::Status(Status::Delivered), Change::Attempt(attempt)];
@@ -51,13 +56,15 @@ pub fn succeed(dispatch: &Dispatch, attempt: Attempt) -> Transition {
 /// How an attempt's failure is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// There is a next attempt. Its message, if it is one, is sent first.
+    /// There is a next attempt. If it waits as a message ([`Wait::Delayed`]), the message is sent before the
+    /// transition is made, so that a crash between the two cannot lose it. Until then the message is void.
     Again(Wait, Transition),
     /// It was the last one.
     GiveUp(Transition),
 }
 
-/// What follows from an attempt that failed under a lease.
+/// Returns how to record an attempt that failed under a lease. The record is refused if somebody else has
+/// claimed the attempt since.
 pub fn after_failure(
     dispatch: &Dispatch,
     lease: Token,
@@ -94,26 +101,28 @@ pub fn after_failure(
     AfterFailure::Again(wait, Transition { when, then })
 }
 
-/// Holds a delivery whose endpoint is off, unless an attempt is being made.
+/// Holds a delivery because its endpoint is off, unless an attempt is being made.
 pub fn hold(dispatch: &Dispatch, now: Timestamp) -> Transition {
     let mut then = vec![Change::Status(Status::Held)];
     then.extend(at_rest());
     Transition { when: open_to(dispatch, now), then }
 }
 
-/// Ends a delivery whose endpoint was removed, as its message finds out.
+/// Ends a delivery because its endpoint was removed. This is the step of whoever receives the delivery's message.
 pub fn end(dispatch: &Dispatch, now: Timestamp) -> Transition {
     Transition { when: open_to(dispatch, now), then: ended() }
 }
 
-/// The same as the one who removes the endpoint finds the delivery; `None` if there is nothing to end.
+/// Ends a delivery because its endpoint was removed. This is the step of whoever removes the endpoint. Returns `None`
+/// if the delivery has already ended.
 pub fn cease(seen: &Progress, now: Timestamp) -> Option<Transition> {
     let is_unsettled = matches!(seen.status, Status::Pending | Status::Held);
     let when = vec![Condition::Status(seen.status), Condition::Round(seen.round), Condition::NoLease(now)];
     is_unsettled.then(|| Transition { when, then: ended() })
 }
 
-/// Begins a new round of attempts, whatever became of the one before. Older messages are void then.
+/// Begins a new round of attempts, whatever became of the one before, unless an attempt is being made. It makes older
+/// messages void.
 pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
     let then = vec![
         Change::Status(Status::Pending),
@@ -130,7 +139,7 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
     Transition { when: vec![Condition::Round(seen.round), Condition::NoLease(now)], then }
 }
 
-/// The message calls for the attempt that comes next, and nobody is making it.
+/// Requires that the message calls for the attempt that comes next, and that nobody is making it.
 fn open_to(dispatch: &Dispatch, now: Timestamp) -> Vec<Condition> {
     let mut when = same_attempt(dispatch).to_vec();
     when.push(Condition::NoLease(now));
@@ -152,7 +161,7 @@ fn ended() -> Vec<Change> {
     then
 }
 
-/// Nobody makes an attempt, and nobody looks for one.
+/// Removes the lease and the wake-up: nobody makes an attempt any more, and `sweep` looks for none.
 fn at_rest() -> [Change; 2] {
     [Change::Lease(None), Change::WakeAt(None)]
 }

@@ -1,35 +1,36 @@
-//! What a sweep does for a delivery that it finds due to be looked at.
+//! What a sweep does for a delivery whose wake-up has come.
 
 use super::{Change, Condition, Progress, Status, Transition};
 use crate::{Schedule, delay_until};
 use types::timestamp::Timestamp;
 
-/// A message is taken for lost when so many seconds have passed since it was due.
+/// A message is taken for lost this many seconds after it was due.
 const OVERDUE_SECONDS: u32 = 5 * 60;
-/// The interval doubles with each message that is sent again, so many times: to some 21 hours.
+/// Each time the message is sent again, the interval doubles, but not more often than this: it ends at about 21 hours.
 const MAX_DOUBLINGS: u32 = 8;
 
-/// A message that a sweep sends. The transition follows it: a crash between the two repeats the message,
-/// which is void once another like it has been handled.
+/// A message that a sweep sends, and the transition that it makes afterwards. In this order a crash between the two
+/// repeats the message instead of losing it. The copy is void once the other has been handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resending {
-    /// How long the message is delayed.
     pub delay_seconds: u32,
-    /// Whether the message is taken for lost, and is not one that was never sent.
+    /// Whether the message replaces one that is taken for lost. If not, it is the first message of a parked retry.
     pub is_overdue: bool,
-    /// When the delivery is looked at next.
+    /// Moves the delivery's wake-up.
     pub then: Transition,
 }
 
-/// When a message that is due then must be taken for lost, having been sent again so many times.
+/// Returns when to take for lost a message that is due at `due` and has been sent again `resent` times.
 pub fn overdue_at(schedule: Schedule, due: Timestamp, resent: u32) -> Timestamp {
     let seconds = i64::from(schedule.scaled(OVERDUE_SECONDS)) << resent.min(MAX_DOUBLINGS);
     due.plus_millis(seconds * 1_000)
 }
 
-/// What a sweep does for a delivery; `None` if nothing is to be done, or not yet.
+/// Returns what a sweep does for a delivery, or `None` if there is nothing to do yet or at all.
 ///
-/// A retry that is parked has a wake-up before it is due; any other, whose message was sent, after that.
+/// The wake-up tells two cases apart. The wake-up of a parked retry lies before its due time, because its message is
+/// still to be sent. Any other lies at the due time or after it: then the message should have been sent, and it is
+/// taken for lost.
 pub fn sweep(schedule: Schedule, seen: &Progress, now: Timestamp) -> Option<Resending> {
     let wake_at = seen.wake_at.filter(|wake_at| *wake_at <= now)?;
     if seen.status != Status::Pending {

@@ -1,67 +1,50 @@
-//! A conditional write as data: the store sends it to DynamoDB, the model applies it to a value.
+//! A conditional write as data: the store sends it to DynamoDB, and the model checker applies it to a value.
 
 use super::{Attempt, Failure, Lease, Progress, Status, Token};
 use types::timestamp::Timestamp;
 
-/// A change of a delivery's progress that is made if all its conditions hold, or not at all.
+/// A change of a delivery's progress. It is made as a whole if all its conditions hold, and otherwise not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// All of them must hold.
     pub when: Vec<Condition>,
-    /// Each of them is made.
     pub then: Vec<Change>,
 }
 
-/// What must be so.
+/// A condition on a delivery's progress. Where nothing else is said, the field of that name must have this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// The status.
     Status(Status),
-    /// The round.
     Round(u32),
-    /// The number of recorded failures.
     Recorded(u32),
-    /// What the next message must carry.
     Token(Token),
-    /// Who makes an attempt, whether or not the time is up.
+    /// There is a lease with this id, even if its time is up.
     LeaseOf(Token),
-    /// Nobody makes an attempt, at this time.
+    /// There is no lease, or its time is up at this moment.
     NoLease(Timestamp),
-    /// When sweep looks next.
     WakeAt(Timestamp),
 }
 
-/// What becomes different.
+/// A change of a delivery's progress. Where nothing else is said, it sets the field of that name; `None` removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The status.
     Status(Status),
-    /// Why it failed, or that it did not.
     Failure(Option<Failure>),
-    /// The round.
     Round(u32),
-    /// The number of recorded failures.
     Recorded(u32),
-    /// What the next message must carry.
     Token(Token),
-    /// Who makes an attempt; nobody.
     Lease(Option<Lease>),
-    /// How often the attempt was claimed.
     Claims(u32),
-    /// It is claimed once more.
+    /// Adds one to the number of claims.
     Claimed,
-    /// When the next attempt is due.
     Due(Timestamp),
-    /// When sweep looks next; never.
     WakeAt(Option<Timestamp>),
-    /// How often sweep sent the message again.
     Resent(u32),
-    /// One more attempt is on record.
+    /// Adds an attempt to the record.
     Attempt(Attempt),
 }
 
 impl Transition {
-    /// What the progress becomes; `None` if a condition does not hold.
+    /// Returns the changed progress, or `None` if a condition does not hold.
     pub fn apply(&self, progress: &Progress) -> Option<Progress> {
         if !self.when.iter().all(|condition| condition.holds(progress)) {
             return None;

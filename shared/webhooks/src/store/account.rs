@@ -17,15 +17,14 @@ use types::timestamp::Timestamp;
 /// What became of a new endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is there.
     Done,
     /// The account has [`MAX_ENDPOINTS`] already.
     TooMany,
 }
 
 impl WebhookStore {
-    /// The endpoints of accounts, oldest first; an account without any is left out. One call for up to a
-    /// hundred accounts.
+    /// Returns the endpoints of each account, oldest first. Accounts without any are left out. It takes one call for
+    /// at most 100 accounts.
     pub async fn endpoints_of(
         &self,
         accounts: &BTreeSet<UserId>,
@@ -40,13 +39,14 @@ impl WebhookStore {
         found.collect()
     }
 
-    /// An account's endpoints, oldest first.
+    /// Returns an account's endpoints, oldest first.
     pub async fn endpoints(&self, account: UserId) -> Result<Vec<Endpoint>, StoreError> {
         let item = self.get(table::account(account)).await?;
         item.map_or_else(|| Ok(Vec::new()), |item| endpoints(account, &item))
     }
 
-    /// Whose endpoint it is or was; `None` if there never was one of this id.
+    /// Returns the account that has or had this endpoint, or `None` if no endpoint has had this id. The account of a
+    /// removed endpoint is known for 37 days.
     pub async fn owner_of(&self, id: EndpointId) -> Result<Option<UserId>, StoreError> {
         let item = self.get(table::finder(id)).await?;
         item.map(|item| Attributes(&item).parsed(ACCOUNT_ID)).transpose()
@@ -78,7 +78,8 @@ impl WebhookStore {
             .build()?;
         let writes =
             [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().put(finder).build()];
-        // One token for all tries: one that is in doubt and did succeed is not taken for a full account.
+        // All tries share one token. Without it, the repetition of a write whose answer was lost would fail, and the
+        // failure would be taken for a full account.
         let token = endpoint.id.to_string();
         let added = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
@@ -87,8 +88,8 @@ impl WebhookStore {
         Ok(if added.await?.is_ok() { Added::Done } else { Added::TooMany })
     }
 
-    /// Removes an endpoint. What it leaves is a note of whose it was, so that its deliveries can be ended
-    /// though a first try was cut short.
+    /// Removes an endpoint; returns whether it was there. A note of its account stays, so that a second removal can
+    /// end the deliveries that a first one, cut short, has left.
     pub async fn remove_endpoint(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)

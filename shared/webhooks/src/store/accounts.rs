@@ -1,4 +1,4 @@
-//! Walking through the endpoints of all accounts.
+//! Reading the endpoints of all accounts.
 
 use super::endpoint_item::endpoints;
 use super::table::{ACCOUNT_PARTITION, PK};
@@ -6,17 +6,17 @@ use super::{Position, WebhookStore, table};
 use crate::endpoint::Endpoint;
 use platform::store::{Attributes, StoreError, s};
 
-/// Some of all endpoints, and where to go on.
+/// A page of all endpoints.
 #[derive(Clone, Debug)]
 pub struct EndpointPage {
-    /// In no order; an account's together.
+    /// In no particular order, except that those of one account come together.
     pub endpoints: Vec<Endpoint>,
-    /// Where the next page begins, if there is one.
     pub next: Option<Position>,
 }
 
 impl WebhookStore {
-    /// A page of all endpoints. It reads past everything else in the table: for an operator's rare work.
+    /// Returns a page of all endpoints. It scans the whole table, deliveries included, so it is only for rare work of
+    /// an operator.
     pub async fn all_endpoints(&self, from: Option<Position>) -> Result<EndpointPage, StoreError> {
         let scan = self
             .client

@@ -1,4 +1,4 @@
-//! Putting a delivery, and its steps.
+//! Writing a new delivery, and the steps of its life.
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -13,26 +13,25 @@ use crate::delivery::{Delivery, Transition};
 use platform::store::{StoreError, retry_conflicts};
 use types::ids::DeliveryId;
 
-/// What became of a delivery's first writing.
+/// What became of writing a new delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It is new.
     New,
-    /// It was there; as it stands.
+    /// It exists already, and this is its present state.
     Present(Box<Delivery>),
 }
 
 /// What became of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// It was made; as the delivery stands now.
+    /// The step was made; the delivery after it.
     Changed(Box<Delivery>),
-    /// It was not; as the delivery stands, if there is one.
+    /// A condition did not hold; the delivery as it stands, if there is one.
     Refused(Option<Box<Delivery>>),
 }
 
 impl WebhookStore {
-    /// Puts a delivery that may be there already.
+    /// Writes a new delivery, unless it exists already.
     pub async fn put_delivery(&self, delivery: &Delivery) -> Result<Put, StoreError> {
         let item = to_item(delivery)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
@@ -56,12 +55,12 @@ impl WebhookStore {
         .await
     }
 
-    /// A delivery as it stands.
+    /// Reads a delivery, strongly consistently.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         self.get(table::delivery(id)).await?.map(|item| from_item(&item)).transpose()
     }
 
-    /// Makes a step in one conditional write, and reads the delivery with it.
+    /// Makes a step in one conditional write, which also returns the delivery.
     pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<Applied, StoreError> {
         let expression = Expression::of(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
@@ -88,7 +87,7 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes a step in one conditional write; says whether it was made.
+    /// Makes a step in one conditional write; returns whether its conditions held.
     pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
         let expression = Expression::of(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {

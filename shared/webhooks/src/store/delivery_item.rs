@@ -12,8 +12,8 @@ use platform::store::{Attributes, Item, StoreError, n, s};
 use types::timestamp::Timestamp;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
-/// Deliveries are kept for 35 days; two more, so that one that is sent again on its last day is not gone
-/// before its last attempt.
+/// How long a delivery is kept: 35 days, as promised, and two more. A round of attempts takes up to 33 hours, so even
+/// a delivery that is resent on its last day is still there for its last attempt.
 pub(super) const KEPT_MILLIS: i64 = 37 * DAY_MILLIS;
 
 pub(super) fn to_item(delivery: &Delivery) -> Result<Item, StoreError> {

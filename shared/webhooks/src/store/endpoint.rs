@@ -1,4 +1,4 @@
-//! Changes of an endpoint: one conditional write of its account's item each.
+//! Changes of an endpoint. Each is one conditional write of its account's item.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use types::rotation::Secrets;
 use types::timestamp::Timestamp;
 
 impl WebhookStore {
-    /// Switches an endpoint on again; says whether it was off.
+    /// Switches an endpoint on, which begins a new epoch. Returns whether it was off.
     pub async fn enable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
         self.change(
             account,
@@ -28,7 +28,7 @@ impl WebhookStore {
         .await
     }
 
-    /// Switches an endpoint off as its owner wants; says whether it was on.
+    /// Switches an endpoint off at its owner's request. Returns whether it was on.
     pub async fn disable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
         self.change(
             account,
@@ -41,7 +41,7 @@ impl WebhookStore {
         .await
     }
 
-    /// Puts changed secrets in place of those of a version; says whether they were still that version.
+    /// Replaces an endpoint's secrets if their version is still `seen`. Returns whether it was.
     pub async fn put_secrets(
         &self,
         account: UserId,
@@ -60,7 +60,8 @@ impl WebhookStore {
         .await
     }
 
-    /// Sends an endpoint's deliveries through the slower lane until then.
+    /// Makes an endpoint's deliveries use the retry lane until then. It never shortens an earlier
+    /// mark. Returns whether anything changed.
     pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
         self.change(
             account,
@@ -73,7 +74,7 @@ impl WebhookStore {
         .await
     }
 
-    /// Changes an endpoint that is there (`#e`) if the condition holds.
+    /// Updates an endpoint, which is `#e` in the expressions. Returns whether it exists and the condition held.
     async fn change<const N: usize>(
         &self,
         account: UserId,

@@ -1,4 +1,4 @@
-//! A transition as DynamoDB takes it.
+//! A transition as a DynamoDB expression.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,8 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    /// The expressions of a transition. Where the item is missing, no condition holds.
+    /// Renders a transition. It is refused if the item is missing, because each transition requires at least one
+    /// attribute to have a certain value.
     pub(super) fn of(transition: &Transition) -> Result<Self, StoreError> {
         let mut expression = Self::default();
         for condition in &transition.when {

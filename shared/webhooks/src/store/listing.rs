@@ -1,4 +1,4 @@
-//! Finding deliveries: by endpoint, newest first, and by when they must be looked at.
+//! Finding deliveries: by endpoint, newest first, and by their wake-ups.
 
 use std::collections::HashMap;
 
@@ -12,26 +12,24 @@ use platform::store::{Attributes, Item, StoreError, n, s};
 use types::ids::{EndpointId, NoticeId};
 use types::timestamp::Timestamp;
 
-/// A batch of reads takes at most so many keys.
+/// The largest number of keys in a BatchGetItem (DynamoDB's limit).
 const PAGE: i32 = 100;
 
-/// Some of an endpoint's deliveries, and where to go on.
+/// A page of an endpoint's deliveries.
 #[derive(Clone, Debug)]
 pub struct DeliveryPage {
     /// Newest first.
     pub deliveries: Vec<Delivery>,
-    /// Where the next page begins, if there is one.
     pub next: Option<Position>,
 }
 
-/// What a sweep finds, and where to go on.
+/// A page of what a sweep must look at.
 #[derive(Clone, Debug)]
 pub struct DuePage {
-    /// Deliveries as they stand, in no order: the index is a hint that lags a little.
+    /// In no particular order. The index may be out of date, so some of them may not be due any more.
     pub deliveries: Vec<Delivery>,
     /// Notices that may not have been sent.
     pub notices: Vec<NoticeId>,
-    /// Where the next page begins, if there is one.
     pub next: Option<Position>,
 }
 
@@ -39,8 +37,8 @@ pub struct DuePage {
 pub type Position = HashMap<String, AttributeValue>;
 
 impl WebhookStore {
-    /// A page of an endpoint's deliveries, newest first. The index is a hint that lags a little; each delivery
-    /// is as it stands.
+    /// Returns a page of an endpoint's deliveries, newest first. The index that finds them may lag a little, but the
+    /// deliveries themselves are read strongly consistently.
     pub async fn deliveries_of(
         &self,
         endpoint: EndpointId,
@@ -65,7 +63,7 @@ impl WebhookStore {
         Ok(DeliveryPage { deliveries, next: found.last_evaluated_key })
     }
 
-    /// A page of what must be looked at by now in one shard, longest due first.
+    /// Returns a page of one shard's entries whose wake-up has come. The earliest come in the first page.
     pub async fn due(&self, shard: u32, now: Timestamp, from: Option<Position>) -> Result<DuePage, StoreError> {
         let query = self
             .client

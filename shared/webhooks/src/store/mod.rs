@@ -1,4 +1,4 @@
-//! One door to the webhooks table: endpoints, deliveries, notices.
+//! Access to the webhooks table: endpoints, deliveries, notices. All other code goes through here.
 
 mod account;
 mod accounts;
@@ -30,9 +30,9 @@ use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use platform::service::Service;
 use platform::store::{Item, StoreError, jitter, n, s};
 
-/// Parts of a transaction that met another one are tried so often.
+/// How often a write is tried while it conflicts with a transaction.
 const CONFLICT_ATTEMPTS: u32 = 8;
-/// Keys that a batch left out are asked for again so often.
+/// How often a batch read is made while DynamoDB leaves out some of its keys.
 const BATCH_ATTEMPTS: u32 = 8;
 
 /// The webhooks table.
@@ -43,7 +43,6 @@ pub struct WebhookStore {
 }
 
 impl WebhookStore {
-    /// The webhooks table.
     pub fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
@@ -59,7 +58,7 @@ impl WebhookStore {
         Ok(request.send().await?.item)
     }
 
-    /// The items of at most a hundred keys, in no order; where there is none, none.
+    /// Returns the items of at most 100 keys, in no particular order. Keys without an item are left out.
     async fn get_all(&self, mut keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         let mut items = Vec::with_capacity(keys.len());
         for attempt in 0..BATCH_ATTEMPTS {
@@ -78,7 +77,7 @@ impl WebhookStore {
         if keys.is_empty() {
             return Ok(items);
         }
-        Err(StoreError::Unavailable("parts of a batch were left out time and again".to_owned()))
+        Err(StoreError::Unavailable("DynamoDB kept leaving out parts of a batch read".to_owned()))
     }
 }
 

@@ -7,7 +7,7 @@ use platform::store::{Attributes, StoreError};
 use types::ids::NoticeId;
 
 impl WebhookStore {
-    /// A notice that may not have been sent; `None` if it has been.
+    /// Returns a notice unless it has been sent. A crash can leave one unmarked that has been sent.
     pub async fn unsent_notice(&self, id: NoticeId) -> Result<Option<Notice>, StoreError> {
         let Some(item) = self.get(table::notice(id)).await? else { return Ok(None) };
         if !item.contains_key(WAKE_AT) {
@@ -17,7 +17,7 @@ impl WebhookStore {
         notice.map(Some).ok_or_else(|| StoreError::corrupt(NOTICE))
     }
 
-    /// Notes that a notice was sent.
+    /// Marks a notice as sent, by removing its wake-up.
     pub async fn notice_sent(&self, id: NoticeId) -> Result<(), StoreError> {
         let update = self.client.update_item().table_name(&self.table).set_key(Some(table::notice(id)));
         let update = update.update_expression("REMOVE #wake").expression_attribute_names("#wake", WAKE_AT);

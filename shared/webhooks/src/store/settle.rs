@@ -1,4 +1,4 @@
-//! Steps of a delivery that hang together with its endpoint: one transaction each.
+//! Steps of a delivery that depend on its endpoint. Each is one transaction of both.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 
@@ -13,22 +13,23 @@ use platform::transaction;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 
-/// A notice is kept so long after it was sent, for an operator to see.
+/// How long a notice is kept after the switch-off, so that an operator can see it: 35 days.
 const NOTICE_KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 /// What became of a step that depends on the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Off {
-    /// Both were changed, or were as they had to be.
+    /// The whole transaction was made.
     Done,
-    /// The endpoint has moved on since it was read; nothing was changed.
+    /// The endpoint has changed since it was read. Nothing was written.
     EndpointMoved,
-    /// The delivery has; nothing was changed.
+    /// The delivery has moved on. Nothing was written.
     DeliveryMoved,
 }
 
 impl WebhookStore {
-    /// Holds a delivery if its endpoint is still off, and has not been on since it was read.
+    /// Holds a delivery if its endpoint is still off and has not been on since it was read. Without this check an
+    /// endpoint that has just been switched on could hold a delivery for ever.
     pub async fn hold(&self, id: DeliveryId, step: &Transition, endpoint: &Endpoint) -> Result<Off, StoreError> {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
@@ -43,8 +44,8 @@ impl WebhookStore {
         self.both(id, step, vec![TransactWriteItem::builder().condition_check(check).build()]).await
     }
 
-    /// Ends a delivery whose last attempt failed, switches its endpoint off, and leaves the notice for its
-    /// owner: if the endpoint is on, and has been since it was read.
+    /// Ends a delivery whose last attempt failed, switches its endpoint off, and stores the notice for its owner.
+    /// The endpoint must be on, and must not have been switched off and on again since it was read.
     pub async fn switch_off(
         &self,
         step: &Transition,

@@ -1,7 +1,7 @@
 //! The webhooks table: key shapes, attribute names, indexes.
 //!
-//! An account's endpoints are attributes of one item, so that a whole batch of events or messages finds its
-//! endpoints in one call, and their number is bounded by one condition.
+//! The endpoints of an account are attributes of one item. So one call finds the endpoints of a whole batch of events
+//! or messages, and one condition limits how many an account can have.
 
 use crate::delivery::Lane;
 pub(super) use platform::resources::{
@@ -27,7 +27,7 @@ pub(super) const DUE: &str = "due";
 pub(super) const RESENT: &str = "resent";
 pub(super) const ATTEMPTS: &str = "attempts";
 
-/// How many endpoints an account has.
+/// The number of endpoints that an account has.
 pub(super) const COUNT: &str = "count";
 pub(super) const URL: &str = "url";
 pub(super) const EVENTS: &str = "events";
@@ -41,23 +41,23 @@ pub(super) const REMOVED_AT: &str = "removed_at";
 pub(super) const NOTICE: &str = "notice";
 pub(super) const PROBED_AT: &str = "probed_at";
 
-/// Wake-ups lie in so many partitions of their index, so that none bounds the rate of deliveries.
+/// The number of partitions of the wake-up index. With a single one, the limit of a partition would limit the rate of
+/// all deliveries.
 pub const WAKE_SHARDS: u32 = 8;
 
-/// What the partition keys of accounts begin with.
 pub(super) const ACCOUNT_PARTITION: &str = "account#";
 const DELIVERY_PARTITION: &str = "delivery#";
 const NOTICE_PARTITION: &str = "notice#";
 
-/// What an entry of the wake-up index leads to.
+/// What an entry of the wake-up index stands for.
 pub(super) enum Wake {
-    /// A delivery that is pending.
+    /// A pending delivery.
     Delivery,
     /// A notice that may not have been sent.
     Notice(NoticeId),
 }
 
-/// Where the endpoints of an account lie.
+/// The key of an account's item, which has its endpoints.
 pub(super) fn account(id: UserId) -> Item {
     place(account_partition(id), "endpoints")
 }
@@ -66,22 +66,20 @@ pub(super) fn account_partition(id: UserId) -> String {
     format!("{ACCOUNT_PARTITION}{id}")
 }
 
-/// The account that a partition key names.
 pub(super) fn account_of(pk: &str) -> Option<UserId> {
     pk.strip_prefix(ACCOUNT_PARTITION)?.parse().ok()
 }
 
-/// The attribute that an endpoint is, in its account's item.
+/// The name of an endpoint's attribute in its account's item.
 pub(super) fn endpoint_attribute(id: EndpointId) -> String {
     format!("endpoint_{id}")
 }
 
-/// The endpoint whose attribute it is, if it is one's.
 pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
     name.strip_prefix("endpoint_")?.parse().ok()
 }
 
-/// Where the account of an endpoint lies.
+/// The key of the item that tells the account of an endpoint.
 pub(super) fn finder(id: EndpointId) -> Item {
     place(format!("endpoint#{id}"), "account")
 }
@@ -98,7 +96,7 @@ pub(super) fn lane(lane: Lane) -> Item {
     place(format!("lane#{}", lane.as_str()), "lane")
 }
 
-/// What a partition key of the wake-up index names.
+/// Returns what a partition key of the table stands for, if such items have wake-ups.
 pub(super) fn wake(pk: &str) -> Option<Wake> {
     if delivery_of(pk).is_some() {
         return Some(Wake::Delivery);
@@ -106,12 +104,11 @@ pub(super) fn wake(pk: &str) -> Option<Wake> {
     pk.strip_prefix(NOTICE_PARTITION)?.parse().ok().map(Wake::Notice)
 }
 
-/// The delivery that a partition key names.
 pub(super) fn delivery_of(pk: &str) -> Option<DeliveryId> {
     pk.strip_prefix(DELIVERY_PARTITION)?.parse().ok()
 }
 
-/// The partition of the wake-up index that an id belongs to.
+/// The partition of the wake-up index for a delivery or notice with this id.
 pub(super) fn wake_shard(id: uuid::Uuid) -> String {
     wake_partition(crc32fast::hash(id.as_bytes()) % WAKE_SHARDS)
 }
