@@ -1,4 +1,4 @@
-//! The life of a key: create, list, revoke, rotate.
+//! Creating, listing, revoking and rotating keys.
 
 use std::sync::Arc;
 
@@ -23,44 +23,38 @@ const MAX_NAME_BYTES: usize = 128;
 /// What an owner chooses about a new key.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// Owner.
     pub user_id: UserId,
     /// The owner's name for it, 1 to 128 bytes.
     pub name: Option<String>,
-    /// Plan.
     pub tier: Tier,
     /// At least one.
     pub scopes: Scopes,
-    /// When it stops being accepted, if ever.
+    /// When it stops being accepted; `None` for never.
     pub expires_at: Option<Timestamp>,
 }
 
 /// Why a key was not made, changed or found.
 #[derive(Debug, Error)]
 pub enum AdminError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No key has this id.
     #[error("no key has the id {0}")]
     Unknown(KeyId),
-    /// A key that is no longer active cannot be rotated.
+    /// Only an active key can be rotated.
     #[error("key {0} is revoked or expired; create a new one instead")]
     NotActive(KeyId),
-    /// The key was changed by somebody else at the same moment; nothing was done.
-    #[error("the key was changed at the same moment; look at it and try again")]
+    /// Somebody else changed the key at the same moment. Nothing was done.
+    #[error("somebody else changed the key at the same moment; check it and try again")]
     Changed,
-    /// What was asked for is not allowed.
     #[error("{field}: {reason}")]
     Invalid {
-        /// The offending field.
         field: &'static str,
-        /// The rule.
+        /// The rule that it breaks.
         reason: &'static str,
     },
 }
 
-/// Makes and ends keys.
+/// Administers the keys of a stack.
 pub struct KeyAdmin {
     client: Client,
     table: String,
@@ -68,12 +62,11 @@ pub struct KeyAdmin {
 }
 
 impl KeyAdmin {
-    /// Administration of the keys table.
     pub fn new(client: Client, table: String, clock: Arc<dyn Clock>) -> Self {
         Self { client, table, clock }
     }
 
-    /// Makes a key. Its text is returned this once and stored nowhere.
+    /// Creates a key. This is the only time that its text is returned; it is stored nowhere.
     pub async fn create(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
         self.check(&new)?;
         let (text, record) = self.fresh(new)?;
@@ -82,7 +75,7 @@ impl KeyAdmin {
         Ok((text, record))
     }
 
-    /// A user's keys, oldest first, revoked ones included.
+    /// Returns a user's keys, oldest first, including revoked ones.
     pub async fn list(&self, user: UserId) -> Result<Vec<KeyRecord>, AdminError> {
         let mut pages = self
             .client
@@ -105,7 +98,7 @@ impl KeyAdmin {
         Ok(keys)
     }
 
-    /// Ends a key; its next request is refused everywhere. Ending it again changes nothing.
+    /// Revokes a key. Its very next request is refused, at any instance. Revoking it again changes nothing.
     pub async fn revoke(&self, key_id: KeyId) -> Result<KeyRecord, AdminError> {
         let (hash, record) = self.find(key_id).await?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
@@ -124,7 +117,8 @@ impl KeyAdmin {
         Ok(KeyRecord { status: KeyStatus::Revoked, ..record })
     }
 
-    /// Makes a key like an active one and ends that one, both or neither.
+    /// Replaces an active key by a new one with the same properties. One transaction creates the new key and
+    /// revokes the old one.
     pub async fn rotate(&self, key_id: KeyId) -> Result<(KeyText, KeyRecord), AdminError> {
         let (old_hash, old) = self.find(key_id).await?;
         if !old.is_live(self.clock.now()) {
@@ -210,7 +204,8 @@ impl KeyAdmin {
     }
 
     async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), AdminError> {
-        // One token for all tries: one that is in doubt and did succeed is not done again.
+        // All tries share one token, so that the repetition of a write whose answer was lost does nothing and
+        // succeeds.
         let token = Uuid::new_v4().to_string();
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));

@@ -1,9 +1,16 @@
-//! The token bucket: one conditional update takes a token, or says why not.
+//! The token bucket: one conditional write takes a token, or returns why it cannot.
 //!
-//! A bucket holds `limit` tokens and is refilled whole at each UTC minute. The counter of minute *m* is an
-//! attribute whose name carries budget and minute, so that a single call works whatever the bucket's state.
-//! Minute *m-1* is never removed: a host whose clock is behind would otherwise reopen a spent minute. A
-//! counter of minute *m+2* fences off a host that is more than a minute behind.
+//! A bucket holds `limit` tokens and is full again at the start of each UTC minute. Its counter for minute *m* is
+//! an attribute that is named after budget and minute. So one call is enough in any state of the bucket: a new
+//! minute has a counter of its own, and none has to be reset.
+//!
+//! Hosts' clocks differ, so a spent minute must not open again for a host whose clock is behind:
+//!
+//! - A write in minute *m* keeps the counter of *m-1*. A host that is up to a minute behind still finds it.
+//! - A write in minute *m* requires that *m+2* has no counter. Where it has one, the writing host is more than a minute
+//!   behind, and its own counter may have been removed already.
+//!
+//! The end-to-end test `budget_model` plays random clocks, limits and lost answers against a plain count.
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -14,25 +21,27 @@ use platform::store::{Attributes, Item, StoreError, b, n, s};
 use types::scope::{Budget, Scope};
 use types::timestamp::Timestamp;
 
-/// Minutes before the last two whose counters a write removes.
+/// The ages, in minutes, of the counters that each write removes from its own budget. Those of this minute and the
+/// last one stay.
 const SWEPT: std::ops::RangeInclusive<i64> = 2..=16;
-/// Clean-up spares one more minute than a write does: it meets budgets of which no newer counter fences
-/// off a host that is half a minute behind.
+/// The lowest age, in minutes, of the counters that a clean-up removes. It keeps one minute more than a write does,
+/// because it also removes counters of other budgets. Those may have no newer counter that would fence off a host
+/// whose clock is half a minute behind.
 const CLEANED_AFTER: i64 = 3;
-/// So many counters that no write of this budget removes are worth one call to remove them.
+/// Once a write leaves this many stale counters behind, of whatever budget, one extra call removes them.
 const STALE_ENOUGH: usize = 16;
 
-/// One request's try to take a token. Repeating it after a lost answer changes nothing.
+/// One request's attempt to take a token. If an answer is lost, repeating the attempt takes no second token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) budget: Budget,
     pub(super) now: Timestamp,
-    /// Random; tells this very request from all others.
+    /// Random. The item keeps it, so that a repeated attempt is recognised.
     pub(super) request: [u8; 16],
 }
 
 impl Attempt {
-    /// The update that takes a token on condition that key, scope and bucket allow it.
+    /// Completes the update that takes a token if key, scope and bucket allow it.
     pub(super) fn take(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
         let minute = self.now.minute();
         let swept: Vec<String> = SWEPT.map(|age| format!("#swept{age}")).collect();
@@ -79,14 +88,15 @@ impl Attempt {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
-    /// The grant that the item after a taken token shows.
+    /// Returns the grant for a token that was taken. `item` is the item after that.
     pub(super) fn granted(&self, item: &Item) -> Result<Grant, StoreError> {
         let key = KeyRecord::from_item(item)?;
         let rate = self.rate(&key, item);
         Ok(Grant { key, rate, stale: self.stale(item) })
     }
 
-    /// Why the condition failed, told from the item as it stood; `None` if there was no item.
+    /// Returns why the condition failed. `item` is the item as it stood, or `None` if there was none. If an earlier
+    /// try of this very attempt took the token and its answer was lost, the request is granted.
     pub(super) fn refused(&self, item: Option<&Item>) -> Result<Grant, Refused> {
         let Some(item) = item.filter(|item| item.contains_key(STATUS)) else {
             return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
@@ -118,7 +128,8 @@ impl Attempt {
         Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
     }
 
-    /// Counters of every budget old enough to be cleaned up, once there are enough of them.
+    /// Returns the counters, of every budget, that are old enough for a clean-up; none if there are too few to be
+    /// worth it.
     fn stale(&self, item: &Item) -> Vec<String> {
         let newest_stale = self.now.minute() - CLEANED_AFTER;
         let is_stale = |name: &&String| minute_of(name).is_some_and(|minute| minute <= newest_stale);
@@ -127,7 +138,8 @@ impl Attempt {
     }
 }
 
-/// The update that removes stale counters, and would never create an item.
+/// Completes the update that removes stale counters. Its condition keeps it from creating an item for a key that was
+/// deleted.
 pub(super) fn clean_up(update: UpdateItemFluentBuilder, stale: &[String]) -> UpdateItemFluentBuilder {
     let names: Vec<String> = (0..stale.len()).map(|at| format!("#s{at}")).collect();
     let update = names
@@ -140,7 +152,7 @@ pub(super) fn clean_up(update: UpdateItemFluentBuilder, stale: &[String]) -> Upd
         .condition_expression("attribute_exists(#pk)")
 }
 
-/// The attribute that counts a budget's requests of one minute.
+/// Returns the name of the attribute that counts a budget's requests in one minute.
 fn counter(budget: Budget, minute: i64) -> String {
     let letter = match budget {
         Budget::Scope(Scope::CatalogRead) => 'c',

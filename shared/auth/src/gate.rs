@@ -1,4 +1,4 @@
-//! The gate: who is asking, may they, and have they a token left.
+//! The gate: tells whose key a request has, whether the key may do this, and whether it has a token left.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,11 +22,12 @@ use types::ids::{KeyId, UserId};
 use types::scope::Budget;
 use types::timestamp::Timestamp;
 
-/// An instance repeats a 429 by itself for so long, so that one client cannot spend the item's write capacity.
+/// How long an instance repeats a 429 without asking the table. Otherwise a client that keeps asking could use up the
+/// write capacity of its item.
 const REPEAT_REFUSAL: Duration = Duration::from_secs(1);
-/// Keys remembered by an instance; at the bound it starts afresh.
+/// How many entries each memory of an instance may have. At the limit it is emptied.
 const REMEMBERED: usize = 10_000;
-/// The key write meets a conflict only while its key is rotated.
+/// How often the key write is tried. It meets a conflict only while its key is being rotated.
 const CONFLICT_ATTEMPTS: u32 = 4;
 
 /// Decides requests by one conditional write each.
@@ -47,7 +48,6 @@ struct Spent {
 }
 
 impl Gate {
-    /// A gate over the keys table.
     pub fn new(client: Client, table: String, clock: Arc<dyn Clock>) -> Self {
         Self { client, table, clock, users: Mutex::default(), spent: Mutex::default() }
     }
@@ -63,7 +63,7 @@ impl Gate {
         self.users.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    /// Takes a token of the budget, or says why not.
+    /// Takes a token from the budget, or returns why the request is refused.
     pub async fn admit(&self, key: &KeyHash, budget: Budget) -> Result<Grant, Refused> {
         let now = self.clock.now();
         if let Some(refused) = self.repeated_refusal(key, budget, now) {
@@ -79,7 +79,7 @@ impl Gate {
         verdict
     }
 
-    /// Removes stale counters. Losing this call loses nothing.
+    /// Removes stale counters. If the call fails, a later one removes them.
     pub async fn clean_up(&self, key: &KeyHash, stale: &[String]) {
         let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_item(key)));
         if let Err(error) = clean_up(update, stale).send().await {

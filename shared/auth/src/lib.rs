@@ -1,4 +1,4 @@
-//! API keys: their text, their table, and the one conditional write that decides a request.
+//! API keys: their text, their table, and the conditional write that admits or refuses a request.
 
 mod bucket;
 mod gate;

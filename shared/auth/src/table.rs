@@ -1,7 +1,7 @@
 //! The keys table: key shapes, attribute names, and a key's item in its parsed form.
 //!
-//! A key has three items, written in one transaction: the key item under its hash, which alone changes
-//! afterwards, and two that find it, by key id and by user.
+//! A key has three items, written in one transaction. The key item lies under the key's hash, and only this item
+//! changes afterwards. The other two find it by key id and by user.
 
 use std::str::FromStr;
 
@@ -30,18 +30,18 @@ const TIER: &str = "tier";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
 
-/// Whether a key is still good.
+/// Whether a key was revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyStatus {
-    /// It is accepted until it expires.
+    /// It is accepted, until it expires.
     Active,
-    /// It is refused for ever.
+    /// It is never accepted again.
     Revoked,
 }
 
 impl KeyStatus {
-    /// The name in the table and on the wire.
+    /// Returns the name used in the table and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -58,36 +58,31 @@ impl FromStr for KeyStatus {
     }
 }
 
-/// All that is stored of a key but its hash.
+/// Everything that is stored of a key, except its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeyRecord {
-    /// Public identifier.
+    /// Public: logs and commands name the key by it.
     pub key_id: KeyId,
-    /// Owner.
     pub user_id: UserId,
     /// The owner's name for it, at most 128 bytes.
     pub name: Option<String>,
-    /// Plan.
     pub tier: Tier,
-    /// What it may do.
     pub scopes: Scopes,
     /// Tokens per minute and scope.
     #[serde(rename = "rate_limit_per_minute")]
     pub limit: u32,
-    /// Whether it is still good.
     pub status: KeyStatus,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it stops being accepted, if ever.
+    /// When it stops being accepted; `None` for never.
     pub expires_at: Option<Timestamp>,
-    /// When a request was last admitted with it.
+    /// When a request with it was last admitted.
     pub last_used_at: Option<Timestamp>,
-    /// Its last four characters.
+    /// The last four characters of its text, by which an owner tells keys apart.
     pub last4: String,
 }
 
 impl KeyRecord {
-    /// Whether the key is accepted at `now`.
+    /// Returns whether the key is accepted at `now`.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.status == KeyStatus::Active && self.expires_at.is_none_or(|at| at > now)
     }
@@ -131,27 +126,27 @@ impl KeyRecord {
     }
 }
 
-/// Where the key item lies.
+/// The table key of the key item.
 pub fn key_item(hash: &KeyHash) -> Item {
     hash_item(&hash.hex())
 }
 
-/// Where the key item of a hash in hex lies.
+/// The table key of the key item, from the hash in hex.
 pub fn hash_item(hex: &str) -> Item {
     place(format!("key#{hex}"), "key")
 }
 
-/// Where the hash of a key id lies.
+/// The table key of the item that tells the hash of a key id.
 pub fn id_item(key_id: KeyId) -> Item {
     place(format!("id#{key_id}"), "hash")
 }
 
-/// The partition that lists a user's keys.
+/// The partition key under which a user's keys are listed.
 pub fn user_partition(user: UserId) -> String {
     format!("user#{user}")
 }
 
-/// Where a user's list names a key.
+/// The table key of a key's entry in its user's list.
 pub fn user_item(user: UserId, key_id: KeyId) -> Item {
     place(user_partition(user), &key_id.to_string())
 }

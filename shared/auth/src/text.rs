@@ -1,4 +1,4 @@
-//! The text of an API key: `sk_`, 43 base62 characters of randomness, 6 of checksum.
+//! The text of an API key: `sk_`, 43 random base62 characters, and 6 characters of checksum.
 
 use std::fmt;
 
@@ -11,23 +11,23 @@ const CHECKSUM_CHARS: usize = 6;
 const BODY_END: usize = PREFIX.len() + RANDOM_CHARS;
 const LENGTH: usize = BODY_END + CHECKSUM_CHARS;
 
-/// The text of an API key. It is shown once, never stored, and its `Debug` keeps silent.
+/// The text of an API key. It is shown once and never stored, and its `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyText(String);
 
-/// SHA-256 of a key's text: all that is stored of it.
+/// The SHA-256 of a key's text. The text itself is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
 
 impl KeyText {
-    /// A key from 256 random bits.
+    /// Makes a key of 256 random bits.
     pub fn from_bits(bits: [u8; 32]) -> Self {
         let mut text = format!("{PREFIX}{}", base62(&bits, RANDOM_CHARS));
         text.push_str(&checksum(&text));
         Self(text)
     }
 
-    /// The key in a caller's text; `None` if it is malformed or its checksum is wrong.
+    /// Reads a key from a caller's text. Returns `None` if it is malformed or its checksum is wrong.
     pub fn parse(text: &str) -> Option<Self> {
         let well_formed = text.len() == LENGTH
             && text.starts_with(PREFIX)
@@ -39,17 +39,17 @@ impl KeyText {
         (checksum(body) == sum).then(|| Self(text.to_owned()))
     }
 
-    /// What is stored in the key's place.
+    /// Returns the hash, which is stored in place of the text.
     pub fn hash(&self) -> KeyHash {
         KeyHash(Sha256::digest(self.0.as_bytes()).into())
     }
 
-    /// The last four characters, by which an owner tells keys apart.
+    /// Returns the last four characters, by which an owner tells keys apart.
     pub fn last4(&self) -> &str {
         &self.0[LENGTH - 4..]
     }
 
-    /// The text itself, for the one time it is shown.
+    /// Returns the text itself, for the one time that it is shown.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -62,7 +62,7 @@ impl fmt::Debug for KeyText {
 }
 
 impl KeyHash {
-    /// The hash in hex, as it stands in the table.
+    /// Returns the hash in hex, as it is written in the table.
     pub fn hex(&self) -> String {
         hex::encode(self.0)
     }
@@ -74,12 +74,12 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-/// CRC-32/ISO-HDLC of the ASCII bytes, in base62.
+/// Returns the CRC-32/ISO-HDLC of the ASCII bytes, in base62.
 fn checksum(body: &str) -> String {
     base62(&crc32fast::hash(body.as_bytes()).to_be_bytes(), CHECKSUM_CHARS)
 }
 
-/// A big-endian number in base62, left-padded with `0`, by schoolbook division.
+/// Returns a big-endian number in base62, left-padded with `0`. It uses schoolbook division.
 fn base62(number: &[u8], width: usize) -> String {
     let mut number = number.to_vec();
     let mut digits = vec![b'0'; width];

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// No block of the registries counts as public, not even a globally reachable one. Those are anycast services, which
 /// the nearest network answers. No endpoint has such an address, and the nearest network may be our own.
 ///
-/// Of IPv6, only global unicast counts as public. Addresses that embed an IPv4 address (mapped, compatible, translated,
-/// NAT64, 6to4, Teredo, ISATAP) never do, whatever they embed.
+/// Of IPv6, only global unicast counts as public. Addresses that embed an IPv4 address (mapped, compatible,
+/// translated, NAT64, 6to4, Teredo, ISATAP) never do, whatever they embed.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|block| block.contains(address)),

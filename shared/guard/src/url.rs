@@ -20,8 +20,8 @@ const LOCAL_DOMAINS: [&str; 3] = ["localhost", "local", "internal"];
 
 /// The URL of a webhook endpoint. It may be called if the addresses of its host name pass [`super::check_resolved`].
 ///
-/// Its text is in the spelling of the parser. So each host has one spelling, and the URL that is shown is the URL that
-/// is called.
+/// Its text is in the spelling of the parser. So each host has one spelling, and the URL that is shown is the URL
+/// that is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointUrl {
     text: String,
@@ -103,8 +103,8 @@ fn check_text(raw: &str) -> Result<(), UrlRefusal> {
     Ok(())
 }
 
-/// Parses a URL without user name and password. The parser drops an empty user name (`http://@host/`) from its result,
-/// but reports it as a violation.
+/// Parses a URL without user name and password. The parser drops an empty user name (`http://@host/`) from its
+/// result, but reports it as a violation.
 fn parse_without_user_info(raw: &str) -> Result<Url, UrlRefusal> {
     let user_info = Cell::new(false);
     let note = |violation| {

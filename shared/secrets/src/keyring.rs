@@ -1,4 +1,4 @@
-//! The keys that endpoint secrets are sealed with: a document in Secrets Manager.
+//! The keys that seal endpoint secrets: a document in Secrets Manager.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-/// The current key, which seals, and older ones, which still open.
+/// The current key, which seals secrets, and older keys, which only open them.
 ///
-/// As a document: `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}]}`. A deployment,
-/// which can generate text and nothing else, makes `{"generated":"<43 or more letters and digits>"}` instead:
-/// one key, the SHA-256 of the text. The first rotation turns it into the other form.
+/// Its document is `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}]}`. A deployment can
+/// generate only text, so it makes `{"generated":"<43 or more letters and digits>"}` instead. That stands for one
+/// key, the SHA-256 of the text. The first rotation turns it into the other form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keyring {
     current: String,
@@ -25,29 +25,27 @@ type Key = [u8; 32];
 
 /// The id of a key that was made from generated text.
 const GENERATED_ID: &str = "generated";
-/// So many letters and digits have 256 bits.
+/// This many random letters and digits have 256 bits.
 const GENERATED_LENGTH: usize = 43;
 
-/// What is wrong with a keyring. Nothing of the document is repeated.
+/// What is wrong with a keyring. The text repeats nothing of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyringError {
-    /// It is not the document described, or has more in it.
-    #[error("the keyring must be a JSON object of `current` and `keys`, each with `id` and `key`, or of `generated`")]
+    /// It is not one of the two documents, or has other members as well.
+    #[error("the keyring must be a JSON object of `current` and `keys` (each with `id` and `key`), or of `generated`")]
     Form,
-    /// A key's id is of another form.
-    #[error("a key's id must have 1 to 32 of A-Z a-z 0-9 _ -")]
+    /// A key's id has another length or other characters.
+    #[error("a key's id must have 1 to 32 characters of A-Z a-z 0-9 _ -")]
     Id,
-    /// Two keys have one id.
-    #[error("the keyring has two keys of one id")]
+    /// Two keys have the same id.
+    #[error("the keyring has two keys with the same id")]
     Twice,
-    /// A key is no base64 of 32 bytes.
     #[error("a key must be the base64 of 32 bytes")]
     Key,
-    /// The current key is not among the keys.
     #[error("the keyring's current key is not among its keys")]
     Current,
-    /// A generated text that may not have the 256 bits of a key in it.
-    #[error("a generated keyring must be 43 or more letters and digits")]
+    /// A generated text that may have fewer than the 256 bits of a key.
+    #[error("a generated keyring must have 43 or more characters, all of them letters or digits")]
     Generated,
 }
 
@@ -79,7 +77,7 @@ struct Entry {
 }
 
 impl Keyring {
-    /// The keyring in a document.
+    /// Reads a keyring from its document.
     pub fn parse(document: &str) -> Result<Self, KeyringError> {
         let document = match serde_json::from_str(document).map_err(|_| KeyringError::Form)? {
             Document::Keys(document) => document,
@@ -110,46 +108,45 @@ impl Keyring {
         Ok(Self { current: GENERATED_ID.to_owned(), keys })
     }
 
-    /// A keyring of one new key.
+    /// Makes a keyring of one new key.
     pub fn generate() -> Result<Self, getrandom::Error> {
         Self { current: String::new(), keys: BTreeMap::new() }.rotate()
     }
 
-    /// The keyring with a new current key; the others stay, for what they have sealed.
+    /// Adds a new current key. The other keys stay, so that what they have sealed still opens.
     pub fn rotate(mut self) -> Result<Self, getrandom::Error> {
         let mut key = Key::default();
         getrandom::fill(&mut key)?;
-        // By a random id no key can be taken for one that an operator removed.
+        // A counter could repeat the id of a key that an operator has removed. A random id does not.
         self.current = format!("{:016x}", getrandom::u64()?);
         self.keys.insert(self.current.clone(), key);
         Ok(self)
     }
 
-    /// The keyring with its current key alone, for when the others have nothing left to open.
+    /// Removes all keys but the current one. Only for a keyring whose other keys have nothing left to open.
     #[must_use]
     pub fn without_older(mut self) -> Self {
         self.keys.retain(|id, _| *id == self.current);
         self
     }
 
-    /// How many keys it has besides the current one.
+    /// Returns how many keys it has besides the current one.
     pub fn older(&self) -> usize {
         self.keys.len() - 1
     }
 
-    /// The document, for the one place that stores it.
+    /// Returns the document, keys included. Only for the one place that stores it.
     pub fn reveal(&self) -> String {
         let entry = |(id, key): (&String, &Key)| Entry { id: id.clone(), key: STANDARD.encode(key) };
         let document = Keys { current: self.current.clone(), keys: self.keys.iter().map(entry).collect() };
         serde_json::json!(document).to_string()
     }
 
-    /// The id of the key that seals.
+    /// Returns the id of the key that seals.
     pub fn current_id(&self) -> &str {
         &self.current
     }
 
-    /// The key of an id.
     pub(super) fn key(&self, id: &str) -> Option<&Key> {
         self.keys.get(id)
     }

@@ -1,4 +1,4 @@
-//! The keyring as a running function knows it.
+//! The keyring as a running function remembers it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,13 @@ use types::clock::{Clock, Moment};
 use types::ids::EndpointId;
 use types::rotation::Secrets;
 
-/// A keyring is read again after this.
+/// How old a remembered keyring may be before it is read again.
 const KEPT: Duration = Duration::from_mins(5);
-/// A key that is missing makes it be read again, but not more often than this.
+/// The same limit if a key is missing from it, or if a secret is to be sealed. It keeps a key that is lost for good
+/// from causing a read for every delivery.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// The keyring, and when that was asked for.
+/// The keyring, and the moment at which the request for it was sent.
 type Read = (Arc<Keyring>, Moment);
 
 /// The keyring of a secret, read once in a while; clones share it.
@@ -37,7 +38,7 @@ pub struct KeyringCache {
 }
 
 impl KeyringCache {
-    /// The keyring that Secrets Manager holds under this name or ARN.
+    /// Makes a cache for the keyring that Secrets Manager holds under this name or ARN.
     pub fn new(client: Client, name: String, clock: Arc<dyn Clock>) -> Self {
         Self { secret: KeyringSecret::new(client, name), clock, read: Arc::default() }
     }
@@ -65,7 +66,7 @@ impl KeyringCache {
         }
     }
 
-    /// Seals a secret for an endpoint under the key that is current now.
+    /// Seals a secret for an endpoint under the current key of a keyring that was read less than two seconds ago.
     pub async fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, KeyringUnavailable> {
         Ok(self.keyring(LEAST).await?.seal(endpoint, secret)?)
     }
@@ -75,7 +76,7 @@ impl KeyringCache {
         Ok(self.keyring(KEPT).await.map(drop)?)
     }
 
-    /// The secret behind it, for who changes the keyring.
+    /// Returns the secret that holds the keyring, for code that changes it.
     pub const fn secret(&self) -> &KeyringSecret {
         &self.secret
     }

@@ -1,4 +1,4 @@
-//! The secret in Secrets Manager that the keyring is.
+//! The secret in Secrets Manager that holds the keyring.
 
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::error::ProvideErrorMetadata;
@@ -11,14 +11,14 @@ use platform::store::explain;
 const CURRENT: &str = "AWSCURRENT";
 const PENDING: &str = "AWSPENDING";
 
-/// The secret that the keyring is.
+/// The secret that holds the keyring.
 #[derive(Clone)]
 pub struct KeyringSecret {
     client: Client,
     name: String,
 }
 
-/// The keyring as it was read.
+/// The keyring as it was read, and which version of the secret held it.
 pub struct StoredKeyring {
     pub keyring: Keyring,
     /// The version of the secret.
@@ -37,8 +37,8 @@ impl KeyringSecret {
         Ok(StoredKeyring { keyring, version: found.version_id.unwrap_or_default() })
     }
 
-    /// Puts a keyring in place of one that was read, and says whether that one was still current: if not,
-    /// nothing has changed, and no key that somebody else has added meanwhile is lost.
+    /// Replaces the keyring if it is still the one that was read, and returns whether it was. If it was not, nothing
+    /// changes, so that no key is lost that somebody else has added in the meantime.
     pub async fn replace(&self, seen: &StoredKeyring, keyring: &Keyring) -> Result<bool, KeyringUnavailable> {
         let put = self.client.put_secret_value().secret_id(&self.name).secret_string(keyring.reveal());
         let put = put.version_stages(PENDING).send().await;
@@ -53,7 +53,7 @@ impl KeyringSecret {
             .send();
         match moved.await {
             Ok(_) => Ok(true),
-            // Another version is current; our own, if the answer to an earlier try was lost.
+            // Another version is current. It is our own if an earlier try succeeded and its answer was lost.
             Err(error) if error.code() == Some("InvalidParameterException") => {
                 Ok(Some(self.read().await?.version) == version)
             }

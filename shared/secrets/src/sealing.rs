@@ -1,4 +1,4 @@
-//! Endpoint secrets as they are stored: sealed with AES-256-GCM, for one endpoint each.
+//! Endpoint secrets as they are stored: sealed with AES-256-GCM, each for one endpoint only.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,28 +9,27 @@ use super::keyring::Keyring;
 use super::secret::EndpointSecret;
 use types::ids::EndpointId;
 
-/// Between the key's id, which cannot contain it, and the base64 of nonce, ciphertext and tag.
+/// Separates the key's id, which cannot contain it, from the base64 of nonce, ciphertext and tag.
 const SEPARATOR: char = ':';
 
-/// Why a secret cannot be sealed or opened. Nothing of the sealed text is repeated.
+/// Why a secret cannot be sealed or opened. The text repeats nothing of the sealed secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The text is not one that [`Keyring::seal`] made.
     #[error("the sealed secret is malformed")]
     Form,
-    /// The keyring has lost the key.
-    #[error("the keyring has no key of the sealed secret's key id")]
+    /// The keyring has no key with this id, for example because it was removed.
+    #[error("the keyring lacks the key that sealed the secret")]
     UnknownKey,
-    /// The text was changed, or sealed for another endpoint or under another key of that id.
+    /// The text was changed, was sealed for another endpoint, or was sealed under a different key with the same id.
     #[error("the sealed secret does not open for this endpoint")]
     Broken,
-    /// The operating system gives no randomness.
-    #[error("no randomness for a nonce")]
+    #[error("the operating system returned no random bytes for a nonce")]
     NoRandomness,
 }
 
 impl Keyring {
-    /// A secret sealed for an endpoint under the current key, as `<key id>:<base64>`.
+    /// Seals a secret for an endpoint under the current key. The result is `<key id>:<base64>`.
     pub fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, SealError> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
@@ -41,7 +40,7 @@ impl Keyring {
         Ok(format!("{}{SEPARATOR}{}", self.current_id(), STANDARD.encode([&nonce[..], &sealed].concat())))
     }
 
-    /// The secret in a text that was sealed for this endpoint under any of the keys.
+    /// Opens a secret that was sealed for this endpoint under any of the keys.
     pub fn open(&self, endpoint: EndpointId, sealed: &str) -> Result<EndpointSecret, SealError> {
         let (id, encoded) = sealed.split_once(SEPARATOR).ok_or(SealError::Form)?;
         let cipher = self.cipher(id)?;
@@ -54,7 +53,7 @@ impl Keyring {
         Ok(EndpointSecret::from_bits(bits))
     }
 
-    /// The secret sealed anew if an older key sealed it; `None` if the current one did.
+    /// Seals a secret anew under the current key. Returns `None` if the current key has sealed it already.
     pub fn reseal(&self, endpoint: EndpointId, sealed: &str) -> Result<Option<String>, SealError> {
         let secret = self.open(endpoint, sealed)?;
         if sealed.split_once(SEPARATOR).is_some_and(|(id, _)| id == self.current_id()) {
@@ -69,7 +68,8 @@ impl Keyring {
     }
 }
 
-/// What binds a sealed secret to its endpoint: it opens in no other's record.
+/// Returns the additional data that binds a sealed secret to its endpoint. The secret does not open if it is copied
+/// to another endpoint.
 fn context(endpoint: EndpointId) -> Aad<[u8; 16]> {
     Aad::from(endpoint.uuid().into_bytes())
 }

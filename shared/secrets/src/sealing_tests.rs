@@ -5,9 +5,10 @@ use super::*;
 
 const ENDPOINT: u128 = 0x6f96_19ff_8b86_d011_b42d_00c0_4fc9_64ff;
 const OTHER: u128 = 0x6f96_19ff_8b86_d011_b42d_00c0_4fc9_64fe;
-/// Of the bytes 0 to 31, as "k-1".
+/// One key of the bytes 0 to 31, with the id "k-1".
 const KEYRING: &str = r#"{"current":"k-1","keys":[{"id":"k-1","key":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}]}"#;
-/// 32 bytes of 7 under that key, with the bytes 100 to 111 as nonce; made with Python's `cryptography`.
+/// A secret of 32 bytes, each 7, sealed under that key with the bytes 100 to 111 as nonce. Made with Python's
+/// `cryptography`.
 const SEALED: &str = "k-1:ZGVmZ2hpamtsbW5vTxzZYX7uUZk5ZVjv3WJt+kXFAQ2Ma/R1oNarT/ykok99Mrh1pHd++oM9yPtWMbY0";
 
 fn id(bits: u128) -> EndpointId {

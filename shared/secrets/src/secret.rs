@@ -8,34 +8,36 @@ use thiserror::Error;
 
 const PREFIX: &str = "whsec_";
 
-/// What an endpoint's deliveries are signed with. It is shown once, stored sealed, and its `Debug` keeps silent.
+/// The secret that signs an endpoint's deliveries. It is shown once and stored sealed, and its `Debug` does not
+/// show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointSecret([u8; 32]);
 
-/// The text is not a secret's. It is not repeated.
+/// The text is not that of a secret. The error does not repeat it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be whsec_ and the base64 of 32 bytes")]
 pub struct SecretError;
 
 impl EndpointSecret {
-    /// A secret from 256 random bits.
+    /// Makes a secret of 256 random bits.
     pub const fn from_bits(bits: [u8; 32]) -> Self {
         Self(bits)
     }
 
-    /// The secret in its text.
+    /// Reads a secret from its text.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         let encoded = text.strip_prefix(PREFIX).ok_or(SecretError)?;
         let bits = STANDARD.decode(encoded).map_err(|_| SecretError)?;
         bits.try_into().map(Self).map_err(|_| SecretError)
     }
 
-    /// The text: what the owner is shown once, and the key of `X-Service-Signature`.
+    /// Returns the text. The owner sees it once, and it is the key of `X-Service-Signature`.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0))
     }
 
-    /// The bytes behind the prefix: the key of the Standard Webhooks signature, and what is sealed.
+    /// Returns the bytes that the text encodes. They are the key of the Standard Webhooks signature, and they are
+    /// what is sealed.
     pub(super) const fn bits(&self) -> &[u8; 32] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! How a delivery proves where it comes from: our own header, and the one of Standard Webhooks.
+//! The two signatures by which a receiver verifies a delivery: our own, and that of Standard Webhooks.
 
 use std::fmt::Display;
 
@@ -9,15 +9,15 @@ use ring::hmac::{Context, HMAC_SHA256, Key, Tag};
 use super::secret::EndpointSecret;
 use types::timestamp::Timestamp;
 
-/// The value of `X-Service-Signature` (specification, section 6): HMAC-SHA256 of the body, keyed with the
+/// Returns the value of `X-Service-Signature` (specification, section 6): the HMAC-SHA256 of the body, keyed with the
 /// secret's whole text.
 pub fn service_signature(secret: &EndpointSecret, body: &[u8]) -> String {
     format!("sha256={}", hex::encode(hmac(secret.reveal().as_bytes(), &[body])))
 }
 
-/// The value of `webhook-signature` (Standard Webhooks 1.0.0): one signature for each of the secrets.
+/// Returns the value of `webhook-signature` (Standard Webhooks 1.0.0): one signature for each of the secrets.
 ///
-/// `id` is the value of `webhook-id`, the whole seconds of `sent_at` that of `webhook-timestamp`.
+/// `id` must be the value of `webhook-id`. The whole seconds of `sent_at` must be that of `webhook-timestamp`.
 pub fn standard_signature<'s>(
     secrets: impl IntoIterator<Item = &'s EndpointSecret>,
     id: impl Display,
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Two examples that Standard Webhooks' own libraries are tested with.
+    /// Two examples from the tests of Standard Webhooks' own libraries.
     #[test]
     fn the_standard_signature_is_that_of_its_libraries() {
         for (key, head, body, expected) in [

@@ -8,7 +8,7 @@ fn at(hours: i64) -> Timestamp {
     Timestamp::from_millis(1_795_262_400_000 + hours * HOUR)
 }
 
-/// What signs `X-Service-Signature`, and what `webhook-signature`.
+/// Returns the secret that signs `X-Service-Signature` and those that sign `webhook-signature`.
 fn signing(secrets: &Secrets<u32>, now: Timestamp) -> (u32, Vec<u32>) {
     (*secrets.active(now), secrets.valid(now).copied().collect())
 }
@@ -94,13 +94,13 @@ fn the_stored_form_is_pinned_and_read_strictly() {
     }
 }
 
-/// An operator's command, so many hours after the one before.
+/// An operator's commands: the hours since the one before, and whether a secret is added (or else activated).
 fn commands() -> impl Strategy<Value = Vec<(i64, bool)>> {
     prop::collection::vec((prop_oneof![0..4_i64, 20..28_i64, 40..60_i64], any::<bool>()), 0..12)
 }
 
 proptest! {
-    /// Against a plain diary: who was active when, kept whole.
+    /// Compares the secrets with a plain diary of when each one became active, from which nothing is pruned.
     #[test]
     fn whatever_an_operator_does_each_secret_signs_in_its_time(commands in commands()) {
         let mut secrets = Secrets::first(0, at(0));

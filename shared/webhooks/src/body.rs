@@ -1,15 +1,16 @@
-//! What a delivery carries.
+//! The body of a delivery.
 
 use types::event::EventKind;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 
-/// The body of a delivery (specification, section 6), built once and sent byte for byte on every attempt.
+/// Returns the body of a delivery (specification, section 6). It is built once and sent byte for byte on every
+/// attempt.
 ///
-/// `created_at` is the event's. `data` is one JSON object, as the feed accepted it; it stands in the body as
-/// it is.
+/// `created_at` is the time of the event. `data` is one JSON object as the feed accepted it, and goes into the body
+/// unchanged.
 pub fn body(delivery: DeliveryId, kind: EventKind, created_at: Timestamp, data: &str) -> String {
-    // None of the three texts has a character that JSON would escape.
+    // Id, event name and time have no characters that JSON would escape.
     format!(r#"{{"id":"{delivery}","event":"{kind}","created_at":"{created_at}","data":{data}}}"#)
 }
 

@@ -1,4 +1,4 @@
-//! An endpoint: where an account wants its events.
+//! An endpoint: the URL to which an account wants its events delivered.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -12,38 +12,35 @@ use types::rotation::Secrets;
 use types::scope::{UnknownName, one_of};
 use types::timestamp::Timestamp;
 
-/// How many endpoints an account may have.
+/// The largest number of endpoints that an account may have.
 pub const MAX_ENDPOINTS: u32 = 10;
 
-/// Where an account wants its events.
+/// A URL to which an account wants its events delivered, and what belongs to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its identifier.
     pub id: EndpointId,
-    /// Whose it is.
     pub account_id: UserId,
-    /// Where deliveries are sent; checked at registration, and again for each attempt.
+    /// Checked at registration, and again for each attempt.
     pub url: String,
-    /// What it selected.
+    /// The events that are delivered to it.
     pub events: BTreeSet<EventKind>,
-    /// Whether deliveries are sent.
     pub switch: Switch,
-    /// From 1; grows each time that it is switched on again.
+    /// From 1; grows each time that it is switched on again. So a conditional write can tell whether that has
+    /// happened since the endpoint was read.
     pub epoch: u64,
-    /// When it was added.
     pub created_at: Timestamp,
-    /// Its secrets, each sealed.
+    /// Each sealed under the keyring, for this endpoint only.
     pub secrets: Secrets<String>,
-    /// Grows with each change of the secrets.
+    /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until then its deliveries keep to the slower lane.
+    /// Until then its deliveries use the retry lane.
     pub slow_until: Option<Timestamp>,
 }
 
-/// Whether deliveries are sent.
+/// Whether an endpoint's deliveries are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
-    /// They are.
+    /// They are sent.
     On,
     /// They are held.
     Off(DisabledReason),
@@ -53,19 +50,19 @@ pub enum Switch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisabledReason {
-    /// Its owner wanted so.
+    /// Its owner switched it off.
     Owner,
     /// A delivery's last retry failed (specification, section 6).
     DeliveriesFailed,
 }
 
 impl Endpoint {
-    /// Whether its deliveries are sent.
+    /// Returns whether its deliveries are sent.
     pub const fn is_on(&self) -> bool {
         matches!(self.switch, Switch::On)
     }
 
-    /// Whether its deliveries keep to the slower lane.
+    /// Returns whether its deliveries use the retry lane at this time.
     pub fn is_slow(&self, now: Timestamp) -> bool {
         self.slow_until.is_some_and(|until| until > now)
     }
@@ -74,7 +71,7 @@ impl Endpoint {
 impl DisabledReason {
     const ALL: [Self; 2] = [Self::Owner, Self::DeliveriesFailed];
 
-    /// The name in the table and on the wire.
+    /// Returns the name used in the table and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
@@ -91,22 +88,20 @@ impl FromStr for DisabledReason {
     }
 }
 
-/// The id of the notice that an endpoint was switched off: one for each time that it had been on.
+/// Returns the id of the notice that an endpoint was switched off. Each epoch has one notice, whoever sends it and
+/// however often.
 pub fn notice_id(endpoint: EndpointId, epoch: u64) -> NoticeId {
     Uuid::new_v5(&endpoint.uuid(), epoch.to_string().as_bytes()).into()
 }
 
-/// What the marketplace is told, so that it can tell the owner.
+/// The message to the marketplace that an endpoint was switched off. The marketplace tells the owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "endpoint.disabled")]
 pub struct Notice {
-    /// The same however often it is sent.
+    /// The same however often the notice is sent, so that duplicates can be dropped.
     pub notice_id: NoticeId,
-    /// What was switched off.
     pub endpoint_id: EndpointId,
-    /// Whose it is.
     pub account_id: UserId,
-    /// Where it led.
     pub url: String,
     /// The delivery whose last retry failed.
     pub delivery_id: types::ids::DeliveryId,
@@ -115,7 +110,7 @@ pub struct Notice {
 }
 
 impl std::fmt::Debug for Endpoint {
-    /// Sealed or not, secrets are not shown.
+    /// Shows no secrets, not even sealed ones.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("id", &self.id).field("switch", &self.switch).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! From an event to a delivery for each endpoint that selected it.
+//! Fan-out: makes a delivery of an event for each endpoint that selected it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,11 +17,11 @@ use types::event::Event;
 use types::ids::UserId;
 use types::timestamp::Timestamp;
 
-/// Deliveries are written so many at a time.
+/// How many deliveries are written at the same time.
 const CONCURRENCY: usize = 32;
 
-/// Fans events out. Repeating it changes nothing: a delivery's id follows from event and endpoint, and a
-/// message that is sent twice calls for the same attempt.
+/// Fans events out. Repeating a fan-out changes nothing: event and endpoint determine a delivery's id, and a message
+/// that is sent twice calls for the same attempt.
 pub struct FanOut {
     store: WebhookStore,
     queues: Queues,
@@ -44,7 +44,6 @@ struct Unsettled {
 }
 
 impl FanOut {
-    /// Fans out into this table and these queues.
     pub fn new(store: WebhookStore, queues: Queues, schedule: Schedule) -> Self {
         Self { store, queues, schedule, pace: Pace::default() }
     }
@@ -83,8 +82,9 @@ impl FanOut {
         events.into_iter().map(|(tag, _)| tag).zip(outcomes).collect()
     }
 
-    /// Writes a delivery, and says whether it is new and whether its message is to be sent: also if it was
-    /// written before and nobody has taken it up, for then its message may never have been sent.
+    /// Writes a delivery. Returns whether it is new, and its message if that must be sent. If the delivery exists
+    /// already, the message must be sent again until somebody claims the first attempt: an earlier run may have
+    /// crashed after its write, before it sent the message.
     async fn put(&self, made: Made) -> Result<(bool, Option<Unsettled>), StoreError> {
         let Made { event, delivery, lane } = made;
         let (is_new, progress) = match self.store.put_delivery(&delivery).await? {
@@ -96,7 +96,7 @@ impl FanOut {
         Ok((is_new, (is_first && progress.claims == 0).then_some(Unsettled { event, call, lane })))
     }
 
-    /// A delivery for each event and each endpoint of its account that selected it.
+    /// Returns a delivery for each event and each endpoint of its account that selected it.
     fn deliveries<T>(
         &self,
         events: &[(T, Event)],
@@ -130,7 +130,7 @@ impl FanOut {
         }
     }
 
-    /// Sends messages; those come back that are not surely sent.
+    /// Sends messages. Returns those that may not have been sent, each as the index of its event and the reason.
     async fn send(&self, unsettled: Vec<Unsettled>) -> Vec<(usize, Unsent)> {
         let (first, retry): (Vec<_>, Vec<_>) = unsettled.into_iter().partition(|one| one.lane == Lane::First);
         let mut unsent = Vec::new();

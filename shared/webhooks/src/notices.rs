@@ -7,7 +7,7 @@ use super::store::WebhookStore;
 use platform::store::{StoreError, explain};
 use types::ids::NoticeId;
 
-/// The way of notices: from the table to a queue that drops duplicates.
+/// Sends notices from the table to a queue that drops duplicates.
 #[derive(Clone)]
 pub struct Notices {
     store: WebhookStore,
@@ -16,12 +16,11 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// The way to the queue of this URL.
     pub fn new(store: WebhookStore, client: Client, queue_url: String) -> Self {
         Self { store, client, queue_url }
     }
 
-    /// Sends a notice unless it has been sent, and notes that it was. A crash between the two repeats it.
+    /// Sends a notice that has not been sent, then marks it as sent. After a crash between the two it is sent again.
     pub async fn send(&self, id: NoticeId) -> Result<(), StoreError> {
         let Some(notice) = self.store.unsent_notice(id).await? else { return Ok(()) };
         self.deliver(&notice).await?;

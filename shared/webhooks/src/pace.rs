@@ -1,4 +1,4 @@
-//! How fast deliveries to one endpoint enter the lane of first attempts.
+//! Limits how fast deliveries to one endpoint enter the first lane.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +8,12 @@ use super::endpoint::Endpoint;
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 
-/// So many a second, of each instance that fans out; the others take the other lane.
+/// Each instance that fans out sends at most this many first attempts per endpoint and second to the first lane. The
+/// rest go to the retry lane.
 const A_SECOND: u32 = 10;
 
-/// Counts what it lets into the lane of first attempts. Before an endpoint is known to be slow, its deliveries
-/// would otherwise occupy every instance that attends to that lane, if only there are enough of them.
+/// Counts the deliveries that it lets into the first lane. Without a limit, the deliveries to an endpoint that is not
+/// yet known to be slow could occupy every instance that serves this lane.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Mutex<Second>);
 
@@ -23,7 +24,7 @@ struct Second {
 }
 
 impl Pace {
-    /// The lane of a delivery's first attempt.
+    /// Returns the lane for a delivery's first attempt, and counts it.
     pub(super) fn lane(&self, endpoint: &Endpoint, now: Timestamp) -> Lane {
         if endpoint.is_slow(now) {
             return Lane::Retry;

@@ -1,4 +1,4 @@
-//! The two delivery queues, as senders see them.
+//! Sending to the two delivery queues.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
@@ -9,34 +9,30 @@ use super::delivery::{Dispatch, Lane};
 use platform::store::explain;
 use types::timestamp::Timestamp;
 
-/// SQS takes at most so many messages at a time.
+/// The largest number of messages in a SendMessageBatch (SQS's limit).
 const BATCH: usize = 10;
-/// The longest delay that SQS takes, in seconds.
+/// The longest delay of a message, in seconds (SQS's limit).
 const MAX_DELAY_SECONDS: u32 = 900;
 
-/// What travels in the delivery queues.
+/// A message in the delivery queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum QueueMessage {
-    /// A call for an attempt.
+    /// Calls for an attempt.
     Attempt(Dispatch),
-    /// A question to the queue: how long does a message take?
-    Probe {
-        /// When it was sent.
-        sent_at: Timestamp,
-    },
+    /// Measures how long a message takes to come out of the queue.
+    Probe { sent_at: Timestamp },
 }
 
-/// A call for an attempt, after a delay.
+/// An attempt to call for, and the delay before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The attempt.
     pub dispatch: Dispatch,
-    /// At most 900 s, the longest that SQS takes.
+    /// At most 900 s. A longer delay is cut to that.
     pub delay_seconds: u32,
 }
 
-/// A message that is not surely sent, and why.
+/// Why a message may not have been sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unsent(String);
@@ -50,30 +46,30 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// The queues of these URLs.
+    /// Takes the URLs of the queues.
     pub fn new(client: Client, first: String, retry: String) -> Self {
         Self { client, first, retry }
     }
 
-    /// Makes calls. One outcome for each, in order.
+    /// Sends calls. Returns one outcome for each, in order.
     pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
         let batches = calls.chunks(BATCH).map(|batch| self.send(lane, batch));
         join_all(batches).await.into_iter().flatten().collect()
     }
 
-    /// Makes one call.
+    /// Sends one call.
     pub async fn call_once(&self, lane: Lane, call: Call) -> Result<(), Unsent> {
         self.send(lane, &[call]).await.into_iter().collect()
     }
 
-    /// Asks a queue how long a message takes.
+    /// Sends a probe.
     pub async fn probe(&self, lane: Lane, sent_at: Timestamp) -> Result<(), Unsent> {
         let body = serde_json::to_string(&QueueMessage::Probe { sent_at }).map_err(unsent)?;
         let sent = self.client.send_message().queue_url(self.url(lane)).message_body(body).send().await;
         sent.map(drop).map_err(|error| Unsent(explain(&error)))
     }
 
-    /// About how many messages wait in a queue, those not counted that are delayed or being handled.
+    /// Returns about how many messages wait in a queue. Messages that are delayed or being handled do not count.
     pub async fn waiting(&self, lane: Lane) -> Result<u64, Unsent> {
         let name = QueueAttributeName::ApproximateNumberOfMessages;
         let request = self.client.get_queue_attributes().queue_url(self.url(lane)).attribute_names(name.clone());
@@ -111,7 +107,7 @@ fn entry(call: Call, number: usize) -> Result<SendMessageBatchRequestEntry, Unse
     let Call { dispatch, delay_seconds } = call;
     let body = serde_json::to_string(&QueueMessage::Attempt(dispatch)).map_err(unsent)?;
     let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
-    // In a standard queue the group makes the queue fair; nothing here depends on it.
+    // In a standard queue, message groups make SQS serve endpoints fairly. Nothing here depends on it.
     let entry = entry.message_group_id(dispatch.endpoint_id.to_string());
     let delay = delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();
     let entry = if delay > 0 { entry.delay_seconds(delay) } else { entry };

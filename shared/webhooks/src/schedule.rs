@@ -1,4 +1,4 @@
-//! When a delivery is tried again, and how it waits until then.
+//! When a delivery is retried, and how it waits until then.
 
 use std::num::NonZeroU32;
 
@@ -7,20 +7,21 @@ use uuid::Uuid;
 use types::ids::{DeliveryId, EndpointId, EventId};
 use types::timestamp::Timestamp;
 
-/// Retry *k* follows the failure before it by the *k*-th of these (specification, section 6).
+/// The delay between a failure and the retry after it: the *k*-th for retry *k* (specification, section 6).
 const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
-/// The longest delay that an SQS message can have; a retry due later is parked.
+/// The longest delay of an SQS message. A retry that is due later is parked in the table.
 const LONGEST_DELAY_SECONDS: u32 = 15 * 60;
-/// A parked retry is sent once it is due, with its slack, within this: a minute less than SQS could delay
-/// it, so that a sweep a minute finds each in time.
+/// How long before a parked retry is due (slack included) its message can be sent. It is a minute less than SQS can
+/// delay a message, and long enough for a sweep that runs every minute to find each retry in time.
 const LEAD_SECONDS: u32 = 14 * 60;
-/// How far the clocks of the host that parks and of the one that sweeps may differ without an early retry.
+/// Added to the delay of a parked retry. A retry is never sent early if the clock of the host that parks it and
+/// that of the host that sweeps it differ by at most this.
 const SLACK_SECONDS: u32 = 60;
 
-/// How many attempts a round of a delivery has.
+/// The number of attempts in a round.
 pub const ATTEMPTS: u32 = 1 + DELAYS_SECONDS.len() as u32;
 
-/// Retry times, divided by a scale for development and tests; 1 as deployed.
+/// The retry times. For development and tests they are divided by a scale, which is 1 in deployments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     scale: NonZeroU32,
@@ -29,35 +30,32 @@ pub struct Schedule {
 /// How a retry waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// As an SQS message with this delay, at most 900 s.
-    Delayed {
-        /// Whole seconds.
-        seconds: u32,
-    },
-    /// In the table.
+    /// As an SQS message with a delay of at most 900 s.
+    Delayed { seconds: u32 },
+    /// In the table, until `sweep` sends its message.
     Parked {
-        /// When it is due at the earliest, its slack included.
+        /// When the retry may be sent at the earliest, slack included.
         due: Timestamp,
-        /// From when on `sweep` sends it, with [`delay_until`] it is due.
+        /// From this time on `sweep` sends the message, with the delay that [`delay_until`] returns.
         wake_at: Timestamp,
     },
 }
 
 impl Default for Schedule {
-    /// The specification's times.
+    /// Returns the specification's times.
     fn default() -> Self {
         Self::scaled_by(NonZeroU32::MIN)
     }
 }
 
 impl Schedule {
-    /// The specification's times divided by so much, each rounded up to a whole second.
+    /// Returns the specification's times divided by `scale`, each rounded up to a whole second.
     pub const fn scaled_by(scale: NonZeroU32) -> Self {
         Self { scale }
     }
 
-    /// How the retry waits that follows the `failed`-th attempt of a round (from 1), which failed at `now`;
-    /// `None` if that was the last one.
+    /// Returns how the next retry waits after attempt `failed` of a round (from 1) has failed at `now`, or `None`
+    /// if that was the last attempt.
     pub fn after_failure(self, failed: u32, now: Timestamp) -> Option<Wait> {
         let retry = usize::try_from(failed.checked_sub(1)?).ok()?;
         let seconds = self.scaled(*DELAYS_SECONDS.get(retry)?);
@@ -68,20 +66,21 @@ impl Schedule {
         Some(Wait::Parked { due, wake_at: due.plus_millis(-millis(self.scaled(LEAD_SECONDS))) })
     }
 
-    /// A duration of so many seconds on this schedule.
+    /// Divides a number of seconds by the scale, rounded up.
     pub const fn scaled(self, seconds: u32) -> u32 {
         seconds.div_ceil(self.scale.get())
     }
 }
 
-/// The whole seconds until a parked retry is due, 0 if it is; `None` while an SQS message cannot wait so long.
+/// Returns the delay of a parked retry's message in whole seconds, rounded up; 0 if the retry is due. Returns
+/// `None` if it is longer than an SQS message can wait.
 pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
     let millis = due.millis().saturating_sub(now.millis()).max(0);
     let seconds = u32::try_from(millis.unsigned_abs().div_ceil(1_000)).ok()?;
     (seconds <= LONGEST_DELAY_SECONDS).then_some(seconds)
 }
 
-/// The id of an event's delivery to an endpoint: the same however often the event arrives.
+/// Returns the id of an event's delivery to an endpoint. It is the same however often the event arrives.
 pub fn delivery_id(event: EventId, endpoint: EndpointId) -> DeliveryId {
     Uuid::new_v5(&event.uuid(), endpoint.to_string().as_bytes()).into()
 }
@@ -155,8 +154,8 @@ mod tests {
     }
 
     proptest! {
-        /// Sweeps look at a parked retry once a minute, by clocks up to 30 s off either way, as may be
-        /// that of the host that parked it.
+        /// A sweep looks at a parked retry once a minute. The clocks of the host that parks it and of the one that
+        /// sweeps it are wrong by up to 30 s, in either direction.
         #[test]
         fn no_retry_is_early_and_none_much_late(failed in 1_u32..=6, by in -30_i64..=30, sweep_by in -30_i64..=30, late in 0_i64..60) {
             let wanted = [30, 300, 1_800, 7_200, 21_600, 86_400][failed as usize - 1];
@@ -164,7 +163,7 @@ mod tests {
                 Wait::Delayed { seconds } => i64::from(seconds),
                 Wait::Parked { due, wake_at } => {
                     let seen = wake_at.plus_millis(late * 1_000);
-                    let delay = delay_until(due, seen).expect("a message can wait so long");
+                    let delay = delay_until(due, seen).expect("SQS can delay it that long");
                     seen.seconds() - sweep_by + i64::from(delay)
                 }
             };

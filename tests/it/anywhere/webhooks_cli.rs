@@ -112,7 +112,7 @@ async fn a_secret_is_rotated_and_activated_but_not_twice_in_a_day() {
     let activated = cli.done(&activate).await;
     assert_eq!((&activated["id"], &activated["secret"]), (&json!(id), &Value::Null));
     let refused = cli.refused(&rotate).await;
-    assert!(refused.starts_with("the secret before the active one is valid until 2"), "{refused}");
+    assert!(refused.starts_with("the previous secret is valid until 2"), "{refused}");
     assert_eq!(cli.refused(&activate).await, "there is no next secret to activate");
 }
 

@@ -9,7 +9,7 @@ use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, over
 use webhooks::store::{Applied, DeliveryPage, Position};
 use webhooks::{Call, Schedule, body, delivery_id};
 
-/// How long after its event a delivery can be resent: 35 days.
+/// How long after its fan-out a delivery can be resent: 35 days.
 const KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 impl WebhookAdmin {

@@ -11,8 +11,8 @@ impl WebhookAdmin {
         Ok(self.store.endpoints(user).await?)
     }
 
-    /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody resends
-    /// them, one by one.
+    /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody
+    /// resends them, one by one.
     pub async fn enable(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         self.store.enable(endpoint.account_id, id).await?;
@@ -45,7 +45,7 @@ impl WebhookAdmin {
     }
 
     /// Ends a delivery; returns `false` if it has ended already or its attempt is being made. In the second case
-    /// whoever receives its next message ends it.
+    /// the delivery ends with that attempt or, if there is a retry, when the retry's message is received.
     async fn end(&self, delivery: &Delivery) -> Result<bool, WebhookAdminError> {
         let Some(step) = cease(&delivery.progress, self.clock.now()) else { return Ok(false) };
         Ok(self.store.settle(delivery.id, &step).await?)

@@ -78,9 +78,9 @@ impl WebhookAdmin {
         Ok(done)
     }
 
-    /// Removes the older keys from the keyring and returns how many there were. First it seals all secrets under the
-    /// current key; if that fails for any of them, the older keys stay. Secrets Manager keeps the former keyring as the
-    /// previous version.
+    /// Removes the older keys from the keyring and returns how many there were. First it seals all secrets under
+    /// the current key; if that fails for any of them, the older keys stay. Secrets Manager keeps the former
+    /// keyring as the previous version.
     pub async fn remove_older_keys(&self) -> Result<usize, WebhookAdminError> {
         let seen = self.keyring.secret().read().await?;
         if seen.keyring.older() == 0 {

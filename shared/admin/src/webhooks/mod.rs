@@ -30,7 +30,7 @@ pub struct WebhookAdmin {
     pub keyring: KeyringCache,
     /// Which addresses endpoints may have.
     pub policy: Policy,
-    /// Looks up the addresses of their host names.
+    /// Looks up the addresses of endpoints' host names.
     pub resolver: Arc<dyn Resolve>,
     pub clock: Arc<dyn Clock>,
 }

@@ -7,8 +7,8 @@ use types::ids::EndpointId;
 use webhooks::endpoint::Endpoint;
 
 impl WebhookAdmin {
-    /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a signature
-    /// under it as well.
+    /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a
+    /// signature under it as well.
     pub async fn rotate_secret(&self, id: EndpointId) -> Result<(Endpoint, EndpointSecret), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let secret = fresh_secret()?;

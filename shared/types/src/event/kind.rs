@@ -45,7 +45,7 @@ impl EventKind {
         Self::WalletWithdrawal,
     ];
 
-    /// The name on the wire.
+    /// Returns the name used on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ListingCreated => "listing.created",

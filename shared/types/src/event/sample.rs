@@ -1,4 +1,4 @@
-//! Sample data of each event: what the description shows, and what a test event carries.
+//! Sample data of each event. The API description shows it, and test events carry it.
 
 use serde_json::{Value, json};
 use uuid::{Uuid, uuid};
@@ -22,7 +22,7 @@ const WITHDRAWAL: Uuid = uuid!("d1f60b8a-3c95-4e27-a6b4-90e5c7d2f813");
 const DELIVERED: i64 = 1_795_169_071_250;
 
 impl EventKind {
-    /// Data that an event of this kind may carry; always the same.
+    /// Returns sample data for an event of this kind. It is always the same.
     pub fn sample_data(self) -> Value {
         match self {
             Self::ListingCreated => json!(listing_created()),

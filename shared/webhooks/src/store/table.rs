@@ -57,7 +57,7 @@ pub(super) enum Wake {
     Notice(NoticeId),
 }
 
-/// The key of an account's item, which has its endpoints.
+/// The table key of an account's item, which holds its endpoints.
 pub(super) fn account(id: UserId) -> Item {
     place(account_partition(id), "endpoints")
 }
@@ -79,7 +79,7 @@ pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
     name.strip_prefix("endpoint_")?.parse().ok()
 }
 
-/// The key of the item that tells the account of an endpoint.
+/// The table key of the item that tells the account of an endpoint.
 pub(super) fn finder(id: EndpointId) -> Item {
     place(format!("endpoint#{id}"), "account")
 }
