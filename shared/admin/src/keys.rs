@@ -204,8 +204,7 @@ impl KeyAdmin {
     }
 
     async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), AdminError> {
-        // All tries share one token, so that the repetition of a write whose answer was lost does nothing and
-        // succeeds.
+        // All tries share one token, so repeating a write whose answer was lost succeeds and changes nothing.
         let token = Uuid::new_v4().to_string();
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));

@@ -1,4 +1,4 @@
-//! The gate: tells whose key a request has, whether the key may do this, and whether it has a token left.
+//! The gate: finds out whose key a request carries, whether that key may do this, and whether a token is left.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

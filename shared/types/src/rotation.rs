@@ -63,7 +63,7 @@ impl<S> Secrets<S> {
     }
 
     /// Adds the next secret. If one waits already, it is replaced: a secret is shown only once, so an owner who has
-    /// lost it needs another one. Refused while two secrets are valid that have both been active.
+    /// lost it needs another one. Refused as long as the active secret and the one before it are both valid.
     pub fn add_next(&mut self, secret: S, now: Timestamp) -> Result<(), RotationError> {
         let (ended, active) = (self.ended(now), self.active_index(now));
         if ended < active {
@@ -90,7 +90,7 @@ impl<S> Secrets<S> {
     }
 
     /// Returns the index of the active secret. The first one counts as active even before its time, because this
-    /// host's clock may be behind that of the host which added it.
+    /// host's clock may be behind that of the host that added it.
     fn active_index(&self, now: Timestamp) -> usize {
         self.0.iter().rposition(|dated| dated.active_from <= now).unwrap_or(0)
     }

@@ -29,14 +29,14 @@ pub struct FanOut {
     pace: Pace,
 }
 
-/// A delivery that is to be written.
+/// A delivery to be written.
 struct Made {
     event: usize,
     delivery: Delivery,
     lane: Lane,
 }
 
-/// A delivery that is written and whose message is to be sent.
+/// A delivery that was written and whose message must be sent.
 struct Unsettled {
     event: usize,
     call: Call,

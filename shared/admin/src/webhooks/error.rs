@@ -44,7 +44,6 @@ pub enum WebhookAdminError {
     /// Older keys have to stay in the keyring, because this many endpoints have a secret that does not open.
     #[error("the older keys are kept: {0} endpoints have a secret that could not be sealed under the current key")]
     KeysNeeded(usize),
-    /// Somebody else changed the same thing at the same moment.
     #[error("somebody else changed it at the same moment; check it and try again")]
     Changed,
     /// A secret or key cannot be made.

@@ -13,13 +13,13 @@ use types::ids::EndpointId;
 use types::rotation::Secrets;
 use webhooks::endpoint::Endpoint;
 
-/// How often an endpoint is tried whose secrets somebody else changes at the same moment.
+/// How often an endpoint is tried if somebody else keeps changing its secrets at the same moment.
 const ATTEMPTS: usize = 5;
 /// How long to wait before older keys are removed. Whoever seals a secret has read the keyring less than two seconds
 /// before. So after this wait, every secret that was sealed under a formerly current key has been stored.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// How far sealing anew has come.
+/// How many endpoints have been sealed anew so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resealed {
     /// The number of endpoints with a secret that an older key had sealed.

@@ -23,8 +23,8 @@ pub enum Added {
 }
 
 impl WebhookStore {
-    /// Returns the endpoints of each account, oldest first. Accounts without any are left out. It takes one call for
-    /// at most 100 accounts.
+    /// Returns the endpoints of each account, oldest first. Accounts without any are left out. Reads at most 100
+    /// accounts, in one call.
     pub async fn endpoints_of(
         &self,
         accounts: &BTreeSet<UserId>,

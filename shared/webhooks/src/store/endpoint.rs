@@ -60,8 +60,8 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes an endpoint's deliveries use the retry lane until then. It never shortens an earlier
-    /// mark. Returns whether anything changed.
+    /// Makes an endpoint's deliveries use the retry lane until then. It never shortens an earlier mark.
+    /// Returns whether anything changed.
     pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
         self.change(
             account,

@@ -21,7 +21,7 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    /// Renders a transition. It is refused if the item is missing, because each transition requires at least one
+    /// Renders a transition. The write is refused if the item is missing, because each transition requires at least one
     /// attribute to have a certain value.
     pub(super) fn of(transition: &Transition) -> Result<Self, StoreError> {
         let mut expression = Self::default();

@@ -1,4 +1,4 @@
-//! How far behind the delivery queues are. Probes tell: messages that are sent through them for this purpose.
+//! How far behind the delivery queues are. It is measured by probes: messages that are sent only for this purpose.
 
 use super::table::PROBED_AT;
 use super::{WebhookStore, table};
@@ -7,13 +7,13 @@ use platform::store::{Attributes, StoreError, changed, n};
 use types::timestamp::Timestamp;
 
 impl WebhookStore {
-    /// Returns when the probe was sent that is the latest to have come out of a lane.
+    /// Returns the sending time of the latest probe that has come out of a lane.
     pub async fn probed_at(&self, lane: Lane) -> Result<Option<Timestamp>, StoreError> {
         let item = self.get(table::lane(lane)).await?;
         Ok(item.and_then(|item| Attributes(&item).number(PROBED_AT)).map(Timestamp::from_millis))
     }
 
-    /// Notes that a probe, sent at `sent_at`, has come out of a lane. An older one than noted before changes nothing.
+    /// Notes that a probe, sent at `sent_at`, has come out of a lane. It changes nothing if a later probe came out before.
     pub async fn probed(&self, lane: Lane, sent_at: Timestamp) -> Result<(), StoreError> {
         let put = self.client.put_item().table_name(&self.table).set_item(Some(table::lane(lane)));
         let put = put

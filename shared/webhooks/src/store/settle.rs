@@ -1,4 +1,5 @@
-//! Steps of a delivery that depend on its endpoint. Each is one transaction of both.
+//! Steps of a delivery that depend on its endpoint. Each is one transaction that also checks or changes the
+//! endpoint.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 
@@ -28,8 +29,8 @@ pub enum Off {
 }
 
 impl WebhookStore {
-    /// Holds a delivery if its endpoint is still off and has not been on since it was read. Without this check an
-    /// endpoint that has just been switched on could hold a delivery for ever.
+    /// Holds a delivery if its endpoint is still off and has not been on since it was read. Without this check,
+    /// a delivery could be held just after its endpoint was switched on, and then stay held for ever.
     pub async fn hold(&self, id: DeliveryId, step: &Transition, endpoint: &Endpoint) -> Result<Off, StoreError> {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
