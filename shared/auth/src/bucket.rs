@@ -7,7 +7,7 @@
 //! Hosts' clocks differ, so a spent minute must not open again for a host whose clock is behind:
 //!
 //! - A write in minute *m* keeps the counter of *m-1*. A host that is up to a minute behind still finds it.
-//! - A write in minute *m* requires that *m+2* has no counter. Where it has one, the writing host is more than a minute
+//! - A write in minute *m* requires that *m+2* has no counter. If it has one, the writing host is more than a minute
 //!   behind, and its own counter may have been removed already.
 //!
 //! The end-to-end test `budget_model` plays random clocks, limits and lost answers against a plain count.

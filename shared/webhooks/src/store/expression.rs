@@ -21,8 +21,8 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    /// Renders a transition. The write is refused if the item is missing, because each transition requires at least one
-    /// attribute to have a certain value.
+    /// Renders a transition. The write is refused if the item is missing, because each transition requires at least
+    /// one attribute to have a certain value.
     pub(super) fn of(transition: &Transition) -> Result<Self, StoreError> {
         let mut expression = Self::default();
         for condition in &transition.when {

@@ -13,7 +13,7 @@ impl WebhookStore {
         Ok(item.and_then(|item| Attributes(&item).number(PROBED_AT)).map(Timestamp::from_millis))
     }
 
-    /// Notes that a probe, sent at `sent_at`, has come out of a lane. It changes nothing if a later probe came out before.
+    /// Notes that a probe, sent at `sent_at`, has come out of a lane. Changes nothing if a later probe came out before.
     pub async fn probed(&self, lane: Lane, sent_at: Timestamp) -> Result<(), StoreError> {
         let put = self.client.put_item().table_name(&self.table).set_item(Some(table::lane(lane)));
         let put = put
