@@ -1,4 +1,4 @@
-//! The function's handler: two bodies, made once, and 404 for the rest.
+//! The function's handler. It builds both bodies once and responds to every other path with a 404.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -16,12 +16,11 @@ use types::clock::Clock;
 
 use crate::{document, page};
 
-/// The media type of the docs page.
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The description of the API, for machines and for people.
+/// Serves the description of the API: the OpenAPI document for programs, and the docs page for people.
 pub struct Description {
-    /// The OpenAPI document; the error is that of serialising it.
+    /// The OpenAPI document, or why it could not be serialised.
     json: Result<String, String>,
     html: String,
     clock: Arc<dyn Clock>,
@@ -29,14 +28,14 @@ pub struct Description {
 }
 
 impl Description {
-    /// Makes both bodies.
+    /// Builds both bodies.
     pub fn new(clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
         let openapi = document::openapi();
         let json = openapi.to_json().map_err(|error| error.to_string());
         Self { json, html: page::render(&openapi), clock, meter }
     }
 
-    /// An unknown path is 404 whatever the method; it has no methods that `Allow` could name.
+    /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
     fn decide(&self, event: &Event) -> Result<Reply, ApiError> {
         let path = event.raw_path.as_deref().unwrap_or_default();
         if path != DESCRIPTION && path != DOCS {

@@ -1,4 +1,4 @@
-//! The webhook events: what each reports, and the schema of the data it carries.
+//! The webhook events: what each one reports, and the schema of its data.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use types::event::{
 };
 use utoipa::ToSchema;
 
-/// One of the events that an endpoint can select (specification, section 6).
+/// An event that an endpoint can select (specification, section 6).
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     /// What it reports.
@@ -18,14 +18,14 @@ pub(crate) struct Event {
     pub(crate) data: Cow<'static, str>,
 }
 
-/// Every event, in the order of the specification.
+/// Returns every event, in the order of the specification.
 pub(crate) fn all() -> [Event; 9] {
     EventKind::ALL.map(|kind| {
         let (meaning, data) = match kind {
-            EventKind::ListingCreated => ("One of the account's listings went live", ListingCreated::name()),
-            EventKind::ListingSold => ("One of the account's listings sold", ListingSold::name()),
+            EventKind::ListingCreated => ("One of your listings went live", ListingCreated::name()),
+            EventKind::ListingSold => ("One of your listings sold", ListingSold::name()),
             EventKind::ListingCancelled => {
-                ("A listing was cancelled, by the owner or by the service", ListingCancelled::name())
+                ("A listing was cancelled, by its owner or by the service", ListingCancelled::name())
             }
             EventKind::OrderCompleted => ("An order was delivered", OrderCompleted::name()),
             EventKind::OrderRefunded => ("An order was refunded", OrderRefunded::name()),

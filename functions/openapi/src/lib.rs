@@ -1,8 +1,8 @@
-//! The function behind the gateway's `$default` route: the OpenAPI description, the docs page made from it,
-//! and the 404 of every path that does not exist.
+//! The `openapi` function serves the OpenAPI document and the docs page. It is also behind the gateway's `$default`
+//! route, and responds to every unknown path with a 404.
 //!
-//! The description is generated from the types that serialise the answers, and the page from the description,
-//! so that neither can tell a story of its own.
+//! The document is generated from the types that serialise the responses, and the page from the document. So neither
+//! can disagree with what the service sends.
 
 mod description;
 mod document;
@@ -17,7 +17,6 @@ use platform::service::Service;
 pub use description::Description;
 pub use document::openapi;
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Description, Missing> {
     Ok(Description::new(Arc::clone(&service.clock), Arc::clone(&service.meter)))
 }

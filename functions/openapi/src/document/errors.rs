@@ -1,4 +1,4 @@
-//! The answers that are not a success. Their example bodies are made by the very type that makes the real ones.
+//! The error responses. Their example bodies are serialised from `ApiError`, as the real ones are.
 
 use api::CacheControl;
 use api::error::{ApiError, FieldCode, FieldError};
@@ -14,48 +14,51 @@ const METHOD_NOT_ALLOWED: &str = "MethodNotAllowed";
 const INTERNAL: &str = "Internal";
 const UNAVAILABLE: &str = "Unavailable";
 
-/// Every error that the service answers with, and when.
+/// Every error that the service responds with, and when it does. The texts are the last column of the guide's table.
 pub(super) fn catalogue() -> [(ApiError, &'static str); 11] {
     let invalid = FieldError::new("page_size", FieldCode::Malformed, []);
     let variant = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11").into();
     [
-        (ApiError::Invalid(vec![invalid]), "parameters are bad; `fields` names them"),
-        (ApiError::KeyMissing, "no `Authorization: Bearer` header"),
+        (ApiError::Invalid(vec![invalid]), "one or more parameters are bad; `fields` lists them"),
+        (ApiError::KeyMissing, "the request has no `Authorization: Bearer` header"),
         (ApiError::KeyInvalid, "the key is malformed, unknown, revoked or expired"),
-        (ApiError::ScopeMissing(Scope::CatalogRead), "the key lacks the scope"),
-        (ApiError::ItemNotFound("no-such-item".to_owned()), "no such item"),
-        (ApiError::PricesNotFound(variant), "no prices for the variant"),
-        (ApiError::RouteNotFound, "no such path"),
-        (method_not_allowed(), "the path takes `GET` and `HEAD` alone"),
-        (rate_limited(Budget::Scope(Scope::CatalogRead)), "the budget of this minute is spent"),
-        (internal(), "a defect of the service"),
+        (ApiError::ScopeMissing(Scope::CatalogRead), "the key lacks the scope that the endpoint needs"),
+        (ApiError::ItemNotFound("no-such-item".to_owned()), "there is no item with this id"),
+        (ApiError::PricesNotFound(variant), "there are no prices for the variant"),
+        (ApiError::RouteNotFound, "there is no such path"),
+        (method_not_allowed(), "the path takes only `GET` and `HEAD`"),
+        (rate_limited(Budget::Scope(Scope::CatalogRead)), "the budget for this minute is used up"),
+        (internal(), "an error inside the service"),
         (unavailable(), "the service cannot answer right now; try again"),
     ]
 }
 
-/// The names of an error's `params`.
+/// Returns the names of an error's `params`.
 pub(super) fn params(error: ApiError) -> Vec<String> {
     error.envelope().error.params.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The responses that are the same for every operation, for the components.
+/// Returns the responses that every operation shares, for the document's components.
 pub(super) fn shared() -> [(&'static str, Response); 4] {
     let unauthorized = [ApiError::KeyMissing, ApiError::KeyInvalid];
     [
-        (UNAUTHORIZED, response("The key is missing or not acceptable.", unauthorized, &["WWW-Authenticate"])),
+        (UNAUTHORIZED, response("The key is missing or not valid.", unauthorized, &["WWW-Authenticate"])),
         (
             METHOD_NOT_ALLOWED,
-            response("The path takes `GET` and `HEAD` alone; no key is needed.", [method_not_allowed()], &["Allow"]),
+            response("The path takes only `GET` and `HEAD`. No key is needed.", [method_not_allowed()], &["Allow"]),
         ),
-        (INTERNAL, response("A defect of the service.", [internal()], &[])),
-        (UNAVAILABLE, response("The service cannot answer right now.", [unavailable()], &["Retry-After.trouble"])),
+        (INTERNAL, response("An error inside the service.", [internal()], &[])),
+        (
+            UNAVAILABLE,
+            response("The service cannot answer right now; try again.", [unavailable()], &["Retry-After.trouble"]),
+        ),
     ]
 }
 
-/// The refusals of an operation that needs a key.
+/// Returns the error responses of an operation that needs a key: 400, 401, 429, 500, 503, and 403 if it needs a scope.
 pub(super) fn of_key(budget: Budget, fields: Vec<FieldError>) -> Vec<(&'static str, RefOr<Response>)> {
     let mut responses = vec![
-        ("400", response("Parameters are bad.", [ApiError::Invalid(fields)], &[]).into()),
+        ("400", response("One or more parameters are bad.", [ApiError::Invalid(fields)], &[]).into()),
         ("401", reference(UNAUTHORIZED)),
         ("429", spent(budget).into()),
         ("500", reference(INTERNAL)),
@@ -68,12 +71,12 @@ pub(super) fn of_key(budget: Budget, fields: Vec<FieldError>) -> Vec<(&'static s
     responses
 }
 
-/// The refusal of another method.
+/// Returns the response to a method other than `GET` and `HEAD`.
 pub(super) fn of_method() -> (&'static str, RefOr<Response>) {
     ("405", reference(METHOD_NOT_ALLOWED))
 }
 
-/// The refusal of an id that names nothing.
+/// Returns the response to an id that does not exist.
 pub(super) fn of_id(error: ApiError) -> (&'static str, RefOr<Response>) {
     let description = format!("{}.", sentence(&error));
     ("404", response(&description, [error], &[]).into())
@@ -81,14 +84,14 @@ pub(super) fn of_id(error: ApiError) -> (&'static str, RefOr<Response>) {
 
 fn sentence(error: &ApiError) -> &'static str {
     match error {
-        ApiError::ItemNotFound(_) => "There is no such item",
+        ApiError::ItemNotFound(_) => "There is no item with this id",
         ApiError::PricesNotFound(_) => "There are no prices for the variant",
         _ => "There is no such path",
     }
 }
 
 fn spent(budget: Budget) -> Response {
-    response("The budget of this minute is spent.", [rate_limited(budget)], &["Retry-After.budget"])
+    response("The budget for this minute is used up.", [rate_limited(budget)], &["Retry-After.budget"])
 }
 
 fn reference(name: &str) -> RefOr<Response> {

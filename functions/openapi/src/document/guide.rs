@@ -1,22 +1,19 @@
-//! What holds for every endpoint, told once: the description's own text, and the page's first sections.
+//! What holds for every endpoint: the text of the document's `info.description`, and the sections of the docs page.
 
 use std::fmt::Write;
 
 use super::errors;
 
-/// A section of the guide.
 pub(crate) struct Section {
-    /// Its heading.
     pub(crate) title: &'static str,
-    /// Its text: paragraphs, lists, tables, code.
+    /// Paragraphs, lists, tables and code, in the Markdown that `page::prose` reads.
     pub(crate) markdown: String,
 }
 
-/// What the API is.
-const INTRODUCTION: &str = "Read-only access to an item marketplace: the catalog, prices on other marketplaces, \
-    active listings, and the account's own orders and balance; and signed webhooks that report events on the account.";
+const INTRODUCTION: &str = "Read-only access to an item marketplace: its catalog, prices on other marketplaces, \
+    active listings, and your account's own orders and balance. Signed webhooks report events on your account.";
 
-/// What a caller reads first, in this order.
+/// Returns the sections for callers, in reading order.
 pub(crate) fn of_calls() -> [Section; 6] {
     let section = |title, markdown: &str| Section { title, markdown: markdown.to_owned() };
     [
@@ -24,17 +21,17 @@ pub(crate) fn of_calls() -> [Section; 6] {
         section("Authentication", include_str!("../guide/authentication.md")),
         section("Rate limits", include_str!("../guide/rate_limits.md")),
         section("Paging", include_str!("../guide/paging.md")),
-        section("Requests and answers", include_str!("../guide/requests.md")),
+        section("Requests and responses", include_str!("../guide/requests.md")),
         Section { title: "Errors", markdown: format!("{}\n{}", include_str!("../guide/errors.md"), table_of_codes()) },
     ]
 }
 
-/// What a receiver of events reads first.
+/// Returns the section for receivers of webhooks.
 pub(crate) fn of_webhooks() -> Section {
     Section { title: "Webhooks", markdown: include_str!("../guide/webhooks.md").to_owned() }
 }
 
-/// The guide as one text.
+/// Joins all sections into one text, with a heading before each but the first.
 pub(super) fn markdown() -> String {
     let mut text = String::new();
     for Section { title, markdown } in of_calls().into_iter().chain([of_webhooks()]) {

@@ -1,4 +1,4 @@
-//! The response headers, each described once and referred to by name.
+//! The response headers. Each is described once, as a component that responses refer to by name.
 
 use serde_json::json;
 use utoipa::openapi::extensions::Extensions;
@@ -6,31 +6,35 @@ use utoipa::openapi::{Header, HeaderBuilder, Object, ObjectBuilder, Ref, Respons
 
 use api::CacheControl;
 
-/// The headers of every answer.
+/// The headers of every response.
 pub(crate) const EVERY: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-/// Every header component. Those that differ by answer have a suffix, which is not part of the header's name.
+/// Every header component. A header that differs between responses has one component for each case; the part of
+/// its name after the `.` is not part of the header's name.
 pub(super) fn all() -> [(&'static str, Header); 14] {
-    let budget = "0 where no key was checked.";
+    let budget = "0 if no key was checked.";
     [
-        ("X-Request-Id", always("Names this answer; quote it when you ask about it.", text(&["JKJaXmPLvHcESHA="]))),
-        ("X-RateLimit-Limit", always(&format!("Requests allowed per minute for this scope; {budget}"), number(0, 60))),
-        ("X-RateLimit-Remaining", always(&format!("Requests left in this minute; {budget}"), number(0, 59))),
-        ("X-RateLimit-Reset", always("Seconds until the minute resets.", seconds())),
-        ("ETag", always("Tag of this answer in this encoding, for `If-None-Match`.", tag())),
-        ("Vary", sometimes("On every answer that is long enough to be compressed.", one("Accept-Encoding"))),
-        ("Content-Encoding", sometimes("On compressed answers.", one("gzip"))),
-        (cache_control(CacheControl::PrivateNoCache), always("Keep it, but ask each time.", one("private, no-cache"))),
-        (cache_control(CacheControl::NoStore), always("Do not keep it.", one("no-store"))),
-        (cache_control(CacheControl::Public), always("Keep it for five minutes.", one("public, max-age=300"))),
-        ("WWW-Authenticate", always("The scheme that is wanted.", one("Bearer"))),
+        ("X-Request-Id", always("Names this response. Quote it when you ask about it.", text(&["JKJaXmPLvHcESHA="]))),
+        ("X-RateLimit-Limit", always(&format!("Requests allowed per minute for this scope, {budget}"), number(0, 60))),
+        ("X-RateLimit-Remaining", always(&format!("Requests left in the current minute, {budget}"), number(0, 59))),
+        ("X-RateLimit-Reset", always("Seconds until the next minute begins.", seconds())),
+        ("ETag", always("Tag of this body in this encoding, to send in `If-None-Match`.", tag())),
+        ("Vary", sometimes("Present if the body is longer than 1,024 bytes uncompressed.", one("Accept-Encoding"))),
+        ("Content-Encoding", sometimes("Present if the body is compressed.", one("gzip"))),
+        (
+            cache_control(CacheControl::PrivateNoCache),
+            always("Store it if you like, but ask again before each use.", one("private, no-cache")),
+        ),
+        (cache_control(CacheControl::NoStore), always("Do not store it.", one("no-store"))),
+        (cache_control(CacheControl::Public), always("Store it for up to five minutes.", one("public, max-age=300"))),
+        ("WWW-Authenticate", always("The authentication scheme to use.", one("Bearer"))),
         ("Allow", always("The methods that the path takes.", one("GET, HEAD"))),
-        ("Retry-After.budget", always("Seconds until the minute resets.", seconds())),
-        ("Retry-After.trouble", always("Seconds after which to try again.", number(1, 1))),
+        ("Retry-After.budget", always("Seconds to wait: until the next minute begins.", seconds())),
+        ("Retry-After.trouble", always("Seconds to wait before trying again.", number(1, 1))),
     ]
 }
 
-/// The component that describes a kind of `Cache-Control`.
+/// Returns the name of the component for this value of `Cache-Control`.
 pub(super) fn cache_control(cache: CacheControl) -> &'static str {
     match cache {
         CacheControl::PrivateNoCache => "Cache-Control.private",
@@ -39,7 +43,7 @@ pub(super) fn cache_control(cache: CacheControl) -> &'static str {
     }
 }
 
-/// Adds the headers that the components describe.
+/// Adds references to these header components to a response.
 pub(super) fn add(response: ResponseBuilder, components: &[&str]) -> ResponseBuilder {
     components.iter().fold(response, |response, component| {
         let name = component.split('.').next().unwrap_or(component);
@@ -47,7 +51,8 @@ pub(super) fn add(response: ResponseBuilder, components: &[&str]) -> ResponseBui
     })
 }
 
-/// `required` has no field of its own in the library; what it flattens into the object need not start with `x-`.
+/// Describes a header that is always present. The library's `Header` has no field for `required`, so it is added as an
+/// extension; the library writes extensions into the object under their own names, even without `x-`.
 fn always(description: &str, schema: Object) -> Header {
     let required = Extensions::from_iter([("required", true)]);
     HeaderBuilder::from(sometimes(description, schema)).extensions(Some(required)).build()

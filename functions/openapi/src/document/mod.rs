@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 description, put together from its parts.
+//! Builds the OpenAPI 3.1 document.
 
 mod errors;
 pub(crate) mod guide;
@@ -22,12 +22,11 @@ use utoipa::openapi::{
 const VERSION: &str = "1.0.0";
 /// The media type of every JSON body.
 pub(crate) const JSON: &str = "application/json";
-/// The name of the security scheme.
 const API_KEY: &str = "ApiKey";
-/// The SPDX expression that stands in for a name too.
+/// The licence as an SPDX expression; also used as its name.
 const LICENSE: &str = "MIT OR Apache-2.0";
 
-/// The whole description.
+/// Builds the whole document.
 pub fn openapi() -> OpenApi {
     let info = InfoBuilder::new()
         .title("Marketplace Public API")
@@ -52,19 +51,19 @@ fn paths() -> Paths {
 
 fn tags() -> [Tag; 6] {
     [
-        (operations::KEY, "The key that asks."),
-        (operations::CATALOG, "Items, and what they cost on other marketplaces."),
-        (operations::LISTINGS, "What is on sale."),
-        (operations::ACCOUNT, "The caller's own orders and balance."),
+        (operations::KEY, "The API key of the request."),
+        (operations::CATALOG, "Items, and their prices on other marketplaces."),
+        (operations::LISTINGS, "Active listings."),
+        (operations::ACCOUNT, "Your own orders and balance."),
         (operations::DESCRIPTION, "This description."),
-        (webhooks::TAG, "What the service reports to registered endpoints."),
+        (webhooks::TAG, "Events that the service sends to your registered endpoints."),
     ]
     .map(|(name, description)| TagBuilder::new().name(name).description(Some(description)).build())
 }
 
 fn components() -> Components {
     let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("sk_…").description(Some(
-        "An API key. The names that an operation lists here are the scopes that the key must carry.",
+        "An API key. The names that an operation lists for this scheme are the scopes that the key must carry.",
     ));
     let mut components = ComponentsBuilder::new()
         .schemas_from_iter(schemas::all())

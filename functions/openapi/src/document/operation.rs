@@ -1,4 +1,4 @@
-//! One operation: what differs between operations is declared, the rest is the same for all.
+//! Builds one operation: `Get` declares what differs between operations, the rest is the same for all of them.
 
 use api::CacheControl;
 use api::error::{ApiError, FieldError};
@@ -10,33 +10,34 @@ use utoipa::openapi::{RefOr, Schema, SecurityRequirement};
 
 use super::{API_KEY, errors, parameters, success};
 
-/// The scope that an operation needs, for programs that do not read security requirements of bearer schemes.
-/// No second extension beside it: the library keeps them in a hash map, and the bytes would differ by instance.
+/// Names the scope that an operation needs, for programs that do not read the security requirements of bearer schemes.
+/// Do not add a second extension: the library keeps extensions in a hash map, so the order of two would differ between
+/// instances, and with it the document's bytes.
 const REQUIRED_SCOPE: &str = "x-required-scope";
 
-/// A `GET`, as the description tells it.
+/// A `GET` operation.
 pub(super) struct Get {
-    /// The path template of its route.
+    /// A path template.
     pub(super) path: &'static str,
-    /// The operation's id; generated clients name their methods by it.
+    /// The `operationId`. Generated clients name their methods after it.
     pub(super) id: &'static str,
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    /// What a request is counted against; `None` where no key is needed.
+    /// The budget that a request is counted against, or `None` if no key is needed.
     pub(super) budget: Option<Budget>,
     pub(super) cache: CacheControl,
     pub(super) parameters: Vec<Parameter>,
-    /// What a 200 holds: in words, as schema, by example.
+    /// The 200: its description, the schema of its body, and an example body.
     pub(super) answer: (&'static str, RefOr<Schema>, Value),
-    /// The example of a 400.
+    /// The fields in the example of a 400.
     pub(super) bad_request: Vec<FieldError>,
-    /// The example of a 404, where an id may name nothing.
+    /// The example of a 404, if the path has an id that may not exist.
     pub(super) not_found: Option<ApiError>,
 }
 
 impl Get {
-    /// The operation with everything that a request of it can end in.
+    /// Builds the operation, with every response that it can give.
     pub(super) fn operation(self) -> Operation {
         let (in_words, schema, example) = self.answer;
         let scope = self.budget.and_then(Budget::scope);
@@ -59,8 +60,8 @@ impl Get {
 
 fn need(budget: Option<Budget>) -> String {
     match budget {
-        None => "No key is needed.".to_owned(),
-        Some(Budget::Me) => "Any valid key will do, whatever its scopes.".to_owned(),
+        None => "Needs no key.".to_owned(),
+        Some(Budget::Me) => "Accepts any valid key, whatever its scopes.".to_owned(),
         Some(Budget::Scope(scope)) => format!("Needs the scope `{scope}`."),
     }
 }

@@ -1,4 +1,4 @@
-//! The schemas, derived from the types that serialise the answers and the events.
+//! The schemas, derived from the types that serialise the responses and from those of the events' data.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::{Ref, RefOr, Schema};
 
-/// Collects the schemas of these types and of all that they hold.
+/// Collects the schemas of these types and of the types in their fields.
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     PublicMe,
@@ -46,7 +46,7 @@ struct Data;
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
 
-/// Every schema by name.
+/// Returns every schema by name.
 pub(super) fn all() -> Schemas {
     let mut schemas = of(Answers::openapi());
     for schema in schemas.values_mut() {
@@ -59,12 +59,12 @@ pub(super) fn all() -> Schemas {
     schemas
 }
 
-/// A reference to the schema of one record.
+/// Returns a reference to the schema of one record.
 pub(super) fn record(name: &str) -> RefOr<Schema> {
     Ref::from_schema_name(name).into()
 }
 
-/// A reference to the schema of a page of records.
+/// Returns a reference to the schema of a page of records.
 pub(super) fn page_of(record: &str) -> RefOr<Schema> {
     Ref::from_schema_name(paged(record)).into()
 }
@@ -77,7 +77,8 @@ fn paged(record: &str) -> String {
     format!("Paged_{record}")
 }
 
-/// Answers may gain fields. Two of their types refuse unknown ones, but only where the feed is read.
+/// Lets a schema accept unknown fields, because responses may gain fields. Two of the types refuse unknown fields, but
+/// only so that the feed is read strictly.
 fn leave_open(schema: &mut RefOr<Schema>) {
     if let RefOr::T(Schema::Object(object)) = schema
         && !object.properties.is_empty()
@@ -86,7 +87,8 @@ fn leave_open(schema: &mut RefOr<Schema>) {
     }
 }
 
-/// The derivation writes a generic parameter's schema out in place; clients want one type per record.
+/// Makes a page refer to the schema of its records. The derived schema repeats it in place, and generated clients would
+/// then have a second type for the same record.
 fn name_records(schemas: &mut Schemas, record: &str) {
     if let Some(RefOr::T(Schema::Object(page))) = schemas.get_mut(&paged(record))
         && let Some(RefOr::T(Schema::Array(records))) = page.properties.get_mut("items")

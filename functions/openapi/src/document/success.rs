@@ -1,4 +1,4 @@
-//! The answers 200 and 304.
+//! The 200 and 304 responses.
 
 use api::CacheControl;
 use serde_json::Value;
@@ -6,16 +6,16 @@ use utoipa::openapi::{ContentBuilder, RefOr, Response, ResponseBuilder, Schema};
 
 use super::{JSON, headers};
 
-/// A 200 with its body.
+/// Returns the 200 with its body.
 pub(super) fn ok(description: &str, schema: RefOr<Schema>, example: Value, cache: CacheControl) -> Response {
     let content = ContentBuilder::new().schema(Some(schema)).example(Some(example)).build();
     let response = ResponseBuilder::new().description(description).content(JSON, content);
     headers::add(cacheable(response, cache), &["Content-Encoding"]).build()
 }
 
-/// The 304 for a client that has the answer already.
+/// Returns the 304 for a client whose copy is still current.
 pub(super) fn not_modified(cache: CacheControl) -> Response {
-    let response = ResponseBuilder::new().description("The answer that `If-None-Match` names still holds. No body.");
+    let response = ResponseBuilder::new().description("The copy that `If-None-Match` names is still current. No body.");
     cacheable(response, cache).build()
 }
 

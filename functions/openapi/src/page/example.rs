@@ -1,4 +1,5 @@
-//! Example bodies as the service writes them: fields in the order of the schema, not of the alphabet.
+//! Formats example bodies with their fields in the order of the schema, as the service sends them. A JSON value alone
+//! would list them alphabetically.
 
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::ArrayItems;
@@ -6,7 +7,7 @@ use utoipa::openapi::{Components, RefOr, Schema};
 
 use super::kind;
 
-/// The value as indented JSON.
+/// Returns the value as indented JSON.
 pub(super) fn pretty(components: &Components, schema: Option<&RefOr<Schema>>, value: &Value) -> String {
     let mut text = String::new();
     write(&mut text, components, schema, value, 0);
@@ -52,7 +53,7 @@ fn enclose<T>(
 
 type Property<'a> = (&'a str, &'a RefOr<Schema>);
 
-/// First the fields that the schema knows, in its order, then the rest.
+/// Orders an object's fields: those of the schema first, in its order, then the others.
 fn ordered<'a>(
     fields: &'a Map<String, Value>,
     known: &[Property<'a>],

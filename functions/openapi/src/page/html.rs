@@ -1,19 +1,19 @@
-//! HTML that cannot be injected into: markup comes from literals, everything else goes in escaped.
+//! Builds HTML that is safe from injection: markup comes only from literals, and all other text is escaped.
 
-/// A page, or a part of one, while it is written.
+/// A page, or part of one, under construction.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
 
-/// Names and values of an element's attributes.
+/// The names and values of an element's attributes.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Html {
-    /// Markup that stands in the source.
+    /// Writes markup, which can only be a literal of this program.
     pub(super) fn raw(&mut self, markup: &'static str) {
         self.0.push_str(markup);
     }
 
-    /// Text.
+    /// Writes text, escaped.
     pub(super) fn text(&mut self, text: &str) {
         for character in text.chars() {
             match character {
@@ -27,7 +27,7 @@ impl Html {
         }
     }
 
-    /// An element and what it holds.
+    /// Writes an element and its content.
     pub(super) fn element(&mut self, name: &'static str, attributes: Attributes<'_>, inside: impl FnOnce(&mut Self)) {
         self.raw("<");
         self.raw(name);
@@ -45,17 +45,17 @@ impl Html {
         self.raw(">");
     }
 
-    /// An element that holds text alone.
+    /// Writes an element that contains only text.
     pub(super) fn leaf(&mut self, name: &'static str, text: &str) {
         self.element(name, &[], |html| html.text(text));
     }
 
-    /// A link within the page.
+    /// Writes a link within the page.
     pub(super) fn jump(&mut self, anchor: &str, text: &str) {
         self.element("a", &[("href", &format!("#{anchor}"))], |html| html.text(text));
     }
 
-    /// A table that scrolls by itself where the screen is narrow.
+    /// Writes a table, which scrolls on its own if the screen is narrow.
     pub(super) fn table(&mut self, headings: &[&str], rows: impl FnOnce(&mut Self)) {
         self.element("div", &[("class", "table"), ("tabindex", "0")], |html| {
             html.element("table", &[], |html| {
@@ -71,18 +71,18 @@ impl Html {
         });
     }
 
-    /// A block of code that scrolls by itself.
+    /// Writes a block of code, which scrolls on its own.
     pub(super) fn code(&mut self, text: &str) {
         self.element("pre", &[("tabindex", "0")], |html| html.leaf("code", text));
     }
 
-    /// The markup.
+    /// Returns the markup.
     pub(super) fn into_string(self) -> String {
         self.0
     }
 }
 
-/// A name as part of an anchor.
+/// Converts a name for use in an anchor: lower case, with `-` for everything but ASCII letters and digits.
 pub(super) fn slug(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }

@@ -1,4 +1,4 @@
-//! What a schema takes, in a few words.
+//! Describes in a few words which values a schema accepts.
 
 use serde_json::Value;
 use utoipa::Number;
@@ -7,17 +7,17 @@ use utoipa::openapi::{Object, Ref, RefOr, Schema, Type};
 
 use super::html::{Html, slug};
 
-/// The anchor of a record's table.
+/// Returns the anchor of a record's section.
 pub(super) fn anchor(record: &str) -> String {
     format!("record-{}", slug(record))
 }
 
-/// The name of the record that a reference names.
+/// Returns the name of the component that a reference points to.
 pub(super) fn named(reference: &Ref) -> &str {
     reference.ref_location.rsplit('/').next().unwrap_or_default()
 }
 
-/// Writes the kind of value that a schema takes; records are links to their tables.
+/// Writes the kind of value that a schema accepts. A record becomes a link to its section.
 pub(super) fn write(html: &mut Html, schema: &RefOr<Schema>) {
     match schema {
         RefOr::Ref(reference) => html.jump(&anchor(named(reference)), named(reference)),
@@ -59,7 +59,7 @@ fn write_plain(html: &mut Html, object: &Object) {
     }
 }
 
-/// A value as it is written in a query.
+/// Returns a value as it is written in a query: strings without quotes.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! The docs page: one self-contained HTML document made from the description. No script, nothing fetched.
+//! The docs page: one HTML document, rendered from the OpenAPI document. It has no script and loads nothing.
 
 mod example;
 mod html;
@@ -15,7 +15,7 @@ use utoipa::openapi::{Components, OpenApi};
 use crate::document::guide::{self, Section};
 use html::Html;
 
-/// The whole page.
+/// Renders the whole page.
 pub(crate) fn render(openapi: &OpenApi) -> String {
     let mut html = Html::default();
     html.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");

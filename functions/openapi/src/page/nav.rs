@@ -1,4 +1,4 @@
-//! The navigation: a column beside the text, or behind a button where the screen is narrow.
+//! The navigation: a column beside the text, or hidden behind a button if the screen is narrow.
 
 use utoipa::openapi::OpenApi;
 
@@ -6,12 +6,11 @@ use super::html::{Html, slug};
 use super::{kind, operation, operations, webhook, webhooks};
 use crate::document::guide::{self, Section};
 
-/// The anchor of a section of the guide.
+/// Returns the anchor of a section of the guide.
 pub(super) fn anchor(section: &Section) -> String {
     slug(section.title)
 }
 
-/// Writes the navigation.
 pub(super) fn write(html: &mut Html, openapi: &OpenApi) {
     html.raw("<input type=\"checkbox\" id=\"menu\"><label for=\"menu\">Contents</label>");
     html.element("nav", &[("aria-label", "Contents")], |html| {
@@ -29,7 +28,7 @@ pub(super) fn write(html: &mut Html, openapi: &OpenApi) {
     });
 }
 
-/// A heading with its links; nothing where there are none.
+/// Writes a heading with its links, or nothing if there are no links.
 fn group<'a>(html: &mut Html, heading: &str, entries: impl Iterator<Item = (String, &'a str, bool)>) {
     let mut entries = entries.peekable();
     if entries.peek().is_none() {

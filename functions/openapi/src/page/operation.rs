@@ -1,4 +1,4 @@
-//! One operation: how to ask, what comes back.
+//! Writes the section of an operation: its request, its parameters and its responses.
 
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{Components, Content, RefOr, Required, Response, Schema};
@@ -7,7 +7,6 @@ use super::html::Html;
 use super::{example, kind, prose};
 use crate::document::{EVERY, JSON};
 
-/// Writes the section of an operation.
 pub(super) fn write(html: &mut Html, components: &Components, path: &str, operation: &Operation) {
     html.element("section", &[("id", &anchor(operation)), ("class", "operation")], |html| {
         html.leaf("h3", text(operation.summary.as_ref()));
@@ -26,12 +25,12 @@ pub(super) fn write(html: &mut Html, components: &Components, path: &str, operat
     });
 }
 
-/// The anchor of an operation's section.
+/// Returns the anchor of an operation's section.
 pub(super) fn anchor(operation: &Operation) -> String {
     format!("operation-{}", text(operation.operation_id.as_ref()))
 }
 
-/// An operation's parameters, references followed.
+/// Returns an operation's parameters, with references resolved.
 pub(super) fn parameters<'a>(components: &'a Components, operation: &'a Operation) -> Vec<&'a Parameter> {
     let follow = |parameter: &'a RefOr<Parameter>| match parameter {
         RefOr::T(parameter) => Some(parameter),
@@ -43,7 +42,7 @@ pub(super) fn parameters<'a>(components: &'a Components, operation: &'a Operatio
     operation.parameters.iter().flatten().filter_map(follow).collect()
 }
 
-/// Writes the parameters of a request.
+/// Writes a table of parameters.
 pub(super) fn write_parameters(html: &mut Html, parameters: &[&Parameter]) {
     html.table(&["Name", "In", "Type", "Meaning", "Example"], |html| {
         for parameter in parameters {
@@ -64,7 +63,7 @@ pub(super) fn write_parameters(html: &mut Html, parameters: &[&Parameter]) {
     });
 }
 
-/// A line that asks, with the first query parameter to show the form.
+/// Returns a `curl` command for the operation, with its first query parameter as an example.
 fn curl(path: &str, operation: &Operation, parameters: &[&Parameter]) -> String {
     let of = |place: ParameterIn| parameters.iter().filter(move |parameter| parameter.parameter_in == place);
     let template = path.to_owned();
@@ -76,7 +75,7 @@ fn curl(path: &str, operation: &Operation, parameters: &[&Parameter]) -> String 
 }
 
 fn write_responses(html: &mut Html, components: &Components, operation: &Operation) {
-    html.table(&["Status", "Meaning", "Body", "Headers of its own"], |html| {
+    html.table(&["Status", "Meaning", "Body", "Additional headers"], |html| {
         for (status, response) in responses(components, operation) {
             html.element("tr", &[], |html| {
                 html.leaf("td", status);
@@ -132,7 +131,8 @@ fn content(response: &Response) -> Option<&Content> {
     }
 }
 
-/// The example of a parameter; the library gives out that of its schema alone.
+/// Returns the example of a parameter. It comes from the schema, because the library does not expose the parameter's
+/// own example.
 fn sample(parameter: &Parameter) -> String {
     match &parameter.schema {
         Some(RefOr::T(Schema::Object(object))) => object.examples.first().map(kind::plain).unwrap_or_default(),

@@ -1,8 +1,8 @@
-//! The part of Markdown that the description's texts use: paragraphs, lists, tables, code, bold.
+//! Renders the part of Markdown that the guide uses: paragraphs, lists, tables, code and bold.
 
 use super::html::Html;
 
-/// Whole blocks, set apart by empty lines.
+/// Writes whole blocks: paragraphs, lists, tables and code.
 pub(super) fn blocks(html: &mut Html, markdown: &str) {
     let mut lines = markdown.lines().peekable();
     while let Some(line) = lines.next() {
@@ -28,7 +28,7 @@ pub(super) fn blocks(html: &mut Html, markdown: &str) {
     }
 }
 
-/// Text within a block: `code` between back-ticks, **bold** between stars.
+/// Writes text within a block: `code` between back-ticks and **bold** between stars. Bold text cannot contain code.
 pub(super) fn inline(html: &mut Html, text: &str) {
     for (at, part) in text.split('`').enumerate() {
         if at % 2 == 1 {
@@ -56,7 +56,7 @@ fn list(html: &mut Html, lines: &[&str]) {
     });
 }
 
-/// The first line holds the headings, the second draws the line below them.
+/// Writes a table. The first line has the headings, and the second is the rule below them.
 fn table(html: &mut Html, lines: &[&str]) {
     let mut rows = lines.iter().map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
     let headings = rows.next().unwrap_or_default();

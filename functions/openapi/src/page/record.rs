@@ -1,11 +1,10 @@
-//! The records: a table of fields for each schema.
+//! Writes the section of a record: a table of its fields.
 
 use utoipa::openapi::{Components, Object, RefOr, Schema};
 
 use super::html::Html;
 use super::{kind, prose};
 
-/// Writes one record.
 pub(super) fn write(html: &mut Html, components: &Components, name: &str, schema: &RefOr<Schema>) {
     let anchor = kind::anchor(name);
     html.element("section", &[("id", &anchor), ("class", "record")], |html| {
@@ -28,7 +27,7 @@ pub(super) fn write(html: &mut Html, components: &Components, name: &str, schema
     });
 }
 
-/// Writes the fields of an object, which may be put together from several.
+/// Writes a table with the fields of one or more objects that form a record.
 pub(super) fn fields(html: &mut Html, objects: &[&Object]) {
     html.table(&["Field", "Type", "Meaning"], |html| {
         for object in objects {
@@ -40,7 +39,7 @@ pub(super) fn fields(html: &mut Html, objects: &[&Object]) {
     });
 }
 
-/// The object that a schema is or names.
+/// Returns the object that a schema is or refers to.
 pub(super) fn object<'a>(components: &'a Components, schema: &'a RefOr<Schema>) -> Option<&'a Object> {
     match schema {
         RefOr::T(Schema::Object(object)) => Some(object),

@@ -1,4 +1,4 @@
-//! One event: its data, and a delivery's body.
+//! Writes the section of an event: the fields of its data, and an example of a delivery's body.
 
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, Content, RefOr};
@@ -7,13 +7,12 @@ use super::html::{Html, slug};
 use super::{example, operation, prose, record};
 use crate::document::JSON;
 
-/// Writes the headers that every delivery carries, by the example of one event.
+/// Writes the headers that every delivery carries, with the examples of one event.
 pub(super) fn write_headers(html: &mut Html, components: &Components, name: &str, delivery: &Operation) {
-    html.element("h3", &[], |html| prose::inline(html, &format!("Headers of each delivery, here of `{name}`")));
+    html.element("h3", &[], |html| prose::inline(html, &format!("Headers of each delivery (example: `{name}`)")));
     operation::write_parameters(html, &operation::parameters(components, delivery));
 }
 
-/// Writes the section of an event.
 pub(super) fn write(html: &mut Html, components: &Components, name: &str, delivery: &Operation) {
     html.element("section", &[("id", &anchor(name)), ("class", "operation")], |html| {
         html.element("h3", &[], |html| html.leaf("code", name));
@@ -30,7 +29,7 @@ pub(super) fn write(html: &mut Html, components: &Components, name: &str, delive
     });
 }
 
-/// The anchor of an event's section.
+/// Returns the anchor of an event's section.
 pub(super) fn anchor(event: &str) -> String {
     format!("event-{}", slug(event))
 }

@@ -1,4 +1,4 @@
-//! What belongs to the caller: the scopes `orders:read` and `wallet:read`.
+//! The operations of the scopes `orders:read` and `wallet:read`, which return the caller's own records.
 
 use api::CacheControl;
 use api::error::{FieldCode, FieldError};
@@ -29,8 +29,8 @@ pub(super) fn orders() -> Get {
         path: "/v1/public/orders",
         id: "listOrders",
         tag: ACCOUNT,
-        summary: "The caller's orders",
-        description: "The caller's own orders, newest first.",
+        summary: "Your orders",
+        description: "Returns your own orders, newest first.",
         budget: Some(Budget::Scope(Scope::OrdersRead)),
         cache: CacheControl::NoStore,
         parameters: paging().into(),
@@ -56,8 +56,8 @@ pub(super) fn balance() -> Get {
         path: "/v1/public/wallet/balance",
         id: "getBalance",
         tag: ACCOUNT,
-        summary: "The caller's balance",
-        description: "The caller's own balance; all zero before the first movement.",
+        summary: "Your balance",
+        description: "Returns your own balance. All amounts are 0.00 until money first moves on the account.",
         budget: Some(Budget::Scope(Scope::WalletRead)),
         cache: CacheControl::NoStore,
         parameters: Vec::new(),

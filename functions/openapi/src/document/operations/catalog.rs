@@ -1,4 +1,4 @@
-//! What the scope `catalog:read` opens.
+//! The operations of the scope `catalog:read`.
 
 use api::CacheControl;
 use api::error::{ApiError, FieldCode, FieldError};
@@ -17,13 +17,13 @@ const VARIANT: Uuid = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11");
 
 pub(super) fn catalog() -> Get {
     let mut parameters = vec![
-        query("q", "The name contains this, whatever the case. Empty matches all.", &text(), "redline"),
         query(
-            "kind",
-            "The kind of the item, such as `skin`; one that no item has gives an empty page.",
-            &word(),
-            "skin",
+            "q",
+            "Text that the name contains, in upper or lower case. An empty text matches all items.",
+            &text(),
+            "redline",
         ),
+        query("kind", "The item's kind, such as `skin`. A kind that no item has gives an empty page.", &word(), "skin"),
     ];
     parameters.extend(paging());
     let example = json!({"items": [item_example()], "page": 1, "page_size": 50, "total": 1});
@@ -33,7 +33,7 @@ pub(super) fn catalog() -> Get {
         id: "searchCatalog",
         tag: CATALOG,
         summary: "Search the catalog",
-        description: "Items by name, then id; those without a name come last.",
+        description: "Returns items ordered by name, then by id. Items without a name come last.",
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters,
@@ -59,7 +59,7 @@ pub(super) fn item() -> Get {
         id: "getItem",
         tag: CATALOG,
         summary: "One item",
-        description: "An item with its variants: the item combined with a wear and a StatTrak flag.",
+        description: "Returns an item and its variants. A variant is the item with a certain wear and StatTrak flag.",
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters: vec![path("id", "The item's id.", &word(), "ak-47-redline")],
@@ -84,7 +84,7 @@ pub(super) fn prices() -> Get {
         id: "getPrices",
         tag: CATALOG,
         summary: "Prices on other marketplaces",
-        description: "Figures over all that enabled marketplaces asked for a variant in the last 24 hours.",
+        description: "Returns figures over all asks of enabled marketplaces for a variant in the last 24 hours.",
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters: vec![path("variant_id", "The variant's id.", &uuid(), VARIANT.to_string())],
@@ -108,7 +108,7 @@ pub(super) fn marketplaces() -> Get {
         id: "listMarketplaces",
         tag: CATALOG,
         summary: "Where prices come from",
-        description: "All marketplaces by key, disabled ones included. Not paged.",
+        description: "Returns all marketplaces ordered by key, including disabled ones. The list is not paged.",
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters: Vec::new(),

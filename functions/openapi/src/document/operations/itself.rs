@@ -1,4 +1,4 @@
-//! The description itself.
+//! The operation that serves this document.
 
 use api::CacheControl;
 use api::routes;
@@ -21,7 +21,7 @@ pub(super) fn description() -> Get {
         id: "getDescription",
         tag: DESCRIPTION,
         summary: "This description",
-        description: "The API as OpenAPI 3.1. The same for people is served at `/docs`.",
+        description: "Returns this description of the API as OpenAPI 3.1. `/docs` serves it as a page for people.",
         budget: None,
         cache: CacheControl::Public,
         parameters: Vec::new(),

@@ -1,4 +1,4 @@
-//! What is told about the key itself.
+//! The operation that returns the caller's key.
 
 use api::CacheControl;
 use api::error::{FieldCode, FieldError};
@@ -21,8 +21,8 @@ pub(super) fn me() -> Get {
         path: "/v1/public/me",
         id: "getMe",
         tag: KEY,
-        summary: "The key that asks",
-        description: "Tells whose key this is and what it may do. It has a budget of its own.",
+        summary: "Your key",
+        description: "Returns the key's owner, tier, scopes and rate limit. This endpoint has a budget of its own.",
         budget: Some(Budget::Me),
         cache: CacheControl::PrivateNoCache,
         parameters: Vec::new(),

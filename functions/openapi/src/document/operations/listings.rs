@@ -1,4 +1,4 @@
-//! What the scope `listings:read` opens.
+//! The operation of the scope `listings:read`.
 
 use api::CacheControl;
 use api::error::{FieldCode, FieldError};
@@ -17,11 +17,16 @@ const SORTS: [&str; 3] = ["newest", "price_asc", "price_desc"];
 pub(super) fn listings() -> Get {
     let sort = ObjectBuilder::from(one_of(&SORTS)).default(Some(json!(SORTS[0]))).build();
     let mut parameters = vec![
-        query("item_id", "Listings of this item.", &word(), "ak-47-redline"),
-        query("variant_id", "Listings of this variant.", &uuid(), VARIANT),
+        query("item_id", "Only listings of this item.", &word(), "ak-47-redline"),
+        query("variant_id", "Only listings of this variant.", &uuid(), VARIANT),
         query("min_price", "The lowest price in US dollars, inclusive; not above `max_price`.", &money(), "10.00"),
         query("max_price", "The highest price in US dollars, inclusive.", &money(), "20.00"),
-        query("sort", "Newest first, or by price, the newest first among equals.", &sort, "price_asc"),
+        query(
+            "sort",
+            "Newest first, or by price. Listings with the same price are ordered newest first.",
+            &sort,
+            "price_asc",
+        ),
     ];
     parameters.extend(paging());
     let listing = json!({
@@ -41,7 +46,7 @@ pub(super) fn listings() -> Get {
         id: "searchListings",
         tag: LISTINGS,
         summary: "Search the active listings",
-        description: "Filters narrow the result together. An unknown item or variant gives an empty page.",
+        description: "Returns the active listings that match all filters. An unknown item or variant gives an empty page.",
         budget: Some(Budget::Scope(Scope::ListingsRead)),
         cache: CacheControl::PrivateNoCache,
         parameters,

@@ -1,4 +1,4 @@
-//! The operations, in the order of the specification's section 4.
+//! The operations, in the order of the specification's section 4, and the tags that group them.
 
 mod account;
 mod catalog;
@@ -8,18 +8,12 @@ mod listings;
 
 use super::operation::Get;
 
-/// What a reader looks for together.
 pub(super) const KEY: &str = "Key";
-/// See [`KEY`].
 pub(super) const CATALOG: &str = "Catalog";
-/// See [`KEY`].
 pub(super) const LISTINGS: &str = "Listings";
-/// See [`KEY`].
 pub(super) const ACCOUNT: &str = "Account";
-/// See [`KEY`].
 pub(super) const DESCRIPTION: &str = "Description";
 
-/// Every operation.
 pub(super) fn all() -> [Get; 9] {
     [
         key::me(),

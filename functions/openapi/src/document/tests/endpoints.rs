@@ -1,4 +1,4 @@
-//! The endpoints are told as they declare themselves.
+//! The document describes each endpoint as its code declares it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use types::scope::Scope;
 
 use super::{document, resolved};
 
-/// Checks an endpoint's operation. The path parameters and the query are bad in the way that the example of a 400 shows.
+/// Checks an endpoint's operation. The endpoint must refuse `bad_path` and `bad_query` with the same fields as the
+/// example of a 400.
 fn check<E: Endpoint>(path: &str, bad_path: &[(&str, &str)], bad_query: &str) {
     let document = document();
     let operation = &document["paths"][path]["get"];
@@ -68,7 +69,7 @@ fn every_scope_is_needed_somewhere() {
     assert_eq!(needed, Scope::ALL.iter().map(Scope::to_string).collect());
 }
 
-/// Whatever the schema of a parameter takes, the endpoint takes, and the other way round.
+/// A parameter's schema accepts a value if and only if the endpoint accepts it.
 #[test]
 fn the_schemas_draw_the_line_where_the_parser_does() {
     let document = document();

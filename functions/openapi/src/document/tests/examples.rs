@@ -4,7 +4,8 @@ use super::super::errors;
 use super::{document, misfits, objects};
 use api::error::ApiError;
 
-/// The examples that an object gives of its schema, or of itself if it is one.
+/// Returns each example in an object with the schema that it must fit. This is the object's `schema`, or the object
+/// itself if it is a schema.
 fn examples(object: &Map<String, Value>) -> Vec<(Value, &Value)> {
     let own = Value::Object(object.clone());
     let schema = object.get("schema").unwrap_or(&own);
@@ -74,12 +75,12 @@ fn errors_are_shown_under_their_own_status_and_code() {
             }
         }
     }
-    // An unknown path is no operation's answer.
+    // No operation responds with the error of an unknown path.
     let missing = known.iter().map(|(_, code)| *code).filter(|code| !codes.iter().any(|shown| shown == code));
     assert_eq!(missing.collect::<Vec<_>>(), ["routes.not_found"]);
 }
 
-/// A new variant does not compile here, and then must be told.
+/// Returns an error's place in the catalogue. A new variant fails to compile here, so it cannot be left out.
 fn place(error: &ApiError) -> usize {
     match error {
         ApiError::Invalid(_) => 0,

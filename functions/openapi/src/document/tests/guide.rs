@@ -1,4 +1,4 @@
-//! The guide says what the code does.
+//! The guide agrees with the code.
 
 use types::paging::Paging;
 use types::scope::{Scope, Tier};
@@ -32,6 +32,6 @@ fn the_bounds_of_a_page_are_told() {
 fn each_section_has_its_heading() {
     let text = markdown();
     let headings: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-    let expected = ["Authentication", "Rate limits", "Paging", "Requests and answers", "Errors", "Webhooks"];
+    let expected = ["Authentication", "Rate limits", "Paging", "Requests and responses", "Errors", "Webhooks"];
     assert_eq!(headings, expected);
 }

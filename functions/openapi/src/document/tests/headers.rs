@@ -1,4 +1,4 @@
-//! The headers told are those that are sent.
+//! The document describes the headers that are sent.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn sent(outcome: Result<Reply, ApiError>, given: &[(&'static str, &str)]) -> Res
     respond(&event, outcome, rate())
 }
 
-/// Checks that the response of the document names the headers sent, no more, no fewer, and that their values fit.
+/// Checks that the document's response names exactly the headers that were sent, and that their values fit the schemas.
 fn check(path: &str, response: &Response) {
     let document = document();
     let told = &document["paths"][path]["get"]["responses"][response.status_code.to_string()];

@@ -1,4 +1,4 @@
-//! Tests of the description as clients get it: the JSON, not the types it is made of.
+//! Tests of the document as clients receive it: its JSON, not the types that it is built from.
 
 mod endpoints;
 mod events;
@@ -15,7 +15,7 @@ pub(super) fn document() -> Value {
     serde_json::to_value(super::openapi()).unwrap()
 }
 
-/// Every object of the document with the path to it.
+/// Visits every JSON object below a value, with the path to it.
 pub(super) fn objects<'a>(value: &'a Value, at: &str, visit: &mut dyn FnMut(&str, &'a Map<String, Value>)) {
     match value {
         Value::Object(object) => {
@@ -29,27 +29,27 @@ pub(super) fn objects<'a>(value: &'a Value, at: &str, visit: &mut dyn FnMut(&str
     }
 }
 
-/// What a reference names, or the object itself.
+/// Returns what a reference points to, or the value itself if it is not a reference.
 pub(super) fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value.get("$ref").and_then(Value::as_str) {
-        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} names nothing")),
+        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} does not resolve")),
         None => value,
     }
 }
 
-/// Why a value does not fit a schema of the document.
+/// Returns the reasons why a value does not fit a schema of the document; none if it fits.
 pub(super) fn misfits(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let schema = json!({"allOf": [schema], "components": document["components"]});
     let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
     validator.iter_errors(value).map(|error| error.to_string()).collect()
 }
 
-/// Every operation: path, item.
+/// Returns every operation with its path.
 pub(super) fn operations(document: &Value) -> Vec<(&str, &Value)> {
     document["paths"].as_object().unwrap().iter().map(|(path, item)| (path.as_str(), &item["get"])).collect()
 }
 
-/// A request as the gateway hands it over.
+/// Returns a request as the gateway passes it on.
 pub(super) fn request() -> Event {
     let mut event = Event::default();
     event.request_context.request_id = Some("JKJaXmPLvHcESHA=".to_owned());

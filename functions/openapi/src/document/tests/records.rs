@@ -1,4 +1,4 @@
-//! The examples of answers are what the types that serialise answers make of them.
+//! The example of each response is exactly what its type serialises to.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
