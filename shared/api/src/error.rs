@@ -1,4 +1,4 @@
-//! Everything that can go wrong in a request, and the one envelope that says so.
+//! The errors that a request can end in, and the JSON body that reports them.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use platform::store::StoreError;
 use types::ids::VariantId;
 use types::scope::{Budget, Scope};
 
-/// A request that does not end in a 200. The variants carry what the answer shows, and for the log the cause.
+/// An error that a request can end in. A variant carries what its response shows, or the cause for the log.
 #[derive(Debug, Error)]
 pub enum ApiError {
     /// 400: one entry per bad parameter.
@@ -18,13 +18,13 @@ pub enum ApiError {
     /// 401: no `Authorization: Bearer` header.
     #[error("no API key")]
     KeyMissing,
-    /// 401: a bearer token that is malformed, unknown, revoked or expired. The answer does not tell which.
+    /// 401: a bearer token that is malformed, unknown, revoked or expired. The response does not say which.
     #[error("unacceptable API key")]
     KeyInvalid,
     /// 403: a valid key without the scope.
     #[error("scope {0} missing")]
     ScopeMissing(Scope),
-    /// 404: no such item. Holds the id as asked for.
+    /// 404: no item has this id. Holds the id as it was requested.
     #[error("no such item")]
     ItemNotFound(String),
     /// 404: no prices for the variant.
@@ -33,29 +33,29 @@ pub enum ApiError {
     /// 404: no such path.
     #[error("no such route")]
     RouteNotFound,
-    /// 405: the path exists, the method does not.
+    /// 405: the path exists, but takes only `GET` and `HEAD`. Holds the method.
     #[error("method {0} not allowed")]
     MethodNotAllowed(String),
-    /// 429: the minute's tokens are spent.
+    /// 429: the budget for this minute is used up.
     #[error("rate limit exceeded")]
     RateLimited {
-        /// What was spent.
+        /// The budget that is used up.
         budget: Budget,
         /// Tokens per minute.
         limit: u32,
         /// Seconds until the next minute, 1 to 60.
         retry_after: u32,
     },
-    /// 500: a defect of ours, or data that cannot be read.
+    /// 500: a bug in the service, or stored data that cannot be read. Holds the cause.
     #[error("internal: {0}")]
     Internal(String),
-    /// 503: the store did not answer, or not in time.
+    /// 503: the store did not answer, or not in time. Holds the cause.
     #[error("unavailable: {0}")]
     Unavailable(String),
 }
 
 impl ApiError {
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub const fn status(&self) -> u16 {
         match self {
             Self::Invalid(_) => 400,
@@ -69,7 +69,7 @@ impl ApiError {
         }
     }
 
-    /// The stable code to match on.
+    /// Returns the stable code that clients match on.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "request.invalid",
@@ -101,7 +101,7 @@ impl ApiError {
         }
     }
 
-    /// The body: what the client may know, never the cause.
+    /// Returns the body: what the client may know. It never contains the cause.
     pub fn envelope(self) -> ErrorEnvelope {
         let (code, params) = (self.code().to_owned(), self.params());
         let fields = if let Self::Invalid(fields) = self { Some(fields) } else { None };
@@ -145,9 +145,9 @@ pub struct ErrorBody {
     /// Stable code to match on.
     #[cfg_attr(feature = "schema", schema(examples("rate_limits.exceeded")))]
     pub code: String,
-    /// Fills the placeholders of the code's message; always present, perhaps empty.
+    /// The values for the placeholders of the code's message. Always present, but may be empty.
     pub params: Map<String, Value>,
-    /// One entry per bad parameter; present on 400 alone.
+    /// One entry for each bad parameter. Present only on a 400.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub fields: Option<Vec<FieldError>>,
@@ -160,9 +160,10 @@ pub struct FieldError {
     /// The parameter's name as sent.
     #[cfg_attr(feature = "schema", schema(examples("page_size")))]
     pub field: String,
-    /// What is wrong with it.
+    /// What is wrong with the parameter.
     pub code: FieldCode,
-    /// Details: `min` and `max` for `out_of_range`, `allowed` for `not_allowed`, perhaps `suggestion` for `unknown`.
+    /// Details of the code. `out_of_range` has `min`, and `max` if there is one. `not_allowed` has `allowed`. `unknown` has
+    /// `suggestion` if a parameter has a similar name. Otherwise empty.
     pub params: Map<String, Value>,
 }
 
@@ -171,22 +172,22 @@ pub struct FieldError {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FieldCode {
-    /// Not of the parameter's form.
+    /// The value does not have the parameter's format.
     Malformed,
-    /// Of the right form, outside its bounds.
+    /// The format is right, but the value is outside its bounds.
     OutOfRange,
-    /// Not one of a closed list.
+    /// The value is not one of the allowed values.
     NotAllowed,
-    /// No such parameter here.
+    /// The endpoint has no such parameter.
     Unknown,
-    /// Given more than once.
+    /// The parameter is given more than once.
     Duplicate,
-    /// A minimum above its maximum.
+    /// The minimum is above its maximum.
     Inverted,
 }
 
 impl FieldError {
-    /// An entry with the given details.
+    /// Creates an entry with these details.
     pub fn new<const N: usize>(field: &str, code: FieldCode, params: [(&str, Value); N]) -> Self {
         Self { field: field.to_owned(), code, params: object(params) }
     }

@@ -1,7 +1,7 @@
-//! The `data` of the events (specification, section 6), as the feed accepts it and deliveries carry it.
+//! The `data` of webhook events (specification, section 6), as the feed accepts it and deliveries carry it.
 //!
-//! It is sent as the marketplace gave it, byte for byte: amounts may have fewer than two decimals and times
-//! any offset. No other field than those here is sent; an optional one is absent or null.
+//! Data is sent byte for byte as the marketplace wrote it, so an amount may have fewer than two decimals and a time
+//! may have any offset. No fields other than these are accepted. An optional field may be absent or null.
 
 use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,21 +11,21 @@ use crate::money::Usd;
 use crate::records::ListingKind;
 use crate::timestamp::Timestamp;
 
-/// The listing that went live.
+/// The data of `listing.created`: the listing that went live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListingCreated {
-    /// The listing.
+    /// The listing's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
-    /// The item.
+    /// The id of the listing's item. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub item_id: Option<ItemId>,
-    /// The variant.
+    /// The id of the listing's variant. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
     pub variant_id: Option<VariantId>,
-    /// The name that external marketplaces use.
+    /// The name that external marketplaces use. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub market_hash_name: Option<Label>,
     /// Price in US dollars.
@@ -34,19 +34,19 @@ pub struct ListingCreated {
     /// `bot` (instant delivery) or `p2p` (escrow).
     #[serde(deserialize_with = "name")]
     pub kind: ListingKind,
-    /// Whether it is an auction.
+    /// Whether the listing is an auction.
     pub is_auction: bool,
 }
 
-/// The listing that sold.
+/// The data of `listing.sold`: the listing that sold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListingSold {
-    /// The listing.
+    /// The listing's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
-    /// The buyer's order.
+    /// The id of the buyer's order.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
     /// Price in US dollars.
@@ -57,7 +57,7 @@ pub struct ListingSold {
     pub kind: ListingKind,
 }
 
-/// The listing that was cancelled.
+/// The data of `listing.cancelled`: the listing that was cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -65,7 +65,7 @@ pub struct ListingCancelled {
     /// The listing.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
-    /// Who cancelled it.
+    /// Who cancelled the listing: `owner` or `service`.
     #[serde(deserialize_with = "name")]
     pub cancelled_by: CancelledBy,
 }
@@ -81,15 +81,15 @@ pub enum CancelledBy {
     Service,
 }
 
-/// The order that was delivered.
+/// The data of `order.completed`: the order that was delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OrderCompleted {
-    /// The order.
+    /// The order's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
-    /// Total in US dollars.
+    /// The order's total in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub total_usd: Usd,
     /// When it was delivered.
@@ -98,20 +98,20 @@ pub struct OrderCompleted {
     pub delivered_at: Timestamp,
 }
 
-/// The order that was refunded.
+/// The data of `order.refunded`: the order that was refunded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OrderRefunded {
-    /// The order.
+    /// The order's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
-    /// Total in US dollars.
+    /// The order's total in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub total_usd: Usd,
 }
 
-/// The trade that finished or was reversed.
+/// The data of `trade.completed` and `trade.reversed`: the trade that finished or was reversed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -122,39 +122,39 @@ pub struct Trade {
     /// `bot` (instant delivery) or `p2p` (escrow).
     #[serde(deserialize_with = "name")]
     pub kind: ListingKind,
-    /// The order that it belongs to.
+    /// The id of the order that the trade belongs to. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
     pub order_id: Option<OrderId>,
-    /// The listing that it belongs to.
+    /// The id of the listing that the trade belongs to. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
     pub listing_id: Option<ListingId>,
 }
 
-/// The deposit that was credited.
+/// The data of `wallet.deposit`: the deposit that was credited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WalletDeposit {
-    /// The deposit.
+    /// The deposit's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub deposit_id: DepositId,
-    /// Amount in US dollars.
+    /// The amount in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub amount_usd: Usd,
 }
 
-/// The withdrawal that was sent or failed.
+/// The data of `wallet.withdrawal`: the withdrawal that was sent or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WalletWithdrawal {
-    /// The withdrawal.
+    /// The withdrawal's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub withdrawal_id: WithdrawalId,
     /// Amount in US dollars.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub amount_usd: Usd,
-    /// How it ended.
+    /// How the withdrawal ended: `sent` (the money is on its way) or `failed` (the money stays in the balance).
     #[serde(deserialize_with = "name")]
     pub status: WithdrawalStatus,
 }
@@ -170,13 +170,13 @@ pub enum WithdrawalStatus {
     Failed,
 }
 
-/// A name of a closed list; serde's derived enums would take an object of it, too.
+/// Reads an enum from its name. Only a string is accepted, whereas serde's derived enums also accept an object.
 fn name<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(String::deserialize(deserializer)?.into_deserializer())
 }
 
-/// A time as JSON Schema's `date-time` has it: without the space that RFC 3339 lets applications put between
-/// date and time.
+/// Reads a time as JSON Schema's `date-time` allows it. RFC 3339 lets applications put a space between date and time;
+/// `date-time` does not.
 fn date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.contains(' ') {

@@ -46,7 +46,7 @@ pub(super) fn listings() -> Get {
         id: "searchListings",
         tag: LISTINGS,
         summary: "Search the active listings",
-        description: "Returns the active listings that match all filters. An unknown item or variant gives an empty page.",
+        description: "Returns active listings that match all filters. An unknown item or variant gives an empty page.",
         budget: Some(Budget::Scope(Scope::ListingsRead)),
         cache: CacheControl::PrivateNoCache,
         parameters,
