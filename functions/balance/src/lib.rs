@@ -1,4 +1,4 @@
-//! `GET /v1/public/wallet/balance`: the caller's own balance.
+//! `GET /v1/public/wallet/balance`: returns the caller's own balance.
 
 use accounts::Accounts;
 use api::error::ApiError;
@@ -9,7 +9,6 @@ use types::ids::UserId;
 use types::records::PublicBalance;
 use types::scope::{Budget, Scope};
 
-/// The endpoint.
 pub struct Balance {
     accounts: Accounts,
 }
@@ -26,7 +25,6 @@ impl Endpoint for Balance {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Balance>, Missing> {
     Api::from_service(service, Balance { accounts: Accounts::from_service(service)? })
 }

@@ -1,4 +1,4 @@
-//! The `balance` function under Lambda.
+//! Runs the `balance` function under Lambda.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `GET /v1/public/catalog`: items by name, searched and paged.
+//! `GET /v1/public/catalog`: searches the items and returns a page of them, ordered by name.
 
 use api::error::ApiError;
 use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
@@ -14,12 +14,10 @@ use types::paging::{Paged, Paging};
 use types::records::PublicItem;
 use types::scope::{Budget, Scope};
 
-/// The endpoint.
 pub struct SearchCatalog {
     replica: Replica<Catalog>,
 }
 
-/// Its parameters.
 #[derive(Clone, Debug)]
 pub struct CatalogInput {
     query: CatalogQuery,
@@ -57,7 +55,6 @@ impl Endpoint for SearchCatalog {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchCatalog>, Missing> {
     let replica = Replica::new(
         Log::new(Market::from_service(service, Patience::Request, preflight::query)?),

@@ -1,4 +1,4 @@
-//! The `catalog` function under Lambda.
+//! Runs the `catalog` function under Lambda.
 
 use std::process::ExitCode;
 

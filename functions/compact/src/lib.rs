@@ -1,4 +1,4 @@
-//! The compaction: triggered by a schedule, it folds each stream's log into a new base where one is due.
+//! The `compact` function, triggered by a schedule: folds the change log of each stream into a new base if one is due.
 //!
 //! Any number of runs may go on at once, and any of them may die at any step: see [`base::Compaction`].
 
@@ -17,14 +17,13 @@ use runtime::{Error, Worker};
 use serde_json::Value;
 use types::records::{PublicItem, PublicListing};
 
-/// The function.
 pub struct Compact {
     catalog: Compaction<PublicItem>,
     listings: Compaction<PublicListing>,
     meter: Arc<Meter>,
 }
 
-/// The function as its environment describes it.
+/// Builds the function from its environment.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
     let market = Market::from_service(service, Patience::Bulk, preflight::query)?;
     Ok(Compact {
@@ -35,11 +34,11 @@ pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
 }
 
 impl Worker for Compact {
-    /// Nothing in it matters.
+    /// Not read: the schedule's event says nothing that matters.
     type Event = Value;
     type Response = ();
 
-    /// Streams one after the other: each may need the memory of a whole one.
+    /// Compacts one stream after the other, because each may need the memory for all of its records.
     async fn work(&self, _: Value) -> Result<(), Error> {
         let catalog = told(&self.meter, "CatalogLogBehind", &self.catalog).await;
         let listings = told(&self.meter, "ListingsLogBehind", &self.listings).await;
@@ -57,9 +56,9 @@ async fn told<R: Columnar>(meter: &Meter, behind: &'static str, compaction: &Com
     };
     let mut line = meter.line(match &outcome {
         Ok(Compacted::Idle { .. }) => "the base is fresh enough",
-        Ok(Compacted::Written { .. }) => "a new base",
+        Ok(Compacted::Written { .. }) => "wrote a new base",
         Ok(Compacted::Overtaken) => "another run was first",
-        Err(_) => "no new base",
+        Err(_) => "compaction failed",
     });
     line.member("stream", R::STREAM);
     if let Some(found) = found {

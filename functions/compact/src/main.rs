@@ -1,4 +1,4 @@
-//! The `compact` function under Lambda.
+//! Runs the `compact` function under Lambda.
 
 use std::process::ExitCode;
 

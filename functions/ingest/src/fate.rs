@@ -1,21 +1,21 @@
-//! What becomes of a message.
+//! The outcome of each message of a batch, and the batch's log lines.
 
 use feed::{Applied, Rejection};
 use platform::store::StoreError;
 
-/// What becomes of a message.
+/// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It changed something.
+    /// The message changed something.
     Changed,
-    /// What was there is as new.
+    /// The message is not newer than what is stored.
     Unchanged,
-    /// It is invalid and goes to the dead-letter queue.
+    /// The message is invalid. A copy goes to the dead-letter queue.
     Refused(Rejection),
-    /// The store was busy or away, which says nothing about the message: it goes to the end of the queue
-    /// instead of using up its receives.
+    /// The store was busy or unavailable, which is not the message's fault. A copy goes back to the feed queue with a
+    /// delay, so the message does not use up its receives.
     Postponed(String),
-    /// It stays in the queue, and after a few receives it is moved to the dead-letter queue as it is.
+    /// The message stays in the queue. After a few receives it is moved to the dead-letter queue, unchanged.
     Failed(String),
 }
 

@@ -1,9 +1,11 @@
-//! The feed's consumer: applies batches of messages from the feed queue to the tables, and fans events out to
-//! webhook endpoints.
+//! The `ingest` function, triggered by the feed queue: applies batches of messages to the tables, and fans events out
+//! to webhook endpoints.
 //!
-//! A message is acknowledged once it is applied, or once a copy of it lies where it belongs: in the
-//! dead-letter queue if it is invalid, in the feed queue again, delayed, if the store was busy or away. A
-//! crash between any two steps makes the message come again, and perhaps a copy beside it: versions decide.
+//! A message is acknowledged only after it is applied or a copy of it is sent. If the message is invalid, the copy goes
+//! to the dead-letter queue. If the store was busy or unavailable, the copy goes back to the feed queue with a delay.
+//!
+//! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
+//! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.
 
 mod fate;
 mod log;
@@ -32,12 +34,11 @@ use tokio::sync::Mutex;
 use types::clock::Clock;
 use webhooks::{FanOut, Queues, Schedule};
 
-/// Within the function's five seconds this leaves the two and a half that a message's sending may take.
+/// How long applying a batch may take. Sending a copy may take another 2.5 seconds, and the function has five.
 const APPLY: Duration = Duration::from_secs(2);
 
-/// The function.
 pub struct Ingest {
-    /// It remembers the heads of the streams from batch to batch.
+    /// Remembers the heads of the streams between batches.
     applier: Mutex<Applier>,
     fan_out: FanOut,
     outbox: Outbox,
@@ -45,7 +46,7 @@ pub struct Ingest {
     meter: Arc<Meter>,
 }
 
-/// The function as its environment describes it; how long a delivery may take, its caller decides.
+/// Builds the function from its environment. `schedule` says when a delivery's message is taken for lost.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missing> {
     let stores = Stores {
         market: Market::from_service(service, Patience::Request, preflight::get)?,
@@ -75,7 +76,7 @@ impl Worker for Ingest {
         log::log(&self.meter, &records, &fates);
         let mut response = SqsBatchResponse::default();
         for (record, _) in records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
-            // Without an id, which never happens, Lambda takes the batch as failed.
+            // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
             response.add_failure(record.message_id.clone().unwrap_or_default());
         }
         Ok(response)
@@ -99,7 +100,7 @@ impl Ingest {
             }
         }
         let mut applier = self.applier.lock().await;
-        // What had been applied all the same when the time was up is unchanged the next time.
+        // Some writes may have succeeded although the time ran out. Their messages are `Unchanged` the next time.
         let (written, fanned_out) = tokio::join!(
             tokio::time::timeout(APPLY, applier.apply(messages, now)),
             tokio::time::timeout(APPLY, self.fan_out.apply(events, now)),

@@ -1,4 +1,4 @@
-//! The `ingest` function under Lambda.
+//! Runs the `ingest` function under Lambda.
 
 use std::process::ExitCode;
 

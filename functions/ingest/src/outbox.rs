@@ -1,4 +1,4 @@
-//! Copies of messages, sent to where the messages belong before they are acknowledged.
+//! Sends copies of refused and postponed messages, before the messages are acknowledged.
 
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
@@ -10,16 +10,17 @@ use platform::store::explain;
 
 use crate::fate::Fate;
 
-/// How often a message was postponed.
+/// The message attribute that counts how often a message was postponed.
 const POSTPONED: &str = "postponed";
-/// The field of a rejection that concerns the message as a whole.
+/// The `field` of a rejection that concerns the message as a whole.
 const WHOLE: &str = "$";
-/// An attribute is for people to read, and leaves room for the body in what SQS takes.
+/// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the
+/// size limit of SQS.
 const MAX_ATTRIBUTE_CHARS: usize = 256;
-/// The longest delay that SQS takes, in seconds.
+/// The longest delay that SQS accepts, in seconds.
 const MAX_DELAY_SECONDS: u32 = 900;
 
-/// The feed queue and its dead-letter queue.
+/// Sends to the feed queue and to its dead-letter queue.
 pub(crate) struct Outbox {
     client: Client,
     feed: String,
@@ -31,15 +32,15 @@ impl Outbox {
         Self { client, feed, dead }
     }
 
-    /// Sends a copy of a message that was refused or postponed. A message whose copy is not surely sent has
-    /// failed, and stays.
+    /// Sends a copy of a message that was refused or postponed, and returns the message's final outcome. If it is not
+    /// certain that the copy was sent, the message has failed and stays in its queue.
     pub(crate) async fn settle(&self, record: &SqsMessage, fate: Fate) -> Fate {
         let copy = match &fate {
             Fate::Refused(rejection) => self.refusal(rejection),
             Fate::Postponed(_) => self.postponement(times_postponed(record)),
             Fate::Changed | Fate::Unchanged | Fate::Failed(_) => return fate,
         };
-        // Body and attributes together may be more than SQS takes. Then this fails time and again, and the
+        // Body and attributes together may exceed the size limit of SQS. Then this fails on every receive, until the
         // redrive policy moves the message itself.
         let sent = match copy {
             Ok(copy) => copy.set_message_body(record.body.clone()).send().await.map_err(|error| explain(&error)),
@@ -64,13 +65,14 @@ impl Outbox {
     }
 }
 
-/// How often a message was postponed before.
+/// Returns how often a message was postponed before.
 pub(crate) fn times_postponed(record: &SqsMessage) -> u32 {
     let times = record.message_attributes.get(POSTPONED).and_then(|attribute| attribute.string_value.as_deref());
     times.and_then(|times| times.parse().ok()).unwrap_or_default()
 }
 
-/// A random delay of at most 2, 4, 8, … 512, 900 seconds, and at least half of that.
+/// Returns a random delay in seconds. With each postponement its maximum grows, from 2, 4, 8 and so on to 512 and then
+/// 900. The delay is at least half of the maximum.
 fn delay_seconds(times: u32) -> i32 {
     let longest = (2 << times.min(9)).min(MAX_DELAY_SECONDS);
     let mut random = [0; 4];
@@ -78,7 +80,8 @@ fn delay_seconds(times: u32) -> i32 {
     (longest - earlier).cast_signed()
 }
 
-/// The text without what SQS refuses in an attribute, which is what XML 1.0 cannot hold.
+/// Builds an attribute from the beginning of a text. Characters that XML 1.0 cannot hold are replaced, because SQS
+/// refuses them.
 fn attribute(data_type: &str, text: &str) -> Result<MessageAttributeValue, BuildError> {
     let accepted = |c: char| match c {
         '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'.. => c,

@@ -1,4 +1,4 @@
-//! `GET /v1/public/items/{id}`: one item with its variants.
+//! `GET /v1/public/items/{id}`: returns one item with its variants.
 
 use api::error::ApiError;
 use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
@@ -10,12 +10,11 @@ use types::ids::ItemId;
 use types::records::PublicItemDetail;
 use types::scope::{Budget, Scope};
 
-/// The endpoint.
 pub struct Item {
     market: Market,
 }
 
-/// An item's id as asked for; one that no item can have is not found rather than malformed.
+/// An item's id as it was requested. If it is not a valid item id, the response is a 404, not a 400.
 #[derive(Clone, Debug)]
 pub struct AskedId(String);
 
@@ -43,7 +42,6 @@ impl Endpoint for Item {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {
     Api::from_service(service, Item { market: Market::from_service(service, Patience::Request, preflight::get)? })
 }

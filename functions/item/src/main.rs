@@ -1,4 +1,4 @@
-//! The `item` function under Lambda.
+//! Runs the `item` function under Lambda.
 
 use std::process::ExitCode;
 

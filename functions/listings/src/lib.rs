@@ -1,4 +1,4 @@
-//! `GET /v1/public/listings`: active listings, filtered, sorted and paged.
+//! `GET /v1/public/listings`: returns a page of the active listings, filtered and sorted.
 
 use api::error::ApiError;
 use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
@@ -14,16 +14,14 @@ use types::paging::{Paged, Paging};
 use types::records::PublicListing;
 use types::scope::{Budget, Scope};
 
-/// The orders a client may ask for, by name.
+/// The values of the parameter `sort`.
 const SORTS: &[(&str, Sort)] =
     &[("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
 
-/// The endpoint.
 pub struct SearchListings {
     replica: Replica<Listings>,
 }
 
-/// Its parameters.
 #[derive(Clone, Debug)]
 pub struct ListingsInput {
     query: ListingQuery,
@@ -70,7 +68,6 @@ impl Endpoint for SearchListings {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<SearchListings>, Missing> {
     let replica = Replica::new(
         Log::new(Market::from_service(service, Patience::Request, preflight::query)?),

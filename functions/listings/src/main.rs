@@ -1,4 +1,4 @@
-//! The `listings` function under Lambda.
+//! Runs the `listings` function under Lambda.
 
 use std::process::ExitCode;
 

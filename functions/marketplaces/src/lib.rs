@@ -1,4 +1,4 @@
-//! `GET /v1/public/marketplaces`: where prices come from, disabled marketplaces included.
+//! `GET /v1/public/marketplaces`: returns all marketplaces that prices can come from, including disabled ones.
 
 use api::error::ApiError;
 use api::{Anyone, Api, CacheControl, Endpoint};
@@ -9,7 +9,6 @@ use platform::service::Service;
 use types::records::PublicMarketplace;
 use types::scope::{Budget, Scope};
 
-/// The endpoint.
 pub struct Marketplaces {
     market: Market,
 }
@@ -26,7 +25,6 @@ impl Endpoint for Marketplaces {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Marketplaces>, Missing> {
     Api::from_service(
         service,

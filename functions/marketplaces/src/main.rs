@@ -1,4 +1,4 @@
-//! The `marketplaces` function under Lambda.
+//! Runs the `marketplaces` function under Lambda.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `GET /v1/public/me`: the key that asks.
+//! `GET /v1/public/me`: returns the API key of the request.
 
 use api::error::ApiError;
 use api::{Api, CacheControl, Endpoint};
@@ -8,7 +8,6 @@ use platform::service::Service;
 use types::records::PublicMe;
 use types::scope::Budget;
 
-/// The endpoint.
 pub struct Me;
 
 impl Endpoint for Me {
@@ -29,7 +28,6 @@ impl Endpoint for Me {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Me>, Missing> {
     Api::from_service(service, Me)
 }

@@ -1,4 +1,4 @@
-//! The `me` function under Lambda.
+//! Runs the `me` function under Lambda.
 
 use std::process::ExitCode;
 

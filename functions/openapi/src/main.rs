@@ -1,4 +1,4 @@
-//! The `openapi` function under Lambda.
+//! Runs the `openapi` function under Lambda.
 
 use std::process::ExitCode;
 

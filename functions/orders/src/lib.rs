@@ -1,4 +1,4 @@
-//! `GET /v1/public/orders`: the caller's own orders, newest first.
+//! `GET /v1/public/orders`: returns a page of the caller's own orders, newest first.
 
 use accounts::Accounts;
 use accounts::OrderPages;
@@ -11,7 +11,6 @@ use types::paging::{Paged, Paging};
 use types::records::PublicOrder;
 use types::scope::{Budget, Scope};
 
-/// The endpoint.
 pub struct Orders {
     pages: OrderPages,
 }
@@ -28,7 +27,6 @@ impl Endpoint for Orders {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Orders>, Missing> {
     Api::from_service(service, Orders { pages: OrderPages::new(Accounts::from_service(service)?) })
 }

@@ -1,4 +1,4 @@
-//! The `orders` function under Lambda.
+//! Runs the `orders` function under Lambda.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `GET /v1/public/prices/{variant_id}`: what other marketplaces ask for a variant.
+//! `GET /v1/public/prices/{variant_id}`: returns figures over what other marketplaces ask for a variant.
 
 use std::sync::Arc;
 
@@ -14,14 +14,12 @@ use types::ids::VariantId;
 use types::records::VariantPrices;
 use types::scope::{Budget, Scope};
 
-/// The endpoint.
 pub struct Prices {
     market: Market,
     marketplaces: MarketplaceCache,
     clock: Arc<dyn Clock>,
 }
 
-/// The variant asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant(VariantId);
 
@@ -46,7 +44,6 @@ impl Endpoint for Prices {
     }
 }
 
-/// The function.
 pub fn api(service: &Service<'_>) -> Result<Api<Prices>, Missing> {
     let (market, clock) =
         (Market::from_service(service, Patience::Request, preflight::query)?, Arc::clone(&service.clock));

@@ -1,4 +1,4 @@
-//! The `prices` function under Lambda.
+//! Runs the `prices` function under Lambda.
 
 use std::process::ExitCode;
 

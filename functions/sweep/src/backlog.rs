@@ -1,19 +1,20 @@
-//! Whether the queues are so far behind that messages are late, and not lost.
+//! Checks whether the queues are so far behind that a late message is probably not lost.
 
 use types::timestamp::Timestamp;
 use webhooks::delivery::Lane;
 
 use crate::Sweep;
 
-/// A queue whose messages take longer is behind.
+/// A queue is behind if messages take longer than this to come out of it.
 const BEHIND_SECONDS: u32 = 5 * 60;
 
 impl Sweep {
-    /// Whether a queue is more than five minutes behind, as far as anybody can tell: then sending messages again
-    /// would only make it longer.
+    /// Returns whether either queue seems to be more than five minutes behind. Sending messages again would then only
+    /// make it longer.
     ///
-    /// SQS does not tell callers how old its messages are. So a probe is sent along with them, and the sender of
-    /// webhooks notes when it came out.
+    /// SQS does not tell callers how old its messages are. So each check sends a probe through every queue in which
+    /// messages wait, and `webhook` records which probe was the latest to come out. A queue is behind if messages wait
+    /// in it and no probe of the last five minutes has come out.
     pub(crate) async fn is_behind(&self, now: Timestamp) -> bool {
         let (first, retry) = tokio::join!(self.is_lane_behind(Lane::First, now), self.is_lane_behind(Lane::Retry, now));
         first || retry
@@ -26,7 +27,7 @@ impl Sweep {
             return false;
         }
         if let Err(error) = self.queues.probe(lane, now).await {
-            tracing::warn!(lane = lane.as_str(), %error, "cannot probe");
+            tracing::warn!(lane = lane.as_str(), %error, "cannot send a probe");
         }
         !matches!(probed, Ok(Some(sent_at)) if sent_at >= fresh)
     }

@@ -1,9 +1,9 @@
-//! What waits in the table, brought back into the queues: triggered by a schedule, it sends the messages of
-//! parked retries shortly before they are due, those of deliveries whose message must be taken for lost, and
-//! notices that were not sent.
+//! The `sweep` function, triggered by a schedule: puts what waits in the table back into the queues. It sends parked
+//! retries shortly before they are due, sends again the messages that must be taken for lost, and sends notices that
+//! were not sent at once.
 //!
-//! Any number of runs may go on at once, and any of them may die at any step: what is sent twice is void the
-//! second time, and the delivery's own wake-up moves only after its message was sent.
+//! Any number of runs may overlap, and any of them may die at any step. A message that is sent twice is void the second
+//! time, and a delivery's wake-up moves only after its message was sent.
 
 mod backlog;
 mod run;
@@ -20,7 +20,6 @@ use types::clock::Clock;
 use webhooks::store::WebhookStore;
 use webhooks::{Notices, Queues, Schedule};
 
-/// The function.
 pub struct Sweep {
     store: WebhookStore,
     queues: Queues,
@@ -30,7 +29,7 @@ pub struct Sweep {
     meter: Arc<Meter>,
 }
 
-/// The function as its environment describes it; how long retries wait, its caller decides.
+/// Builds the function from its environment. The caller decides how long retries wait.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
     let store = WebhookStore::from_service(service, Patience::Bulk, webhooks::store::probe_wake_index)?;
     let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
@@ -46,7 +45,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missin
 }
 
 impl Worker for Sweep {
-    /// Nothing in it matters.
+    /// Not read: the schedule's event says nothing that matters.
     type Event = Value;
     type Response = ();
 
@@ -64,7 +63,7 @@ impl Worker for Sweep {
         line.log(*failed > 0);
         match because {
             None => Ok(()),
-            Some(because) => Err(format!("{failed} steps failed, the first since {because}").into()),
+            Some(because) => Err(format!("{failed} steps failed; the first error: {because}").into()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The `sweep` function under Lambda.
+//! Runs the `sweep` function under Lambda.
 
 use std::process::ExitCode;
 

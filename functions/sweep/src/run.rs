@@ -12,27 +12,27 @@ use webhooks::store::{DuePage, Position, WAKE_SHARDS};
 
 use crate::Sweep;
 
-/// Steps are made so many at a time.
+/// How many wake-ups of a shard are moved at the same time.
 const CONCURRENCY: usize = 16;
-/// No page is begun after so long, so that a run ends before its function does.
+/// A run begins no new page after this time, so that it ends before the function's time-out of 50 seconds.
 const BEGIN_MILLIS: i64 = 30_000;
 
-/// What a run did.
+/// Counts what a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Swept {
-    /// Retries that were parked and are in the queue now.
+    /// Parked retries that were put into the queue.
     pub(crate) parked: u64,
     /// Messages that were taken for lost and sent again.
     pub(crate) overdue: u64,
-    /// Messages that would be taken for lost if the queue were not behind.
+    /// Messages that are overdue, but were not sent again because a queue is behind.
     pub(crate) waiting: u64,
     /// Notices sent.
     pub(crate) notices: u64,
-    /// Shards of the index that it did not come to the end of; the next run goes on.
+    /// Shards of the index that the run did not finish. The next run does the rest.
     pub(crate) unfinished: u64,
-    /// Steps that failed; the next run makes them.
+    /// Steps that failed. The next run repeats them.
     pub(crate) failed: u64,
-    /// Why the first of them did.
+    /// The first error.
     pub(crate) because: Option<String>,
 }
 
@@ -69,7 +69,8 @@ impl Sweep {
         }
     }
 
-    /// Sends the messages of a page's deliveries, and then moves their wake-ups.
+    /// Sends the messages of a page's deliveries, then moves their wake-ups. If any are overdue and a queue is
+    /// behind, the overdue ones are left for a later run.
     async fn call(&self, deliveries: Vec<Delivery>, now: Timestamp, behind: &OnceCell<bool>) -> Swept {
         let due = deliveries.iter().filter_map(|delivery| {
             let resending = sweep(self.schedule, &delivery.progress, now)?;

@@ -1,4 +1,4 @@
-//! One attempt: claim, sign, send.
+//! Makes one attempt: claims it, signs the body and sends it.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -17,20 +17,21 @@ use crate::fate::Fate;
 use crate::headers::headers;
 use crate::transport::Posted;
 
-/// An attempt that is open for longer makes its endpoint a slow one.
+/// An attempt that takes longer than this marks its endpoint as slow.
 pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
-/// An endpoint stays a slow one for so long.
+/// How long an endpoint stays marked as slow, in milliseconds.
 const SLOW_FOR_MILLIS: i64 = 60_000;
 
 impl Webhook {
-    /// Makes the attempt that a message calls for, if it still calls for one.
+    /// Makes the attempt that a message calls for, unless the delivery has moved on.
     pub(crate) async fn attempt(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
         // Before the claim: without a signature there is no attempt.
         let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
             KeyringUnavailable::Unread(_) | KeyringUnavailable::Unwritten(_) => {
                 StoreError::Unavailable(error.to_string())
             }
-            // Nothing that waiting mends: the dead-letter queue tells, and the sweep brings the delivery back.
+            // Waiting does not help here. The message ends in the dead-letter queue, where an operator sees it, and
+            // `sweep` sends another for the delivery.
             KeyringUnavailable::Invalid(_) | KeyringUnavailable::Sealed(_) => {
                 StoreError::corrupt(format!("secrets of endpoint {}: {error}", endpoint.id))
             }
@@ -76,7 +77,8 @@ impl Webhook {
         Ok(of(at, posted))
     }
 
-    /// A mark that cannot be made costs others time, and nothing else.
+    /// Marks an endpoint as slow. An error is only logged: without the mark, other receivers may wait longer, but
+    /// nothing is lost.
     async fn mark_slow(&self, endpoint: &Endpoint) {
         let now = self.clock.now();
         if endpoint.is_slow(now) {
@@ -84,7 +86,7 @@ impl Webhook {
         }
         let until = now.plus_millis(SLOW_FOR_MILLIS);
         if let Err(error) = self.store.mark_slow(endpoint.account_id, endpoint.id, until).await {
-            tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot mark a slow endpoint");
+            tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot mark the endpoint as slow");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The attempts of a batch to one endpoint, which take turns.
+//! Makes a batch's attempts to one endpoint, a few at a time.
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -12,14 +12,15 @@ use crate::attempt::SLOW_AFTER;
 use crate::batch::{Placed, up_to_twice};
 use crate::fate::Fate;
 
-/// So many attempts are made at a time. The others wait for one of them to end, which for a receiver that
-/// answers takes no time; those that still wait when the first must be taken for slow leave.
+/// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
+/// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed go to the retry lane.
 const IN_FLIGHT: usize = 4;
-/// How long a message of the retry lane waits that has left: from here on, up to twice as long.
+/// The delay of a message that was on the retry lane already, in seconds: a random time from this to twice this.
 const NO_ROOM_SECONDS: u32 = 15;
 
 impl Webhook {
-    /// Makes the attempts that messages call for, or sends the messages to the retry lane.
+    /// Makes the attempts that messages call for. Messages on the first lane go to the retry lane instead if the
+    /// endpoint is slow.
     pub(crate) async fn attend(&self, lane: Lane, endpoint: &Endpoint, calls: Vec<Placed>) -> Vec<(usize, Fate)> {
         if lane == Lane::First && endpoint.is_slow(self.clock.now()) {
             return self.leave(lane, calls).await;
@@ -52,7 +53,7 @@ impl Webhook {
         })
     }
 
-    /// Sends messages to the retry lane; those that are in it already come back later.
+    /// Sends messages to the retry lane. Messages that came from it return to it with a delay.
     async fn leave(&self, lane: Lane, messages: Vec<Placed>) -> Vec<(usize, Fate)> {
         let calls = messages.iter().map(|(_, dispatch)| Call {
             dispatch: *dispatch,

@@ -1,4 +1,4 @@
-//! A batch of messages: one reading of their endpoints, then all of them at the same time.
+//! Handles a batch of messages: reads all their endpoints in one call, then handles the endpoints concurrently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,14 +14,15 @@ use webhooks::{Call, QueueMessage};
 use crate::Webhook;
 use crate::fate::Fate;
 
-/// How long a message waits when the store or the keyring is away: from here on, up to twice as long.
+/// The delay of a message if the store or the keyring is unavailable, in seconds: a random time from this to twice
+/// this.
 const AWAY_SECONDS: u32 = 10;
 
-/// A call for an attempt, and its place in the batch.
+/// A message that calls for an attempt, with its place in the batch.
 pub(crate) type Placed = (usize, Dispatch);
 
 impl Webhook {
-    /// Handles every message of a batch; one fate for each, in order.
+    /// Handles every message of a batch. Returns their outcomes in the same order.
     pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<Fate> {
         let mut fates = vec![Fate::Failed("it was not handled".to_owned()); records.len()];
         let mut calls = BTreeMap::<EndpointId, Vec<Placed>>::new();
@@ -38,7 +39,7 @@ impl Webhook {
                 Err(error) => fates[place] = Fate::Failed(error),
             }
         }
-        // A batch comes out of one queue.
+        // All messages of a batch come from the same queue.
         let lane = records.first().map_or(Lane::Retry, |record| self.lane(record));
         let (answered, noted) = tokio::join!(self.answer(lane, calls).boxed(), join_all(probes));
         for (place, fate) in answered.into_iter().chain(noted) {
@@ -63,7 +64,8 @@ impl Webhook {
         stream::iter(answers).buffer_unordered(usize::MAX).collect::<Vec<_>>().await.concat()
     }
 
-    /// Answers all calls for one endpoint.
+    /// Handles all messages for one endpoint: makes attempts if it is on, holds the deliveries if it is off, and ends
+    /// them if it was removed.
     fn answer_all<'a>(
         &'a self,
         lane: Lane,
@@ -83,8 +85,8 @@ impl Webhook {
         }
     }
 
-    /// What was done, or, if the store did not allow it, a copy for later: so that an outage of any length uses
-    /// up no message's receives.
+    /// Turns a result into an outcome. If the store was busy or unavailable, a copy of the message is sent for later,
+    /// so that an outage of any length uses up no message's receives.
     pub(crate) async fn or_later(&self, dispatch: Dispatch, done: Result<Fate, StoreError>) -> Fate {
         match done {
             Ok(fate) => fate,
@@ -95,7 +97,7 @@ impl Webhook {
         }
     }
 
-    /// Puts a copy of a message into the retry queue.
+    /// Sends a copy of a message to the retry queue, with a delay.
     pub(crate) async fn postpone(&self, dispatch: Dispatch, delay_seconds: u32, why: String) -> Fate {
         match self.queues.call_once(Lane::Retry, Call { dispatch, delay_seconds }).await {
             Ok(()) => Fate::Postponed(why),
@@ -113,7 +115,8 @@ fn read(record: &SqsMessage) -> Result<QueueMessage, String> {
     serde_json::from_str(record.body.as_deref().unwrap_or_default()).map_err(|error| format!("unreadable: {error}"))
 }
 
-/// Spread, so that what was put off together does not come back together.
+/// Returns a random number of seconds, from `seconds` to twice as many, so that messages that were postponed together
+/// do not come back together.
 pub(crate) fn up_to_twice(seconds: u32) -> u32 {
     seconds + getrandom::u32().unwrap_or_default() % (seconds + 1)
 }

@@ -1,42 +1,43 @@
-//! What becomes of a message.
+//! The outcome of each message of a batch, and the batch's log lines.
 
 use aws_lambda_events::sqs::SqsMessage;
 use platform::metrics::{Meter, Unit};
 use webhooks::Unsent;
 
-/// What becomes of a message.
+/// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The endpoint acknowledged the attempt.
     Delivered,
-    /// The attempt failed, and what follows from that is on record.
+    /// The attempt failed, and its failure is recorded.
     Unacknowledged,
-    /// The same, and it was the delivery's last.
+    /// The delivery's last attempt failed, and its failure is recorded.
     Exhausted,
-    /// The same, and its endpoint was switched off for it.
+    /// The delivery's last attempt failed, and its endpoint was switched off because of it.
     SwitchedOff,
-    /// The delivery is held: its endpoint is off.
+    /// The delivery is held, because its endpoint is off.
     Held,
-    /// The delivery has moved on, or has ended.
+    /// The message calls for nothing any more: the delivery has moved on or has ended.
     Void,
-    /// A copy lies in the retry queue, without an attempt: the endpoint is slow or busy.
+    /// A copy was sent to the retry queue without an attempt, because the endpoint is slow or busy.
     Forwarded,
-    /// A copy lies in the retry queue: somebody else makes the attempt, or what is needed for it is away.
+    /// A copy was sent to the retry queue, because another instance is making the attempt or something that it needs is
+    /// unavailable.
     Postponed(String),
-    /// It told how far behind its queue is.
+    /// The message was a probe, and when it was sent is recorded.
     Probed,
-    /// It stays in its queue, and after a few receives it is moved to the dead-letter queue.
+    /// The message stays in its queue. After a few receives it is moved to the dead-letter queue.
     Failed(String),
 }
 
 impl Fate {
-    /// The fate of a message whose copy cannot be sent.
+    /// Returns the outcome of a message whose copy cannot be sent.
     pub(crate) fn uncopied(unsent: &Unsent) -> Self {
         Self::Failed(format!("its copy cannot be sent: {unsent}"))
     }
 }
 
-/// One line for the batch, and one for each message that failed; never a body, a URL or a secret.
+/// Logs one line for the batch, and one for each message that failed. No line contains a body, a URL or a secret.
 pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate], waits: &[u64]) {
     for (record, fate) in records.iter().zip(fates) {
         if let Fate::Failed(error) = fate {

@@ -1,4 +1,4 @@
-//! The headers of a delivery (specification, section 6), and those of Standard Webhooks beside them.
+//! The headers of a delivery: those of the specification (section 6), and those of Standard Webhooks.
 
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
@@ -7,7 +7,7 @@ use types::rotation::Secrets;
 use types::timestamp::Timestamp;
 use webhooks::delivery::Delivery;
 
-/// The headers of an attempt that is sent then.
+/// Builds the headers of an attempt that is sent at `sent_at`.
 pub(crate) fn headers(
     delivery: &Delivery,
     secrets: &Secrets<EndpointSecret>,

@@ -1,8 +1,8 @@
-//! The sender of webhooks: makes the attempts that the two delivery queues call for.
+//! The `webhook` function, triggered by the two delivery queues: makes the attempts that their messages call for.
 //!
-//! A message is acknowledged once what it calls for is on record, once it is void, or once a copy of it lies
-//! in the retry queue. A crash at any step makes the message come again; the delivery's lease, token and
-//! count decide what it still means.
+//! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
+//! was sent to the retry queue. After a crash at any step the message arrives again. The delivery's lease, token and
+//! attempt count then decide whether it still calls for an attempt.
 
 mod attempt;
 mod attend;
@@ -29,7 +29,7 @@ use webhooks::{Notices, Queues, Schedule};
 use fate::Fate;
 use transport::{Reach, Transport};
 
-/// The function; clones share connections and what was read of the keyring.
+/// The function. Clones share their connections and the cached keyring.
 #[derive(Clone)]
 pub struct Webhook {
     store: WebhookStore,
@@ -40,14 +40,14 @@ pub struct Webhook {
     schedule: Schedule,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
-    /// For how long each event has waited whose first attempt was begun since the last line, in milliseconds.
+    /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
+    /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
-    /// The name of the queue of first attempts, as it ends its ARN.
+    /// The name of the first lane's queue, which is the last part of its ARN.
     first_queue: String,
 }
 
-/// The function as its environment describes it; where it may connect, and how long retries wait, its
-/// caller decides.
+/// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
     let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
@@ -67,7 +67,8 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
     })
 }
 
-/// The function as it is deployed: it reaches the public internet alone, on the specification's schedule.
+/// Builds the function as it is deployed: it connects only to the public internet, and retries on the specification's
+/// schedule.
 pub fn deployed(service: &Service<'_>) -> Result<Webhook, Error> {
     Ok(worker(service, Transport::new(Reach::public())?, Schedule::default())?)
 }
@@ -82,7 +83,7 @@ impl Worker for Webhook {
         fate::log(&self.meter, &event.records, &fates, &waits);
         let mut response = SqsBatchResponse::default();
         for (record, _) in event.records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
-            // Without an id, which never happens, Lambda takes the batch as failed.
+            // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
             response.add_failure(record.message_id.clone().unwrap_or_default());
         }
         Ok(response)

@@ -1,4 +1,4 @@
-//! The `webhook` function under Lambda.
+//! Runs the `webhook` function under Lambda.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What follows from an attempt, or from an endpoint that is off or gone.
+//! Records attempts and what follows from them, and settles deliveries whose endpoint is off or was removed.
 
 use platform::store::StoreError;
 use types::timestamp::Timestamp;
@@ -13,15 +13,15 @@ use webhooks::{Call, Wait};
 use crate::Webhook;
 use crate::fate::Fate;
 
-/// An acknowledgement is worth so many tries: without its record the delivery is sent again.
+/// How often the function tries to record an acknowledgement. Without the record, the delivery is sent again.
 const TRIES: u32 = 3;
-/// When an endpoint was changed at the same moment, the message is read again so soon.
+/// The delay of a message whose endpoint was changed at the same moment, in seconds.
 const AGAIN_SECONDS: u32 = 1;
-/// A notice that was not sent at once is sent by the sweep after so long.
+/// `sweep` sends a notice this many seconds after the switch-off, if it was not sent at once.
 const NOTICE_SECONDS: u32 = 60;
 
 impl Webhook {
-    /// Puts an attempt on record.
+    /// Records an attempt and what follows from it.
     pub(crate) async fn record(
         &self,
         dispatch: &Dispatch,
@@ -36,7 +36,8 @@ impl Webhook {
         let now = self.clock.now();
         match after_failure(dispatch, lease, attempt, delivery.is_test, self.schedule, now) {
             AfterFailure::Again(Wait::Delayed { seconds }, step) => {
-                // First the message, which is void until the record makes it true.
+                // The next attempt's message is sent before the record, so a crash in between cannot lose it. Until
+                // the record makes its token the delivery's, the message is void.
                 let call = Call { dispatch: dispatch.after(lease), delay_seconds: seconds };
                 let sent = self.queues.call_once(Lane::Retry, call).await;
                 sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
@@ -61,7 +62,7 @@ impl Webhook {
         }
     }
 
-    /// The last attempt failed: the delivery ends, the endpoint is switched off, its owner is told.
+    /// Ends a delivery whose last attempt failed, switches its endpoint off, and sends the notice for its owner.
     async fn give_up(
         &self,
         dispatch: &Dispatch,
@@ -81,13 +82,13 @@ impl Webhook {
         match self.store.switch_off(step, endpoint, &notice, wake_at).await? {
             Off::Done => {
                 let Notice { endpoint_id, account_id, delivery_id, .. } = &notice;
-                tracing::warn!(%endpoint_id, %account_id, %delivery_id, "switched off");
+                tracing::warn!(%endpoint_id, %account_id, %delivery_id, "endpoint switched off");
                 if let Err(error) = self.notices.send(notice.notice_id).await {
-                    tracing::warn!(notice_id = %notice.notice_id, %error, "the sweep will send this notice");
+                    tracing::warn!(notice_id = %notice.notice_id, %error, "cannot send the notice yet");
                 }
                 Ok(Fate::SwitchedOff)
             }
-            // Others did, or it was switched on again since: the delivery alone has failed.
+            // Since it was read, the endpoint was switched off or on again, or removed: only the delivery fails.
             Off::EndpointMoved => self.step(dispatch, step, Fate::Exhausted).await,
             Off::DeliveryMoved => Ok(Fate::Void),
         }
@@ -111,7 +112,7 @@ impl Webhook {
         }
     }
 
-    /// Ends a delivery whose endpoint is gone.
+    /// Ends a delivery whose endpoint was removed.
     pub(crate) async fn end(&self, dispatch: &Dispatch) -> Result<Fate, StoreError> {
         let now = self.clock.now();
         match self.store.step(dispatch.delivery_id, &end(dispatch, now)).await? {
@@ -122,17 +123,17 @@ impl Webhook {
 
     async fn refused(&self, dispatch: &Dispatch, found: Option<&Delivery>, now: Timestamp) -> Result<Fate, StoreError> {
         let progress = found.map(|found| &found.progress);
-        // Nobody's lease is of this token.
+        // A random token matches no lease, so the refusal is never `Ours`.
         match refusal(progress, dispatch, Token::random(), now) {
             Refusal::Leased(until) => Ok(self.wait_for(*dispatch, until).await),
             Refusal::Ours | Refusal::Void => Ok(Fate::Void),
         }
     }
 
-    /// Puts a message off until whoever makes its attempt must have ended.
+    /// Postpones a message until the lease on its attempt has ended.
     pub(crate) async fn wait_for(&self, dispatch: Dispatch, until: Timestamp) -> Fate {
         let millis = until.millis().saturating_sub(self.clock.now().millis()).max(0);
         let seconds = u32::try_from(millis / 1_000 + 1).unwrap_or(u32::MAX);
-        self.postpone(dispatch, seconds, "somebody else makes the attempt".to_owned()).await
+        self.postpone(dispatch, seconds, "another instance is making the attempt".to_owned()).await
     }
 }

@@ -162,8 +162,8 @@ pub struct FieldError {
     pub field: String,
     /// What is wrong with the parameter.
     pub code: FieldCode,
-    /// Details of the code. `out_of_range` has `min`, and `max` if there is one. `not_allowed` has `allowed`. `unknown` has
-    /// `suggestion` if a parameter has a similar name. Otherwise empty.
+    /// Details of the code. `out_of_range` has `min`, and `max` if there is one. `not_allowed` has `allowed`. `unknown`
+    /// has `suggestion` if a parameter has a similar name. Otherwise empty.
     pub params: Map<String, Value>,
 }
 

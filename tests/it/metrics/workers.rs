@@ -197,7 +197,7 @@ async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
     compact.ready().await;
     proxy.plan(|operation| if operation == "PutItem" { Fault::Error("AccessDeniedException") } else { Fault::None });
     for (works, behind, message) in
-        [(false, 3, "no new base"), (true, 3, "a new base"), (true, 0, "the base is fresh enough")]
+        [(false, 3, "compaction failed"), (true, 3, "wrote a new base"), (true, 0, "the base is fresh enough")]
     {
         if works {
             proxy.set(Fault::None);

@@ -1,4 +1,4 @@
-//! The rest of an answer once its status is known. It changes nothing about the verdict.
+//! Reads the rest of an answer after its status is known. Nothing in it changes the outcome of the attempt.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
 
-/// How much of a body is read so that the connection can be used again; past it a new one is cheaper.
+/// How many bytes of a body are read so that the connection can be used again. Beyond that a new connection is cheaper.
 const MAX_BODY: usize = 64 * 1_024;
-/// How long that may take.
+/// How long reading the body may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 1_024;
 
-/// Reads what is left of an answer, within bounds, past which its connection is dropped. Returns how the
-/// body of an answer other than 2xx begins.
+/// Reads the rest of an answer. If it is too long or too slow, its connection is dropped. Returns the beginning of the
+/// body, or `None` if the body is empty or the status is 2xx.
 pub(super) async fn finish(answer: Response<Incoming>) -> Option<String> {
     let wanted = if answer.status().is_success() { 0 } else { MAX_EXCERPT };
     let mut kept = Vec::new();
-    // Whether it ended in time, or broke off, makes no difference to what there is of it.
+    // What was read is kept, even if the body did not end in time or broke off.
     let _ = timeout(PATIENCE, read(answer.into_body(), wanted, &mut kept)).await;
     (!kept.is_empty()).then(|| excerpt(&kept))
 }
@@ -37,7 +37,8 @@ async fn read(mut body: Incoming, wanted: usize, kept: &mut Vec<u8>) {
     }
 }
 
-/// The bytes as text to be stored and shown: nothing in it controls a terminal or turns the reading round.
+/// Converts bytes to text that is safe to store and show. Characters that control a terminal or change the direction of
+/// text become spaces.
 fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for c in String::from_utf8_lossy(bytes).chars() {
@@ -50,7 +51,7 @@ fn excerpt(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether a character is one of Unicode's explicit directional ones.
+/// Returns whether a character is one of Unicode's explicit directional characters.
 fn reorders(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,5 +1,6 @@
-//! The connector: resolves, checks, connects and shakes hands. The addresses that pass the check are the
-//! ones that are connected to, so that no name can point elsewhere in between.
+//! The connector: resolves a host, checks its addresses, connects, and does the TLS handshake.
+//!
+//! It connects to the very addresses that it has checked, so that a name cannot point elsewhere in between.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,13 +24,13 @@ use tower_service::Service;
 use super::error::{PostError, TlsFailure};
 use super::reach::Reach;
 
-/// What an address has for accepting a connection while there are others to try.
+/// How long an address may take to accept a connection if there are others to try.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// TCP, with TLS inside for https.
+/// A TCP connection, with TLS inside if the URL is `https`.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// Connects to what the policy allows.
+/// Connects to addresses that the policy allows.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Parts>);
 
@@ -61,8 +62,8 @@ impl Service<Uri> for Connector {
         Poll::Ready(Ok(()))
     }
 
-    /// The pool goes on connecting in the background when another connection came free first, out of
-    /// reach of the request's deadline: hence one here.
+    /// Connects within a deadline of its own. If another connection becomes free first, the pool goes on connecting in
+    /// the background, and the request's deadline no longer applies there.
     fn call(&mut self, uri: Uri) -> Self::Future {
         let parts = Arc::clone(&self.0);
         Box::pin(async move {
@@ -97,8 +98,8 @@ impl Parts {
         }
     }
 
-    /// Without its own limit a receiver that never reads could keep a connection for good, by the last
-    /// words of TLS that wait to be written.
+    /// Sets the socket's options. The TCP user time-out ends a connection whose receiver never reads. Without it, the
+    /// last bytes of TLS that wait to be written could keep the connection open for ever.
     fn prepare(&self, tcp: &TcpStream) -> std::io::Result<()> {
         tcp.set_nodelay(true)?;
         #[cfg(target_os = "linux")]
@@ -107,7 +108,7 @@ impl Parts {
     }
 }
 
-/// The first of the addresses that accepts.
+/// Connects to the first address that accepts, trying them in order.
 async fn connect_to_one(addresses: &[IpAddr], port: u16) -> Result<TcpStream, PostError> {
     let mut left = addresses.len();
     for address in addresses {

@@ -1,5 +1,5 @@
-//! Why a POST got no answer, in words that its endpoint's owner may read: they name no address, since
-//! what a name resolves to here is none of the owner's business.
+//! Why a POST got no answer. The endpoint's owner may read the messages, so they name no address: the owner must not
+//! learn what a name resolves to inside our network.
 
 use std::error::Error;
 use std::io;
@@ -13,31 +13,31 @@ use thiserror::Error;
 /// Why a POST got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PostError {
-    /// Nothing was looked up.
+    /// The URL is not allowed. Its host name was not looked up.
     #[error("the URL is not allowed: it {0}")]
     Url(UrlRefusal),
-    /// There is no such name, it has no address, or its servers do not answer.
+    /// There is no such host name, it has no address, or its name servers do not answer.
     #[error("the host name does not resolve")]
     Unresolved,
-    /// Nothing was connected to.
+    /// An address of the host is not public. No connection was made.
     #[error("the host name has an address that is not public")]
     NotPublic,
-    /// Refused or unreachable at each address.
+    /// Every address refused the connection or is unreachable.
     #[error("cannot connect")]
     Unreachable,
-    /// Nothing was sent inside.
+    /// There is no TLS connection.
     #[error("TLS: {0}")]
     Tls(TlsFailure),
-    /// The time was up, whatever it was spent on.
+    /// The deadline passed, whichever step was under way.
     #[error("no answer within {} s", .0.as_secs_f32())]
     NoAnswer(Duration),
-    /// Closed or reset; the request may have been received.
+    /// The connection was closed or reset. The receiver may have got the request.
     #[error("the connection was closed before an answer")]
     Closed,
-    /// Its first line or one of its headers makes no sense.
+    /// The first line or a header of the answer is malformed.
     #[error("the answer is not HTTP/1.1")]
     NotHttp,
-    /// More than 32 KB or 100 headers.
+    /// The answer's head is longer than 32 KB or has more than 100 headers.
     #[error("the answer's head is too long")]
     HeadTooLong,
 }
@@ -45,22 +45,22 @@ pub enum PostError {
 /// Why there was no TLS connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TlsFailure {
-    /// No known authority stands behind it, or it is malformed or not fit for a server.
+    /// No known authority has issued the certificate, or it is malformed or not meant for servers.
     #[error("the certificate is not trusted")]
     Untrusted,
-    /// Or not valid yet.
+    /// The certificate is not valid at this time.
     #[error("the certificate has expired or is not valid yet")]
     Expired,
-    /// It names other hosts.
+    /// The certificate names other hosts.
     #[error("the certificate is for another name")]
     Name,
-    /// No common version, cipher or protocol, or the other side broke off.
+    /// There is no common version, cipher or protocol, or the receiver broke off.
     #[error("the handshake failed")]
     Handshake,
 }
 
 impl TlsFailure {
-    /// What the TLS library says by way of an I/O error.
+    /// Reads the failure from an I/O error of the TLS library; `None` if the error is not about TLS.
     pub(super) fn of(error: &io::Error) -> Option<Self> {
         Some(match error.get_ref()?.downcast_ref()? {
             rustls::Error::InvalidCertificate(certificate) => match certificate {
@@ -91,7 +91,7 @@ impl From<AddressRefusal> for PostError {
     }
 }
 
-/// The client wraps what the connector and the protocol say.
+/// Finds the connector's or the protocol's error, which the client wraps in its own.
 impl From<legacy::Error> for PostError {
     fn from(error: legacy::Error) -> Self {
         let mut cause = error.source();
@@ -116,6 +116,6 @@ fn read_cause(cause: &(dyn Error + 'static)) -> Option<PostError> {
             _ => None,
         };
     }
-    // With TLS 1.3 a server refuses a client, one without a certificate say, after the handshake.
+    // With TLS 1.3 a server refuses a client, for example one without a certificate, only after the handshake.
     TlsFailure::of(cause.downcast_ref()?).map(PostError::Tls)
 }

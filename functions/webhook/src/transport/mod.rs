@@ -1,5 +1,5 @@
-//! The one HTTP client that deliveries are sent with. It connects only where the guard allows, and
-//! trusts nothing that comes back: neither its length, nor its pace, nor that it ends.
+//! The only HTTP client that sends deliveries. It connects only where the guard allows. It trusts nothing about an
+//! answer: not its length, not its pace, not even that it ends.
 
 mod answer;
 mod connect;
@@ -21,21 +21,22 @@ use connect::Connector;
 pub use error::{PostError, TlsFailure};
 pub use reach::Reach;
 
-/// What a receiver has for its answer (specification, section 6), from the look-up of its name to the
-/// last byte of the answer's head.
+/// How long a receiver has for its answer (specification, section 6). The time runs from the look-up of its host name
+/// to the last byte of the answer's head.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// How long a connection waits for its next request. Short, because an instance may be frozen while the
-/// receiver closes it; one found closed before anything was written is replaced, not failed.
+/// How long an idle connection is kept. The time is short because the receiver may close the connection while the
+/// instance is frozen. If a connection is found closed before anything was written, a new one is made and the attempt
+/// does not fail.
 const IDLE: Duration = Duration::from_secs(4);
-/// The connections that wait for each scheme, host and port.
+/// The most idle connections that are kept for each scheme, host and port.
 const IDLE_PER_HOST: usize = 16;
 /// The longest head of an answer, in bytes.
 const MAX_HEAD: usize = 32 * 1_024;
 
-/// A pooled client for POSTs to endpoints; clones share the pool.
+/// A pooled client for POSTs to endpoints. Clones share the pool.
 ///
-/// HTTP/1.1 over TCP or TLS. It follows no redirect, uses no proxy, asks for no compression and sends
-/// nothing twice.
+/// It speaks HTTP/1.1 over TCP or TLS. It follows no redirects, uses no proxy, asks for no compression, and sends no
+/// request twice.
 #[derive(Clone)]
 pub struct Transport {
     client: Client<Connector, Full<Bytes>>,
@@ -43,34 +44,34 @@ pub struct Transport {
     deadline: Duration,
 }
 
-/// What became of a POST.
+/// The result of a POST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
-    /// The status that was answered, of any class but the informational ones, or why there is none.
+    /// The answer's final status, which is never 1xx, or why there is no answer.
     pub outcome: Result<u16, PostError>,
-    /// From the beginning to the end of the answer's head, or to the failure.
+    /// The time from the start to the end of the answer's head, or to the failure.
     pub latency: Duration,
-    /// How the body of an answer other than 2xx begins: at most 1,024 bytes, no control characters.
+    /// The beginning of the body if the status is not 2xx: at most 1,024 bytes, without control characters.
     pub excerpt: Option<String>,
 }
 
 impl Posted {
-    /// Whether the receiver took the delivery: it answered any 2xx.
+    /// Returns whether the receiver acknowledged the delivery: any 2xx does.
     pub fn is_acknowledged(&self) -> bool {
         matches!(self.outcome, Ok(200..=299))
     }
 }
 
 impl Transport {
-    /// A client with an empty pool that answers within [`DEADLINE`].
+    /// Creates a client with an empty pool, which gives receivers [`DEADLINE`] to answer.
     ///
     /// # Errors
-    /// The TLS library has no protocol version in common with its own cryptography.
+    /// Fails if the TLS library has no protocol version in common with its own cryptography.
     pub fn new(reach: Reach) -> Result<Self, rustls::Error> {
         Self::with_deadline(reach, DEADLINE)
     }
 
-    /// One that gives receivers another time than [`DEADLINE`].
+    /// Creates a client that gives receivers another time than [`DEADLINE`].
     pub fn with_deadline(reach: Reach, deadline: Duration) -> Result<Self, rustls::Error> {
         let policy = reach.policy;
         let connector = Connector::new(reach, deadline)?;
@@ -83,11 +84,11 @@ impl Transport {
         Ok(Self { client, policy, deadline })
     }
 
-    /// Sends a body to an endpoint once. The status decides, whatever the answer's body does.
+    /// Sends a body to an endpoint once. Only the status decides the outcome, not the answer's body. Returns at most
+    /// one second after the deadline.
     ///
-    /// The URL is checked for each POST, although it was when it was registered: the host may be an
-    /// address, which no resolver sees, and the rules may have become stricter. Returns within the
-    /// deadline and one more second.
+    /// The URL is checked for each POST, although it was checked when it was registered. Its host may be an address,
+    /// which is never resolved, and the rules may have become stricter since.
     pub async fn post(&self, url: &str, headers: HeaderMap, body: Bytes) -> Posted {
         let start = Instant::now();
         let answer = match timeout(self.deadline, self.send(url, headers, body)).await {
