@@ -82,7 +82,7 @@ impl Webhook {
         match self.store.switch_off(step, endpoint, &notice, wake_at).await? {
             Off::Done => {
                 let Notice { endpoint_id, account_id, delivery_id, .. } = &notice;
-                tracing::warn!(%endpoint_id, %account_id, %delivery_id, "endpoint switched off");
+                tracing::warn!(%endpoint_id, %account_id, %delivery_id, "switched off");
                 if let Err(error) = self.notices.send(notice.notice_id).await {
                     tracing::warn!(notice_id = %notice.notice_id, %error, "cannot send the notice yet");
                 }
