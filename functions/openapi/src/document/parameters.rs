@@ -100,8 +100,8 @@ fn parameter(
     let example = example.into();
     ParameterBuilder::new()
         .name(name)
-        // `parameter_in` comes before `required`: until it is called the builder has a path parameter, and makes it
-        // required whatever it is told.
+        // `parameter_in` must be called before `required`. Until then the builder describes a path parameter, and makes
+        // it required in any case.
         .parameter_in(place)
         .required(Required::False)
         .description(Some(description))
