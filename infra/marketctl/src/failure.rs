@@ -1,4 +1,4 @@
-//! Why a command did not do all of what was asked, and what to do next. The one place that knows exit codes.
+//! Why a command failed, in whole or in part, and what to do next. The only place that knows exit codes.
 
 use std::io;
 use std::process::ExitCode;
@@ -17,15 +17,15 @@ use crate::input::Stopped;
 use crate::output::{printable, shortened};
 use crate::webhooks::KeyringReport;
 
-/// So many details are shown to people; JSON holds all of them.
+/// The most details shown as text. The JSON output has all of them.
 const SHOWN: usize = 20;
 
-/// What was refused, or failed.
+/// Why a command failed, in whole or in part.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error("no AWS region is set")]
     NoRegion,
-    #[error("no AWS credentials are found: {}", shortened(.0))]
+    #[error("no AWS credentials were found: {}", shortened(.0))]
     NoCredentials(String),
     #[error("the tier {} is coming soon", .0.as_str())]
     ComingSoon(Tier),
@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     Webhooks(#[from] WebhookAdminError),
     #[error("nothing was done: {0}")]
     NoQueue(String),
-    #[error("{} endpoints have a secret that does not open", .0.failed.len())]
+    #[error("{} endpoints have a secret that the keyring cannot open", .0.failed.len())]
     Unsealed(KeyringReport),
     #[error("{name} cannot be opened: {cause}")]
     Unopened { name: String, cause: io::Error },
@@ -49,19 +49,19 @@ pub(crate) enum Failure {
     SendingStopped { report: SendReport, stopped: Stopped },
     #[error("{} of {} checks failed", .0.failed().count(), .0.checks.len())]
     Unhealthy(CheckReport),
-    #[error("it is done, but its result cannot be shown: {0}")]
+    #[error("the command ran, but its result could not be printed: {0}")]
     Unshown(io::Error),
 }
 
 impl From<Failure> for ExitCode {
     fn from(_: Failure) -> Self {
-        // Wrong usage, the other code, is found while the arguments are parsed.
+        // The other exit code, 2 for wrong usage, comes from parsing the arguments.
         Self::from(1)
     }
 }
 
 impl Failure {
-    /// For people: what and why, then what to do next.
+    /// The failure as text for people: what went wrong, the details, and what to do next.
     pub(crate) fn text(&self) -> String {
         let details = self.details();
         let more = details.len().saturating_sub(SHOWN);
@@ -74,7 +74,7 @@ impl Failure {
         lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n")
     }
 
-    /// For programs: the same, with every detail.
+    /// The failure as JSON for programs, with all details.
     pub(crate) fn document(&self) -> Value {
         let mut document = json!({ "error": self.to_string(), "hint": self.hint() });
         match self {
@@ -104,35 +104,37 @@ impl Failure {
 
     fn hint(&self) -> &'static str {
         match self {
-            Self::NoRegion => "Set AWS_REGION, or name a profile that has a region in AWS_PROFILE.",
+            Self::NoRegion => "Set AWS_REGION, or set AWS_PROFILE to a profile that has a region.",
             Self::NoCredentials(_) => {
-                "Log in (`aws sso login`), name a profile in AWS_PROFILE, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+                "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             }
-            Self::ComingSoon(_) => "Add --preview to make such a key all the same, or choose --tier free.",
-            Self::Keys(AdminError::Store(_)) => "`marketctl check` tells what is missing; then try again.",
+            Self::ComingSoon(_) => "Add --preview to create such a key anyway, or choose --tier free.",
+            Self::Keys(AdminError::Store(_)) => "Run `marketctl check` to find what is wrong, then try again.",
             Self::Keys(AdminError::Unknown(_)) => "`marketctl keys list --user UUID` shows the ids of a user's keys.",
-            Self::Keys(AdminError::NotActive(_)) => "`marketctl keys create` makes a new key.",
-            Self::Keys(AdminError::Changed) => "`marketctl keys list --user UUID` shows how the keys stand now.",
-            Self::Keys(AdminError::Invalid { .. }) => "Nothing was made; correct it and try again.",
-            Self::Webhooks(error) => webhook_hint(error),
-            Self::NoQueue(_) => "`marketctl check` looks at everything that the stack is made of.",
-            Self::Unsealed(_) => {
-                "No delivery to them can be signed: put back a keyring that has their key, or remove them and add them again."
+            Self::Keys(AdminError::NotActive(_)) => "Create a new key with `marketctl keys create`.",
+            Self::Keys(AdminError::Changed) => {
+                "Nothing was done. `marketctl keys list --user UUID` shows the keys as they are now."
             }
-            Self::Unopened { .. } => "Name a readable file, or `-` for standard input.",
+            Self::Keys(AdminError::Invalid { .. }) => "Nothing was created. Correct the value and try again.",
+            Self::Webhooks(error) => webhook_hint(error),
+            Self::NoQueue(_) => "Run `marketctl check`: it names every table, queue and secret that cannot be used.",
+            Self::Unsealed(_) => {
+                "Deliveries to them cannot be signed. Restore a keyring that has their key, or remove them and add them again."
+            }
+            Self::Unopened { .. } => "Give a file that can be read, or `-` for standard input.",
             Self::Refused(_) => {
-                "All other lines are stored. Correct these and import the file again: what is stored already does not change."
+                "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing."
             }
             Self::Stopped { .. } => {
-                "Put that right (`marketctl check` helps) and import the file again: what is stored already does not change."
+                "Fix the cause (`marketctl check` helps) and import the file again; lines that are already stored change nothing."
             }
-            Self::Unsent(_) => "All other lines are in the feed. Correct these and send them again.",
+            Self::Unsent(_) => "All other lines are in the feed queue. Correct these and send them again.",
             Self::SendingStopped { .. } => {
-                "Put that right (`marketctl check` helps) and send the file again: what arrived already changes nothing twice."
+                "Fix the cause (`marketctl check` helps) and send the file again; a message that arrives twice is applied once."
             }
-            Self::Unhealthy(_) => "Put these right and check again.",
+            Self::Unhealthy(_) => "Fix these, then run `marketctl check` again.",
             Self::Unshown(_) => {
-                "`marketctl keys list` and `marketctl webhooks list` show what is there; a key that nobody saw is best revoked, a secret rotated."
+                "`marketctl keys list` and `marketctl webhooks list` show what exists now. If a new key was not shown, revoke it; if a new secret was not shown, rotate it."
             }
         }
     }
@@ -141,28 +143,32 @@ impl Failure {
 fn webhook_hint(error: &WebhookAdminError) -> &'static str {
     match error {
         WebhookAdminError::Store(_) | WebhookAdminError::Keyring(_) => {
-            "`marketctl check` tells what is missing; then try again."
+            "Run `marketctl check` to find what is wrong, then try again."
         }
-        WebhookAdminError::Invalid { .. } => "Nothing was made; correct it and try again.",
-        WebhookAdminError::TooMany => "`marketctl webhooks remove ID` makes room for another one.",
+        WebhookAdminError::Invalid { .. } => "Nothing was created. Correct the value and try again.",
+        WebhookAdminError::TooMany => "Remove one with `marketctl webhooks remove ID`, then try again.",
         WebhookAdminError::UnknownEndpoint(_) => {
             "`marketctl webhooks list --user UUID` shows the ids of a user's endpoints."
         }
         WebhookAdminError::UnknownDelivery(_) => {
             "`marketctl webhooks deliveries ID` shows the ids of an endpoint's deliveries."
         }
-        WebhookAdminError::Disabled(_) => "`marketctl webhooks enable ID` switches it on; then try again.",
-        WebhookAdminError::Removed(_) => "`marketctl webhooks add` makes a new one; it gets what happens from then on.",
-        WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows its result within two minutes.",
-        WebhookAdminError::Rotation(RotationError::NotOver(_)) => "Nothing was changed: all secrets stay as they are.",
-        WebhookAdminError::Rotation(RotationError::NoNext) => "`marketctl webhooks rotate-secret ID` makes one.",
+        WebhookAdminError::Disabled(_) => "Switch it on with `marketctl webhooks enable ID`, then try again.",
+        WebhookAdminError::Removed(_) => {
+            "Add a new endpoint with `marketctl webhooks add`; it receives the events that happen from then on."
+        }
+        WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows the result within two minutes.",
+        WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
+        WebhookAdminError::Rotation(RotationError::NoNext) => "Create one with `marketctl webhooks rotate-secret ID`.",
         WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",
         WebhookAdminError::KeysNeeded(_) => "`marketctl webhooks rotate-keyring` names these endpoints.",
         WebhookAdminError::Changed => {
-            "`marketctl webhooks list --user UUID` and `marketctl webhooks show DELIVERY_ID` show how things stand now."
+            "`marketctl webhooks list --user UUID` and `marketctl webhooks show DELIVERY_ID` show the current state."
         }
-        WebhookAdminError::NoRandomness => "Nothing was made; try again, on another machine if need be.",
-        WebhookAdminError::Late(..) => "Nothing need be done; `marketctl webhooks show DELIVERY_ID` shows its result.",
+        WebhookAdminError::NoRandomness => "Nothing was created. Try again, on another machine if necessary.",
+        WebhookAdminError::Late(..) => {
+            "You need not do anything. `marketctl webhooks show DELIVERY_ID` shows the result."
+        }
     }
 }
 

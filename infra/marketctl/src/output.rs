@@ -1,4 +1,4 @@
-//! What is printed: one JSON document for programs, or text and tables for people.
+//! Prints results and errors: one JSON document for programs, or text and tables for people.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 const MAX_CHARS: usize = 300;
 
-/// Who reads the result.
+/// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Text,
@@ -32,18 +32,18 @@ impl Output {
         writeln!(stdout, "{result}").and_then(|()| stdout.flush()).map_err(Failure::Unshown)
     }
 
-    /// Prints what was refused, and why, to standard error.
+    /// Prints what failed, and why, to standard error.
     pub(crate) fn complain(self, failure: &Failure) {
         let text = match self {
             Self::Text => failure.text(),
             Self::Json => failure.document().to_string(),
         };
-        // Without a standard error there is nobody left to tell; the exit code still says it.
+        // If standard error is closed, the exit code still reports the failure.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
 
-/// Rows under a header, columns aligned.
+/// Formats rows under a header, with aligned columns.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
@@ -51,7 +51,7 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<I
     table.trim_fmt()
 }
 
-/// A time to the minute, which is all that a table has room for.
+/// Formats a time to the minute: a table has no room for more.
 pub(crate) fn minute(at: Option<Timestamp>) -> String {
     let Some(at) = at else { return "-".to_owned() };
     let mut text = at.to_string().replace('T', " ");
@@ -60,7 +60,7 @@ pub(crate) fn minute(at: Option<Timestamp>) -> String {
     text
 }
 
-/// The text on one line, without control characters, which could make a terminal do something.
+/// Puts the text on one line and replaces control characters, which could change the terminal's state.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         c if c.is_whitespace() => ' ',
@@ -70,7 +70,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// The text, cut off where it gets longer than anybody reads: it may quote what somebody sent.
+/// Cuts off text after [`MAX_CHARS`] characters: it may quote input of any length.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),

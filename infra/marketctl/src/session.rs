@@ -1,4 +1,4 @@
-//! The operator's AWS session: clients for one stack, and the names of what the stack is made of.
+//! The operator's AWS session: the clients for one stack, and the names of its resources.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use webhooks::store::WebhookStore;
 use crate::check::sentence;
 use crate::failure::Failure;
 
-/// If `1`, webhook endpoints may be on this machine: for development.
+/// If this variable is `1`, webhook endpoints may be on this machine. For development only.
 const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
-/// A stack, and who asks.
+/// A stack and the AWS configuration to reach it.
 pub(crate) struct Session {
     config: SdkConfig,
     pub(crate) resources: Resources,
@@ -34,7 +34,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Finds region, credentials and endpoint as any AWS tool does.
+    /// Opens a session with the region, credentials and endpoint that every AWS tool would use.
     pub(crate) async fn open(stack: &str) -> Result<Self, Failure> {
         let patience = Patience::Bulk;
         let config = aws_config::defaults(BehaviorVersion::latest())
@@ -46,7 +46,7 @@ impl Session {
         if config.region().is_none() {
             return Err(Failure::NoRegion);
         }
-        // Asked for here, so that a session that has run out is told as what it is.
+        // Fetched here so that an expired login is reported as such, and not as a failed call.
         if let Some(credentials) = config.credentials_provider() {
             credentials.provide_credentials().await.map_err(|error| Failure::NoCredentials(causes(&error)))?;
         }
@@ -71,7 +71,7 @@ impl Session {
         })
     }
 
-    /// Asks where a queue is.
+    /// Looks up the URL of a queue. The error is a whole sentence: what is wrong and what to do next.
     pub(crate) async fn queue_url(&self, queue: Queue) -> Result<String, String> {
         let name = self.resources.queue(queue);
         let found = self.sqs().get_queue_url().queue_name(&name).send().await;

@@ -1,4 +1,4 @@
-//! Whether every table, queue and secret of a stack is there, reachable and of its form.
+//! Checks that every table, queue and secret of a stack exists, can be reached and has the expected form.
 
 mod next;
 mod probe;
@@ -15,17 +15,17 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::session::Session;
 
-/// What became of looking at one resource.
+/// The result of checking one resource.
 #[derive(Debug, Serialize)]
 pub(crate) struct Check {
     kind: ResourceKind,
     name: String,
     ok: bool,
-    /// What is wrong with it and what to do next.
+    /// What is wrong with it and what to do next; `None` if nothing is wrong.
     pub(crate) error: Option<String>,
 }
 
-/// What became of looking at all of them.
+/// The results of checking all resources of a stack.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckReport {
     ok: bool,
@@ -56,7 +56,7 @@ pub(crate) async fn run(stack: &str, output: Output) -> Result<(), Failure> {
     if report.ok { Ok(()) } else { Err(Failure::Unhealthy(report)) }
 }
 
-/// Looks at everything at once.
+/// Checks all resources at the same time.
 async fn look(session: &Session) -> Vec<Check> {
     let Session { resources, dynamodb, .. } = session;
     let (sqs, secrets) = (&session.sqs(), &session.secrets());
@@ -87,5 +87,5 @@ fn text(report: &CheckReport) -> String {
         [check.kind.as_str().to_owned(), check.name.clone(), state.to_owned()]
     });
     let table = output::table(["KIND", "NAME", "STATE"], rows);
-    if report.ok { format!("{table}\n\nEverything is there and reachable.") } else { table }
+    if report.ok { format!("{table}\n\nEvery table, queue and secret exists and can be reached.") } else { table }
 }

@@ -9,7 +9,10 @@ pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> Str
         (Problem::NotActive(_), ResourceKind::Secret) => "restore it: without it no webhook secret can be opened",
         (Problem::NotActive(_), _) => "wait until it is active, then check again",
         (Problem::NoIndex(_), _) => {
-            "deploy the stack again: without it webhook deliveries are neither listed nor retried"
+            "deploy the stack again; without the index, webhook deliveries cannot be listed and retried"
+        }
+        (Problem::NoKeyring(_), _) => {
+            "restore the secret's previous version; without a keyring no webhook delivery can be signed"
         }
         (Problem::Content(_), _) => "put its previous version back: without it no webhook secret can be opened",
         (Problem::Denied(_), ResourceKind::Table) => "allow dynamodb:DescribeTable, or use another profile",
@@ -19,8 +22,8 @@ pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> Str
         (Problem::Denied(_), ResourceKind::Secret) => {
             "allow secretsmanager:DescribeSecret and secretsmanager:GetSecretValue, or use another profile"
         }
-        (Problem::Refused(_), _) => "look at the credentials and AWS_REGION",
-        (Problem::Unreachable(_), _) => "look at the network, AWS_REGION and AWS_ENDPOINT_URL",
+        (Problem::Refused(_), _) => "check the credentials and AWS_REGION",
+        (Problem::Unreachable(_), _) => "check the network, AWS_REGION and AWS_ENDPOINT_URL",
     };
     format!("{}: {next}", problem.sentence(kind, name))
 }

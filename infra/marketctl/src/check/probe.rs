@@ -1,4 +1,4 @@
-//! One look at one resource.
+//! Checks one resource.
 
 use aws_sdk_dynamodb::types::{IndexStatus, TableStatus};
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -7,7 +7,7 @@ use platform::preflight::Problem;
 use platform::resources::Index;
 use secrets::Keyring;
 
-/// Whether the table is active and has these indexes.
+/// Checks that the table and these indexes of it are active.
 pub(crate) async fn table(client: &aws_sdk_dynamodb::Client, name: &str, indexes: &[Index]) -> Result<(), Problem> {
     let found = client.describe_table().table_name(name).send().await?.table;
     match found.as_ref().and_then(|table| table.table_status.as_ref()) {
@@ -19,7 +19,7 @@ pub(crate) async fn table(client: &aws_sdk_dynamodb::Client, name: &str, indexes
         match present.iter().find(|found| found.index_name() == Some(index.name)) {
             None => return Err(Problem::NoIndex(index.name)),
             Some(found) if found.index_status() != Some(&IndexStatus::Active) => {
-                return Err(Problem::NotActive(format!("having its index {} made or removed", index.name)));
+                return Err(Problem::NotActive(format!("building or deleting its index {}", index.name)));
             }
             Some(_) => {}
         }
@@ -27,7 +27,7 @@ pub(crate) async fn table(client: &aws_sdk_dynamodb::Client, name: &str, indexes
     Ok(())
 }
 
-/// Whether the queue has an address and answers.
+/// Checks that the queue exists and answers.
 pub(super) async fn queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<(), Problem> {
     let found = client.get_queue_url().queue_name(name).send().await?;
     let attributes = client.get_queue_attributes().set_queue_url(found.queue_url);
@@ -35,7 +35,7 @@ pub(super) async fn queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<()
     Ok(())
 }
 
-/// Whether the secret exists, is not about to be deleted, and holds a keyring.
+/// Checks that the secret exists, is not scheduled for deletion, and holds a valid keyring.
 pub(super) async fn keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), Problem> {
     let found = client.describe_secret().secret_id(name).send().await?;
     if found.deleted_date.is_some() {

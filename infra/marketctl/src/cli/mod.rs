@@ -1,4 +1,4 @@
-//! The command line as its user sees it. Everything is parsed here; wrong usage ends with exit code 2.
+//! The command line. All arguments are parsed here, and wrong usage ends with exit code 2.
 
 mod webhooks;
 
@@ -13,19 +13,19 @@ pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
 
 use crate::input::Source;
 
-/// Operates a stack of the marketplace API: keys, webhooks, the feed, bulk import, a check of what it is made of.
+/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks resources.
 ///
-/// Region, credentials and endpoint are found as by any AWS tool: in the variables of the environment
+/// Region, credentials and endpoint are found as every AWS tool finds them: in environment variables
 /// and in the files that `aws configure` writes.
 ///
-/// Exit codes: 0 done, 1 some or all of it refused, 2 wrong usage.
+/// Exit codes: 0 done, 1 failed or refused (all of it or a part), 2 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "marketctl", version, verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// The stack whose tables, queues and secret are meant
+    /// The stack to work on
     #[arg(long, global = true, default_value = Resources::DEFAULT_STACK, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) stack: String,
-    /// Print one JSON document; what is refused, and why, goes to standard error as JSON
+    /// Print the result as one JSON document; errors go to standard error, also as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -34,50 +34,50 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make, list and end API keys
+    /// Create, list, revoke and rotate API keys
     #[command(subcommand)]
     Keys(KeyCommand),
-    /// Manage webhook endpoints, and see and resend their deliveries
+    /// Manage webhook endpoints; show and resend their deliveries
     #[command(subcommand)]
     Webhooks(WebhookCommand),
-    /// Put messages into the feed
+    /// Send messages to the feed
     #[command(subcommand)]
     Feed(FeedCommand),
-    /// Write messages straight to the tables, in bulk; repeating an import changes nothing
+    /// Write messages straight to the tables, in bulk; it is safe to repeat an import
     Import {
         /// One JSON message per line; `-` is standard input
         #[arg(value_name = "FILE|-")]
         file: Source,
     },
-    /// Look whether every table, queue and secret is there and reachable
+    /// Check that every table, queue and secret exists and can be reached
     Check,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make a key; its text is shown this once
+    /// Create a key; its text is shown only once
     Create(CreateKey),
-    /// List a user's keys, oldest first, revoked ones included
+    /// List a user's keys, oldest first, including revoked ones
     List {
-        /// The owner, a UUID
+        /// The owner's user id
         #[arg(long, value_name = "UUID")]
         user: UserId,
     },
-    /// End a key: its next request is refused
+    /// Revoke a key for good: its next request is refused
     Revoke {
-        /// The key's id as `keys list` shows it
+        /// The key's id, as `keys list` shows it
         key_id: KeyId,
     },
-    /// Make a key like this one and end this one, both or neither
+    /// Replace a key: create one like it and revoke the old one, both or neither
     Rotate {
-        /// The key's id as `keys list` shows it
+        /// The old key's id, as `keys list` shows it
         key_id: KeyId,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedCommand {
-    /// Send messages through the queue, unchecked: bad ones come out in the dead-letter queue
+    /// Send messages to the feed queue, unchecked; invalid ones end up in the dead-letter queue
     Send {
         /// One message per line; `-` is standard input
         #[arg(value_name = "FILE|-")]
@@ -87,19 +87,19 @@ pub(crate) enum FeedCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct CreateKey {
-    /// The owner, a UUID
+    /// The owner's user id
     #[arg(long, value_name = "UUID")]
     pub(crate) user: UserId,
-    /// The owner's name for the key, 1 to 128 bytes
+    /// A name for the key, 1 to 128 bytes
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The plan: free, or pro and business, which are coming soon
+    /// The plan: free, pro or business; pro and business are coming soon and need --preview
     #[arg(long, default_value = Tier::Free.as_str())]
     pub(crate) tier: Tier,
-    /// What the key may do: catalog:read, listings:read, orders:read, wallet:read; may be repeated
+    /// What the key may read: catalog:read, listings:read, orders:read or wallet:read; may be repeated
     #[arg(long = "scope", value_name = "SCOPE", required = true)]
     pub(crate) scopes: Vec<Scope>,
-    /// When the key stops being accepted, such as 2027-01-01T00:00:00Z
+    /// When the key expires, such as 2027-01-01T00:00:00Z; never, if this is not given
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<Timestamp>,
     /// Allow a tier that is coming soon

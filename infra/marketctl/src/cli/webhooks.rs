@@ -1,4 +1,4 @@
-//! The commands about webhooks.
+//! The `webhooks` commands.
 
 use std::num::NonZeroUsize;
 
@@ -9,71 +9,71 @@ use webhooks::delivery::Status;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhookCommand {
-    /// Add an endpoint; its secret is shown this once
+    /// Add an endpoint; its secret is shown only once
     Add(AddEndpoint),
     /// List a user's endpoints, oldest first
     List {
-        /// The owner, a UUID
+        /// The owner's user id
         #[arg(long, value_name = "UUID")]
         user: UserId,
     },
-    /// Remove an endpoint and end its deliveries
+    /// Remove an endpoint and end its pending and held deliveries
     Remove {
-        /// The endpoint's id as `webhooks list` shows it
+        /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
     },
-    /// Switch an endpoint on: events from now on are sent
+    /// Switch an endpoint on: its events are sent from now on
     Enable {
-        /// The endpoint's id as `webhooks list` shows it
+        /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
     },
-    /// Switch an endpoint off: its events are held, and can be sent again later
+    /// Switch an endpoint off: its events are held, and you can resend them later
     Disable {
-        /// The endpoint's id as `webhooks list` shows it
+        /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
     },
-    /// Make an endpoint's next secret; it is shown this once
+    /// Create an endpoint's next secret; it is shown only once
     RotateSecret {
-        /// The endpoint's id as `webhooks list` shows it
+        /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
-        /// Make no secret, but let the next one sign `X-Service-Signature` now instead of after 24 hours
+        /// Create no secret; let the next one sign `X-Service-Signature` now instead of after 24 hours
         #[arg(long)]
         activate: bool,
     },
-    /// Send an endpoint sample data, in one signed attempt
+    /// Send an endpoint a signed test event with sample data, in a single attempt
     Test {
-        /// The endpoint's id as `webhooks list` shows it
+        /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
-        /// The event, such as listing.sold; by default the first that the endpoint selected
+        /// The event to send, such as listing.sold; by default the first one that the endpoint selected
         #[arg(long)]
         event: Option<EventKind>,
     },
     /// List an endpoint's deliveries, newest first; they are kept for 35 days
     Deliveries {
-        /// The endpoint's id as `webhooks list` shows it
+        /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
-        /// Only those that are pending, delivered, failed or held
+        /// List only deliveries with this status: pending, delivered, failed or held
         #[arg(long)]
         status: Option<Status>,
-        /// At most so many
+        /// List at most this many deliveries
         #[arg(long, value_name = "N")]
         limit: Option<NonZeroUsize>,
     },
     /// Show a delivery with its attempts and its body
     Show {
-        /// The delivery's id as `webhooks deliveries` shows it
+        /// The delivery's id, as `webhooks deliveries` shows it
         id: DeliveryId,
     },
-    /// Send a delivery again, whatever became of it before
+    /// Send a delivery again, whatever its status
     Resend {
-        /// The delivery's id as `webhooks deliveries` shows it
+        /// The delivery's id, as `webhooks deliveries` shows it
         id: DeliveryId,
     },
-    /// Give the keyring a new key and seal every endpoint's secrets under it
+    /// Add a new key to the keyring and seal every endpoint's secrets with it
     ///
-    /// Deliveries go on meanwhile. What was cut short is made good by running it again.
+    /// Deliveries continue meanwhile. If the command is interrupted, run it again.
     RotateKeyring {
-        /// Then take the older keys out of the keyring, which takes ten seconds more
+        /// Remove the older keys from the keyring afterwards, which takes ten seconds longer
         #[arg(long)]
         remove_old: bool,
     },
@@ -81,13 +81,13 @@ pub(crate) enum WebhookCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct AddEndpoint {
-    /// The owner, a UUID
+    /// The owner's user id
     #[arg(long, value_name = "UUID")]
     pub(crate) user: UserId,
-    /// Where deliveries go: http or https, to a public address
+    /// Where deliveries are sent: an http or https URL with a public address
     #[arg(long)]
     pub(crate) url: String,
-    /// What is delivered; may be repeated: listing.created, listing.sold, listing.cancelled, order.completed,
+    /// An event to deliver; may be repeated: listing.created, listing.sold, listing.cancelled, order.completed,
     /// order.refunded, trade.completed, trade.reversed, wallet.deposit, wallet.withdrawal
     #[arg(long = "event", value_name = "EVENT", required = true)]
     pub(crate) events: Vec<EventKind>,

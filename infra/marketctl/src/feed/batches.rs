@@ -1,14 +1,14 @@
-//! Messages gathered into what SQS takes in one call.
+//! Groups messages into batches that SQS accepts in one call.
 
 use super::MAX_BYTES;
 
-/// SQS takes so many messages in one call.
+/// The most messages that SQS accepts in one call.
 const MAX_ENTRIES: usize = 10;
 
 /// A message with its line number.
 pub(super) type Numbered = (u64, String);
 
-/// Splits messages, none of them larger than [`MAX_BYTES`], in order.
+/// Splits messages into batches and keeps their order. No message may be larger than [`MAX_BYTES`].
 pub(super) fn batches(messages: Vec<Numbered>) -> Vec<Vec<Numbered>> {
     let (mut batches, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
     for message in messages {

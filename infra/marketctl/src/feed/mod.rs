@@ -1,5 +1,5 @@
-//! Messages put into the feed, as the marketplace's own systems do it. What they say is not looked at: bad
-//! ones may be sent on purpose.
+//! `marketctl feed send`: puts messages into the feed queue, as the marketplace's own systems do. Their content
+//! is not checked, because an operator may send invalid messages on purpose.
 
 mod batches;
 mod queue;
@@ -17,7 +17,7 @@ use crate::input::{Progress, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
 
-/// SQS takes as much in one message, and in one call.
+/// The most bytes that SQS accepts in one message. The messages of one call share the same limit.
 const MAX_BYTES: usize = 256 * 1_024;
 
 pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), Failure> {

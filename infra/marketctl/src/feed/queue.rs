@@ -1,4 +1,4 @@
-//! The feed queue, as a sender sees it.
+//! Sends batches of messages to the feed queue.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use platform::store::{explain, jitter};
 use super::batches::Numbered;
 use crate::session::Session;
 
-/// What SQS does not take for a reason of its own is sent so many times.
+/// A message that SQS fails to accept, and not by the message's fault, is sent at most this many times.
 const ATTEMPTS: u32 = 5;
-/// Pauses between them begin with up to 160 ms.
+/// The pause after the first attempt is random and below 320 ms. The limit doubles with each further attempt.
 const FIRST_PAUSE: u32 = 5;
 
-/// Where messages go.
+/// The feed queue of a stack.
 #[derive(Clone)]
 pub(super) struct FeedQueue {
     client: Client,
     url: String,
 }
 
-/// Why the message of a line was not taken, if it was not.
+/// A line's number, and whether SQS accepted its message. The error is the reason in SQS's words.
 pub(super) type Sent = (u64, Result<(), String>);
 
 impl FeedQueue {
-    /// Asks where the queue is.
+    /// Looks up the queue's URL.
     pub(super) async fn find(session: &Session) -> Result<Self, String> {
         Ok(Self { client: session.sqs(), url: session.queue_url(Queue::Feed).await? })
     }
 
-    /// Sends a batch and says what became of each of its messages. An error concerns the queue, and leaves
-    /// open what became of them.
+    /// Sends a batch and returns the outcome of each message. An error means that a call failed as a whole: any
+    /// of the messages may or may not have been sent.
     pub(super) async fn send(self, batch: Vec<Numbered>) -> Result<Vec<Sent>, String> {
         let (mut left, mut outcomes) = (batch, Vec::new());
         for attempt in 1..=ATTEMPTS {
@@ -59,7 +59,7 @@ impl FeedQueue {
     }
 }
 
-/// Parts what is to be sent again from what is settled.
+/// Separates the messages to send again from those whose outcome is final.
 fn settle(batch: Vec<Numbered>, answer: &SendMessageBatchOutput, is_last: bool) -> (Vec<Numbered>, Vec<Sent>) {
     let failures: BTreeMap<_, _> = answer.failed.iter().map(|failure| (failure.id.as_str(), failure)).collect();
     let (mut again, mut settled) = (Vec::new(), Vec::new());

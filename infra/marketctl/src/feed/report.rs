@@ -1,4 +1,4 @@
-//! What became of the lines that were to be sent.
+//! The report of `marketctl feed send`.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use serde::Serialize;
 
 use crate::output::shortened;
 
-/// What became of the lines.
+/// How many lines were sent, and which were refused.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct SendReport {
     pub(super) sent: u64,
-    /// By line.
+    /// In the order of their line numbers.
     pub(crate) refused: Vec<Unsent>,
 }
 
 /// A line that was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Unsent {
-    /// Its number, from 1.
+    /// The line's number, counted from 1.
     line: u64,
     reason: String,
 }
 
 impl SendReport {
-    /// The lines whose fate is known.
+    /// Returns the number of lines in the report.
     pub(crate) fn lines(&self) -> u64 {
         self.sent + self.refused.len() as u64
     }

@@ -1,4 +1,4 @@
-//! The sending itself: chunk after chunk into the queue, until the input ends or the queue is away.
+//! Sends the input chunk by chunk, until it ends or the queue fails.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::report::SendReport;
 use crate::input::{Progress, Reader, Stopped};
 use crate::session::Session;
 
-/// Calls that are under way at a time.
+/// The most calls in flight at a time.
 const CONCURRENCY: usize = 16;
 
-/// A sending on its way.
+/// A run of `marketctl feed send`.
 pub(super) struct Sending {
     progress: Progress,
     report: SendReport,
@@ -25,7 +25,7 @@ impl Sending {
         Self { progress, report: SendReport::default() }
     }
 
-    /// Sends everything. Whatever line was read is in the report, also if it stops before the end.
+    /// Sends all messages. The report has every line that was read, even if sending stops before the end.
     pub(super) async fn run(
         mut self,
         session: &Session,
@@ -66,7 +66,7 @@ impl Sending {
                     }
                 }
                 Err(reason) => {
-                    let unknown = format!("it is not known whether this was sent: {reason}");
+                    let unknown = format!("this may or may not have been sent: {reason}");
                     for line in open {
                         self.report.refuse(line, &unknown);
                     }

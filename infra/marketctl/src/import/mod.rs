@@ -1,4 +1,5 @@
-//! Messages written straight to the tables, in bulk. Repeating an import is safe: versions decide.
+//! `marketctl import`: writes messages straight to the tables, in bulk. An import can be repeated safely, because
+//! a message changes nothing unless it is newer than what is stored.
 
 mod report;
 mod run;

@@ -1,4 +1,4 @@
-//! What an import did, line by line where it refused one.
+//! The report of an import: how many lines did what, and why lines were refused.
 
 use std::fmt;
 
@@ -7,35 +7,36 @@ use serde::Serialize;
 
 use crate::output::shortened;
 
-/// So many messages in a row do not fail each for a reason of its own.
+/// If a chunk has at least this many messages and all of them fail, the fault lies with the store.
 const MANY: usize = 20;
 
-/// What became of the lines.
+/// How many lines were applied or changed nothing, and which were refused.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ImportReport {
     pub(super) applied: u64,
     pub(super) unchanged: u64,
-    /// By line.
+    /// In the order of their line numbers.
     pub(crate) refused: Vec<Refusal>,
 }
 
 /// A line that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Refusal {
-    /// Its number, from 1.
+    /// The line's number, counted from 1.
     pub(super) line: u64,
-    /// The offending field as a path; empty when it is the line as a whole.
+    /// The path of the offending field; empty if the line as a whole is refused.
     pub(super) field: String,
     pub(super) reason: String,
 }
 
 impl ImportReport {
-    /// The lines whose fate is known.
+    /// Returns the number of lines in the report.
     pub(crate) fn lines(&self) -> u64 {
         self.applied + self.unchanged + self.refused.len() as u64
     }
 
-    /// Counts what became of messages. An error if none of them reached the tables, and not by chance.
+    /// Counts the outcomes of a chunk's messages. Returns an error if at least [`MANY`] messages all failed, which
+    /// means that the store is down.
     pub(super) fn settle(&mut self, outcomes: Vec<Outcome<u64>>) -> Result<(), String> {
         let (messages, mut errors) = (outcomes.len(), Vec::new());
         for (line, outcome) in outcomes {
@@ -52,9 +53,9 @@ impl ImportReport {
         ended.map_or(Ok(()), Err)
     }
 
-    /// Counts messages whose fate nobody waited for.
+    /// Counts messages as refused, because the import stopped before their outcome was known.
     pub(crate) fn abandon(&mut self, lines: &[u64], reason: &str) {
-        let reason = format!("it is not known whether this was stored: {reason}");
+        let reason = format!("this may or may not have been stored: {reason}");
         self.refused.extend(lines.iter().map(|line| Refusal::whole(*line, &reason)));
     }
 
@@ -67,7 +68,7 @@ impl ImportReport {
         if self.lines() == 0 {
             return "Nothing was imported.".to_owned();
         }
-        let why = if *unchanged > 0 { " (what is stored is as new)" } else { "" };
+        let why = if *unchanged > 0 { " (stored already, in this version or a newer one)" } else { "" };
         let refused = match refused.len() {
             0 => String::new(),
             count => format!(", {count} refused"),
@@ -81,7 +82,7 @@ impl Refusal {
         Self { line, field: shortened(&rejection.field), reason: shortened(&rejection.reason) }
     }
 
-    /// A refusal that is no single field's fault.
+    /// Refuses a line as a whole and not because of one of its fields.
     pub(super) fn whole(line: u64, reason: &str) -> Self {
         Self { line, field: String::new(), reason: shortened(reason) }
     }

@@ -1,4 +1,4 @@
-//! The import itself: chunk after chunk into the tables, until the input ends or the tables are away.
+//! Imports the input chunk by chunk, until it ends or the tables cannot be written to.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::watch::Watch;
 use crate::input::{Progress, Reader, Stopped};
 use crate::session::Session;
 
-/// An import on its way.
+/// A running import.
 pub(super) struct Import {
     applier: Applier,
     watch: Watch,
@@ -30,7 +30,7 @@ impl Import {
         }
     }
 
-    /// Imports everything. Whatever line was read is in the report, also if it stops before the end.
+    /// Imports all messages. The report has every line that was read, even if the import stops before the end.
     pub(super) async fn run(mut self, mut reader: Reader<Message>) -> (ImportReport, Result<(), Stopped>) {
         let mut line = 0;
         let ended = self.drain(&mut reader, &mut line).await;

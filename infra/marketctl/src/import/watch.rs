@@ -1,7 +1,7 @@
-//! Whether the tables that an import writes to still answer.
+//! Checks, during an import, that its tables still answer.
 //!
-//! A writer tries a call many times before it gives up on it, and then goes on to the next one. With a
-//! store that is away altogether, that would take hours to get through a file.
+//! A writer repeats a call many times before it gives up and moves on to the next one. If the store is down, it
+//! would take hours to get through a file in this way.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use platform::resources::Table;
 use crate::check;
 use crate::session::Session;
 
-/// A chunk that takes longer than this is reason to look, again and again until it is done.
+/// The pause before each check. A chunk that is written sooner than this causes no check at all.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Looks at the tables.
+/// Checks the tables that an import writes to.
 pub(super) struct Watch {
     dynamodb: aws_sdk_dynamodb::Client,
     tables: [String; 2],
@@ -26,7 +26,7 @@ impl Watch {
         Self { dynamodb: session.dynamodb.clone(), tables }
     }
 
-    /// What keeps every message from being written, if anything does.
+    /// Returns an error if nothing can be written to one of the tables.
     pub(super) async fn look(&self) -> Result<(), String> {
         for name in &self.tables {
             match check::table(&self.dynamodb, name, &[]).await {
@@ -41,12 +41,12 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits until the tables cannot be written to, and says why; for ever if they can.
+    /// Returns the reason once the tables cannot be written to. While they can, it does not return.
     pub(super) async fn outage(&self) -> String {
         let mut failed_before = false;
         loop {
             tokio::time::sleep(PERIOD).await;
-            // One failed look may be chance: a throttled writer uses up the client's retries.
+            // A single failed check proves little: throttled writes may have used up the client's retries.
             match self.look().await {
                 Err(reason) if failed_before => return reason,
                 looked => failed_before = looked.is_err(),

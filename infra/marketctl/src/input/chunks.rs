@@ -1,4 +1,4 @@
-//! Lines made into messages and gathered into chunks, as much as is worked on at a time.
+//! Parses lines into messages and groups them into chunks. A chunk is worked on as a whole.
 
 use std::io::{self, BufRead};
 
@@ -6,15 +6,15 @@ use feed::Rejection;
 
 use super::lines::{Line, Lines};
 
-/// Enough lines to fill the transactions of a chunk and to keep many of them going.
+/// The most lines of a chunk: enough to fill its transactions and to keep many of them in flight.
 const MAX_LINES: u64 = 4_000;
-/// Keeps chunks of very long lines small in memory.
+/// A chunk ends with the line that brings it to this many bytes, so that very long lines do not fill the memory.
 const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
-/// Makes a message of a line.
+/// Parses a line into a message.
 pub(crate) type Parse<M> = Box<dyn FnMut(&str) -> Result<M, Rejection> + Send>;
 
-/// Consecutive lines; each message and each refusal with its line number, from 1.
+/// Consecutive lines. Each message and each refusal carries its line number, counted from 1.
 #[derive(Debug)]
 pub(crate) struct Chunk<M> {
     pub(crate) messages: Vec<(u64, M)>,
@@ -23,7 +23,7 @@ pub(crate) struct Chunk<M> {
     pub(crate) bytes: u64,
 }
 
-/// Cuts a stream into chunks. What was read before an error comes first, then the error.
+/// Splits a stream into chunks. If reading fails, the lines read so far come first, and the error follows.
 pub(super) struct Chunks<R, M> {
     lines: Lines<R>,
     parse: Parse<M>,
@@ -88,7 +88,7 @@ mod tests {
 
     const REMOVED: &str = "{\"type\":\"item\",\"id\":\"ak-47\",\"removed\":true,\"version\":2}\n";
 
-    /// A stream that breaks off.
+    /// A stream that cannot be read.
     struct Broken;
 
     impl Read for Broken {

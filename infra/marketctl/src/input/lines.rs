@@ -1,10 +1,10 @@
-//! The lines of a stream, each of them bounded: one that is too long is skipped over, never held.
+//! Reads the lines of a stream, up to a maximum length. A longer line is skipped and never held in memory.
 
 use std::io::{self, BufRead, Read};
 
 use thiserror::Error;
 
-/// A line may end in `\r\n`.
+/// Bytes of the longest line ending, `\r\n`.
 const LONGEST_ENDING: u64 = 2;
 
 /// Reads lines one by one into one buffer.
@@ -14,7 +14,7 @@ pub(super) struct Lines<R> {
     buffer: Vec<u8>,
 }
 
-/// A line and what it took to read it.
+/// A line and its length in the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// The text without its line ending.
@@ -35,12 +35,12 @@ pub(super) enum Unreadable {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Lines of at most so many bytes, their endings not counted.
+    /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
     pub(super) fn of(stream: R, max_bytes: usize) -> Self {
         Self { stream, max_bytes, buffer: Vec::new() }
     }
 
-    /// The next line; none at the end, before which one empty line may stand.
+    /// Returns the next line, or `None` at the end. One empty line at the very end is ignored.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.buffer.clear();
         let longest = self.max_bytes as u64 + LONGEST_ENDING;

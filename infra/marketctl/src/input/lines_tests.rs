@@ -5,7 +5,7 @@ use super::*;
 const MAX_BYTES: usize = 1_000;
 const TOO_LONG: Unreadable = Unreadable::TooLong { max_bytes: MAX_BYTES };
 
-/// Every line of the stream, read through a buffer of a few bytes, so that each spans several reads.
+/// Reads every line of the stream through a buffer of seven bytes, so that longer lines take several reads.
 fn lines(stream: &[u8]) -> Vec<Result<String, Unreadable>> {
     let mut lines = Lines::of(BufReader::with_capacity(7, stream), MAX_BYTES);
     let (mut found, mut bytes) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Messages from a file or standard input, one a line, read ahead while earlier ones are worked on.
+//! Reads messages, one per line, from a file or standard input, ahead of the work on them.
 
 mod chunks;
 mod lines;

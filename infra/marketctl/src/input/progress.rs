@@ -1,4 +1,4 @@
-//! How far the work on a file is, on standard error and only if that is a terminal.
+//! Shows the progress of the work on standard error, if that is a terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(200);
 const BAR: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
 const SPINNER: &str = "{spinner} {bytes}, {msg}";
 
-/// A bar where the size is known, else a spinner.
+/// A bar if the size of the input is known, otherwise a spinner.
 pub(crate) struct Progress {
     bar: ProgressBar,
     clock: Arc<dyn Clock>,
@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
-        // Both draw to standard error, and nothing at all where that is no terminal.
+        // Both draw on standard error, and draw nothing if that is not a terminal.
         let (bar, template) = match bytes {
             Some(bytes) => (ProgressBar::new(bytes), BAR),
             None => (ProgressBar::new_spinner(), SPINNER),
@@ -34,7 +34,7 @@ impl Progress {
         progress
     }
 
-    /// So much more is done.
+    /// Adds lines and bytes that are now done.
     pub(crate) fn advance(&mut self, lines: u64, bytes: u64) {
         self.lines += lines;
         self.bar.inc(bytes);

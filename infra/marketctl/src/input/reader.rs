@@ -1,4 +1,4 @@
-//! A thread that reads the next chunk while the last one is being worked on.
+//! Reads the next chunk in a thread of its own while the last one is being worked on.
 
 use std::io::{self, BufReader, Read};
 use std::thread::JoinHandle;
@@ -9,15 +9,15 @@ use super::chunks::{Chunk, Chunks, Parse};
 
 const BUFFER_BYTES: usize = 256 * 1_024;
 
-/// Chunks from the thread. Dropping it leaves the thread to end with the process: it may hang in a read
-/// of standard input, for which nobody should wait.
+/// Receives the chunks from the reading thread. Dropping it does not wait for the thread, which may be blocked in
+/// a read of standard input; the thread then ends with the process.
 pub(crate) struct Reader<M> {
     chunks: Receiver<io::Result<Chunk<M>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl<M: Send + 'static> Reader<M> {
-    /// Reads lines of at most so many bytes and makes a message of each.
+    /// Starts a thread that reads lines of at most `max_bytes` bytes and parses each into a message.
     pub(crate) fn start(stream: Box<dyn Read + Send>, max_bytes: usize, parse: Parse<M>) -> Self {
         let (sender, chunks) = mpsc::channel(1);
         let buffered = BufReader::with_capacity(BUFFER_BYTES, stream);
@@ -25,13 +25,13 @@ impl<M: Send + 'static> Reader<M> {
         Self { chunks, thread: Some(thread) }
     }
 
-    /// The next chunk; none after the last.
+    /// Returns the next chunk, or `None` after the last.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Chunk<M>>> {
         match self.chunks.recv().await {
             Some(chunk) => chunk.map(Some),
-            // A thread that broke down must not pass for the end of the file.
+            // If the thread panicked, that must not look like the end of the file.
             None => match self.thread.take().map(JoinHandle::join) {
-                Some(Err(_)) => Err(io::Error::other("the reading thread broke down")),
+                Some(Err(_)) => Err(io::Error::other("the thread that reads the input panicked")),
                 _ => Ok(None),
             },
         }
@@ -51,7 +51,7 @@ fn hand_over<M>(chunks: impl Iterator<Item = io::Result<Chunk<M>>>, sender: &Sen
 mod tests {
     use super::*;
 
-    /// A stream that breaks its reader.
+    /// A stream that makes its reader panic.
     struct Breaking;
 
     impl Read for Breaking {

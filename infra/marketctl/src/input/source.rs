@@ -1,4 +1,4 @@
-//! Where the messages come from: a file or standard input.
+//! Opens the source of messages: a file or standard input.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,10 +14,10 @@ pub(crate) enum Source {
     File(PathBuf),
 }
 
-/// A source that can be read.
+/// An open source.
 pub(crate) struct Opened {
     pub(crate) stream: Box<dyn Read + Send>,
-    /// How long it is, if that is known.
+    /// Its length in bytes, if known.
     pub(crate) bytes: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ fn open(path: &PathBuf) -> io::Result<Opened> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    // A pipe or a device has no length worth showing.
+    // The length of a pipe or a device says nothing about how much there is to read.
     let bytes = metadata.is_file().then_some(metadata.len());
     Ok(Opened { stream: Box::new(file), bytes })
 }

@@ -1,13 +1,13 @@
-//! Why the work ended before its input did.
+//! Why an import or a sending stopped before the end of its input.
 
 use std::fmt;
 
-/// Why the work ended before its input did.
+/// Why an import or a sending stopped before the end of its input.
 #[derive(Debug)]
 pub(crate) struct Stopped {
-    /// What is done with lines, such as `sent`.
+    /// What was being done with the lines: `imported` or `sent`.
     pub(crate) done: &'static str,
-    /// The last line that was read.
+    /// The number of the last line that was read; 0 if none was.
     pub(crate) line: u64,
     pub(crate) reason: String,
 }

@@ -1,4 +1,4 @@
-//! Making, listing and ending keys.
+//! The `keys` commands.
 
 mod show;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 
-/// A key together with its text, for the one time that it is shown.
+/// A new key with its text, which is shown only once.
 #[derive(Serialize)]
 struct ShownOnce<'a> {
     #[serde(flatten)]

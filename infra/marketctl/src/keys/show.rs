@@ -14,12 +14,12 @@ pub(super) fn created(key: &ShownOnce<'_>) -> String {
 
 pub(super) fn rotated(old: KeyId, key: &ShownOnce<'_>) -> String {
     let KeyRecord { key_id, user_id, .. } = key.record;
-    format!("Key {old} is revoked; key {key_id} of user {user_id} takes its place.\n\n{}", once(key))
+    format!("Key {old} is revoked. Key {key_id} of user {user_id} replaces it.\n\n{}", once(key))
 }
 
 pub(super) fn revoked(key: &KeyRecord) -> String {
     format!(
-        "Key {} of user {} is revoked: its next request is refused. There is no way back; `marketctl keys create` makes a new one.",
+        "Key {} of user {} is revoked: its next request is refused. This cannot be undone; `marketctl keys create` creates a new key.",
         key.key_id, key.user_id
     )
 }
@@ -27,10 +27,10 @@ pub(super) fn revoked(key: &KeyRecord) -> String {
 pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {
     if keys.is_empty() {
         return format!(
-            "User {user} has no keys. Make one:\n\n    marketctl keys create --user {user} --scope catalog:read"
+            "User {user} has no keys. Create one:\n\n    marketctl keys create --user {user} --scope catalog:read"
         );
     }
-    let header = ["KEY ID", "NAME", "TIER", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED", "ENDS IN"];
+    let header = ["KEY ID", "NAME", "TIER", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED", "LAST 4"];
     table(header, keys.iter().map(|key| row(key, now)))
 }
 
@@ -39,8 +39,9 @@ fn once(key: &ShownOnce<'_>) -> String {
     let expiry = expires_at.map_or_else(|| "never expires".to_owned(), |at| format!("expires {at}"));
     format!(
         "    {}\n\n\
-         It may do {} ({}, {limit} requests a minute each) and {expiry}.\n\
-         This is the only time that the key is shown: store it now. With it in API_KEY and the API's address in BASE_URL:\n\n\
+         Scopes: {}.\n\
+         Tier {}: {limit} requests per minute for each scope. The key {expiry}.\n\
+         The key is shown only this once: store it now. To try it, set API_KEY to the key and BASE_URL to the API's address:\n\n\
          \x20   curl -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/v1/public/me\"",
         key.api_key,
         scopes(key.record),

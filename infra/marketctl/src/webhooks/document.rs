@@ -1,4 +1,4 @@
-//! What is shown of endpoints and deliveries. Sealed secrets are no part of it.
+//! What is shown of endpoints and deliveries. Sealed secrets are left out.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use types::timestamp::Timestamp;
 use webhooks::delivery::{Attempt, Delivery, Failure, Status};
 use webhooks::endpoint::{DisabledReason, Endpoint, Switch};
 
-/// An endpoint.
+/// An endpoint without its secrets.
 #[derive(Serialize)]
 pub(super) struct EndpointDocument<'a> {
     pub(super) id: EndpointId,
@@ -21,7 +21,7 @@ pub(super) struct EndpointDocument<'a> {
     pub(super) created_at: Timestamp,
 }
 
-/// An endpoint together with its newest secret, for the one time that it is shown.
+/// An endpoint with its newest secret, which is shown only once.
 #[derive(Serialize)]
 pub(super) struct ShownOnce<'a> {
     #[serde(flatten)]
@@ -29,11 +29,11 @@ pub(super) struct ShownOnce<'a> {
     pub(super) secret: String,
 }
 
-/// An endpoint that is no more.
+/// An endpoint that has been removed.
 #[derive(Serialize)]
 pub(super) struct Removed {
     pub(super) id: EndpointId,
-    /// Deliveries that were pending or held.
+    /// The number of its deliveries that were pending or held, and have ended with it.
     pub(super) ended_deliveries: u64,
 }
 
@@ -43,14 +43,14 @@ pub(super) struct Sent {
     pub(super) delivery_id: DeliveryId,
 }
 
-/// A delivery among others.
+/// A delivery as a row of a list.
 #[derive(Serialize)]
 pub(super) struct DeliveryRow {
     pub(super) id: DeliveryId,
     pub(super) endpoint_id: EndpointId,
     pub(super) event: EventKind,
     pub(super) status: Status,
-    /// How many are recorded, of all rounds.
+    /// The number of recorded attempts, over all rounds.
     pub(super) attempts: usize,
     pub(super) created_at: Timestamp,
     pub(super) next_attempt_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! Rotating the keyring.
+//! Rotates the keyring.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use crate::output::Output;
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Debug, Serialize)]
 pub(crate) struct KeyringReport {
-    /// The key that seals from now on.
+    /// The id of the key that seals secrets from now on.
     key_id: String,
-    /// Endpoints whose secrets an older key had sealed.
+    /// The number of endpoints whose secrets an older key had sealed.
     resealed: u64,
-    /// Endpoints whose secrets this key had sealed already.
+    /// The number of endpoints whose secrets this key had sealed already.
     unchanged: u64,
-    /// Endpoints that have a secret which does not open.
+    /// Endpoints with a secret that the keyring cannot open.
     pub(crate) failed: Vec<EndpointId>,
-    /// Older keys that the keyring had, and has no more.
+    /// The number of older keys that were removed from the keyring.
     removed_keys: usize,
 }
 
 pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), Failure> {
     let key_id = admin.rotate_keyring().await?;
-    // It draws to standard error, and nothing at all where that is no terminal.
+    // The spinner draws on standard error, and draws nothing if that is not a terminal.
     let spinner = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
     spinner.enable_steady_tick(TICK);
     let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
     let removed_keys = if remove_old && done.failed.is_empty() {
-        spinner.set_message("looking whether older keys have anything left to open");
+        spinner.set_message("checking that no secret needs the older keys");
         admin.remove_older_keys().await?
     } else {
         0
@@ -47,16 +47,16 @@ pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Outpu
 }
 
 fn progress(done: &Resealed) -> String {
-    format!("{} endpoints sealed anew", HumanCount(done.resealed))
+    format!("{} endpoints resealed", HumanCount(done.resealed))
 }
 
 fn text(report: &KeyringReport) -> String {
     let KeyringReport { key_id, resealed, removed_keys, .. } = report;
     let older = match removed_keys {
-        0 => "Older keys are still in the keyring; with --remove-old they are taken out of it.".to_owned(),
-        count => format!("Older keys taken out of the keyring: {count}."),
+        0 => "The older keys are still in the keyring; --remove-old removes them.".to_owned(),
+        count => format!("Older keys removed from the keyring: {count}."),
     };
-    format!("Key {key_id} seals from now on. Endpoints whose secrets were sealed anew: {resealed}.\n{older}")
+    format!("Key {key_id} seals secrets from now on. Endpoints resealed with it: {resealed}.\n{older}")
 }
 
 #[cfg(test)]

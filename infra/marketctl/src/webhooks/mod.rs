@@ -1,4 +1,4 @@
-//! Webhook endpoints and their deliveries.
+//! The `webhooks` commands.
 
 mod document;
 mod keyring;
@@ -72,7 +72,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
     }
 }
 
-/// An endpoint's deliveries, newest first, page after page until there are enough.
+/// Reads an endpoint's deliveries, newest first, page by page until there are enough.
 async fn deliveries(
     admin: &WebhookAdmin,
     id: EndpointId,

@@ -8,14 +8,14 @@ use crate::webhooks::document::{DeliveryDocument, DeliveryRow, Sent};
 
 pub(in crate::webhooks) fn sent(sent: &Sent) -> String {
     let id = sent.delivery_id;
-    format!("Delivery {id} is on its way. What becomes of it:\n\n    marketctl webhooks show {id}")
+    format!("Delivery {id} is on its way. To see its result:\n\n    marketctl webhooks show {id}")
 }
 
 pub(in crate::webhooks) fn deliveries(endpoint: EndpointId, status: Option<Status>, rows: &[DeliveryRow]) -> String {
     if rows.is_empty() {
         let which = status.map_or_else(String::new, |status| format!(" that are {}", status.as_str()));
         return format!(
-            "Endpoint {endpoint} has no deliveries{which}. To try it out:\n\n    marketctl webhooks test {endpoint}"
+            "Endpoint {endpoint} has no deliveries{which}. To send a test event:\n\n    marketctl webhooks test {endpoint}"
         );
     }
     let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT"];
@@ -25,7 +25,7 @@ pub(in crate::webhooks) fn deliveries(endpoint: EndpointId, status: Option<Statu
         [row.id.to_string(), event, row.status.as_str().to_owned(), row.attempts.to_string(), created, next]
     });
     let rows = table(header, rows);
-    format!("{rows}\n\nOne with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID")
+    format!("{rows}\n\nTo see one with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID")
 }
 
 pub(in crate::webhooks) fn delivery(delivery: &DeliveryDocument<'_>) -> String {
@@ -36,7 +36,7 @@ pub(in crate::webhooks) fn delivery(delivery: &DeliveryDocument<'_>) -> String {
         format!("Created {created_at}, round {round}. Its body:\n\n    {}", printable(body)),
     ];
     match delivery.attempts {
-        [] => parts.push("No attempt is recorded.".to_owned()),
+        [] => parts.push("No attempt has been recorded.".to_owned()),
         attempts => {
             parts.push(table(["ATTEMPT AT", "STATUS", "LATENCY", "ERROR", "ANSWER"], attempts.iter().map(attempt)));
         }
@@ -67,5 +67,5 @@ fn attempt(attempt: &Attempt) -> [String; 5] {
     ]
 }
 
-/// So much of an answer has room in a table; JSON holds what is kept of it.
+/// The most characters of an answer that the table shows. The JSON output has all that is stored.
 const ANSWER_CHARS: usize = 60;

@@ -9,7 +9,7 @@ pub(in crate::webhooks) fn added(user: UserId, shown: &ShownOnce<'_>) -> String 
     let EndpointDocument { id, url, .. } = shown.endpoint;
     format!(
         "Endpoint {id} of user {user} is ready: {} will be sent to {url}.\n\n{}\n\n\
-         Receivers verify deliveries with it. Try it out:\n\n\
+         Receivers verify deliveries with it. To send a test event:\n\n\
          \x20   marketctl webhooks test {id}",
         events(&shown.endpoint),
         once(shown),
@@ -20,8 +20,8 @@ pub(in crate::webhooks) fn rotated(shown: &ShownOnce<'_>) -> String {
     let id = shown.endpoint.id;
     format!(
         "Endpoint {id} has a next secret.\n\n{}\n\n\
-         From now on `webhook-signature` carries a signature under it beside the present one. `X-Service-Signature` stays\n\
-         with the present one for 24 hours, or until the receivers know the next one and you say so:\n\n\
+         From now on, `webhook-signature` has one signature by the present secret and one by the next. `X-Service-Signature`\n\
+         stays with the present secret for 24 hours. Once the receivers know the next one, you can switch earlier:\n\n\
          \x20   marketctl webhooks rotate-secret {id} --activate",
         once(shown),
     )
@@ -29,8 +29,8 @@ pub(in crate::webhooks) fn rotated(shown: &ShownOnce<'_>) -> String {
 
 pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String {
     format!(
-        "The newest secret of endpoint {} signs `X-Service-Signature` from now on. `webhook-signature` carries a\n\
-         signature under the one before for 24 hours more.",
+        "The newest secret of endpoint {} signs `X-Service-Signature` from now on. For another 24 hours,\n\
+         `webhook-signature` also has a signature by the secret before it.",
         endpoint.id
     )
 }
@@ -38,7 +38,7 @@ pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String 
 pub(in crate::webhooks) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
     let id = endpoint.id;
     format!(
-        "Endpoint {id} is enabled: events from now on are sent. Those held meanwhile are sent again one by one:\n\n\
+        "Endpoint {id} is enabled: its events are sent from now on. Deliveries held meanwhile are not sent by themselves. To send them:\n\n\
          \x20   marketctl webhooks deliveries {id} --status held\n\
          \x20   marketctl webhooks resend DELIVERY_ID"
     )
@@ -54,7 +54,7 @@ pub(in crate::webhooks) fn disabled(endpoint: &EndpointDocument<'_>) -> String {
 
 pub(in crate::webhooks) fn removed(removed: &Removed) -> String {
     let Removed { id, ended_deliveries } = removed;
-    format!("Endpoint {id} is removed. Deliveries to it that were pending or held, and are ended: {ended_deliveries}.")
+    format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.")
 }
 
 pub(in crate::webhooks) fn endpoints(user: UserId, endpoints: &[EndpointDocument<'_>]) -> String {
@@ -85,5 +85,5 @@ fn events(endpoint: &EndpointDocument<'_>) -> String {
 }
 
 fn once(shown: &ShownOnce<'_>) -> String {
-    format!("    {}\n\nThis is the only time that the secret is shown: store it now.", shown.secret)
+    format!("    {}\n\nThe secret is shown only this once: store it now.", shown.secret)
 }
