@@ -26,25 +26,25 @@ pub struct Options {
     /// Fill an empty store with the demo market; the default.
     #[arg(long, conflicts_with_all = ["empty", "aws_endpoint"])]
     pub demo: bool,
-    /// Leave an empty store empty, and make no keys.
+    /// Create neither the demo market nor keys.
     #[arg(long)]
     pub empty: bool,
-    /// Serve only the AWS side: tables, queues, secrets.
+    /// Serve only the AWS side: DynamoDB, SQS and Secrets Manager.
     #[arg(long, conflicts_with = "aws_endpoint")]
     pub aws_only: bool,
     /// Serve only the functions, against this AWS endpoint.
     #[arg(long, value_name = "URL")]
     pub aws_endpoint: Option<String>,
-    /// Delay every DynamoDB call by so many milliseconds, to see round trips.
+    /// Delay every DynamoDB call by this many milliseconds, to see round trips.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub store_latency_ms: u64,
-    /// Set this instance's clock wrong by so many seconds, to see that nothing breaks.
+    /// Set this instance's clock wrong by this many seconds, to see that nothing breaks.
     #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true)]
     pub clock_offset_s: i64,
-    /// Divide the waiting times of webhook retries by this, each rounded up to a whole second, to see them all.
+    /// Divide the waiting times of webhook retries by this number and round them up to whole seconds.
     #[arg(long, default_value_t = NonZeroU32::MIN, value_name = "N")]
     pub time_scale: NonZeroU32,
-    /// Let webhook endpoints be on this machine (`127.0.0.0/8`, `::1`, `localhost`), to receive them here.
+    /// Allow webhook endpoints on this machine (`127.0.0.0/8`, `::1`, `localhost`).
     #[arg(long)]
     pub allow_loopback_webhooks: bool,
     /// Print one line of JSON once ready, instead of text.

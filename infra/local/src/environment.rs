@@ -1,4 +1,4 @@
-//! The environment of the functions and of `marketctl`: every variable that they need against one AWS side.
+//! The environment variables that the functions and `marketctl` need to use one AWS side.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,23 +12,23 @@ use serde::Serialize;
 /// Tells `marketctl` that webhook endpoints may be on this machine. No function reads it.
 pub const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
-/// The account whose queues an AWS side of one's own holds.
+/// The account that the queues of our own AWS side belong to.
 const ACCOUNT: &str = "000000000000";
 
-/// Variables by name. Their `Debug` keeps silent: credentials are among them.
+/// Variables by name. `Debug` does not show them, because credentials are among them.
 #[derive(Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Variables(BTreeMap<String, String>);
 
 impl Variables {
-    /// The variables of the default stack at an AWS side of one's own, whose credentials nobody checks.
+    /// Returns the variables of the default stack on our own AWS side, which does not check credentials.
     pub fn at(endpoint_url: &str) -> Self {
         let resources = Resources::of(Resources::DEFAULT_STACK);
         let mut variables = BTreeMap::from([
             ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),
             ("AWS_SECRET_ACCESS_KEY".to_owned(), "local".to_owned()),
             ("AWS_REGION".to_owned(), "us-east-1".to_owned()),
-            // What boto3 and the AWS CLI read instead.
+            // boto3 and the AWS CLI read this one instead.
             ("AWS_DEFAULT_REGION".to_owned(), "us-east-1".to_owned()),
             ("AWS_ENDPOINT_URL".to_owned(), endpoint_url.to_owned()),
         ]);
@@ -39,8 +39,8 @@ impl Variables {
         Self(variables)
     }
 
-    /// The same for somebody else's endpoint, with the process's own credentials and region where it has any.
-    /// Where its queues are only it can tell.
+    /// Returns the same for a foreign endpoint. Credentials and region come from the process's own environment if it
+    /// has any, and the URLs of the queues from the endpoint.
     pub async fn at_foreign(endpoint_url: &str) -> Result<Self, String> {
         let mut variables = Self::at(endpoint_url);
         for name in
@@ -61,31 +61,31 @@ impl Variables {
         Ok(variables)
     }
 
-    /// The same with another value of one of them.
+    /// Sets one variable to another value.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.0.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    /// The same for functions of this process, which ask DynamoDB where it is.
+    /// Sends the DynamoDB calls of functions in this process straight to this URL.
     #[must_use]
     pub fn with_dynamodb_at(self, url: &str) -> Self {
         self.with("AWS_ENDPOINT_URL_DYNAMODB", url)
     }
 
-    /// The same, with word to `marketctl` that endpoints may be on this machine.
+    /// Tells `marketctl` that webhook endpoints may be on this machine.
     #[must_use]
     pub fn with_loopback_webhooks(self) -> Self {
         self.with(LOOPBACK_VARIABLE, "1")
     }
 
-    /// A variable's value.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned()
     }
 
-    /// Every variable, by name.
+    /// Iterates over the variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

@@ -1,5 +1,5 @@
-//! API Gateway on one machine: each HTTP request becomes an HTTP API event (payload format 2.0) for the
-//! function of its route, and the function's answer an HTTP response.
+//! API Gateway on one machine. It turns each HTTP request into an HTTP API event (payload format 2.0) for the
+//! function of its route, and the function's answer into an HTTP response.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +22,7 @@ use crate::server::{Body, Server};
 /// The functions by name.
 pub type Functions = HashMap<&'static str, Arc<dyn Handler>>;
 
-/// Serves the functions on a listener, and the inbox where it has its place.
+/// Serves the functions on a listener, and the inbox below its own paths.
 pub fn serve(listener: TcpListener, functions: Functions, inbox: Inbox) -> io::Result<Server> {
     if let Some(route) = ROUTES.iter().find(|route| !functions.contains_key(route.function)) {
         return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
@@ -46,14 +46,15 @@ async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<
     let Some(handler) = functions.get(function).cloned() else {
         return failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
     };
-    // A task of its own: a client that goes away does not stop it, as in Lambda, and a panic costs one request.
+    // The function runs in a task of its own. As in Lambda, a client that disconnects does not stop it, and a panic
+    // fails only this request.
     match tokio::spawn(async move { handler.handle(event).await }).await {
         Ok(response) => convert(response),
         Err(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
     }
 }
 
-/// The event of a request, and the function that gets it.
+/// Returns the event of a request, and the name of the function that handles it.
 fn event(request: &Request<Incoming>) -> (&'static str, Event) {
     let raw_path = request.uri().path();
     let matched = ROUTES.iter().find_map(|route| route.matches(raw_path).map(|parameters| (route, parameters)));
@@ -82,7 +83,7 @@ fn decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Repeated headers joined by commas, as the gateway hands them on.
+/// Joins repeated headers by commas, as API Gateway does.
 fn joined(headers: &HeaderMap) -> HeaderMap {
     let mut joined = HeaderMap::new();
     for name in headers.keys() {
@@ -107,7 +108,7 @@ fn convert(response: LambdaResponse) -> Response<Body> {
     converted
 }
 
-/// What the gateway answers by itself, in its own words.
+/// An answer that the gateway gives by itself, in API Gateway's form.
 fn failure(status: StatusCode, message: &str) -> Response<Body> {
     let body = Full::from(format!(r#"{{"message":"{message}"}}"#)).map_err(|never| match never {}).boxed();
     let mut response = Response::new(body);

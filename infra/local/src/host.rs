@@ -1,4 +1,4 @@
-//! Where functions run: what each of them is built from.
+//! Builds functions, and gives each what it runs on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use types::clock::Clock;
 
 use crate::environment::Variables;
 
-/// What functions run on. Each has an environment of its own, as under Lambda.
+/// What functions run on. As in Lambda, each function has an environment of its own.
 #[derive(Clone)]
 pub struct Host {
     variables: Variables,
@@ -21,29 +21,29 @@ pub struct Host {
     checks: Arc<Mutex<Vec<Preflight>>>,
 }
 
-/// Sees what each function, by its name, asks of its environment and of AWS, and may refuse it.
+/// Observes which variables and AWS calls each function uses, and may refuse them.
 pub trait Watch: Send + Sync {
-    /// What sees the calls of a function's clients.
+    /// Returns the interceptor that sees the calls of a function's clients.
     fn calls(self: Arc<Self>, function: &'static str) -> SharedInterceptor;
 
-    /// Whether a function has a variable that it asks for.
+    /// Returns whether a function has the variable that it asks for.
     fn has_variable(&self, function: &'static str, name: &str) -> bool;
 }
 
 impl Host {
-    /// A host whose functions find all of these variables.
+    /// Creates a host whose functions have all of these variables.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         let environment = Environment::read(&|name| variables.get(name))?;
         Ok(Self { variables: variables.clone(), environment, clock, watch: None, checks: Arc::default() })
     }
 
-    /// The same with somebody who watches the functions.
+    /// Lets `watch` observe the functions.
     #[must_use]
     pub fn watched_by(self, watch: Arc<dyn Watch>) -> Self {
         Self { watch: Some(watch), ..self }
     }
 
-    /// Builds a function of this name.
+    /// Builds the function with this name.
     pub fn function<F>(
         &self,
         name: &'static str,
@@ -62,13 +62,14 @@ impl Host {
         std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Builds what is no function: a part of the host itself.
+    /// Builds something that is not a function but a part of the host itself. It is not watched.
     pub fn unwatched<T>(&self, build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
         let lookup = |variable: &str| self.variables.get(variable);
         build(&Service::with_environment(self.environment.clone(), &lookup, Arc::clone(&self.clock)))
     }
 
-    /// Who calls AWS for a function, and where: the function itself and, as in Lambda, the poller of its queue.
+    /// Returns the environment for the AWS calls of a function. As in Lambda, the poller of the function's queue calls
+    /// AWS in the function's name.
     pub fn environment_of(&self, function: &'static str) -> Environment {
         let environment = self.environment.clone();
         match &self.watch {
@@ -77,7 +78,7 @@ impl Host {
         }
     }
 
-    /// The functions' time.
+    /// Returns the functions' clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }

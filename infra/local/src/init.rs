@@ -1,4 +1,4 @@
-//! The init phase of functions in this process: as under Lambda, but that they run whatever is found.
+//! The init phase of functions in this process. It is as in Lambda, except that a problem does not stop a function.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ pub(crate) async fn run(checks: Vec<Preflight>) {
     let problems: BTreeSet<_> = found.into_iter().flat_map(|found| found.unwrap_or_else(|wrong| wrong.0)).collect();
     if !problems.is_empty() {
         let problems = problems.into_iter().collect::<Vec<_>>().join("; ");
-        tracing::error!(problems, "not everything can be used");
+        tracing::error!(problems, "some resources cannot be used");
     }
 }
 
-/// Tells of a function that could not prepare itself.
+/// Logs why a function could not prepare itself.
 pub(crate) fn tell(warmed: Result<(), String>) {
     if let Err(reason) = warmed {
-        tracing::warn!(reason, "not ready yet");
+        tracing::warn!(reason, "a function is not ready yet");
     }
 }

@@ -15,9 +15,9 @@ use crate::inbox::{Inbox, StoredSecrets};
 use crate::init;
 use crate::server::Server;
 
-/// Running functions; they end when this is dropped.
+/// Running functions. They stop when this is dropped.
 pub struct Instance {
-    /// Where the API is served.
+    /// The base URL of the API.
     pub base_url: String,
     _server: Server,
 }

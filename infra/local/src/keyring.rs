@@ -1,5 +1,5 @@
-//! The keyring beside kept tables: Secrets Manager lives in memory here, and what the tables hold is sealed
-//! under its keyring.
+//! Keeps the keyring in the folder of the tables. Secrets Manager is in memory here, and the secrets in the tables
+//! are sealed under its keyring, so losing the keyring would make them useless.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -12,17 +12,17 @@ use platform::store::explain;
 
 use crate::workers::Running;
 
-/// A rotated keyring is on disk after so long.
+/// The time between two looks at the keyring. A rotated one is on disk after about this time.
 const PERIOD: Duration = Duration::from_secs(2);
-/// For the user of this machine alone.
+/// Only the user who runs this may read and write the file.
 const MODE: u32 = 0o600;
 
-/// Where a folder of tables has its keyring.
+/// Returns the path of a folder's keyring.
 fn file(folder: &Path) -> PathBuf {
     folder.join("keyring.json")
 }
 
-/// The keyring of a folder, if it has one.
+/// Reads the keyring of a folder, if it has one.
 pub fn read(folder: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(file(folder)) {
         Ok(document) => Ok(Some(document)),
@@ -31,7 +31,7 @@ pub fn read(folder: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Puts a keyring into a folder, whole or not at all.
+/// Writes a keyring into a folder, whole or not at all.
 pub fn write(folder: &Path, document: &str) -> io::Result<()> {
     let (new, file) = (folder.join("keyring.json.new"), file(folder));
     let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new)?;
@@ -41,7 +41,7 @@ pub fn write(folder: &Path, document: &str) -> io::Result<()> {
     fs::rename(new, file)
 }
 
-/// Keeps a folder's keyring as it is in Secrets Manager, from now on.
+/// From now on, copies the keyring from Secrets Manager into a folder whenever it changes.
 pub fn keep(folder: PathBuf, client: Client, name: String) -> Running {
     Running::start(async move {
         let mut kept = read(&folder).ok().flatten();
@@ -58,7 +58,7 @@ pub fn keep(folder: PathBuf, client: Client, name: String) -> Running {
             if let Some(document) = current.filter(|current| kept.as_ref() != Some(current)) {
                 match write(&folder, &document) {
                     Ok(()) => kept = Some(document),
-                    Err(error) => tracing::error!(%error, "cannot keep the keyring"),
+                    Err(error) => tracing::error!(%error, "cannot save the keyring"),
                 }
             }
         }

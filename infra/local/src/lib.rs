@@ -1,4 +1,4 @@
-//! The whole service on one machine: the AWS side over HTTP, and the very functions that are deployed.
+//! The whole service on one machine: the AWS side over HTTP, and the same functions that are deployed.
 
 pub mod aws;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! `cargo run --release`: starts the stack, says how to use it, and runs until Ctrl-C.
+//! `cargo run --release`: starts the stack, prints how to use it, and runs until Ctrl-C.
 
 use std::io;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Waits for the user's wish to end, and then for the feed or for the user's impatience.
+/// Waits for a signal to end, and then until the feed has been applied or a second signal arrives.
 async fn end(stack: &Stack) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     signals.next().await?;

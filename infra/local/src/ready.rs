@@ -1,4 +1,4 @@
-//! What is printed once everything runs: for people with lines to paste, for scripts as JSON.
+//! What is printed once everything runs: text with lines to paste for people, or JSON for scripts.
 
 use std::fmt::Write;
 
@@ -8,23 +8,23 @@ use types::ids::UserId;
 use crate::environment::{LOOPBACK_VARIABLE, Variables};
 use crate::seed::DemoKey;
 
-/// What a user needs to know of a running stack.
+/// What a user needs to know about a running stack.
 #[derive(Clone, Debug)]
 pub struct Ready {
-    /// Where the API is, unless only the AWS side runs.
+    /// The base URL of the API; `None` if only the AWS side runs.
     pub base_url: Option<String>,
-    /// The demo user, where the store was seeded.
+    /// The demo user, if there is a demo market.
     pub user_id: Option<UserId>,
     /// Keys of the demo user, the one with every scope first.
     pub keys: Vec<DemoKey>,
-    /// What functions and `marketctl` need.
+    /// The variables that functions and `marketctl` need.
     pub variables: Variables,
-    /// Whether the AWS side is somebody else's.
+    /// Whether the AWS side is a foreign endpoint.
     pub is_foreign: bool,
 }
 
 impl Ready {
-    /// The one line for scripts.
+    /// Returns the document for scripts, to be printed on one line.
     pub fn json(&self) -> Value {
         json!({
             "base_url": self.base_url,
@@ -36,12 +36,12 @@ impl Ready {
         })
     }
 
-    /// The text for people.
+    /// Returns the text for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(url) = &self.base_url {
             let _ = writeln!(text, "The API is ready at {url}; its docs are at {url}/docs");
-            let _ = writeln!(text, "Webhooks sent to {url}/dev/inbox show there\n");
+            let _ = writeln!(text, "Webhooks sent to {url}/dev/inbox are shown on that page\n");
         }
         if let (Some(user), Some(first)) = (self.user_id, self.keys.first()) {
             let _ = writeln!(text, "Keys of the demo user {user}:");
@@ -54,18 +54,18 @@ impl Ready {
             }
         }
         let endpoint = self.variables.get("AWS_ENDPOINT_URL").unwrap_or_default();
-        // Who wants the AWS side alone runs functions against it.
+        // Whoever starts only the AWS side runs functions against it, and they need all variables.
         let is_alone = self.base_url.is_none();
         let readers = if is_alone { "functions, marketctl and the AWS CLI" } else { "marketctl and the AWS CLI" };
         let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For {readers}:");
         let of_tools = |name: &str| is_alone || name.starts_with("AWS_") || name == LOOPBACK_VARIABLE;
-        // Credentials of a foreign endpoint are the user's own, and stay where they are.
+        // The credentials for a foreign endpoint are the user's own and are not printed.
         let own = |name: &str| name == "AWS_ENDPOINT_URL" || name == LOOPBACK_VARIABLE;
         let shown = self.variables.iter().filter(|(name, _)| of_tools(name) && (!self.is_foreign || own(name)));
         for (name, value) in shown {
             let _ = writeln!(text, "  export {name}={value}");
         }
-        let _ = write!(text, "\nCtrl-C ends it.");
+        let _ = write!(text, "\nPress Ctrl-C to stop.");
         text
     }
 }

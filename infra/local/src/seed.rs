@@ -1,4 +1,4 @@
-//! Fills an empty store with the demo market, and makes keys to try it with.
+//! Fills an empty store with the demo market, and creates keys to try it with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,31 +21,29 @@ use crate::environment::Variables;
 use crate::keyring;
 use crate::workers::Running;
 
-/// The market is applied in so many parts, each with its share of every kind of message, so that the
-/// streams and the single records of a part are written side by side.
+/// The market is applied in this many parts. Each part has its share of every kind of message, so that streams and
+/// single records are written at the same time.
 const PARTS: usize = 5;
 
-/// The administrator's side of a stack.
+/// Sets up and administers a stack.
 pub struct Admin {
     clients: Clients,
     resources: Resources,
     clock: Arc<dyn Clock>,
 }
 
-/// A key made for trying things out.
+/// A key for trying things out.
 #[derive(Clone, Debug)]
 pub struct DemoKey {
-    /// What it may do.
     pub scopes: Scopes,
-    /// Its text.
     pub text: KeyText,
 }
 
-/// Marks a store whose seeding has begun and not ended, so that the next start takes it up again.
+/// Marks a store whose seeding has begun but not ended, so that the next start resumes it.
 struct Unfinished(Option<PathBuf>);
 
 impl Admin {
-    /// Administration of the default stack under these variables.
+    /// Administers the default stack that these variables lead to.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, String> {
         let lookup = |name: &str| variables.get(name);
         let environment = Environment::read(&lookup).map_err(|error| error.to_string())?;
@@ -57,7 +55,8 @@ impl Admin {
         Ok(Self { clients, resources: Resources::of(Resources::DEFAULT_STACK), clock })
     }
 
-    /// Creates tables, queues and secret where they are missing, the secret as the folder of the tables has it.
+    /// Creates the tables, queues and secret that are missing. If the folder of the tables has a keyring, the secret is
+    /// created with it.
     pub async fn set_up(&self, data: Option<&Path>) -> Result<(), String> {
         let kept = data.map(keyring::read).transpose().map_err(|error| format!("cannot read the keyring: {error}"))?;
         let document = match kept.flatten() {
@@ -65,28 +64,28 @@ impl Admin {
             None => Keyring::generate().map_err(|error| error.to_string())?.reveal(),
         };
         if let Some(folder) = data {
-            keyring::write(folder, &document).map_err(|error| format!("cannot keep the keyring: {error}"))?;
+            keyring::write(folder, &document).map_err(|error| format!("cannot save the keyring: {error}"))?;
         }
         create(&self.clients, &self.resources, &document).await
     }
 
-    /// Keeps the keyring of a folder of tables as it is rotated.
+    /// Saves the keyring in the folder of the tables whenever it is rotated.
     pub fn keep_keyring(&self, folder: &Path) -> Running {
         keyring::keep(folder.to_owned(), self.clients.secrets.clone(), self.resources.keyring())
     }
 
-    /// The tables that messages are applied to.
+    /// Returns the tables that messages are applied to.
     pub fn stores(&self) -> Stores {
         Stores::of(&self.clients.dynamodb, &self.resources)
     }
 
-    /// Administration of keys.
+    /// Returns the administration of keys.
     pub fn keys(&self) -> KeyAdmin {
         let table = self.resources.table(Table::Keys);
         KeyAdmin::new(self.clients.dynamodb.clone(), table, Arc::clone(&self.clock))
     }
 
-    /// Puts the demo market into a store that is empty, or was being seeded when its process ended.
+    /// Puts the demo market into a store that is empty, or whose seeding was interrupted.
     pub async fn seed(&self, data: Option<&Path>) -> Result<(), String> {
         let unfinished = Unfinished(data.map(|folder| folder.join("seeding")));
         let stores = self.stores();
@@ -95,7 +94,7 @@ impl Admin {
         if !is_empty && begun.is_none() {
             return Ok(());
         }
-        // Taken up again with the time at which it began: an order's creation never changes.
+        // Resumes with the time at which the seeding began, because an order's creation time must not change.
         let now = begun.unwrap_or_else(|| self.clock.now());
         unfinished.mark(now)?;
         let messages = demo::messages(now);
@@ -116,7 +115,7 @@ impl Admin {
         unfinished.unmark()
     }
 
-    /// Makes a key per scope set for the demo user, the one with every scope first.
+    /// Creates a key for each set of scopes for the demo user. The first key has every scope.
     pub async fn demo_keys(&self) -> Result<Vec<DemoKey>, String> {
         let sets: [&[Scope]; 4] =
             [&Scope::ALL, &[Scope::CatalogRead], &[Scope::ListingsRead], &[Scope::OrdersRead, Scope::WalletRead]];
@@ -127,7 +126,7 @@ impl Admin {
         Ok(keys)
     }
 
-    /// Makes a free key of a user.
+    /// Creates a key of the free tier for a user.
     pub async fn demo_key(&self, user_id: UserId, scopes: &[Scope]) -> Result<DemoKey, String> {
         let scopes: Scopes = scopes.iter().copied().collect();
         let name = Some("demo".to_owned());
@@ -138,7 +137,7 @@ impl Admin {
 }
 
 impl Unfinished {
-    /// When the unfinished seeding began.
+    /// Returns when the unfinished seeding began.
     fn begun(&self) -> Option<Timestamp> {
         std::fs::read_to_string(self.0.as_ref()?).ok()?.parse().ok()
     }
@@ -153,7 +152,7 @@ impl Unfinished {
     }
 }
 
-/// A bar on standard error, where that is a terminal.
+/// Shows a bar on standard error, if that is a terminal.
 fn progress(length: usize) -> ProgressBar {
     let bar = ProgressBar::new(length as u64);
     let style = ProgressStyle::with_template("demo market {bar:40} {pos}/{len} records");

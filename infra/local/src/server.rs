@@ -15,13 +15,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// A response body of whatever making.
+/// A response body of any origin.
 pub type Body = BoxBody<Bytes, io::Error>;
 
-/// A server that ends, connections included, when it is dropped.
+/// A server. It stops and closes its connections when it is dropped.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     accepting: JoinHandle<()>,
 }
@@ -33,7 +33,7 @@ impl Server {
         listener.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
     }
 
-    /// Serves each request of each connection with `answer`.
+    /// Answers each request of each connection with `answer`.
     pub fn start<F, Fut>(listener: TcpListener, answer: F) -> io::Result<Self>
     where
         F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
@@ -43,7 +43,7 @@ impl Server {
         Ok(Self { address, accepting: tokio::spawn(accept(listener, answer)) })
     }
 
-    /// The base URL of what it serves.
+    /// Returns the base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -70,7 +70,7 @@ where
                 continue;
             }
         };
-        // A small answer waits for nothing.
+        // Small answers are sent without delay.
         let _ = stream.set_nodelay(true);
         let answer = answer.clone();
         let service = service_fn(move |request| {
@@ -78,7 +78,7 @@ where
             async move { Ok::<_, Infallible>(answer.await) }
         });
         let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-        // A client that goes away in the middle is no event.
+        // A client that disconnects in the middle is not worth logging.
         connections.spawn(async move { connection.await.unwrap_or_default() });
         while connections.try_join_next().is_some() {}
     }

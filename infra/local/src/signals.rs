@@ -1,15 +1,15 @@
-//! The user's wish to end: Ctrl-C, or what a supervisor sends.
+//! The signals to end: Ctrl-C from the user, or SIGTERM from a supervisor.
 
 use std::io;
 
-/// Listens from its creation on.
+/// Waits for signals to end.
 pub struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
 }
 
 impl Signals {
-    /// Starts to listen.
+    /// Starts to listen for signals.
     pub fn listen() -> io::Result<Self> {
         #[cfg(unix)]
         let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

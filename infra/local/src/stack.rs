@@ -1,4 +1,4 @@
-//! Puts the parts together as the command line says.
+//! Starts the parts that the command line asks for, and connects them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::ready::Ready;
 use crate::seed::{Admin, DemoKey};
 use crate::workers::{Running, Webhooks, Workers};
 
-/// So long an end waits for the feed.
+/// At the end, the longest wait for the feed to be applied.
 const DRAIN: Duration = Duration::from_secs(15);
 
-/// The running parts; they end when this is dropped.
+/// The running parts. They stop when this is dropped.
 pub struct Stack {
-    /// What a user needs to know of them.
+    /// What a user needs to know about them.
     pub ready: Ready,
     workers: Option<Workers>,
     aws: Option<AwsSide>,
@@ -32,7 +32,7 @@ pub struct Stack {
     _keyring: Option<Running>,
 }
 
-/// Where the stores are, and what a user needs of them.
+/// The AWS side, and what a user needs to use it.
 struct Side {
     variables: Variables,
     keys: Vec<DemoKey>,
@@ -71,21 +71,21 @@ impl Stack {
         Ok(Self { ready, workers, aws, _relay: relay, _instance: instance, _keyring: keyring })
     }
 
-    /// Waits, though not for ever, until the feed is applied, if its queue ends with this process.
+    /// Waits until the feed has been applied, for at most [`DRAIN`]. Does not wait if the queue outlives this process.
     pub async fn drain(&self) {
         let (Some(workers), Some(_)) = (&self.workers, &self.aws) else { return };
         if matches!(workers.feed.count().await, Ok(0)) {
             return;
         }
-        eprintln!("local: applying what is left of the feed; Ctrl-C again ends at once");
+        eprintln!("local: applying the messages left in the feed; press Ctrl-C again to stop at once");
         if tokio::time::timeout(DRAIN, workers.feed.emptied()).await.is_err() {
             let left = workers.feed.count().await.unwrap_or_default();
-            eprintln!("local: {left} messages of the feed are lost");
+            eprintln!("local: {left} messages of the feed were not applied and are lost");
         }
     }
 }
 
-/// How the options want webhooks sent.
+/// Returns how the options want webhooks to be sent.
 fn webhooks(options: &Options) -> Result<Webhooks, String> {
     let policy = if options.allow_loopback_webhooks { Policy::with_loopback() } else { Policy::public() };
     let transport = Transport::new(Reach { policy, ..Reach::public() }).map_err(|error| error.to_string())?;
@@ -93,8 +93,8 @@ fn webhooks(options: &Options) -> Result<Webhooks, String> {
 }
 
 impl Side {
-    /// An AWS side of our own, set up and seeded as the options say. With the machine's own time: a wrong clock
-    /// is an instance's, not the market's.
+    /// Starts our own AWS side, set up and seeded as the options say. It uses the machine's own time: a wrong clock
+    /// belongs to the instance and not to the market.
     async fn own(options: &Options) -> Result<Self, String> {
         let data = options.data.as_deref();
         let mut aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
@@ -112,7 +112,7 @@ impl Side {
         Ok(Self { variables, keys, aws: Some(aws), relay: None, keyring })
     }
 
-    /// Somebody else's.
+    /// Uses a foreign AWS endpoint.
     async fn foreign(url: &str, latency: Duration) -> Result<Self, String> {
         let mut relay = None;
         if !latency.is_zero() {

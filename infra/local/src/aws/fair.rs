@@ -1,5 +1,4 @@
-//! Groups of messages in standard queues: SQS takes them as a hint (fair queues), the emulated one refuses
-//! them.
+//! Message groups in standard queues. SQS takes them as a hint (fair queues), but the emulated SQS refuses them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +14,7 @@ use serde_json::Value;
 
 const GROUP: &str = "MessageGroupId";
 
-/// Takes the hint, and does nothing with it.
+/// Accepts message groups in standard queues and ignores them.
 pub(super) struct Fair(pub(super) RustackSqsHandler);
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
@@ -28,7 +27,8 @@ impl SqsHandler for Fair {
     }
 }
 
-/// The request without groups; `None` where they matter, or it is no such request.
+/// Returns the request without message groups. Returns `None` if the queue is FIFO, where groups matter, or if the
+/// body is not a request to send messages.
 fn without_groups(body: &[u8]) -> Option<Bytes> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
     if request["QueueUrl"].as_str()?.rsplit_once('.').is_some_and(|(_, end)| end == "fifo") {

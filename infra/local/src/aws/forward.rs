@@ -1,4 +1,4 @@
-//! Forwards calls to where they are answered, those of DynamoDB perhaps with a delay.
+//! Forwards calls to an upstream. DynamoDB calls can be delayed.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use super::plain;
 use crate::server::Body;
 
-/// A pooled client of one upstream.
+/// A client of one upstream, with a connection pool.
 pub struct Forwarder {
     client: Client<HttpConnector, Incoming>,
     upstream: String,
@@ -21,7 +21,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards to the upstream's base URL, without delay at first.
+    /// Forwards to this base URL, at first without a delay.
     pub fn to(upstream: &str) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
@@ -34,7 +34,7 @@ impl Forwarder {
         self.delay_millis.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Forwards one call and its answer.
+    /// Forwards one call and returns its answer.
     pub async fn forward(&self, mut request: Request<Incoming>) -> Response<Body> {
         let delay = self.delay_millis.load(Ordering::Relaxed);
         if delay > 0 && super::target(&request).starts_with(super::DYNAMODB) {

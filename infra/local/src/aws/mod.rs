@@ -25,15 +25,15 @@ pub use relay::Relay;
 use crate::server::{Body, Server};
 use queues::Emulated;
 
-/// DynamoDB removes expired items within days; a minute is close enough.
+/// The time between two removals of expired items. Real DynamoDB takes up to a few days.
 const SWEEP: Duration = Duration::from_mins(1);
 
-/// A running AWS side; it ends when it is dropped.
+/// A running AWS side. It stops when it is dropped.
 pub struct AwsSide {
-    /// Where SDKs find it.
+    /// The endpoint URL for SDKs.
     pub endpoint_url: String,
-    /// Where DynamoDB alone is, without the way round by the common address, which costs computing time and
-    /// serves delays.
+    /// The endpoint URL of DynamoDB alone. Calls to it save the computing time of the common endpoint, and are never
+    /// delayed.
     pub dynamodb_url: String,
     forwarder: Arc<Forwarder>,
     database: Database,
@@ -42,7 +42,7 @@ pub struct AwsSide {
 }
 
 impl AwsSide {
-    /// Starts on an address, keeping tables in a file of `data` or in memory.
+    /// Starts on an address. Tables are kept in a file in the folder `data`, or in memory if there is none.
     pub async fn start(listen: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
         let database = open(data)?;
         let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -59,13 +59,13 @@ impl AwsSide {
         Ok(Self { endpoint_url: server.url(), dynamodb_url: upstream, forwarder, database, _server: server, tasks })
     }
 
-    /// Removes items once they have expired by the machine's own clock, from now on. Where clocks are set, as
-    /// in tests, nothing may: an item's time to live is told by those clocks.
+    /// From now on, removes items that have expired by the machine's own clock. Do not call this where clocks are set,
+    /// as in tests: there, an item's time to live is counted by those clocks.
     pub fn expire_items(&mut self) {
         self.tasks.push(tokio::spawn(sweep_expired(self.database.clone())));
     }
 
-    /// Delays every DynamoDB call from now on, so that round trips show.
+    /// Delays every DynamoDB call from now on, which makes round trips visible.
     pub fn delay_store(&self, by: Duration) {
         self.forwarder.delay(by);
     }
@@ -88,7 +88,7 @@ fn open(data: Option<&Path>) -> io::Result<Database> {
     opened.map_err(|error| io::Error::other(format!("cannot open the tables: {error}")))
 }
 
-/// Real DynamoDB removes expired items by itself; the embedded one has to be asked.
+/// Removes expired items, again and again: the embedded DynamoDB does not do so by itself.
 async fn sweep_expired(database: Database) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {
@@ -101,10 +101,10 @@ async fn sweep_expired(database: Database) {
     }
 }
 
-/// How the targets of DynamoDB calls begin.
+/// The beginning of the targets of DynamoDB calls.
 const DYNAMODB: &str = "DynamoDB";
 
-/// The service and operation that every SDK call names.
+/// Returns the service and operation that an SDK call names in its header.
 fn target(request: &Request<Incoming>) -> &str {
     request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -28,7 +28,7 @@ pub(super) struct Emulated {
 }
 
 impl Emulated {
-    /// Services whose queue URLs lead to `address`.
+    /// Creates the services. Their queue URLs point to `address`.
     pub(super) fn at(address: SocketAddr) -> Self {
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
         let queues = Fair(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));

@@ -1,4 +1,4 @@
-//! A delay in front of somebody else's AWS endpoint, for an instance without an AWS side of its own.
+//! A relay that delays the calls to a foreign AWS endpoint, for an instance without an AWS side of its own.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,15 +8,15 @@ use std::time::Duration;
 use super::Forwarder;
 use crate::server::Server;
 
-/// A running relay; it ends when it is dropped.
+/// A running relay. It stops when it is dropped.
 pub struct Relay {
-    /// Where SDKs find it.
+    /// The endpoint URL for SDKs.
     pub endpoint_url: String,
     _server: Server,
 }
 
 impl Relay {
-    /// Starts on a free port of loopback.
+    /// Starts on a free loopback port.
     pub async fn start(upstream: &str, delay: Duration) -> io::Result<Self> {
         let forwarder = Arc::new(Forwarder::to(upstream));
         forwarder.delay(delay);

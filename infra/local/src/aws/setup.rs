@@ -1,4 +1,4 @@
-//! Creates a stack's tables, queues and secret from their one definition.
+//! Creates a stack's tables, queues and secret from the one place that defines them.
 
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
@@ -13,15 +13,13 @@ use platform::store::explain;
 
 /// Clients of one AWS side.
 pub struct Clients {
-    /// Tables.
     pub dynamodb: aws_sdk_dynamodb::Client,
-    /// Queues.
     pub sqs: aws_sdk_sqs::Client,
-    /// Secrets.
     pub secrets: aws_sdk_secretsmanager::Client,
 }
 
-/// Creates what is not there yet. Tables that exist are kept as they are, and belong to this keyring.
+/// Creates what does not exist yet. Existing tables are kept as they are. The secrets in them must be sealed under
+/// this keyring.
 pub async fn create(clients: &Clients, resources: &Resources, keyring: &str) -> Result<(), String> {
     for table in Table::ALL {
         create_table(&clients.dynamodb, table, &resources.table(table)).await?;
@@ -54,7 +52,7 @@ async fn create_table(client: &aws_sdk_dynamodb::Client, table: Table, name: &st
     Ok(())
 }
 
-/// A table as DynamoDB is told of it.
+/// A table's definition in DynamoDB's terms.
 struct Definition {
     attributes: Vec<AttributeDefinition>,
     keys: Vec<KeySchemaElement>,

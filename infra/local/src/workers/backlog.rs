@@ -1,4 +1,4 @@
-//! How many messages a queue still holds.
+//! Counts the messages that a queue still holds.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use platform::store::explain;
 
-/// Waiting, being worked on, delayed.
+/// The messages that wait, that are being worked on, and that are delayed.
 const COUNTS: [QueueAttributeName; 3] = [
     QueueAttributeName::ApproximateNumberOfMessages,
     QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
@@ -22,12 +22,12 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Those of this queue.
+    /// Counts the messages of this queue.
     pub fn of(client: Client, queue_url: String) -> Self {
         Self { client, queue_url }
     }
 
-    /// How many there are, those included that are being worked on or delayed.
+    /// Returns the number of messages, including those that are being worked on or delayed.
     pub async fn count(&self) -> Result<u64, String> {
         let request = self.client.get_queue_attributes().queue_url(&self.queue_url);
         let found = request.set_attribute_names(Some(COUNTS.to_vec())).send().await;
@@ -36,7 +36,7 @@ impl Backlog {
         Ok(COUNTS.iter().filter_map(|name| counts.get(name)?.parse::<u64>().ok()).sum())
     }
 
-    /// Waits until there are none.
+    /// Waits until the queue holds no messages.
     pub async fn emptied(&self) -> Result<(), String> {
         while self.count().await? > 0 {
             tokio::time::sleep(PAUSE).await;

@@ -1,10 +1,10 @@
-//! The event that Lambda makes of a batch of messages.
+//! The event that Lambda makes from a batch of messages.
 
 use aws_lambda_events::encodings::Base64Data;
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 
-/// The event of a batch from the queue with this ARN.
+/// Makes the event of a batch from the queue with this ARN.
 pub(super) fn event(messages: &[Message], queue_arn: &str) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = messages.iter().map(|message| record(message.clone(), queue_arn)).collect();

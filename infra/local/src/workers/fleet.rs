@@ -1,4 +1,4 @@
-//! A queue that triggers a function with as many instances as there is work for, as Lambda scales.
+//! A queue that triggers a function. As in Lambda, the number of instances follows the work.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use super::poller::Source;
 use super::running::Running;
 use crate::init;
 
-/// The instances of a function that no batch occupies.
+/// A function with its idle instances, and room for more.
 struct Fleet<W, F> {
     source: Source,
     idle: Mutex<Vec<Arc<W>>>,
@@ -19,9 +19,9 @@ struct Fleet<W, F> {
     make: F,
 }
 
-/// Hands batches of a queue to at most so many instances of a function, one batch at a time each. An
-/// instance is made when all others are occupied. One call at a time asks for messages: several that wait
-/// would share what arrives together, in small batches.
+/// Hands batches of a queue to at most `most` instances of a function, one batch at a time each. An instance is
+/// created when all others are busy. Only one call at a time waits for messages: several would share messages that
+/// arrive together, and each would get a small batch.
 pub fn poll_with_fleet<W, F>(source: Source, most: usize, make: F) -> Running
 where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
@@ -44,7 +44,7 @@ where
         let mut invocations = JoinSet::new();
         loop {
             while invocations.try_join_next().is_some() {}
-            // Waits for room before it takes messages, which nobody else gets then.
+            // Waits for a free instance before it receives messages, because nobody else gets them from then on.
             let Ok(room) = self.free.acquire().await else { return };
             let messages = self.source.receive().await;
             if messages.is_empty() {
@@ -54,7 +54,7 @@ where
             let fleet = Arc::clone(&self);
             invocations.spawn(async move {
                 let instance = fleet.take().await;
-                // Lambda ends an instance that fails.
+                // An instance that failed is not used again, as in Lambda.
                 if fleet.source.hand_over(&instance, messages).await {
                     fleet.put_back(instance);
                 }

@@ -1,4 +1,4 @@
-//! One invocation, as Lambda makes it.
+//! Invokes a function once, as Lambda does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use runtime::Worker;
 use tokio::task::JoinSet;
 
-/// Hands a worker one event. A panic ends the invocation and not the caller, and so does the time-out.
+/// Hands one event to a worker. A panic or the time-out ends the invocation, but not the caller.
 pub(super) async fn invoke<W: Worker>(
     worker: &Arc<W>,
     event: W::Event,

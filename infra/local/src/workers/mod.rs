@@ -26,26 +26,25 @@ pub use schedule::schedule;
 use crate::host::Host;
 use crate::init;
 
-/// So many instances of `ingest` read the feed side by side.
+/// The number of `ingest` instances that read the feed side by side.
 const INGEST_INSTANCES: usize = 2;
-/// At most so many instances of `webhook` attend to first attempts: more than a receiver that hangs can occupy
-/// before it is known to be slow.
+/// The most `webhook` instances for the first lane. A receiver that hangs occupies fewer before it is known to be slow.
 pub const FIRST_INSTANCES: usize = 256;
-/// And so many to everything else: receivers that hang are not to be attended to all at once.
+/// The most `webhook` instances for the retry lane. They are few so that receivers that hang wait their turn.
 pub const RETRY_INSTANCES: usize = 32;
 
 /// How webhooks are sent.
 #[derive(Clone)]
 pub struct Webhooks {
-    /// Where they may go, and how they get there.
+    /// Decides where they may go, and sends them.
     pub transport: Transport,
-    /// When they are tried again.
+    /// When failed attempts are retried.
     pub schedule: Schedule,
 }
 
-/// Running workers; they end when this is dropped.
+/// Running workers. They stop when this is dropped.
 pub struct Workers {
-    /// What is left in the feed queue.
+    /// The messages left in the feed queue.
     pub feed: Backlog,
     _running: Vec<Running>,
 }

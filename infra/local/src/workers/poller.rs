@@ -16,14 +16,14 @@ use super::invoke::invoke;
 use super::running::Running;
 use crate::init;
 
-/// SQS gives at most so many messages at a time.
+/// The most messages that SQS returns in one call.
 const BATCH: i32 = 10;
-/// For so long a receive waits for messages; well below the client's patience with one attempt.
+/// How long one call waits for messages, in seconds. It is well below the client's time-out of one attempt.
 const WAIT_SECONDS: i32 = 5;
-/// After a receive that failed.
+/// The pause after a failed call.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A queue to be polled for a function.
+/// A queue that is polled for a function.
 #[derive(Clone, Debug)]
 pub struct Source {
     client: Client,
@@ -50,7 +50,7 @@ where
 }
 
 impl Source {
-    /// The queue with this URL, and the time-out of the function that it triggers.
+    /// Opens the queue with this URL. `timeout` is that of the function that it triggers.
     pub async fn open(client: Client, url: &str, timeout: Duration) -> Result<Self, String> {
         let found = client.get_queue_attributes().queue_url(url).attribute_names(QueueArn).send().await;
         let found = found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
@@ -58,20 +58,20 @@ impl Source {
         Ok(Self { client, url: url.to_owned(), arn, timeout })
     }
 
-    /// Messages, at once if there are any; none if it cannot be told.
+    /// Receives messages, waiting a while if there are none. If the call fails, logs the error and returns no messages.
     pub(super) async fn receive(&self) -> Vec<Message> {
         match self.try_receive().await {
             Ok(messages) => messages,
             Err(error) => {
-                tracing::warn!(queue = self.url, error, "cannot receive");
+                tracing::warn!(queue = self.url, error, "cannot receive messages");
                 tokio::time::sleep(PAUSE).await;
                 Vec::new()
             }
         }
     }
 
-    /// Hands messages to an instance, and deletes those that it does not report as failed. Says whether the
-    /// instance is still good.
+    /// Hands messages to an instance and deletes those that it does not report as failed. Returns whether the instance
+    /// can be used again.
     pub(super) async fn hand_over<W>(&self, worker: &Arc<W>, messages: Vec<Message>) -> bool
     where
         W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
@@ -96,7 +96,7 @@ impl Source {
         Ok(received.map_err(|error| explain(&error))?.messages.unwrap_or_default())
     }
 
-    /// What is not deleted comes again once its visibility time-out is over.
+    /// Deletes messages. A message that is not deleted is received again after its visibility time-out.
     async fn delete(&self, messages: Vec<&Message>) {
         if messages.is_empty() {
             return;
@@ -107,19 +107,19 @@ impl Source {
         });
         let entries = match entries.collect::<Result<Vec<_>, _>>() {
             Ok(entries) => entries,
-            Err(error) => return tracing::warn!(queue = self.url, %error, "cannot delete"),
+            Err(error) => return tracing::warn!(queue = self.url, %error, "cannot delete messages"),
         };
         let request = self.client.delete_message_batch().queue_url(&self.url);
         match request.set_entries(Some(entries)).send().await {
             Ok(deleted) if deleted.failed.is_empty() => {}
-            Ok(deleted) => tracing::warn!(queue = self.url, failed = ?deleted.failed, "cannot delete"),
-            Err(error) => tracing::warn!(queue = self.url, error = explain(&error), "cannot delete"),
+            Ok(deleted) => tracing::warn!(queue = self.url, failed = ?deleted.failed, "cannot delete messages"),
+            Err(error) => tracing::warn!(queue = self.url, error = explain(&error), "cannot delete messages"),
         }
     }
 }
 
-/// The messages that the function did not report as failed. A report that names no message of the batch
-/// leaves all of it, as in Lambda.
+/// Returns the messages that the function did not report as failed. As in Lambda, if the report names a message that
+/// is not in the batch, the whole batch counts as failed.
 fn acknowledged<'m>(messages: &'m [Message], response: &SqsBatchResponse) -> Vec<&'m Message> {
     let failed: Vec<&str> = response.batch_item_failures.iter().map(|item| item.item_identifier.as_str()).collect();
     let is = |message: &Message, id: &str| message.message_id.as_deref() == Some(id);

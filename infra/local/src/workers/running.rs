@@ -1,10 +1,10 @@
-//! What goes on in the background.
+//! Work in the background.
 
 use std::future::Future;
 
 use tokio::task::JoinHandle;
 
-/// A poller or a schedule; it ends when this is dropped.
+/// Work that goes on in the background, such as a poller or a schedule. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Running(JoinHandle<()>);
 

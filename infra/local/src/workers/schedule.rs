@@ -10,8 +10,8 @@ use super::invoke::invoke;
 use super::running::Running;
 use crate::init;
 
-/// Runs a worker every `period`, the first time once it has passed, and never twice at a time. An invocation
-/// that fails, or takes longer than `timeout`, is logged, and the next one comes when it is due.
+/// Runs a worker every `period`, for the first time after one period, and never twice at the same time. An invocation
+/// that fails or takes longer than `timeout` is logged, and the next one starts when it is due.
 pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> Running
 where
     W: Worker<Event: Default>,
@@ -37,7 +37,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-    /// Fails in a different way each time, and tells of each time.
+    /// Fails in a different way on each run, and reports each run.
     struct Failing {
         runs: AtomicU32,
         running: AtomicU32,
@@ -52,7 +52,7 @@ mod tests {
             assert_eq!(self.running.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
             let run = self.runs.fetch_add(1, Ordering::SeqCst);
             if run == 3 {
-                // Longer than the period.
+                // This takes longer than the period.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             self.running.store(0, Ordering::SeqCst);

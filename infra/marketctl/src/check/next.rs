@@ -9,7 +9,7 @@ pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> Str
         (Problem::NotActive(_), ResourceKind::Secret) => "restore it: without it no webhook secret can be opened",
         (Problem::NotActive(_), _) => "wait until it is active, then check again",
         (Problem::NoIndex(_), _) => {
-            "deploy the stack again; without the index, webhook deliveries cannot be listed and retried"
+            "deploy the stack again; without the index, webhook deliveries cannot be listed or retried"
         }
         (Problem::NoKeyring(_), _) => {
             "restore the secret's previous version; without a keyring no webhook delivery can be signed"
