@@ -1,4 +1,4 @@
-//! What wears: skins of weapons, knives and gloves.
+//! The things that wear: skins of weapons, knives and gloves.
 
 use super::design::{Design, Forms, STAR};
 use super::price::{Band, price};
@@ -7,7 +7,7 @@ use super::words;
 
 const PART: u64 = 1;
 
-/// Weapons, the most traded first, each with the design that everybody knows it by.
+/// Weapons, the most traded first, each with its best-known design.
 const WEAPONS: [(&str, &str); 26] = [
     ("AK-47", "Redline"),
     ("AWP", "Sky Serpent"),
@@ -37,7 +37,7 @@ const WEAPONS: [(&str, &str); 26] = [
     ("Stubby 8", "Bubblegum"),
 ];
 
-/// Plain designs that come on many weapons; each weapon has so many of them.
+/// Plain designs that come on many weapons. Each weapon has [`PLAIN_EACH`] of them.
 const PLAIN: [&str; 14] = [
     "Desert Mesh",
     "Pine Camo",
@@ -55,7 +55,7 @@ const PLAIN: [&str; 14] = [
     "Topographic",
 ];
 const PLAIN_EACH: usize = 8;
-/// Designs of its own that each weapon has beside its best-known one.
+/// The number of designs of its own that each weapon has besides its best-known one.
 const OWN_EACH: usize = 27;
 
 const KNIVES: [&str; 10] = [
@@ -112,7 +112,7 @@ const KNOWN_SKIN: [Band; 1] = [Band::new(1, 1_400, 9_500)];
 const KNIFE: [Band; 3] = [Band::new(5, 8_500, 22_000), Band::new(3, 22_000, 70_000), Band::new(1, 70_000, 240_000)];
 const GLOVE: [Band; 2] = [Band::new(3, 6_000, 18_000), Band::new(1, 18_000, 90_000)];
 
-/// All of them, weapon by weapon.
+/// Returns all designs: skins weapon by weapon, then knives, then gloves.
 pub(super) fn designs() -> Vec<Design> {
     let mut random = Random::of_part(PART);
     let mut designs = Vec::with_capacity(WEAPONS.len() * (1 + OWN_EACH + PLAIN_EACH) + 220);

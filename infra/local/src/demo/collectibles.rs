@@ -1,4 +1,4 @@
-//! What does not wear and is not a sticker: cases, agents, charms and music kits.
+//! The things that do not wear, apart from stickers: cases, agents, charms and music kits.
 
 use super::design::{Design, Forms, STATTRAK};
 use super::price::{Band, price, scaled};
@@ -89,7 +89,7 @@ const CHARM_SHAPES: [&str; 20] = [
     "Lemon",
 ];
 
-/// Who plays, and what.
+/// Artists and titles of music kits.
 const MUSIC: [&str; 30] = [
     "Alma Reyes, Warm Static",
     "Bent Pins, Overtime",
@@ -128,7 +128,7 @@ const AGENT: [Band; 3] = [Band::new(5, 90, 400), Band::new(3, 400, 1_500), Band:
 const CHARM: [Band; 2] = [Band::new(5, 20, 250), Band::new(1, 250, 3_000)];
 const KIT: [Band; 1] = [Band::new(1, 180, 900)];
 
-/// All of them, kind by kind.
+/// Returns all designs, kind by kind.
 pub(super) fn designs() -> Vec<Design> {
     let random = &mut Random::of_part(PART);
     let mut designs = cases(random);
@@ -150,7 +150,8 @@ fn cases(random: &mut Random) -> Vec<Design> {
     ordinary.chain(souvenirs).map(|name| Design::single("case", name, price(random, &CASE))).collect()
 }
 
-/// A kit plain and with a counter: two items, because what does not wear has one variant.
+/// Returns a kit without and with a kill counter. They are two items, because an item that does not wear has only one
+/// variant.
 fn music_kits(random: &mut Random, music: &str) -> [Design; 2] {
     let (cents, name) = (price(random, &KIT), format!("Music Kit | {music}"));
     let counting = format!("{STATTRAK}{name}");

@@ -1,16 +1,16 @@
-//! A design, as its maker drew it, and the variants in which it is traded.
+//! A design, and the variants in which it is traded.
 
 use super::price::scaled;
 use super::random::Random;
 
-/// What counts kills says so in front of its name.
+/// Stands before the name of a variant with a kill counter.
 pub(super) const STATTRAK: &str = "StatTrak™ ";
-/// Knives and gloves have a star before everything else.
+/// Stands before the names of knives and gloves, and before [`STATTRAK`].
 pub(super) const STAR: &str = "★ ";
-/// What a kill counter does to the price, in percent.
+/// The price with a kill counter, in percent of the price without.
 const STATTRAK_PERCENT: u64 = 190;
 
-/// A degree of wear and what it does to the price, in percent of that of the field-tested.
+/// A degree of wear. `percent` is its price in percent of the field-tested variant's.
 #[derive(Clone, Copy)]
 pub(super) struct Wear {
     pub(super) name: &'static str,
@@ -25,32 +25,32 @@ const WEARS: [Wear; 5] = [
     Wear { name: "Battle-Scarred", percent: 84 },
 ];
 
-/// The degrees that a design may come in, from the first to before the second; most come in all.
+/// The ranges of [`WEARS`] that a design may come in; the ends are exclusive. Most designs come in all degrees.
 const SPANS: [(usize, usize); 10] = [(0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 4), (0, 3), (0, 2), (1, 5)];
 
 /// The forms in which a design is traded.
 pub(super) enum Forms {
-    /// In one.
+    /// In one form.
     One,
-    /// In one that counts kills.
+    /// In one form, which has a kill counter.
     OneStatTrak,
-    /// In these degrees of wear, and if told so in each with a kill counter too.
+    /// In these degrees of wear. If the flag is set, each degree also comes with a kill counter.
     Worn(&'static [Wear], bool),
 }
 
 impl Forms {
-    /// Some degrees of wear.
+    /// Picks the degrees of wear at random.
     pub(super) fn worn(random: &mut Random, stattrak: bool) -> Self {
         let (from, to) = random.pick(&SPANS).copied().unwrap_or((0, WEARS.len()));
         Self::Worn(WEARS.get(from..to).unwrap_or(&WEARS), stattrak)
     }
 }
 
-/// Something that was designed.
+/// A design, which becomes an item of the catalog.
 pub(super) struct Design {
     pub(super) kind: &'static str,
     pub(super) name: String,
-    /// What its plainest form costs.
+    /// The price of its only form or, if it wears, of a field-tested one without a kill counter.
     pub(super) cents: u64,
     pub(super) forms: Forms,
 }
@@ -64,12 +64,12 @@ pub(super) struct Variant {
 }
 
 impl Design {
-    /// A design that is traded in one form.
+    /// Makes a design that is traded in one form.
     pub(super) fn single(kind: &'static str, name: String, cents: u64) -> Self {
         Self { kind, name, cents, forms: Forms::One }
     }
 
-    /// Its variants, those without a kill counter first.
+    /// Returns the variants, those without a kill counter first.
     pub(super) fn variants(&self) -> Vec<Variant> {
         let (wears, counted) = match self.forms {
             Forms::One => return vec![self.unworn(false)],
@@ -81,7 +81,7 @@ impl Design {
         counters.iter().flat_map(worn).collect()
     }
 
-    /// The place among its variants of the one that changes hands most: the middle wear, no kill counter.
+    /// Returns the index of the most traded variant: the middle degree of wear, without a kill counter.
     pub(super) const fn usual(&self) -> usize {
         match self.forms {
             Forms::One | Forms::OneStatTrak => 0,

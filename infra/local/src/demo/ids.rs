@@ -1,4 +1,4 @@
-//! Ids that are the same on every machine: UUIDs made from names, and numbers shuffled.
+//! Ids that are the same on every machine: UUIDs made from names, and shuffled numbers.
 
 use types::ids::Id8;
 use uuid::Uuid;
@@ -8,18 +8,19 @@ pub(super) const DEMO_USER: Uuid = Uuid::from_u128(0x3e0b_1a8c_1f7a_4b58_8f0b_6c
 
 const NAMESPACE: Uuid = Uuid::from_u128(0xd2a6_1f0b_77c4_4e0e_9b1d_5a0c_3e8f_4411);
 
-/// The UUID, of version 5, of a named thing of some kind.
+/// Returns the version 5 UUID of the thing of this kind and name.
 pub(super) fn uuid<T: From<Uuid>>(kind: &str, name: &str) -> T {
     Uuid::new_v5(&NAMESPACE, format!("{kind}/{name}").as_bytes()).into()
 }
 
-/// The short id of the listing with this number: an odd factor makes it a permutation of all short ids, so
-/// that no two are alike.
+/// Returns the short id of the listing with this number. The odd factor makes this a permutation of all short ids, so
+/// no two numbers share one.
 pub(super) const fn id8(number: u32) -> Id8 {
     Id8::from_bits(number.wrapping_mul(0x9E37_79B1).wrapping_add(0x7F4A_7C15))
 }
 
-/// A name as it stands in addresses: lower-case letters and digits, one hyphen for whatever lies between.
+/// Turns a name into part of a URL: lower-case letters and digits, with one hyphen for whatever lies between them.
+/// Apostrophes and characters outside ASCII are left out.
 pub(super) fn slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     for symbol in name.chars() {

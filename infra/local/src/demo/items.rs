@@ -1,4 +1,4 @@
-//! From designs to the catalog's items, and to the variants with their prices that all trade refers to.
+//! Turns designs into the items of the catalog, and into the priced variants that listings, quotes and orders name.
 
 use types::ids::{ItemId, Label, VariantId};
 use types::records::{PublicItem, PublicItemDetail, PublicVariant};
@@ -9,26 +9,26 @@ use super::{arms, collectibles, ids, stickers};
 
 const PART: u64 = 3;
 
-/// So many percent of the variants beside an item's most usual one are traded every day.
+/// The percentage of variants that are traded every day, besides each item's most usual variant.
 const TRADED_PERCENT: u64 = 10;
 
-/// What the market deals in.
+/// Everything that the market trades in.
 pub(super) struct Stock {
     pub(super) items: Vec<PublicItemDetail>,
     pub(super) priced: Vec<Priced>,
 }
 
-/// A variant and what it is worth.
+/// A variant and its worth in cents.
 pub(super) struct Priced {
     pub(super) item: ItemId,
     pub(super) variant: VariantId,
     pub(super) market_hash_name: Option<Label>,
     pub(super) cents: u64,
-    /// Traded every day: the other marketplaces have it too.
+    /// Whether it is traded every day. If so, other marketplaces have it too.
     pub(super) traded: bool,
 }
 
-/// Every item, with at least one variant that is traded every day.
+/// Returns every item. Each has at least one variant that is traded every day.
 pub(super) fn stock() -> Stock {
     let mut random = Random::of_part(PART);
     let mut stock = Stock { items: Vec::new(), priced: Vec::new() };

@@ -1,4 +1,4 @@
-//! What is on sale on the service itself.
+//! The listings: what is on sale on the service itself.
 
 use types::money::Usd;
 use types::records::{ListingKind, PublicListing};
@@ -11,18 +11,18 @@ use super::random::{DAY, Random};
 
 const PART: u64 = 5;
 
-/// How many there are.
+/// The number of listings.
 pub(super) const COUNT: u32 = 20_000;
 
-/// So many percent are of the variants that are traded every day.
+/// The percentage of listings that are of variants traded every day. The other listings are of any variant.
 const TRADED_PERCENT: u64 = 85;
 const AUCTION_PERCENT: u64 = 5;
 const BOT_PERCENT: u64 = 38;
-/// Listings went up within so many milliseconds; an auction does not run that long.
+/// Listings were created within the last so many milliseconds. Auctions do not run that long, so theirs are fewer.
 const LISTED_WITHIN: u64 = 60 * DAY;
 const AUCTIONED_WITHIN: u64 = 5 * DAY;
 
-/// The listings, of which the popular items have more.
+/// Returns the listings. Popular items have more of them.
 pub(super) fn listings(priced: &[Priced], now: Timestamp) -> Vec<PublicListing> {
     let mut random = Random::of_part(PART);
     let all: Vec<&Priced> = priced.iter().collect();
@@ -38,7 +38,7 @@ pub(super) fn listings(priced: &[Priced], now: Timestamp) -> Vec<PublicListing> 
 fn listing(random: &mut Random, number: u32, sold: &Priced, now: Timestamp) -> PublicListing {
     let is_auction = random.percent(AUCTION_PERCENT);
     let kind = if !is_auction && random.percent(BOT_PERCENT) { ListingKind::Bot } else { ListingKind::P2p };
-    // A bid starts low; instant delivery costs a little more.
+    // Auctions start low, and instant delivery costs a little more.
     let (low, high) = match kind {
         _ if is_auction => (45, 95),
         ListingKind::Bot => (98, 122),

@@ -1,9 +1,9 @@
-//! The demo market: what `--demo` fills an empty store with, so that every endpoint has something believable
-//! to answer before anybody has a feed.
+//! The demo market: what `--demo` fills an empty store with, so that every endpoint has believable answers before
+//! there is a feed.
 //!
-//! It is generated from a fixed seed rather than shipped as a file: ids, names and prices are the same on
-//! every machine and every start, and only the times move along with `now`. A part that cannot be named or
-//! numbered by the service's own rules is left out instead of bringing the start down; the tests count them.
+//! It is generated from a fixed seed and not shipped as a file. Ids, names and prices are the same on every machine
+//! and at every start; only the times move along with `now`. Anything whose name or number breaks the service's own
+//! rules is left out, so that it does not stop the start. The tests count what is there.
 
 mod arms;
 mod collectibles;
@@ -29,11 +29,11 @@ use types::timestamp::Timestamp;
 
 use items::Stock;
 
-/// Everything is new.
+/// The version of every message: everything is new.
 const VERSION: u64 = 1;
 
-/// The demo market as of `now`: marketplaces, items, quotes, listings, then the demo user's orders, oldest
-/// first, and balance.
+/// Returns the demo market as of `now`: marketplaces, items, quotes, listings, then the demo user's orders, oldest
+/// first, and the demo user's balance.
 pub fn messages(now: Timestamp) -> Vec<Message> {
     let user = demo_user();
     let Stock { items, priced } = items::stock();
@@ -51,12 +51,13 @@ pub fn messages(now: Timestamp) -> Vec<Message> {
     messages
 }
 
-/// The user that the demo's orders and balance belong to: the one of the API description's examples.
+/// Returns the user that owns the demo's orders and balance. The examples in the API description show the same user.
 pub fn demo_user() -> UserId {
     ids::DEMO_USER.into()
 }
 
-/// Some of the store balance is on its way out already, so that `withdrawable_usd` differs from it.
+/// Returns the demo user's balance. Part of the store balance is being withdrawn already, so `withdrawable_usd` differs
+/// from `store_usd`.
 fn balance() -> PublicBalance {
     let (store, trade) = (18_427, 4_630);
     PublicBalance {

@@ -1,4 +1,4 @@
-//! What the demo user bought.
+//! The orders of the demo user.
 
 use types::money::Usd;
 use types::records::{OrderSource, PublicOrder, PublicOrderLine};
@@ -11,19 +11,19 @@ use super::random::{DAY, HOUR, MINUTE, Random};
 
 const PART: u64 = 6;
 
-/// How many there are.
+/// The number of orders.
 pub(super) const COUNT: u64 = 300;
 
-/// Each is placed within a stretch of its own; all of them together make 18 months.
+/// Each order lies in a stretch of its own, of this many milliseconds. All stretches together make 18 months.
 const STRETCH: u64 = 540 * DAY / COUNT;
-/// The newest few are still under way.
+/// The number of newest orders that are still awaiting delivery.
 const UNDER_WAY: u64 = 4;
 const REFUNDED_PERCENT: u64 = 6;
 const MOST_LINES: u64 = 4;
-/// A collector of modest means: nothing that is worth more cents than this.
+/// The demo user buys nothing that is worth more than this, in cents.
 const DEAREST: u64 = 12_000;
 
-/// How orders come about, the usual ways more often.
+/// The sources of orders. The usual ones are listed more often.
 const SOURCES: [OrderSource; 10] = [
     OrderSource::Checkout,
     OrderSource::Checkout,
@@ -37,7 +37,7 @@ const SOURCES: [OrderSource; 10] = [
     OrderSource::Trade,
 ];
 
-/// The orders, oldest first.
+/// Returns the orders, oldest first.
 pub(super) fn orders(priced: &[Priced], now: Timestamp) -> Vec<PublicOrder> {
     let mut random = Random::of_part(PART);
     let wanted: Vec<&Priced> = priced.iter().filter(|priced| priced.traded && priced.cents <= DEAREST).collect();
@@ -48,7 +48,7 @@ fn order(random: &mut Random, number: u64, wanted: &[&Priced], now: Timestamp) -
     let newer = COUNT - 1 - number;
     let created_at = random.before(now, STRETCH).plus_millis(-(newer * STRETCH).cast_signed());
     let source = random.pick(&SOURCES).copied()?;
-    // Only a cart holds several things; the rest are about one.
+    // Only a checkout can hold several things. All other orders have one line.
     let lines = if matches!(source, OrderSource::Checkout) { random.between(1, MOST_LINES) } else { 1 };
     let lines: Vec<(u64, PublicOrderLine)> =
         (0..lines).filter_map(|line| bought(random, number, line, wanted)).collect();
@@ -69,7 +69,7 @@ fn order(random: &mut Random, number: u64, wanted: &[&Priced], now: Timestamp) -
     })
 }
 
-/// A line, and its price in cents. Its listing is no longer active: it was sold.
+/// Returns an order line and its price in cents. Its listing has been sold, so it is not one of the active listings.
 fn bought(random: &mut Random, order: u64, line: u64, wanted: &[&Priced]) -> Option<(u64, PublicOrderLine)> {
     let bought = random.pick_early(wanted)?;
     let cents = scaled(bought.cents, random.between(90, 115));

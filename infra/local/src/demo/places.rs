@@ -1,19 +1,19 @@
-//! The marketplaces that the demo's asks come from. One is switched off, to show that its asks count nowhere.
+//! The marketplaces that the demo's asks come from. One is disabled, to show that its asks count nowhere.
 
 use types::ids::MarketplaceKey;
 use types::records::PublicMarketplace;
 
-/// A marketplace as the demo knows it.
+/// A marketplace of the demo.
 pub(super) struct Place {
     key: &'static str,
     name: &'static str,
     kind: &'static str,
     pub(super) enabled: bool,
-    /// How dear it is, in percent of what a thing is worth.
+    /// Its price level, in percent of what a thing is worth.
     pub(super) level: u64,
 }
 
-/// All of them.
+/// All marketplaces of the demo.
 pub(super) const PLACES: [Place; 5] = [
     Place { key: "loot_harbor", name: "Loot Harbor", kind: "p2p", enabled: true, level: 97 },
     Place { key: "pixel_bazaar", name: "Pixel Bazaar", kind: "p2p", enabled: true, level: 100 },
@@ -23,7 +23,7 @@ pub(super) const PLACES: [Place; 5] = [
 ];
 
 impl Place {
-    /// Its key, parsed.
+    /// Returns its key, parsed.
     pub(super) fn key(&self) -> Option<MarketplaceKey> {
         self.key.parse().ok()
     }
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// The marketplaces as the API shows them.
+/// Returns the marketplaces as the API shows them.
 pub(super) fn marketplaces() -> impl Iterator<Item = PublicMarketplace> {
     PLACES.iter().filter_map(Place::public)
 }

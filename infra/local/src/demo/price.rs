@@ -1,8 +1,8 @@
-//! What things cost: bands of cents, from the common and cheap to the rare and dear. Whole numbers all through.
+//! What things cost: bands of cents, from common and cheap to rare and expensive. All amounts are whole numbers.
 
 use super::random::Random;
 
-/// So many of the things of a kind cost `low` to `high` cents.
+/// A range of prices, from `low` to `high` cents. `weight` is its share of the things of a kind.
 pub(super) struct Band {
     pub(super) weight: u64,
     pub(super) low: u64,
@@ -15,7 +15,7 @@ impl Band {
     }
 }
 
-/// A price in cents from one of the bands, picked by weight.
+/// Returns a price in cents from one of the bands, which is picked by weight.
 pub(super) fn price(random: &mut Random, bands: &[Band]) -> u64 {
     let mut roll = random.below(bands.iter().map(|band| band.weight).sum());
     for band in bands {
@@ -27,7 +27,7 @@ pub(super) fn price(random: &mut Random, bands: &[Band]) -> u64 {
     1
 }
 
-/// So many percent of a price, a cent at least.
+/// Returns a percentage of a price, at least one cent.
 pub(super) const fn scaled(cents: u64, percent: u64) -> u64 {
     let scaled = cents * percent / 100;
     if scaled == 0 { 1 } else { scaled }

@@ -1,4 +1,4 @@
-//! What the other marketplaces ask for the variants that are traded every day.
+//! The quotes: what the other marketplaces ask for the variants that are traded every day.
 
 use market::Quote;
 use types::ids::VariantId;
@@ -12,16 +12,16 @@ use super::random::{HOUR, Random};
 
 const PART: u64 = 4;
 
-/// So many percent of the traded variants are found at one more marketplace, and at the one switched off.
+/// The percentage of traded variants that are on sale at a second marketplace, and at the disabled one.
 const SECOND_PERCENT: u64 = 30;
 const DISABLED_PERCENT: u64 = 8;
 const MOST_ASKS: u64 = 9;
-/// So many percent of the quotes hold a dreamer's ask, far above the others.
+/// The percentage of quotes with one ask far above the others.
 const STRAY_PERCENT: u64 = 6;
-/// The marketplaces were last looked at within so many milliseconds.
+/// The quotes were observed within this many milliseconds before now.
 const OBSERVED_WITHIN: u64 = 4 * HOUR;
 
-/// The quotes, variant by variant; none stands for the disabled marketplace alone.
+/// Returns the quotes, variant by variant. No variant has a quote from the disabled marketplace only.
 pub(super) fn quotes(priced: &[Priced], now: Timestamp) -> Vec<(VariantId, Quote)> {
     let mut random = Random::of_part(PART);
     let (enabled, disabled): (Vec<&Place>, Vec<&Place>) = PLACES.iter().partition(|place| place.enabled);

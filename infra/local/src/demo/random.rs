@@ -1,22 +1,24 @@
-//! `SplitMix64`: a few lines that will give the same numbers for ever, which no crate promises of its generator.
+//! `SplitMix64`, written out here because it must give the same numbers for ever, and no crate promises that of its
+//! generator.
 
 use types::timestamp::Timestamp;
 
-/// In milliseconds, like all times.
+/// In milliseconds, as all durations here.
 pub(super) const MINUTE: u64 = 60 * 1_000;
 pub(super) const HOUR: u64 = 60 * MINUTE;
 pub(super) const DAY: u64 = 24 * HOUR;
 
-/// A stream of numbers that look random.
+/// A stream of pseudo-random numbers.
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The stream of one part of the market. Each part has its own, so that a change to one moves no other.
+    /// Returns the stream of one part of the market. Each part has its own, so that a change to one does not change
+    /// the others.
     pub(super) const fn of_part(part: u64) -> Self {
         Self(0x5EED_0F5C_1245_0000 ^ part)
     }
 
-    /// Any number.
+    /// Returns any number.
     pub(super) const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
@@ -25,33 +27,33 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// One of 0 to `limit - 1`; 0 if the limit is.
+    /// Returns a number from 0 to `limit - 1`, or 0 if `limit` is 0.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// One of `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// True so many times out of a hundred.
+    /// Returns true in `chance` of a hundred cases.
     pub(super) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// One of the choices, each as likely; nothing if there are none.
+    /// Returns one of the choices, all equally likely, or `None` if there are none.
     pub(super) fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         choices.get(self.below(choices.len() as u64) as usize)
     }
 
-    /// One of the choices, the earlier ones more often.
+    /// Returns one of the choices, earlier ones more often, or `None` if there are none.
     pub(super) fn pick_early<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let limit = choices.len() as u64;
         choices.get(self.below(limit).min(self.below(limit)) as usize)
     }
 
-    /// A time in the last so many milliseconds before `now`.
+    /// Returns a time within the last `millis` milliseconds before `now`.
     pub(super) fn before(&mut self, now: Timestamp, millis: u64) -> Timestamp {
         now.plus_millis(-self.below(millis).cast_signed())
     }
@@ -61,7 +63,7 @@ impl Random {
 mod tests {
     use super::Random;
 
-    /// The first numbers after seed 0 of Vigna's reference implementation.
+    /// The expected numbers are the first that Vigna's reference implementation gives with seed 0.
     #[test]
     fn it_is_split_mix_64() {
         let mut random = Random(0);

@@ -1,4 +1,4 @@
-//! Stickers: of teams, for each event anew, and pictures.
+//! Stickers: of each team for each event, and pictures.
 
 use super::design::Design;
 use super::price::{Band, price, scaled};
@@ -35,7 +35,7 @@ const TEAMS: [&str; 24] = [
     "Saltworks",
     "Volta",
 ];
-/// What a team's sticker is made of, and its price in percent of a plain one.
+/// The finishes of a team's sticker, and their prices in percent of a plain one.
 const TEAM_FINISHES: [(&str, u64); 4] = [("", 100), (" (Glitter)", 180), (" (Holo)", 420), (" (Gold)", 1_500)];
 const PICTURES: [&str; 40] = [
     "Lucky Cat",
@@ -84,7 +84,7 @@ const PICTURE_FINISHES: [(&str, u64); 3] = [("", 100), (" (Foil)", 260), (" (Hol
 const TEAM: [Band; 2] = [Band::new(5, 4, 45), Band::new(1, 45, 900)];
 const PICTURE: [Band; 2] = [Band::new(4, 25, 180), Band::new(1, 180, 1_400)];
 
-/// All of them: teams event by event, then pictures.
+/// Returns all stickers: teams event by event, then pictures.
 pub(super) fn designs() -> Vec<Design> {
     let random = &mut Random::of_part(PART);
     let mut stickers = Vec::new();

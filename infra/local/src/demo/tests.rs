@@ -1,4 +1,4 @@
-//! The demo market as its readers will find it.
+//! Tests of the demo market as its readers see it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use types::timestamp::Timestamp;
 use super::random::{DAY, HOUR};
 use super::{demo_user, listings, messages, orders};
 
-/// The messages, sorted into what they are about.
+/// The messages, sorted by what they are about.
 #[derive(Default)]
 struct Demo {
     marketplaces: Vec<PublicMarketplace>,
@@ -56,7 +56,7 @@ fn all_differ<T: Eq + std::hash::Hash>(values: impl IntoIterator<Item = T>) -> b
     values.into_iter().all(|value| seen.insert(value))
 }
 
-/// The share of true ones lies between so many percent.
+/// Whether the share of true values is from `low` to `high` percent.
 fn share(values: impl ExactSizeIterator<Item = bool>, low: usize, high: usize) -> bool {
     let all = values.len();
     let percent = values.filter(|value| *value).count() * 100 / all;

@@ -1,4 +1,4 @@
-//! Names put together: two words for a design, enough of them that each is used once, and lists combined.
+//! Builds names from words. A design's name has two words, and there are enough to use each name once.
 
 const FIRST: [&str; 40] = [
     "Amber",
@@ -82,19 +82,20 @@ const SECOND: [&str; 36] = [
     "Vortex",
 ];
 
-/// How many names there are.
+/// The number of names.
 pub(super) const NAMES: usize = FIRST.len() * SECOND.len();
 
-/// Has no factor in common with the number of names, so that every name comes up before one comes again.
+/// Shares no factor with the number of names, so every name comes up before any comes again.
 const STRIDE: usize = 577;
 
-/// The name with this number; numbers below `NAMES` have different ones, neighbours unlike ones.
+/// Returns the name with this number. Numbers below [`NAMES`] have different names, and those of neighbouring numbers
+/// are unlike each other.
 pub(super) fn name(number: usize) -> String {
     let place = number * STRIDE % NAMES;
     format!("{} {}", FIRST[place / SECOND.len()], SECOND[place % SECOND.len()])
 }
 
-/// Each of the left with each of the right.
+/// Combines each on the left with each on the right.
 pub(super) fn pairs<'a>(left: &'a [&'a str], right: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
     left.iter().flat_map(move |left| right.iter().map(move |right| (*left, *right)))
 }

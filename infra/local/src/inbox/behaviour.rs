@@ -1,4 +1,4 @@
-//! Receivers that misbehave, by their path, to see what a sender makes of them.
+//! Receivers that misbehave, chosen by the path, to see how a sender reacts.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -19,8 +19,8 @@ pub(super) struct Behaviour {
 }
 
 impl Behaviour {
-    /// `status/N` answers with that status, `slow/N` after so many seconds, everything else with 200 at once.
-    /// None if `N` is no such number.
+    /// `status/N` answers with status N, `slow/N` with 200 after N seconds, everything else with 200 at once.
+    /// Returns `None` if `N` is not a number within its bounds.
     pub(super) fn of(path: &str) -> Option<Self> {
         let good = Self { status: StatusCode::OK, delay: Duration::ZERO };
         match below_home(path).and_then(|rest| rest.split_once('/')) {

@@ -1,4 +1,4 @@
-//! One delivery as it is shown, on the page and to scripts.
+//! A delivery as the inbox shows it, on the page and to scripts.
 
 use std::collections::BTreeMap;
 
@@ -17,25 +17,26 @@ pub(super) type Headers = BTreeMap<String, String>;
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Delivery {
     pub(super) received_at: Timestamp,
-    /// Where it came to, with the query.
+    /// The path that it was sent to, with the query.
     pub(super) path: String,
-    /// By `X-Service-Event`.
+    /// From `X-Service-Event`.
     pub(super) event: Option<String>,
-    /// By `X-Service-Delivery-Id`, or else by `webhook-id`.
+    /// From `X-Service-Delivery-Id`, otherwise from `webhook-id`.
     #[serde(rename = "delivery_id")]
     pub(super) id: Option<String>,
-    /// How often this delivery id had been seen by then, this time included, as far as the inbox reaches back.
+    /// How often this delivery id has arrived so far, this time included. The count starts again if the inbox has
+    /// forgotten all earlier arrivals.
     pub(super) seen: u64,
     #[serde(flatten)]
     pub(super) verdicts: Verdicts,
     pub(super) headers: Headers,
-    /// Shown with U+FFFD for what is not UTF-8.
+    /// Bytes that are not UTF-8 are shown as U+FFFD.
     #[serde(serialize_with = "lossy")]
     pub(super) body: Bytes,
 }
 
 impl Delivery {
-    /// The delivery in a request, seen for the first time.
+    /// Makes a delivery of a request, as if its id were seen for the first time.
     pub(super) fn of(head: &request::Parts, body: Bytes, secrets: &[EndpointSecret], received_at: Timestamp) -> Self {
         let headers = headers(&head.headers);
         let header = |name| headers.get(name).cloned();

@@ -1,4 +1,4 @@
-//! What the page follows: Server-Sent Events.
+//! The stream of Server-Sent Events that the page follows.
 
 use std::io;
 use std::time::Duration;
@@ -16,13 +16,14 @@ use super::reply;
 use super::store::{Cursor, Kept, News};
 use crate::server::Body;
 
-/// An idle connection says something this often, so that either side learns that the other has gone.
+/// An idle connection sends something this often, so that each side notices when the other has gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEPING_ALIVE: &str = ":\n\n";
 
-/// Everything after what `Last-Event-ID` names, then what arrives, without end.
+/// Sends everything after the event that `Last-Event-ID` names, then whatever arrives, without end.
 ///
-/// An `emptied` event says that what the reader has is no more; each `delivery` is one as in the list.
+/// An `emptied` event says that the inbox no longer has what the reader has. Each `delivery` event is a delivery as in
+/// the list.
 pub(super) fn stream(kept: Receiver<Kept>, headers: &HeaderMap) -> Response<Body> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let events = events(kept, last.and_then(|id| id.parse().ok()), KEEP_ALIVE);
@@ -48,7 +49,7 @@ fn events(
     })
 }
 
-/// One event. JSON has no line ends, so that its data is one line.
+/// Formats one event. This JSON has no line breaks, so the data is one line.
 fn event(cursor: Cursor, news: &News) -> String {
     match news {
         News::Emptied => format!("retry: 1000\nid: {cursor}\nevent: emptied\ndata: -\n\n"),

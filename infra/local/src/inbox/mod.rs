@@ -1,4 +1,4 @@
-//! A receiver of webhooks for developers, with a page that shows live what arrived and whether it verifies.
+//! A webhook receiver for developers, with a page that shows live what arrives and whether it verifies.
 
 mod behaviour;
 mod delivery;
@@ -22,11 +22,11 @@ pub use secrets::{SecretSource, StoredSecrets};
 use crate::server::Body;
 use store::Store;
 
-/// Where the page is, and where deliveries may be sent.
+/// The page, and an address for deliveries.
 const HOME: &str = "/dev/inbox";
-/// What the page shows, for scripts.
+/// What the page shows, as JSON for scripts.
 const LIST: &str = "/dev/inbox.json";
-/// What the page follows.
+/// The event stream that the page follows.
 const EVENTS: &str = "/dev/inbox/events";
 
 /// The latest deliveries that came to `/dev/inbox` or below it, in memory.
@@ -37,12 +37,12 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An empty inbox that verifies with these secrets, at this clock's time.
+    /// Creates an empty inbox that verifies with these secrets, at this clock's time.
     pub fn new(secrets: Arc<dyn SecretSource>, clock: Arc<dyn Clock>) -> Self {
         Self { store: Store::default(), secrets, clock }
     }
 
-    /// Whether requests to this path are the inbox's.
+    /// Returns whether requests to this path belong to the inbox.
     pub fn serves(path: &str) -> bool {
         [HOME, LIST].contains(&path) || below_home(path).is_some()
     }
@@ -68,13 +68,14 @@ impl Inbox {
     }
 }
 
-/// What follows `/dev/inbox/` in a path.
+/// Returns what follows `/dev/inbox/` in a path.
 fn below_home(path: &str) -> Option<&str> {
     path.strip_prefix(HOME)?.strip_prefix('/')
 }
 
 fn not_allowed(methods: &'static str) -> Response<Body> {
-    let mut refusal = reply::text(StatusCode::METHOD_NOT_ALLOWED, "deliveries are POSTed; the page is at /dev/inbox\n");
+    let mut refusal =
+        reply::text(StatusCode::METHOD_NOT_ALLOWED, "send deliveries by POST; the page is at /dev/inbox\n");
     refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     refusal
 }

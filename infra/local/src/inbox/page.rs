@@ -1,4 +1,4 @@
-//! The page: self-contained, and nothing of a delivery in it; the script puts those in as text alone.
+//! The page. It is self-contained and holds nothing of a delivery; the script inserts deliveries as text only.
 
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::{HeaderValue, Response, StatusCode};
@@ -11,7 +11,7 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: [&str; 2] = [include_str!("page/style.css"), include_str!("page/deliveries.css")];
 const SCRIPT: &str = include_str!("page/script.js");
 
-/// The page, which may run its own script and connect to where it came from.
+/// Returns the page. Its policy lets it run its own script and connect to its own origin, and nothing else.
 pub(super) fn show() -> Response<Body> {
     let nonce = Uuid::new_v4().simple().to_string();
     let policy = format!(
@@ -54,6 +54,6 @@ mod tests {
         for part in ["<style nonce=\"{nonce}\">\n{style}</style>", "<script nonce=\"{nonce}\">\n{script}</script>"] {
             assert!(PAGE.contains(part), "{part}");
         }
-        assert!(!SCRIPT.contains("</"), "it would end the element");
+        assert!(!SCRIPT.contains("</"), "this would end the script element");
     }
 }

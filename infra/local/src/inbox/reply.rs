@@ -1,4 +1,4 @@
-//! Answers, none of which a browser may keep or take for something else.
+//! Answers of the inbox. A browser may neither store them nor guess another type for them.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -8,19 +8,19 @@ use serde::Serialize;
 
 use crate::server::Body;
 
-/// Plain text, or nothing.
+/// Answers with plain text, which may be empty.
 pub(super) fn text(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = of("text/plain; charset=utf-8", full(text.to_owned()));
     *response.status_mut() = status;
     response
 }
 
-/// A page.
+/// Answers with a page.
 pub(super) fn html(html: String) -> Response<Body> {
     of("text/html; charset=utf-8", full(html))
 }
 
-/// A value as JSON.
+/// Answers with a value as JSON.
 pub(super) fn json<T: Serialize>(value: &T) -> Response<Body> {
     match serde_json::to_vec(value) {
         Ok(json) => of("application/json", full(json)),
@@ -28,7 +28,7 @@ pub(super) fn json<T: Serialize>(value: &T) -> Response<Body> {
     }
 }
 
-/// A body of some type.
+/// Answers with a body of this type.
 pub(super) fn of(content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     for (name, value) in

@@ -1,4 +1,4 @@
-//! Where the inbox has the secrets from that deliveries are verified with.
+//! Finds the secrets that the inbox verifies deliveries with.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use types::clock::Clock;
 use types::ids::DeliveryId;
 use webhooks::store::WebhookStore;
 
-/// A delivery waits for the inbox's answer: no longer than this for its secrets.
+/// The longest wait for secrets. Meanwhile the sender waits for the inbox's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Knows the secrets of registered endpoints.
+/// Finds the secrets of registered endpoints.
 pub trait SecretSource: Send + Sync {
-    /// The secrets, valid now, of the endpoint that a delivery with this head must be for; none if it is not
-    /// known. A delivery waits for the answer.
+    /// Returns the currently valid secrets of the endpoint that a delivery with this head was sent to, or none if the
+    /// endpoint is not known. The answer to the delivery waits for this.
     fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>>;
 }
 
-/// Knows those of the stack's own endpoints, by the deliveries that it has made.
+/// Finds the secrets of the stack's own endpoints, by the deliveries in its webhooks table.
 pub struct StoredSecrets {
     store: WebhookStore,
     keyring: KeyringCache,
@@ -32,7 +32,7 @@ pub struct StoredSecrets {
 }
 
 impl StoredSecrets {
-    /// Those that a function would find in this environment.
+    /// Uses the webhooks table and the keyring that a function would use in this environment.
     pub fn new(service: &Service<'_>) -> Result<Self, Missing> {
         let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
         Ok(Self { store, keyring: KeyringCache::from_service(service)?, clock: Arc::clone(&service.clock) })

@@ -1,4 +1,4 @@
-//! The latest deliveries, and who follows them.
+//! Keeps the latest deliveries and lets readers follow them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,24 +10,24 @@ use uuid::Uuid;
 
 use super::delivery::Delivery;
 
-/// So many deliveries are kept.
+/// The most deliveries that are kept.
 const KEPT: usize = 200;
 
-/// The deliveries kept. Followers wake at each change.
+/// The kept deliveries. Followers wake at each change.
 #[derive(Debug, Default)]
 pub(super) struct Store(watch::Sender<Kept>);
 
-/// What is kept between two changes.
+/// The state between two changes.
 #[derive(Debug)]
 pub(super) struct Kept {
     epoch: Uuid,
-    /// How many came in this epoch; each is numbered by that.
+    /// The number of deliveries that arrived in this epoch. Each delivery is numbered by this count.
     count: u64,
     newest_first: VecDeque<(u64, Arc<Delivery>)>,
 }
 
-/// How far a follower has come: into which *epoch*, which ends with the process or when the inbox is emptied,
-/// and to which delivery of it.
+/// How far a follower has read: the *epoch*, which ends with the process or when the inbox is emptied, and the number
+/// of a delivery in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     epoch: Uuid,
@@ -37,14 +37,13 @@ pub(super) struct Cursor {
 /// What a follower learns next.
 #[derive(Clone, Debug)]
 pub(super) enum News {
-    /// What it knows is no more; everything kept follows.
+    /// What the follower knows has been forgotten. Everything that is kept follows.
     Emptied,
-    /// A delivery.
     Arrived(Arc<Delivery>),
 }
 
 impl Store {
-    /// Adds the newest, counts how often its delivery id has been seen, and forgets the oldest.
+    /// Adds a delivery, counts how often its id has arrived, and forgets the oldest delivery beyond [`KEPT`].
     pub(super) fn keep(&self, mut delivery: Delivery) {
         self.0.send_modify(|kept| {
             let id = delivery.id.as_ref();
@@ -56,24 +55,24 @@ impl Store {
         });
     }
 
-    /// Forgets all.
+    /// Forgets all deliveries.
     pub(super) fn empty(&self) {
         self.0.send_replace(Kept::default());
     }
 
-    /// The deliveries kept.
+    /// Returns the kept deliveries.
     pub(super) fn newest_first(&self) -> Vec<Arc<Delivery>> {
         self.0.borrow().newest_first.iter().map(|(_, delivery)| Arc::clone(delivery)).collect()
     }
 
-    /// A follower's view of what is kept.
+    /// Returns a follower's view of what is kept.
     pub(super) fn follow(&self) -> watch::Receiver<Kept> {
         self.0.subscribe()
     }
 }
 
 impl Kept {
-    /// What comes next after a cursor, and the cursor behind it.
+    /// Returns what comes next after a cursor, and the cursor that follows it.
     pub(super) fn after(&self, cursor: Option<Cursor>) -> Option<(Cursor, News)> {
         let at = |number| Cursor { epoch: self.epoch, number };
         let Some(cursor) = cursor.filter(|cursor| cursor.epoch == self.epoch) else {

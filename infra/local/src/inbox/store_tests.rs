@@ -14,7 +14,7 @@ fn paths(store: &Store) -> Vec<String> {
     store.newest_first().iter().map(|delivery| delivery.path.clone()).collect()
 }
 
-/// Reads on from a cursor to the end; the paths, with `-` for what was emptied.
+/// Reads from a cursor to the end. Returns the paths, with `-` where the inbox was emptied.
 fn read(store: &Store, mut cursor: Option<Cursor>) -> (Vec<String>, Option<Cursor>) {
     let (mut read, kept) = (Vec::new(), store.follow());
     while let Some((next, news)) = kept.borrow().after(cursor) {
@@ -64,7 +64,7 @@ fn a_follower_reads_each_delivery_once_and_in_order() {
     for _ in 0..KEPT {
         store.keep(delivery(None, "/4"));
     }
-    assert_eq!(read(&store, cursor).0, vec!["/4"; KEPT], "what was missed and forgotten is left out");
+    assert_eq!(read(&store, cursor).0, vec!["/4"; KEPT], "deliveries that were forgotten meanwhile are left out");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Verification as a receiver should do it.
+//! Verifies deliveries as a receiver should.
 
 use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde::Serialize;
@@ -7,34 +7,34 @@ use types::timestamp::Timestamp;
 
 use super::delivery::Headers;
 
-/// Standard Webhooks: a timestamp further off than this, either way, may be that of a replay.
+/// Standard Webhooks: if the timestamp is further off than this, in either direction, the request may be a replay.
 const TOLERANCE_SECONDS: i64 = 5 * 60;
 
-/// What became of a signature.
+/// The result of checking a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Verdict {
     /// It was made with a secret of the endpoint.
     Verified,
-    /// It was not, or not within the last five minutes.
+    /// It was not, or its timestamp is more than five minutes off.
     Wrong,
-    /// There is none, or it is incomplete.
+    /// There is none, or one of its headers is missing.
     Missing,
-    /// No secret is known.
+    /// No secret of the endpoint is known.
     Unknown,
 }
 
-/// What became of both signatures of a delivery.
+/// The results of checking both signatures of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Verdicts {
     service_signature: Verdict,
     standard_signature: Verdict,
-    /// Why a standard signature was not even compared.
+    /// Why the standard signature was refused without comparing it.
     standard_problem: Option<&'static str>,
 }
 
 impl Verdicts {
-    /// Those of a delivery that arrived `now`.
+    /// Checks a delivery that arrived at `now`.
     pub(super) fn of(secrets: &[EndpointSecret], headers: &Headers, body: &[u8], now: Timestamp) -> Self {
         if secrets.is_empty() {
             let [service_signature, standard_signature] = [Verdict::Unknown; 2];
@@ -80,13 +80,13 @@ fn verdict(is_right: bool) -> Verdict {
     if is_right { Verdict::Verified } else { Verdict::Wrong }
 }
 
-/// A time in the one form that is signed: digits without leading zeros.
+/// Parses a time in the only form that is signed: digits without leading zeros.
 fn unix_seconds(text: &str) -> Option<Timestamp> {
     let seconds = text.parse::<i64>().ok().filter(|seconds| seconds.to_string() == text)?;
     Some(Timestamp::from_millis(seconds.saturating_mul(1_000)))
 }
 
-/// In a time that does not tell how much of a guess is right.
+/// Compares in a time that does not reveal how much of a guess is right.
 fn equal(given: &str, expected: &str) -> bool {
     given.as_bytes().ct_eq(expected.as_bytes()).into()
 }

@@ -12,7 +12,7 @@ fn secret(bit: u8) -> EndpointSecret {
     EndpointSecret::from_bits([bit; 32])
 }
 
-/// The headers of a delivery sent at `SENT` and signed with these.
+/// The headers of a delivery sent at `SENT` and signed with these secrets.
 fn signed(active: u8, valid: &[u8]) -> Headers {
     let secrets: Vec<_> = valid.iter().copied().map(secret).collect();
     let headers = [
@@ -34,7 +34,7 @@ fn without(mut headers: Headers, name: &str) -> Headers {
     headers
 }
 
-/// Both verdicts by a receiver that knows these secrets.
+/// Both verdicts of a receiver that knows these secrets.
 fn verdicts(known: &[u8], headers: &Headers) -> (Verdict, Verdict) {
     let known: Vec<_> = known.iter().copied().map(secret).collect();
     let verdicts = Verdicts::of(&known, headers, BODY, at(SENT));
@@ -45,7 +45,7 @@ fn verdicts(known: &[u8], headers: &Headers) -> (Verdict, Verdict) {
 fn problem(now: i64, timestamp: &str) -> (Verdict, Option<&'static str>) {
     let headers = with(signed(1, &[1]), "webhook-timestamp", timestamp);
     let verdicts = Verdicts::of(&[secret(1)], &headers, BODY, at(now));
-    assert_eq!(verdicts.service_signature, Verified, "that one knows no time");
+    assert_eq!(verdicts.service_signature, Verified, "this signature does not cover the time");
     (verdicts.standard_signature, verdicts.standard_problem)
 }
 
