@@ -1,4 +1,4 @@
-//! The AWS side in a process of its own, so that its CPU time and memory are not counted as ours.
+//! The AWS side in a process of its own, so that its CPU time and memory do not count as ours.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
@@ -15,39 +15,39 @@ use crate::child::{itself, parent_ended};
 use crate::cpu;
 use crate::output::text;
 
-/// What the subcommand is called.
+/// The name of the subcommand.
 const SUBCOMMAND: &str = "aws-side";
 
-/// A running AWS side with the tables and queues of a stack; it ends when this is dropped.
+/// A running AWS side with the tables and queues of a stack. It stops when this is dropped.
 pub(crate) struct AwsSide {
-    /// What functions need to find it.
+    /// The variables by which functions find it.
     pub(crate) variables: Variables,
     process: Child,
 }
 
 impl AwsSide {
-    /// Starts an empty one on a free port.
+    /// Starts an empty AWS side on a free port.
     pub(crate) async fn start() -> Result<Self, String> {
         let mut process = itself(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let line = line.ok_or("the AWS side did not start")?;
-        let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side does not tell where it is")?;
+        let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side did not print its two URLs")?;
         Ok(Self { variables: Variables::at(endpoint_url).with_dynamodb_at(dynamodb_url), process })
     }
 
-    /// Its CPU time so far.
+    /// Returns its CPU time so far.
     pub(crate) fn cpu(&self) -> Duration {
         cpu::of_child(&self.process)
     }
 
-    /// Administration of its stack.
+    /// Returns the administration of its stack.
     pub(crate) fn admin(&self) -> Result<Admin, String> {
         Admin::new(&self.variables, Arc::new(SystemClock::new()))
     }
 }
 
-/// Is the AWS side, until standard input ends.
+/// Runs as the AWS side until standard input ends.
 pub(crate) async fn run() -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;

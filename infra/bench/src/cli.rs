@@ -14,43 +14,43 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Catalog and listings: cold load, memory, time and store calls per query, against asking DynamoDB.
+    /// Catalog and listings: cold load, memory, time and store calls per query, compared with asking DynamoDB.
     ReadModel(ReadModelOptions),
-    /// The feed: messages a second, CPU time and store calls per message.
+    /// The feed: messages per second, CPU time and store calls per message.
     Feed(FeedOptions),
-    /// Webhooks: deliveries a second, CPU time, store and queue calls, cost, and whether one receiver that
+    /// Webhooks: deliveries per second, CPU time, store and queue calls, cost, and whether one receiver that
     /// hangs delays others.
     Webhooks(WebhookOptions),
-    /// Cold start: from the start of each function's process to its first answer, size and memory, beside
-    /// programs that do nothing more than Lambda and the AWS SDK ask of them.
+    /// Cold start: time from the start of each function's process to its first answer, file size and memory,
+    /// compared with programs that do no more than Lambda and the AWS SDK require.
     ColdStart(ColdStartOptions),
-    /// Is the receiver of webhooks.
+    /// Run as the receiver of webhooks.
     #[command(hide = true)]
     Receiver,
-    /// Is the AWS side of a benchmark.
+    /// Run as the AWS side of a benchmark.
     #[command(hide = true)]
     AwsSide,
-    /// Is the tables that the same questions are asked of the usual way.
+    /// Run as the tables that are asked the same questions in the usual way.
     #[command(hide = true)]
     UsualSide {
-        /// How many items and listings.
+        /// The number of items, and of listings.
         size: u64,
-        /// The market's time.
+        /// The market's time, in Unix milliseconds.
         now_millis: i64,
     },
-    /// Loads one replica, or packs its base, and says what it took.
+    /// Load one replica, or pack its base, and print what that took.
     #[command(hide = true)]
     ColdLoad {
-        /// Which one.
+        /// The replica.
         stream: Stream,
-        /// What is done with it.
+        /// What to do with it.
         work: Work,
     },
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReadModelOptions {
-    /// So many items and as many listings, one market after the other.
+    /// The numbers of items, and of listings, in the markets to measure one after the other.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000,1000000", value_name = "N,…")]
     pub(crate) sizes: Vec<u64>,
     /// Print one JSON document instead of tables.
@@ -60,7 +60,7 @@ pub(crate) struct ReadModelOptions {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FeedOptions {
-    /// So many messages.
+    /// The number of messages.
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) messages: u64,
     /// Print one JSON document instead of a table.
@@ -70,13 +70,13 @@ pub(crate) struct FeedOptions {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ColdStartOptions {
-    /// So many starts of each program.
+    /// The number of starts of each program.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) starts: u64,
-    /// So many items, and as many listings, that are there to be loaded.
+    /// The number of items, and of listings, in the tables.
     #[arg(long, default_value_t = 22_468, value_name = "N")]
     pub(crate) items: u64,
-    /// So many requests to each program once it is warm; a key of the largest tier allows 3,000 a minute.
+    /// The number of requests to each program once it is warm; a key of the largest tier allows 3,000 a minute.
     #[arg(long, default_value_t = 500, value_name = "N")]
     pub(crate) requests: usize,
     /// Print one JSON document instead of a table.
@@ -86,10 +86,10 @@ pub(crate) struct ColdStartOptions {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WebhookOptions {
-    /// So many events in a burst.
+    /// The number of events in a burst.
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub(crate) events: u64,
-    /// So many accounts with an endpoint each.
+    /// The number of accounts, each with one endpoint.
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) endpoints: u64,
     /// Print one JSON document instead of tables.

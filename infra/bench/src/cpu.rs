@@ -1,24 +1,24 @@
-//! CPU clocks: what a thread or the process has computed, whatever else the machine was doing.
+//! CPU clocks: how long a thread or a process has computed, whatever else the machine was doing.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time of the calling thread so far.
+/// Returns the CPU time of the calling thread so far.
 pub(crate) fn of_thread() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of all threads of the process so far.
+/// Returns the CPU time of all threads of this process so far.
 pub(crate) fn of_process() -> Duration {
     read(ClockId::ProcessCPUTime)
 }
 
-/// CPU time of all threads of a child so far, in hundredths of a second; nothing if it has ended, or on a
-/// system that does not tell (proc(5), `stat`).
+/// Returns the CPU time of all threads of a child so far, exact to one clock tick, usually a hundredth of a second.
+/// Returns zero if the child has ended, or if the system does not tell (proc(5), `stat`).
 pub(crate) fn of_child(child: &tokio::process::Child) -> Duration {
     let stat = child.id().and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok()).unwrap_or_default();
-    // The name, in brackets, may hold anything; user and system time are fields 14 and 15.
+    // The name stands in brackets and may hold anything. User and system time are fields 14 and 15.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
@@ -28,14 +28,14 @@ fn read(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }
 
-/// How much time has passed by the wall, and how much of it the process was computing.
+/// How much wall-clock time has passed, and how much CPU time the process has used meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) cpu: Duration,
     pub(crate) wall: Duration,
 }
 
-/// A point in time by both clocks.
+/// A point in time on both clocks.
 pub(crate) struct Started {
     cpu: Duration,
     wall: Instant,

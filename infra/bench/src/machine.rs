@@ -1,4 +1,4 @@
-//! Which machine the numbers are from.
+//! Names the machine that the numbers come from.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// Returns this machine.
     pub(crate) fn this() -> Self {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -24,7 +24,7 @@ use clap::Parser;
 use cli::{Arguments, Command};
 use output::text;
 
-/// As in `local`: the embedded stores allocate a lot.
+/// As in `local`, because the embedded stores allocate a lot.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -54,7 +54,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is measured runs on one thread, as it does under Lambda; the AWS side may use all cores.
+/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda; the AWS side and the usual
+/// way's tables may use all cores.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
         Command::AwsSide | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),

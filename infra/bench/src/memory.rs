@@ -1,4 +1,4 @@
-//! What the kernel says about the process's memory.
+//! What the kernel says about a process's memory.
 
 /// The memory of a process at one time, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,19 +10,19 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// That of this process.
+    /// Returns the memory of this process.
     pub(crate) fn now() -> Self {
         Self::of(std::process::id())
     }
 
-    /// That of the process with this id (proc(5), `status`); zeros on a system that does not tell.
+    /// Returns the memory of the process with this id (proc(5), `status`), or zeros if the system does not tell.
     pub(crate) fn of(process: u32) -> Self {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         Self { resident: field(&status, "VmRSS:"), peak: field(&status, "VmHWM:") }
     }
 }
 
-/// A field's value; the kernel writes kilobytes.
+/// Returns a field's value in bytes. The kernel writes kilobytes.
 fn field(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,6 +1,6 @@
 //! Counts the calls of a DynamoDB client and the capacity that they consume.
 //!
-//! The real client with one interceptor: it asks for the consumed capacity in each request and adds up what
+//! It is the real client with one interceptor, which asks for the consumed capacity in each request and adds up what
 //! the answers say.
 
 use std::collections::BTreeMap;
@@ -25,39 +25,39 @@ use platform::service::Service;
 use serde::{Deserialize, Serialize};
 use types::clock::Clock;
 
-/// What a client has cost.
+/// What clients have cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bill {
-    /// HTTP calls by operation, repeated ones included.
+    /// HTTP calls by operation, retries included.
     pub(crate) calls: BTreeMap<String, u64>,
-    /// Read units: 4 KB read strongly, or 8 KB that may be behind.
+    /// Read units. One is a strongly consistent read of 4 KB or an eventually consistent read of 8 KB.
     pub(crate) read_units: f64,
-    /// Write units: 1 KB, half of that in a transaction.
+    /// Write units. One is a write of 1 KB; in a transaction, 1 KB takes two.
     pub(crate) write_units: f64,
 }
 
-/// Counts what the clients made with it do.
+/// Counts the calls of the clients that are made with it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter(Arc<Mutex<Bill>>);
 
 impl Meter {
-    /// What functions are built from, the calls of all their clients counted.
+    /// Returns what functions are built from. The calls of all their clients are counted.
     pub(crate) fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
         let environment = Environment::read(lookup)?.watched_by(SharedInterceptor::new(self.clone()));
         Ok(Service::with_environment(environment, lookup, clock))
     }
 
-    /// The client, counted.
+    /// Returns the client with its calls counted.
     pub(crate) fn attach(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
-    /// The queues' client, counted.
+    /// Returns the client of queues with its calls counted.
     pub(crate) fn attach_to_queues(&self, client: &aws_sdk_sqs::Client) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
-    /// What has been counted since the last time this was asked.
+    /// Returns what has been counted since the last call.
     pub(crate) fn take(&self) -> Bill {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -68,7 +68,7 @@ impl Meter {
 }
 
 impl Bill {
-    /// Calls of all operations.
+    /// Returns the number of calls of all operations.
     pub(crate) fn all_calls(&self) -> u64 {
         self.calls.values().sum()
     }

@@ -1,11 +1,11 @@
-//! What is printed: aligned tables for people, one JSON document for programs. How far it is goes to standard
-//! error, where that is a terminal.
+//! Prints the results: aligned tables for people, or one JSON document for programs. Progress is shown on standard
+//! error, if that is a terminal.
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Who reads the results.
+/// The form of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Text,
@@ -17,14 +17,14 @@ impl Output {
         if json { Self::Json } else { Self::Text }
     }
 
-    /// Prints a part of the results as soon as it is there: for people, who wait.
+    /// Prints a part of the results as soon as it is known, for people, who are waiting.
     pub(crate) fn part(self, text: impl FnOnce() -> String) {
         if self == Self::Text {
             println!("{}\n", text());
         }
     }
 
-    /// Prints the whole result: for programs.
+    /// Prints the whole result for programs.
     pub(crate) fn whole<D: Serialize>(self, document: &D) -> Result<(), String> {
         if self == Self::Json {
             println!("{}", serde_json::to_string(document).map_err(text)?);
@@ -33,7 +33,7 @@ impl Output {
     }
 }
 
-/// Rows under a header, numbers to the right. The first column holds names.
+/// Formats rows under a header. The first column holds names; the others hold numbers and are aligned to the right.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
@@ -41,22 +41,22 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<I
     table.trim_fmt()
 }
 
-/// An error as it is printed.
+/// Turns an error into its text.
 pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// A number with one decimal below ten and none above.
+/// Formats a number, with one decimal below ten and none above.
 pub(crate) fn number(value: f64) -> String {
     if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
-/// Bytes in megabytes.
+/// Formats bytes as megabytes.
 pub(crate) fn megabytes(bytes: u64) -> String {
     number(bytes as f64 / 1e6)
 }
 
-/// A bar among others that may be on their way at the same time.
+/// Returns a progress bar, which may be one of several at the same time.
 pub(crate) fn bar(bars: &MultiProgress, what: &'static str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:28} {bar:32} {human_pos} of {human_len}, {per_sec}, {eta} left");
     let bar = ProgressBar::new(length).with_message(what);

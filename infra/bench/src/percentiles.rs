@@ -1,4 +1,4 @@
-//! What many samples come down to.
+//! Percentiles of many samples.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ pub(crate) struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of samples in any order.
+    /// Computes the percentiles of samples, which may be in any order.
     pub(crate) fn of(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         Self { p50_us: at(&samples, 50), p99_us: at(&samples, 99), samples: samples.len() }
     }
 }
 
-/// The smallest sample that so many percent of all do not exceed.
+/// Returns the smallest sample that at least `percent` percent of all samples do not exceed, in microseconds.
 fn at(sorted: &[Duration], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).map_or(0.0, |sample| sample.as_secs_f64() * 1e6)

@@ -1,5 +1,5 @@
-//! What a function is measured beside: one SDK call for each event, by a client as the SDK makes it, with the
-//! SDK's own transport and settings. Only the credentials come from the environment, as a function's do.
+//! A program to compare functions with: one write for each event, by a client with the SDK's own transport and
+//! settings. Only the credentials are set up as in our functions: they come straight from the environment.
 
 use std::env;
 

@@ -1,5 +1,5 @@
-//! The programs, built as they are deployed: the functions together, since packages that are built together
-//! share the features of what they depend on.
+//! Builds the programs as they are deployed. The functions are built together, because packages that are built
+//! together share the features of their dependencies.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use escargot::format::Message;
 
 use crate::output::text;
 
-/// What is started, the limits first.
+/// The programs that are started, the limits first.
 pub(crate) const PROGRAMS: [&str; 16] = [
     "limit-runtime",
     "limit-sdk",
@@ -30,14 +30,14 @@ pub(crate) const PROGRAMS: [&str; 16] = [
     "sweep",
 ];
 
-/// So many of them are limits.
+/// How many of the programs are limits.
 const LIMITS: usize = 3;
 
-/// Where the programs lie.
+/// The paths of the programs.
 pub(super) struct Binaries(HashMap<String, PathBuf>);
 
 impl Binaries {
-    /// Builds them, unless they are up to date; the first time takes some minutes.
+    /// Builds the programs that are not up to date. The first time takes some minutes.
     pub(super) fn build() -> Result<Self, String> {
         let mut built = build(&["limits"])?;
         built.extend(build(&["limit-sdk"])?);
@@ -56,7 +56,7 @@ fn build(packages: &[&str]) -> Result<HashMap<String, PathBuf>, String> {
     let mut command = CargoBuild::new().manifest_path(manifest).release().args(packages).into_command();
     let output = command.stderr(Stdio::inherit()).output().map_err(text)?;
     if !output.status.success() {
-        return Err("the functions cannot be built".to_owned());
+        return Err("the programs cannot be built".to_owned());
     }
     let messages = output.stdout.split(|byte| *byte == b'\n');
     let messages = messages.filter_map(|line| serde_json::from_slice::<Message<'_>>(line).ok());

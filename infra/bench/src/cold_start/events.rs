@@ -1,4 +1,4 @@
-//! What each program is asked.
+//! The events that the programs are given.
 
 use admin::keys::NewKey;
 use api::routes::ROUTES;
@@ -10,7 +10,7 @@ use crate::aws_side::AwsSide;
 use crate::market::{Market, variant_id};
 use crate::output::text;
 
-/// Events by the program that they are for.
+/// Makes the event for each program.
 pub(super) struct Events {
     authorization: String,
     item: String,
@@ -18,7 +18,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Events with a key that may do everything, about the first item.
+    /// Creates a key with every scope, for requests about the first item.
     pub(super) async fn new(aws: &AwsSide, market: &Market) -> Result<Self, String> {
         let scopes = Scope::ALL.into_iter().collect();
         let user_id = Uuid::new_v4().into();
@@ -28,7 +28,7 @@ impl Events {
         Ok(Self { authorization: format!("Bearer {}", key.reveal()), item, variant: variant_id(0, 0).to_string() })
     }
 
-    /// The event of a program: a request of its route, no messages, or a tick of its schedule.
+    /// Returns the event for a program: a request on its route, a batch without messages, or a tick of its schedule.
     pub(super) fn of(&self, program: &str) -> Value {
         match (ROUTES.iter().find(|route| route.function == program), program) {
             (Some(route), _) => self.request(route.path),
@@ -37,7 +37,7 @@ impl Events {
         }
     }
 
-    /// As API Gateway hands it over (payload format 2.0).
+    /// Returns a request as API Gateway hands it over (payload format 2.0).
     fn request(&self, route: &str) -> Value {
         let path = route.replace("{id}", &self.item).replace("{variant_id}", &self.variant);
         json!({

@@ -1,4 +1,4 @@
-//! One process of a program, from its start.
+//! Starts one process of a program and measures it from its start.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,22 +15,22 @@ use crate::aws_side::AwsSide;
 use crate::memory::Memory;
 use crate::output::text;
 
-/// A program that tells nothing for so long hangs.
+/// A program that sends nothing for this long is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was seen of a process.
+/// What was measured of a process.
 pub(super) struct Started {
-    /// From its start until it asked for its first event.
+    /// The time from its start until it asked for its first event.
     pub(super) ready: Duration,
-    /// From its start until it had answered that.
+    /// The time from its start until it had answered that event.
     pub(super) answered: Duration,
-    /// How long further events took.
+    /// How long each further event took.
     pub(super) warm: Vec<Duration>,
     /// The most memory that it ever had resident, in bytes.
     pub(super) peak_bytes: u64,
 }
 
-/// Starts a program, hands it one event and then so many more, and ends it.
+/// Starts a program, hands it one event and then `more` events, and ends it.
 pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize) -> Result<Started, String> {
     let mut api = RuntimeApi::start(event).await?;
     let mut command = Command::new(path);
@@ -57,9 +57,9 @@ pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize
     Ok(Started { ready: ready - begun, answered: answered - begun, warm, peak_bytes })
 }
 
-/// When the program was handed an event, and when it had answered.
+/// Returns when the program was handed an event, and when it had answered.
 async fn invocation(api: &mut RuntimeApi, child: &mut Child) -> Result<(Instant, Instant), String> {
-    let Told::Ready(handed) = told(api, child).await? else { return Err("it answers what nobody asked".to_owned()) };
+    let Told::Ready(handed) = told(api, child).await? else { return Err("it answers without an event".to_owned()) };
     match told(api, child).await? {
         Told::Answered(at, answer) if is_good(&answer) => Ok((handed, at)),
         Told::Answered(_, answer) => Err(format!("it answers {}", String::from_utf8_lossy(&answer))),
@@ -74,7 +74,7 @@ async fn told(api: &mut RuntimeApi, child: &mut Child) -> Result<Told, String> {
     }
 }
 
-/// Whether the answer says that nothing failed; that there is no such thing is an answer as good as another.
+/// Returns whether the answer is a success. A 404 counts as one too.
 fn is_good(answer: &Bytes) -> bool {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     answer["statusCode"].as_u64().is_none_or(|status| [200, 404].contains(&status))

@@ -1,5 +1,5 @@
-//! How soon a function answers after its process was started, beside programs that do nothing more than Lambda
-//! and the AWS SDK ask of them.
+//! Measures how soon a function answers after its process was started, compared with programs that do no more than
+//! Lambda and the AWS SDK require.
 
 mod binaries;
 mod events;
@@ -25,7 +25,8 @@ use events::Events;
 use instance::Started;
 use report::{ProgramReport, Report};
 
-/// Starts every program so many times, in turn, so that whatever else the machine does meets all of them.
+/// Starts every program several times. The programs take turns, so that whatever else the machine does affects all of
+/// them alike.
 pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     let binaries = Binaries::build()?;
     let bars = MultiProgress::new();
@@ -64,7 +65,7 @@ async fn start(
     started.map_err(|error| format!("{name}: {error}"))
 }
 
-/// Stores the market, and packs it as `compact` does.
+/// Stores the market and packs it as `compact` does.
 async fn prepare(aws: &AwsSide, market: &Market, bars: &MultiProgress) -> Result<(), String> {
     let filling: ProgressBar = bar(bars, "filling the tables", market.size() * 2);
     let admin = aws.admin()?;

@@ -12,7 +12,7 @@ use crate::percentiles::Percentiles;
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) machine: Machine,
-    /// How many items, and how many listings, the tables hold.
+    /// The number of items, and of listings, in the tables.
     pub(super) items: u64,
     pub(super) starts: u64,
     pub(super) programs: Vec<ProgramReport>,
@@ -24,9 +24,9 @@ pub(super) struct ProgramReport {
     pub(super) name: &'static str,
     /// The size of its file.
     file_bytes: u64,
-    /// From each start until the first event was asked for, in milliseconds.
+    /// The time from each start until the program asked for its first event, in milliseconds.
     ready_ms: Vec<f64>,
-    /// From each start until it was answered.
+    /// The time from each start until that event was answered, in milliseconds.
     answered_ms: Vec<f64>,
     warm: Percentiles,
     peak_bytes: u64,
@@ -39,14 +39,14 @@ impl ProgramReport {
         Ok(Self { name, file_bytes, ready_ms, answered_ms, warm: Percentiles::default(), peak_bytes: 0 })
     }
 
-    /// Adds a start.
+    /// Adds the measurements of one start.
     pub(super) fn add(&mut self, started: &Started) {
         self.ready_ms.push(started.ready.as_secs_f64() * 1e3);
         self.answered_ms.push(started.answered.as_secs_f64() * 1e3);
         self.peak_bytes = self.peak_bytes.max(started.peak_bytes);
     }
 
-    /// Adds what a process that goes on has shown.
+    /// Adds the measurements of a process that went on to answer warm requests.
     pub(super) fn warm(&mut self, started: Started) {
         self.peak_bytes = self.peak_bytes.max(started.peak_bytes);
         self.warm = Percentiles::of(started.warm);
@@ -75,7 +75,7 @@ impl Report {
     }
 }
 
-/// The middle of samples, the lower one of two.
+/// Returns the median of samples; the lower of the two middle ones if their number is even.
 fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The Lambda Runtime API on loopback, which hands out one event time and again.
+//! The Lambda Runtime API on loopback. It hands out the same event again and again.
 
 use std::convert::Infallible;
 use std::time::Instant;
@@ -17,17 +17,17 @@ use tokio::task::JoinSet;
 
 use crate::output::text;
 
-/// What a program has told, and when.
+/// What a program has sent, and when.
 pub(super) enum Told {
-    /// It asks for an event, and is given one.
+    /// It asked for an event and was given one.
     Ready(Instant),
-    /// It has answered, with this.
+    /// It has answered with this body.
     Answered(Instant, Bytes),
 }
 
-/// The API for one program; it ends when this is dropped.
+/// The API for one program. It stops when this is dropped.
 pub(super) struct RuntimeApi {
-    /// Where it is, as a program is told.
+    /// Its address, in the form that a program is given.
     pub(super) address: String,
     told: UnboundedReceiver<Told>,
     _serving: JoinSet<()>,
@@ -43,16 +43,16 @@ impl RuntimeApi {
         Ok(Self { address, told, _serving: serving })
     }
 
-    /// What the program tells next.
+    /// Waits for what the program sends next.
     pub(super) async fn next(&mut self) -> Result<Told, String> {
-        self.told.recv().await.ok_or_else(|| "nobody listens any more".to_owned())
+        self.told.recv().await.ok_or_else(|| "the Runtime API has stopped".to_owned())
     }
 }
 
 async fn serve(listener: TcpListener, event: Bytes, tell: UnboundedSender<Told>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        // Or each small answer waits for the acknowledgement of the one before.
+        // Without this, each small answer would wait for the acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
         let (event, tell) = (event.clone(), tell.clone());
         let service = service_fn(move |request| answer(request, event.clone(), tell.clone()));
@@ -67,7 +67,7 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path();
     if path.ends_with("/invocation/next") {
-        // Whoever is gone has seen enough.
+        // If nobody receives this any more, the measurement is over.
         let _ = tell.send(Told::Ready(Instant::now()));
         let response = Response::builder()
             .header("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")

@@ -1,4 +1,4 @@
-//! Straight to the tables: as an import does it, and in batches like those that a queue hands out.
+//! Applies messages straight to the tables: in large chunks as an import does, and in batches as a queue hands out.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::cpu::Started;
 use crate::meter::Meter;
 use crate::output::text;
 
-/// Parses the messages and applies them, so many at a time, by so many appliers side by side.
+/// Parses the messages and applies them in batches of `batch`, with `appliers` appliers side by side.
 pub(super) async fn apply(
     way: &'static str,
     messages: &[String],
@@ -32,7 +32,7 @@ pub(super) async fn apply(
     Ok(Way::of(way, messages.len(), started.spent(), meter.take()))
 }
 
-/// Takes the next batch as long as there is one.
+/// Applies batch after batch until none is left.
 async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, String>>) -> Result<(), String> {
     let clock = SystemClock::new();
     loop {

@@ -1,16 +1,17 @@
-//! A feed as a marketplace sends it: mostly listings that come and go, and some of everything else.
+//! Messages as a marketplace sends them: mostly listings that come and go, and some of everything else.
 
 use serde_json::{Value, json};
 use types::records::PublicListing;
 
 use crate::market::{Market, variant_id};
 
-/// Users whose orders and balances are among the messages.
+/// The number of users that listings and orders belong to.
 const USERS: u64 = 500;
-/// Items whose variants are quoted, those with the most listings.
+/// The number of items whose variants are quoted. They are those with the most listings.
 const QUOTED: u64 = 500;
 
-/// So many messages: of twenty, twelve new listings, four that ended, two quotes, an item, an order.
+/// Returns `count` messages. Of twenty, twelve are new listings, four are listings that were sold, two are quotes, one
+/// is an item and one is an order.
 pub(super) fn messages(market: &Market, count: u64) -> Option<Vec<String>> {
     (0..count).map(|number| message(market, number).map(|message| message.to_string())).collect()
 }
@@ -55,7 +56,7 @@ fn user(number: u64) -> String {
     uuid::Uuid::from_u128(u128::from(number % USERS)).to_string()
 }
 
-/// A record's fields with those that its message has beside them.
+/// Joins a record's fields with the other fields of its message.
 fn typed(name: &str, record: Value, rest: Value) -> Option<Value> {
     let (Value::Object(mut message), Value::Object(rest)) = (record, rest) else { return None };
     message.insert("type".to_owned(), name.into());

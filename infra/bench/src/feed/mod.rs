@@ -1,4 +1,4 @@
-//! What the feed costs: messages applied in bulk, in a queue's small batches, and through the queue itself.
+//! Measures what the feed costs when messages are applied in bulk, in a queue's small batches, and through the queue.
 
 mod bulk;
 mod messages;
@@ -14,12 +14,12 @@ use crate::output::Output;
 use messages::messages;
 use report::Report;
 
-/// What `marketctl import` applies at a time.
+/// The number of messages that `marketctl import` applies at a time.
 const IMPORTED: usize = 4_000;
-/// What a queue hands out at a time.
+/// The number of messages that a queue hands out at a time.
 const QUEUED: usize = 10;
 
-/// Measures every way and prints the results.
+/// Measures all three ways and prints the results.
 pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {
     let market = Market::of(options.messages, SystemClock::new().now());
     let messages = messages(&market, options.messages).ok_or("the messages cannot be made")?;

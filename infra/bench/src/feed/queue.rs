@@ -1,4 +1,4 @@
-//! Through the queue: messages wait in it, and two instances of `ingest` work them off.
+//! Applies messages through the queue: they wait in it, and two instances of `ingest` apply them.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::cpu::Started;
 use crate::meter::Meter;
 use crate::output::text;
 
-/// SQS takes and hands out so many at a time.
+/// The most messages that SQS accepts and hands out at a time.
 const BATCH: usize = 10;
 const SENDERS: usize = 4;
-/// So many instances work side by side.
+/// The number of instances that work side by side.
 const INSTANCES: usize = 2;
 
-/// Sends the messages, then works them off.
+/// Sends all messages first, and then measures how they are applied.
 pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way, String> {
     let aws = AwsSide::start().await?;
     let lookup = |name: &str| aws.variables.get(name);

@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) ways: Vec<Way>,
 }
 
-/// One way for messages to get into the tables.
+/// What was measured of one way for messages to get into the tables.
 #[derive(Debug, Serialize)]
 pub(super) struct Way {
     name: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// What so many messages took.
+    /// Computes the figures per message.
     pub(super) fn of(name: &'static str, messages: usize, spent: Spent, bill: Bill) -> Self {
         let messages = messages as f64;
         let each = |time: Duration| time.as_secs_f64() / messages;

@@ -7,7 +7,7 @@ use types::clock::{Clock, SystemClock};
 
 use super::Market;
 
-/// Items, and listings, that are applied at a time.
+/// The number of items, and of listings, that are applied at a time.
 const CHUNK: u64 = 2_000;
 
 /// Applies every item and listing.

@@ -1,7 +1,7 @@
-//! A market of any size, generated: the demo market's names with numbers behind them, and listings of which
-//! the popular items have very many.
+//! A generated market of any size. Its names are those of the demo market with numbers behind them, and its popular
+//! items have very many listings.
 //!
-//! Everything is a function of its number, so that what was stored can be asked for without keeping it.
+//! Everything is a function of its number, so a benchmark can ask for what was stored without keeping a copy.
 
 mod fill;
 mod random;
@@ -18,17 +18,17 @@ pub(crate) use fill::fill;
 use random::Random;
 
 const WEARS: [&str; 5] = ["Factory New", "Minimal Wear", "Field-Tested", "Well-Worn", "Battle-Scarred"];
-/// Variants of each item.
+/// The number of variants of each item that wears.
 const VARIANTS: u64 = WEARS.len() as u64;
-/// Listings went up within so many milliseconds.
+/// Listings were created within this many milliseconds before the market's time.
 const LISTED_WITHIN: u64 = 30 * 24 * 3_600 * 1_000;
-/// Listings are of the items below two to the power of this, each octave of them as likely: one listing in
-/// fourteen is of the first item. The other items do not wear, and have one variant each.
+/// Listings are of the items with numbers below two to this power, and every octave of these numbers is equally likely:
+/// one listing in fourteen is of the first item. All other items do not wear and have one variant each.
 const LISTED_OCTAVES: u64 = 14;
-/// Prices lie between two to the power of these, in cents, each octave as likely: 0.04 to 5,242.87 dollars.
+/// Prices in cents lie between two to these powers, and every octave is equally likely: from 0.04 to 5,242.87 dollars.
 const PRICE_OCTAVES: (u64, u64) = (2, 19);
 
-/// A market as of a time.
+/// A market at one point in time.
 pub(crate) struct Market {
     /// Kind, name and slug of the items that all names are made from.
     designs: Vec<(ItemKind, String, String)>,
@@ -37,7 +37,7 @@ pub(crate) struct Market {
 }
 
 impl Market {
-    /// A market with so many items and as many listings.
+    /// Creates a market with `size` items and `size` listings.
     pub(crate) fn of(size: u64, now: Timestamp) -> Self {
         let designs = demo::messages(now).into_iter().filter_map(|message| match message {
             Message::Item(PublicItemDetail { item, .. }, _) => {
@@ -48,22 +48,22 @@ impl Market {
         Self { designs: designs.collect(), size, now }
     }
 
-    /// How many items there are, and how many listings.
+    /// Returns the number of items, which is also the number of listings.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// The time that it is as of.
+    /// Returns the market's time.
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The id of the item with this number.
+    /// Returns the id of the item with this number.
     pub(crate) fn item_id(&self, number: u64) -> Option<ItemId> {
         self.numbered(number)?.2.parse().ok()
     }
 
-    /// The item with this number.
+    /// Returns the item with this number.
     pub(crate) fn item(&self, number: u64) -> Option<PublicItemDetail> {
         let (kind, name, slug) = self.numbered(number)?;
         let item = PublicItem {
@@ -90,7 +90,7 @@ impl Market {
         Some(PublicItemDetail { item, variants })
     }
 
-    /// The listing with this number.
+    /// Returns the listing with this number.
     pub(crate) fn listing(&self, number: u64) -> Option<PublicListing> {
         let mut random = Random::seeded(number);
         let item = (random.in_octaves(0, LISTED_OCTAVES) - 1) % self.size;
@@ -110,7 +110,8 @@ impl Market {
         })
     }
 
-    /// Kind, name and slug: a design's own, with a number from the second time on that it comes up.
+    /// Returns the kind, name and slug of an item: those of a design, with a number behind them from the second item of
+    /// that design on.
     fn numbered(&self, number: u64) -> Option<(&ItemKind, String, String)> {
         let designs = self.designs.len() as u64;
         let (kind, name, slug) = self.designs.get(number.checked_rem(designs)? as usize)?;
@@ -121,7 +122,7 @@ impl Market {
     }
 }
 
-/// The id of an item's variant: the first items are those that have the most listings.
+/// Returns the id of an item's variant. The items with the lowest numbers have the most listings.
 pub(crate) fn variant_id(item: u64, variant: u64) -> VariantId {
     uuid(&mut Random::seeded(!(item * VARIANTS + variant))).into()
 }

@@ -1,15 +1,15 @@
 //! `SplitMix64`, seeded by a record's number.
 
-/// A stream of numbers that look random.
+/// A stream of pseudo-random numbers.
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// Returns the stream of a seed.
     pub(super) const fn seeded(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
-    /// Any number.
+    /// Returns any number.
     pub(super) const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
@@ -18,12 +18,12 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// One of 0 to `limit - 1`.
+    /// Returns a number from 0 to `limit - 1`.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// One of two to the power of `low` to before two to the power of `high`, each octave as likely.
+    /// Returns a number from 2^`low` to 2^`high` - 1. Every octave is equally likely.
     pub(super) fn in_octaves(&mut self, low: u64, high: u64) -> u64 {
         let octave = 1 << (low + self.below(high - low));
         octave + self.below(octave)

@@ -1,4 +1,4 @@
-//! Questions to the catalog: texts of several lengths, found often, seldom and never.
+//! Questions to the catalog: search texts of several lengths that are found often, seldom and never.
 
 use api::Handler;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -12,7 +12,7 @@ use super::subject::{Kind, Subject};
 use super::usual::{self, Plan};
 use crate::market::Market;
 
-/// What is searched for, by the kind of item that has it.
+/// The name of each kind of question, a kind of item to search in, and the texts to search for.
 const TEXTS: [(&str, &str, &[&str]); 9] = [
     ("everything", "skin", &[""]),
     ("1 character, often", "skin", &["a", "e", "s"]),
@@ -25,7 +25,7 @@ const TEXTS: [(&str, &str, &[&str]); 9] = [
     ("10 characters, never", "skin", &["midnight z", "zqxzqxzqxz"]),
 ];
 
-/// The catalog.
+/// The catalog as a subject of measurements.
 pub(super) struct OfCatalog;
 
 impl Subject for OfCatalog {

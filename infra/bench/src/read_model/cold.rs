@@ -1,5 +1,5 @@
-//! Cold loads: a process that has just started and does nothing but build one replica, as a function does
-//! in its init phase; or the compaction that packs the base for it, as its function does.
+//! Cold loads. A process that has just started builds one replica, as a function does in its init phase, or packs the
+//! base for it, as `compact` does. It does nothing else.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::child::itself;
 use crate::meter::Meter;
 use crate::output::text;
 
-/// What the subcommand is called.
+/// The name of the subcommand.
 const SUBCOMMAND: &str = "cold-load";
 
-/// Which replica.
+/// The stream of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stream {
@@ -29,16 +29,16 @@ pub(crate) enum Stream {
     Listings,
 }
 
-/// What is done with it.
+/// What a cold process does with a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Work {
-    /// The replica is built from the packed base.
+    /// Builds the replica from the packed base.
     Base,
-    /// The replica is built from the entities, where there is no base. With a bulk job's patience: the embedded
-    /// DynamoDB may take longer for a page than the second that a function waits, sixteen being asked for at once.
+    /// Builds the replica from the entities, because there is no base. It waits as long as a bulk job does: sixteen
+    /// pages are asked for at once, and the embedded DynamoDB may take longer than the second that a function waits.
     Entities,
-    /// The base is packed from the entities.
+    /// Packs the base from the entities.
     Compaction,
 }
 
@@ -63,7 +63,7 @@ impl Work {
     }
 }
 
-/// The best of so many tries by CPU time, each in a process of its own.
+/// Returns the best of several tries by CPU time. Each try has a process of its own.
 pub(crate) async fn best(aws: &AwsSide, stream: Stream, work: Work, tries: usize) -> Result<Load, String> {
     let mut best = once(aws, stream, work).await?;
     for _ in 1..tries {
@@ -83,7 +83,7 @@ async fn once(aws: &AwsSide, stream: Stream, work: Work) -> Result<Load, String>
         .map_err(|error| format!("cold load: {error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Is the process that does it.
+/// Runs as the process that loads or packs.
 pub(crate) async fn run(stream: Stream, work: Work) -> Result<(), String> {
     let load = match stream {
         Stream::Catalog => load::<Catalog>(work).await?,
@@ -106,7 +106,7 @@ async fn load<V: View>(work: Work) -> Result<Load, String> {
         return Ok(loading.end());
     }
     let replica = Replica::<V>::new(log, clock);
-    // A load that takes longer than an init phase may goes on.
+    // A load that takes longer than an init phase allows continues in the next read.
     let _ = replica.warm_up().await;
     replica.read(|_| ()).await.map_err(|error| format!("{error:?}"))?;
     Ok(loading.end())

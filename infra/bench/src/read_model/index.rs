@@ -1,4 +1,4 @@
-//! The index alone: what a page and its total take once the replica is loaded.
+//! Measures the index alone: what a page and its total take once the replica is loaded.
 
 use market::Market;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ pub(super) struct Answered {
     pub(super) cpu: Percentiles,
 }
 
-/// A kind of question as the index answers it.
+/// How the index answers a kind of question.
 pub(super) struct Indexed {
-    /// The total of each of its questions.
+    /// The total of each question of this kind.
     pub(super) totals: Vec<usize>,
     pub(super) answered: Vec<Answered>,
 }
 
 /// Asks every kind at every depth.
 pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>]) -> Result<Vec<Indexed>, String> {
-    // A clock that stands still makes no catch-up due.
+    // The clock stands still, so that no catch-up becomes due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);
     let market = Service::new(&lookup, clock.clone())

@@ -1,4 +1,4 @@
-//! Questions to the listings: every order with every filter.
+//! Questions to the listings: every sort order with every filter.
 
 use api::Handler;
 use platform::aws::Missing;
@@ -12,13 +12,14 @@ use super::subject::{Kind, Subject};
 use super::usual::{self, Plan};
 use crate::market::{Market, variant_id};
 
-/// So many questions of each kind: of the items with the most listings, and with prices all over the range.
+/// The number of questions of each kind. They are about the items with the most listings, and prices from the whole
+/// range.
 const EACH: u64 = 8;
 
 const SORTS: [(&str, Sort); 3] =
     [("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
 
-/// A filter by its name, made from the number of a question.
+/// The name of a filter, and a function that makes the filter from the number of a question.
 type Filter = (&'static str, fn(&Market, u64) -> ListingQuery);
 
 const FILTERS: [Filter; 8] = [
@@ -47,7 +48,7 @@ fn price(octave: u64) -> Usd {
     Usd::from_cents(8 << octave)
 }
 
-/// The listings.
+/// The listings as a subject of measurements.
 pub(super) struct OfListings;
 
 impl Subject for OfListings {

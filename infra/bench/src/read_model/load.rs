@@ -1,4 +1,4 @@
-//! What it takes to read a whole stream, whoever does it.
+//! Measures what it takes to read a whole stream.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ pub(crate) struct Load {
     pub(crate) cpu_ms: f64,
     pub(crate) wall_ms: f64,
     pub(crate) bill: Bill,
-    /// What the process has grown by.
+    /// How much the process's resident memory has grown.
     pub(crate) resident_bytes: u64,
-    /// The most that the process ever had resident, itself included.
+    /// The most memory that the process ever had resident, the program itself included.
     pub(crate) peak_bytes: u64,
 }
 
-/// A load under way.
+/// A load in progress.
 pub(super) struct Loading {
     meter: Meter,
     memory: Memory,
@@ -27,7 +27,7 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    /// Begins now; the meter counts its calls.
+    /// Starts measuring. The meter counts the calls.
     pub(super) fn begin(meter: &Meter) -> Self {
         Self { meter: meter.clone(), memory: Memory::now(), started: Started::now() }
     }

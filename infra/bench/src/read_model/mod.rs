@@ -1,5 +1,5 @@
-//! What the read model costs: loading it, keeping it in memory, asking it; and what the same questions cost
-//! when they are asked of DynamoDB the usual way.
+//! Measures what it costs to load the read model, keep it in memory and ask it questions, and what the same questions
+//! cost when DynamoDB answers them in the usual way.
 
 mod catalog;
 pub(crate) mod cold;
@@ -30,14 +30,14 @@ use request::Function;
 use subject::{Depth, Kind, Subject};
 use usual::UsualSide;
 
-/// Above this size the usual way is asked for one page of each kind, not for three.
+/// Above this size, the usual way is asked for one page of each kind instead of three.
 const ONE_PAGE_ABOVE: u64 = 100_000;
 
-/// Above this size no replica is built from the entities: the embedded DynamoDB takes minutes to hand them out,
-/// which the compaction has to wait for once.
+/// Above this size, no replica is built from the entities, because the embedded DynamoDB takes minutes to return them.
+/// The compaction has to wait for that once anyway.
 const ENTITIES_UP_TO: u64 = 100_000;
 
-/// A market of one size in its tables.
+/// A market of one size, in our tables and in those of the usual way.
 struct Bench {
     market: Market,
     aws: AwsSide,
@@ -55,7 +55,7 @@ pub(crate) async fn run(options: &ReadModelOptions) -> Result<(), String> {
     output.whole(&report)
 }
 
-/// Fills a market of this size both ways, and measures it; each part is printed as soon as it is there.
+/// Stores a market of this size in both ways and measures it. Each part is printed as soon as it is known.
 async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
     let began = Instant::now();
     let bench = Bench::start(size).await?;
@@ -80,15 +80,14 @@ impl Bench {
         let aws = AwsSide::start().await?;
         let market = Market::of(size, SystemClock::new().now());
         let bars = MultiProgress::new();
-        let [ours, theirs] =
-            ["filling the tables", "filling those of the usual way"].map(|what| bar(&bars, what, size * 2));
+        let [ours, theirs] = ["filling the tables", "filling the usual tables"].map(|what| bar(&bars, what, size * 2));
         let admin = aws.admin()?;
         let ((), usual) = tokio::try_join!(fill(&admin, &market, &ours), UsualSide::start(&market, &theirs))?;
         bars.clear().map_err(text)?;
         Ok(Self { market, aws, usual })
     }
 
-    /// Does it with each replica; the best of so many tries counts.
+    /// Does this work for each stream. The best of `tries` tries counts.
     async fn cold(&self, work: Work, tries: usize) -> Result<Vec<ColdReport>, String> {
         let mut loads = Vec::with_capacity(Stream::ALL.len());
         for stream in Stream::ALL {
@@ -113,7 +112,7 @@ impl Bench {
         Ok(StreamReport { stream: S::STREAM, kinds: reports, warm })
     }
 
-    /// Asks one question of a kind the usual way; its answer must be ours.
+    /// Asks one question of a kind in the usual way. The answer must be the same as ours.
     async fn ask_usual<S: Subject>(&self, kind: &Kind<S::Query>, totals: &[usize]) -> Result<Vec<UsualReport>, String> {
         let middle = kind.queries.len() / 2;
         let Some((query, total)) = kind.queries.get(middle).zip(totals.get(middle)) else { return Ok(Vec::new()) };
@@ -133,7 +132,8 @@ impl Bench {
     }
 }
 
-/// The first page again and again: within a second of the last look at the log, later, and compressed.
+/// Asks for the first page again and again: within a second of the last look at the log, a second later, and
+/// compressed.
 async fn warm(function: &mut Function) -> Result<Vec<WarmReport>, String> {
     let (at_once, later) = (Duration::ZERO, Duration::from_secs(1));
     let conditions = [("within a second", at_once, false), ("a second later", later, false), ("gzip", at_once, true)];

@@ -22,15 +22,15 @@ pub(super) struct Report {
 /// What was measured of a market of one size.
 #[derive(Debug, Serialize)]
 pub(super) struct MarketReport {
-    /// How many items, and how many listings.
+    /// The number of items, which is also the number of listings.
     pub(super) records: u64,
-    /// How long it took to store them, ours and those of the usual way side by side.
+    /// How long it took to store them in our tables and in those of the usual way, side by side.
     pub(super) fill_seconds: f64,
     pub(super) cold: Vec<ColdReport>,
     pub(super) streams: Vec<StreamReport>,
 }
 
-/// One replica loaded, or its base packed.
+/// What it took to load one replica, or to pack its base.
 #[derive(Debug, Serialize)]
 pub(super) struct ColdReport {
     pub(super) stream: Stream,
@@ -47,7 +47,7 @@ pub(super) struct StreamReport {
     pub(super) kinds: Vec<KindReport>,
 }
 
-/// The same request again and again under one condition.
+/// What was measured of one request, repeated under one condition.
 #[derive(Debug, Serialize)]
 pub(super) struct WarmReport {
     pub(super) when: &'static str,
@@ -59,14 +59,14 @@ pub(super) struct WarmReport {
 #[derive(Debug, Serialize)]
 pub(super) struct KindReport {
     pub(super) kind: String,
-    /// The largest total among its questions.
+    /// The largest total of its questions.
     pub(super) total: usize,
     pub(super) index: Vec<Answered>,
     pub(super) request: Vec<Requested>,
     pub(super) usual: Vec<UsualReport>,
 }
 
-/// What one question of a kind costs the usual way.
+/// What one question of a kind costs in the usual way.
 #[derive(Debug, Serialize)]
 pub(super) struct UsualReport {
     pub(super) depth: Depth,
@@ -75,7 +75,7 @@ pub(super) struct UsualReport {
 }
 
 impl MarketReport {
-    /// Loads of both replicas, and compactions of both streams.
+    /// Formats the loads of both replicas and the compactions of both streams.
     pub(super) fn cold_table(&self) -> String {
         let header = ["whole stream", "from", "CPU ms", "wall ms", "calls", "read units", "bytes/record", "peak MB"];
         let rows = self.cold.iter().map(|ColdReport { stream, work, load }| {
@@ -100,7 +100,7 @@ impl MarketReport {
 }
 
 impl StreamReport {
-    /// Every kind of question: first, middle and last page side by side.
+    /// Formats every kind of question, with the first, middle and last page side by side.
     pub(super) fn kinds_table(&self) -> String {
         let header = [
             self.stream.as_str(),
@@ -122,7 +122,7 @@ impl StreamReport {
         format!("{}\n{}", table(header, rows), self.worst())
     }
 
-    /// The slowest kinds.
+    /// Formats a line about the slowest kinds.
     fn worst(&self) -> String {
         let index = self.kinds.iter().flat_map(|kind| kind.index.iter().map(|at| (&at.cpu, &kind.kind)));
         let request = self.kinds.iter().flat_map(|kind| kind.request.iter().map(|at| (&at.cpu, &kind.kind)));
@@ -136,7 +136,7 @@ impl StreamReport {
         )
     }
 
-    /// What a warm request asks of the store.
+    /// Formats what warm requests take, and their store calls.
     pub(super) fn warm_table(&self) -> String {
         let header = ["warm request", "CPU µs p50", "p99", "wall µs p50", "body", "calls", "read units", "write units"];
         let rows = self.warm.iter().map(|WarmReport { when, warm }| {

@@ -1,4 +1,4 @@
-//! Whole warm requests through the function's own handler: event in, key write through the real SDK, answer
+//! Measures whole warm requests through the function's own handler: event in, key write through the real SDK, answer
 //! from the replica, JSON body out.
 
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::output::text;
 use crate::percentiles::Percentiles;
 
 const MINUTE: Duration = Duration::from_mins(1);
-/// A key of the largest tier is asked to do so much in a minute, which leaves some for what is not measured.
+/// The number of requests per minute with a key of the largest tier. It leaves some of the key's 3,000 for requests
+/// that are not measured.
 const TOKENS: u32 = 2_900;
 
 /// What one kind of request takes at one depth.
@@ -31,19 +32,19 @@ pub(super) struct Requested {
     pub(super) wall: Percentiles,
 }
 
-/// What requests take, and what they ask of the store.
+/// What repeated requests take, and their store calls.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Warm {
     pub(super) cpu: Percentiles,
     pub(super) wall: Percentiles,
-    /// Of all samples together.
+    /// The store calls of all samples together.
     pub(super) bill: Bill,
-    /// Store calls of the request that made the most.
+    /// The number of store calls of the request that made the most.
     pub(super) most_calls: u64,
     pub(super) body_bytes: usize,
 }
 
-/// A function, warmed up, with a clock of its own, a key, and its store calls counted.
+/// A warmed-up function with a clock of its own and a key. Its store calls are counted.
 pub(super) struct Function {
     handler: Box<dyn Handler>,
     clock: Arc<ManualClock>,
@@ -54,7 +55,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// The function of a subject, its replica loaded.
+    /// Builds the function of a subject and loads its replica.
     pub(super) async fn of<S: Subject>(aws: &AwsSide) -> Result<Self, String> {
         let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
         let lookup = |name: &str| aws.variables.get(name);
@@ -67,7 +68,7 @@ impl Function {
         Ok(function)
     }
 
-    /// Asks a kind of question at every depth, always within a second of the last look at the log.
+    /// Asks the questions of a kind at every depth, always within a second of the last look at the log.
     pub(super) async fn ask<S: Subject>(
         &mut self,
         kind: &Kind<S::Query>,
@@ -91,7 +92,7 @@ impl Function {
         Ok(requested)
     }
 
-    /// The same request again and again, each so long after the one before.
+    /// Repeats the same request. The function's clock moves on by `after` before each.
     pub(super) async fn repeat(&mut self, query: &str, after: Duration, gzip: bool) -> Result<Warm, String> {
         let mut event = self.event(query);
         if gzip {
@@ -114,7 +115,7 @@ impl Function {
         Ok(Warm { cpu: samples.cpu(), wall: samples.wall(), bill, most_calls, body_bytes })
     }
 
-    /// One more sample, unless there are enough; and how long the body was.
+    /// Takes one more sample, unless there are enough. Returns whether it did, and the length of the body.
     async fn sample(&mut self, samples: &mut Samples, event: Event) -> Result<(bool, usize), String> {
         if self.tokens == 0 {
             self.refill().await?;
@@ -127,8 +128,8 @@ impl Function {
         checked(&response).map(|bytes| (true, bytes))
     }
 
-    /// Goes to the next minute, where the key has all its tokens; the look at the log that is due then is
-    /// nobody's sample.
+    /// Moves the clock to the next minute, in which the key has all its tokens. The look at the log that is then due is
+    /// done here, so that it is not part of a sample.
     async fn refill(&mut self) -> Result<(), String> {
         self.clock.advance(MINUTE);
         self.tokens = TOKENS;
@@ -146,7 +147,7 @@ impl Function {
     }
 }
 
-/// The length of a 200's body; anything else is no sample.
+/// Returns the length of the body of a 200. Any other answer is an error.
 fn checked(response: &Response) -> Result<usize, String> {
     let body = response.body.as_deref().unwrap_or_default();
     match response.status_code {
@@ -155,7 +156,7 @@ fn checked(response: &Response) -> Result<usize, String> {
     }
 }
 
-/// A new key of the largest tier, as a header.
+/// Creates a key of the largest tier and returns it as a header.
 async fn key(aws: &AwsSide) -> Result<HeaderValue, String> {
     let scopes = Scope::ALL.into_iter().collect();
     let new = NewKey { user_id: Uuid::new_v4().into(), name: None, tier: Tier::Business, scopes, expires_at: None };

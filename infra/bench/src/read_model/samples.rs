@@ -1,24 +1,24 @@
-//! Taking samples: enough for a 99th percentile, more where they are quick.
+//! Takes samples: enough for a 99th percentile, and more if they are quick.
 
 use std::time::{Duration, Instant};
 
 use crate::cpu;
 use crate::percentiles::Percentiles;
 
-/// A 99th percentile of fewer would be the largest.
+/// The fewest samples. With fewer, the 99th percentile would be the largest sample.
 const AT_LEAST: usize = 100;
 const AT_MOST: usize = 1_000;
-/// Beyond the least number, samples are taken for so long.
+/// Once there are [`AT_LEAST`] samples, more are taken only until this time has passed since the beginning.
 const TIME: Duration = Duration::from_millis(100);
 
-/// Durations of the same thing done again and again.
+/// How long the same work took each time.
 pub(super) struct Samples {
     cpu: Vec<Duration>,
     wall: Vec<Duration>,
     began: Instant,
 }
 
-/// A sample being taken.
+/// A sample that is being taken.
 pub(super) struct Sample {
     cpu: Duration,
     wall: Instant,
@@ -40,12 +40,12 @@ impl Samples {
         self.wall.push(sample.wall.elapsed());
     }
 
-    /// CPU time of the thread.
+    /// Returns percentiles of the thread's CPU time.
     pub(super) fn cpu(&self) -> Percentiles {
         Percentiles::of(self.cpu.clone())
     }
 
-    /// Time on the wall.
+    /// Returns percentiles of wall-clock time.
     pub(super) fn wall(&self) -> Percentiles {
         Percentiles::of(self.wall.clone())
     }

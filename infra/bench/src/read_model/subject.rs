@@ -1,5 +1,5 @@
-//! What is measured: a replica with its index, the endpoint that answers from it, and the kinds of questions
-//! that it is asked.
+//! The subject of a measurement: a replica with its index, the endpoint that answers from it, and the kinds of
+//! questions that it is asked.
 
 use api::Handler;
 use platform::aws::Missing;
@@ -14,28 +14,27 @@ use crate::market::Market;
 
 /// One of the two replicas.
 pub(super) trait Subject {
-    /// Its stream.
     const STREAM: Stream;
     /// The path of its endpoint.
     const PATH: &'static str;
     /// Its index.
     type View: View;
-    /// What the index is asked.
+    /// A question to the index.
     type Query;
 
-    /// Every kind of question.
+    /// Returns every kind of question.
     fn kinds(market: &Market) -> Vec<Kind<Self::Query>>;
 
-    /// Asks the index; returns the total.
+    /// Asks the index for a page and returns the total.
     fn page(view: &Self::View, query: &Self::Query, paging: Paging) -> usize;
 
-    /// The question in the query of a URL, without the page.
+    /// Returns the question as the query of a URL, without the page.
     fn parameters(query: &Self::Query) -> String;
 
-    /// The question asked of DynamoDB's own indexes.
+    /// Returns the question as DynamoDB's own indexes are asked it.
     fn plan(query: &Self::Query) -> usual::Plan;
 
-    /// The function.
+    /// Builds the function.
     fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing>;
 }
 
@@ -57,7 +56,7 @@ pub(super) enum Depth {
 impl Depth {
     pub(super) const ALL: [Self; 3] = [Self::First, Self::Middle, Self::Last];
 
-    /// The page of the largest size at this depth of so many records.
+    /// Returns the page at this depth of `total` records, with the largest page size.
     pub(super) fn paging(self, total: usize) -> Paging {
         let pages = i64::try_from(total.div_ceil(Paging::MAX_SIZE as usize)).unwrap_or(i64::MAX);
         let page = match self {

@@ -1,8 +1,10 @@
-//! The same calls and nothing else: what a delivery costs at least with these libraries and stores.
+//! The bare loop: the same calls as the functions make, and nothing else. It shows the least that a delivery costs with
+//! these libraries and stores.
 //!
-//! Each task takes ten events from the feed, reads ten accounts, puts ten items with two index entries each,
-//! sends ten messages, and deletes the events; then takes ten messages, reads ten accounts, and for each
-//! message updates the item, POSTs the body and updates the item again; then deletes the messages.
+//! Each task repeats two steps. First it receives up to ten events from the feed, reads ten accounts, puts an item with
+//! two index entries for each event, sends a message for each, and deletes the events. Then it receives up to ten
+//! messages and reads ten accounts. For each message it updates the item, POSTs the body and updates the item again.
+//! In the end it deletes the messages.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +25,7 @@ const TASKS: usize = 16;
 
 type Item = HashMap<String, AttributeValue>;
 
-/// What the loop calls.
+/// The loop, with everything that it calls.
 pub(super) struct Bare<'s> {
     dynamodb: aws_sdk_dynamodb::Client,
     sqs: &'s aws_sdk_sqs::Client,
@@ -36,7 +38,7 @@ pub(super) struct Bare<'s> {
 }
 
 impl<'s> Bare<'s> {
-    /// A loop that POSTs to this URL.
+    /// Creates a loop that POSTs to this URL.
     pub(super) fn new(stack: &'s Stack, url: String) -> Result<Self, String> {
         let variable = |name: &str| stack.aws.variables.get(name);
         let missing = || "a variable is missing".to_owned();
@@ -52,7 +54,7 @@ impl<'s> Bare<'s> {
         })
     }
 
-    /// Works so many events off that are in the feed.
+    /// Delivers this many events from the feed.
     pub(super) async fn run(&self, events: u64) -> Result<(), String> {
         self.left.store(events, Ordering::SeqCst);
         try_join_all((0..TASKS).map(|_| self.task())).await.map(drop)
@@ -178,7 +180,7 @@ impl<'s> Bare<'s> {
     }
 }
 
-/// An item as large as a delivery's, with the same two index entries.
+/// Returns an item as large as a delivery's, with the same two index entries.
 fn item(event: &Message) -> Option<Item> {
     let event: Value = serde_json::from_str(event.body.as_deref()?).ok()?;
     let id = Uuid::new_v4();

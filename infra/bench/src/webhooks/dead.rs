@@ -1,4 +1,4 @@
-//! What a delivery costs that nobody acknowledges: seven attempts, the switch-off, the notice.
+//! Measures what a delivery costs that is never acknowledged: seven attempts, the switch-off, the notice.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::output::text;
 
 const ENDPOINTS: u64 = 20;
 const PAUSE: Duration = Duration::from_millis(200);
-/// Divides every delay down to one second.
+/// Divides every delay of the retry schedule down to one second.
 const TIME_SCALE: NonZeroU32 = NonZeroU32::new(86_400).expect("not zero");
 
-/// What so many dead deliveries called, the sweep's search included.
+/// The calls for deliveries that are never acknowledged, including the sweep's searches.
 #[derive(Debug, Serialize)]
 pub(super) struct Dead {
     pub(super) deliveries: u64,

@@ -1,4 +1,4 @@
-//! Whether one receiver that hangs delays the others.
+//! Measures whether one receiver that hangs delays the others.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::receiver::Receiver;
 use super::stack::Stack;
 use crate::percentiles::Percentiles;
 
-/// The healthy accounts' events, and how many of them a second.
+/// The number of events for the healthy accounts.
 const EVENTS: u64 = 3_000;
 const PER_SECOND: u32 = 150;
-/// The events of the receiver that hangs, queued before its first attempt has failed.
+/// The number of events for the receiver that hangs. They are queued before its first attempt has failed.
 const HANGING: u64 = 2_000;
 
-/// From event to POST for the healthy receivers.
+/// The times from event to POST for the healthy receivers.
 #[derive(Debug, Serialize)]
 pub(super) struct Isolation {
     pub(super) undisturbed: Percentiles,
     pub(super) beside_a_hanging_one: Percentiles,
-    /// Attempts that the hanging receiver saw meanwhile.
+    /// The number of attempts that reached the hanging receiver meanwhile.
     pub(super) hanging_attempts: u64,
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
     receiver.take().await?;
     let (undisturbed, _) = healthy(&stack, &receiver, endpoints).await?;
     burst(&stack, HANGING, endpoints..endpoints + 1).await?;
-    // Fanned out, and waiting for its receiver: what is measured is deliveries, not the feed.
+    // Waits until these events are fanned out to deliveries, because deliveries are measured and not the feed.
     Backlog::of(stack.sqs.clone(), stack.feed.clone()).emptied().await?;
     let (beside_a_hanging_one, hanging_attempts) = healthy(&stack, &receiver, endpoints).await?;
     drop(running);

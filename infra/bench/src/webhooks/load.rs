@@ -1,4 +1,4 @@
-//! Events, sent as fast as the feed takes them or at a steady pace.
+//! Sends events, as fast as the feed accepts them or at a steady pace.
 
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -15,12 +15,12 @@ use crate::output::text;
 const BATCH: u64 = 10;
 const SENDERS: usize = 4;
 
-/// Accounts with one endpoint each, numbered from 0.
+/// Returns the account with this number. Accounts are numbered from 0 and have one endpoint each.
 pub(super) fn account(number: u64) -> UserId {
     Uuid::from_u128(0xacc0_0000 + u128::from(number)).into()
 }
 
-/// Sends so many events, to the accounts in turn, as fast as the queue takes them.
+/// Sends events to the accounts in turn, as fast as the queue accepts them.
 pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<u64>) -> Result<(), String> {
     let batches = (0..events.div_ceil(BATCH)).map(|batch| {
         let numbers = batch * BATCH..events.min((batch + 1) * BATCH);
@@ -29,7 +29,7 @@ pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<
     stream::iter(batches).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await.map(drop)
 }
 
-/// Sends so many events, one at a time, so many a second.
+/// Sends events one at a time, `per_second` of them per second.
 pub(super) async fn steady(
     stack: &Stack,
     events: u64,

@@ -1,4 +1,4 @@
-//! What webhooks cost: from an event in the feed to a POST at a receiver.
+//! Measures what webhooks cost, from an event in the feed to a POST at a receiver.
 
 mod bare;
 mod dead;

@@ -1,4 +1,4 @@
-//! What each kind of call costs by itself, to tell where a delivery's time goes.
+//! Measures what each kind of call costs by itself, which shows where a delivery's time goes.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Part {
     pub(super) name: &'static str,
     pub(super) service_us: f64,
     pub(super) stores_us: f64,
-    /// How often a delivery makes it, if the batches are full.
+    /// The number of these calls per delivery if all batches are full.
     pub(super) per_delivery: f64,
 }
 

@@ -1,5 +1,6 @@
-//! The receiver of webhooks, in a process of its own: it acknowledges everything at once but what is sent to
-//! `/hang`, and keeps how long each delivery took from its event on.
+//! The receiver of webhooks, in a process of its own. It never answers what is sent to `/hang`, answers 500 to what is
+//! sent to `/fail`, and acknowledges everything else at once. It records how long after its event each acknowledged
+//! delivery arrived.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
@@ -22,20 +23,20 @@ use crate::output::text;
 const SUBCOMMAND: &str = "receiver";
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A running receiver; it ends when this is dropped.
+/// A running receiver. It stops when this is dropped.
 pub(super) struct Receiver {
-    /// Where it listens.
+    /// The base URL.
     pub(super) url: String,
     client: reqwest::Client,
     process: Child,
 }
 
-/// What has arrived since it was asked last.
+/// What has arrived since it was last taken.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Arrived {
     /// Milliseconds from each event's `created_at` to the arrival of its delivery.
     pub(super) millis: Vec<i64>,
-    /// Requests that were never answered.
+    /// The number of requests to `/hang` and `/fail`.
     pub(super) hanging: u64,
 }
 
@@ -54,18 +55,18 @@ impl Receiver {
         Ok(Self { url, client, process })
     }
 
-    /// Its CPU time so far.
+    /// Returns its CPU time so far.
     pub(super) fn cpu(&self) -> Duration {
         cpu::of_child(&self.process)
     }
 
-    /// How many deliveries have arrived since they were taken last.
+    /// Returns how many acknowledged deliveries have arrived since they were last taken.
     pub(super) async fn count(&self) -> Result<u64, String> {
         let answer = self.client.get(format!("{}/count", self.url)).send().await.map_err(text)?;
         answer.text().await.map_err(text)?.parse().map_err(text)
     }
 
-    /// Waits until so many have.
+    /// Waits until this many acknowledged deliveries have arrived.
     pub(super) async fn arrived(&self, count: u64) -> Result<(), String> {
         while self.count().await? < count {
             tokio::time::sleep(PAUSE).await;
@@ -80,7 +81,7 @@ impl Receiver {
     }
 }
 
-/// Is the receiver, until standard input ends.
+/// Runs as the receiver until standard input ends.
 pub(crate) async fn run() -> Result<(), String> {
     let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.map_err(text)?;
     let arrived = Arc::new(Mutex::new(Arrived::default()));

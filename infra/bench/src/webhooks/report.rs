@@ -1,4 +1,4 @@
-//! The results as tables.
+//! The results, as one document and as tables.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub(super) struct Report {
     pub(super) dead: Dead,
 }
 
-/// Deliveries a second and what each takes.
+/// Formats deliveries per second, and what each takes.
 pub(super) fn throughput(throughput: &Throughput) -> String {
     let Throughput { functions, bare } = throughput;
     let row = |name: &str, run: &Run| {
@@ -54,7 +54,7 @@ pub(super) fn throughput(throughput: &Throughput) -> String {
     )
 }
 
-/// Where the time goes.
+/// Formats where the time goes.
 pub(super) fn parts(parts: &[Part], throughput: &Throughput) -> String {
     let header = ["of a delivery's CPU µs", "times", "service each", "stores each", "service", "stores"];
     let rows = parts.iter().map(|part| {
@@ -84,7 +84,7 @@ pub(super) fn parts(parts: &[Part], throughput: &Throughput) -> String {
     table(header, rows.chain(last))
 }
 
-/// Whether a receiver that hangs delays others.
+/// Formats whether a receiver that hangs delays others.
 pub(super) fn isolation(isolation: &Isolation) -> String {
     let row = |name: &str, times: &Percentiles| {
         [name.to_owned(), number(times.p50_us / 1e3), number(times.p99_us / 1e3), times.samples.to_string()]
@@ -98,7 +98,7 @@ pub(super) fn isolation(isolation: &Isolation) -> String {
     )
 }
 
-/// Calls, units and list prices.
+/// Formats calls, units and list prices.
 pub(super) fn cost(throughput: &Throughput, dead: &Dead) -> String {
     let functions = &throughput.functions;
     let row = |name: &str, bill: &Bill, deliveries: u64| {
@@ -122,7 +122,7 @@ pub(super) fn cost(throughput: &Throughput, dead: &Dead) -> String {
     table(header, rows)
 }
 
-/// Calls of DynamoDB and of SQS.
+/// Returns the number of calls to DynamoDB and to SQS.
 fn calls(bill: &Bill) -> (u64, u64) {
     let of_queues = |name: &str| name.contains("Message") || name.contains("Queue");
     let queues = bill.calls.iter().filter(|(name, _)| of_queues(name)).map(|(_, calls)| calls).sum();

@@ -1,4 +1,4 @@
-//! The parts of one run: a fresh AWS side, a receiver, and the functions between them.
+//! The stack of one run: a fresh AWS side and the functions.
 
 use secrets::KeyringCache;
 use std::num::NonZeroU32;
@@ -24,10 +24,10 @@ use crate::aws_side::AwsSide;
 use crate::meter::Meter;
 use crate::output::text;
 
-/// As many instances of `ingest` as `local` runs.
+/// The same number of `ingest` instances as `local` runs.
 const INGEST_INSTANCES: usize = 2;
 
-/// A stack for webhooks, counted.
+/// A stack for webhooks. The calls of its functions are counted.
 pub(super) struct Stack {
     pub(super) aws: AwsSide,
     pub(super) meter: Meter,
@@ -44,7 +44,7 @@ impl Stack {
         Ok(Self { aws, meter: Meter::default(), sqs, feed })
     }
 
-    /// Adds an endpoint for sales to an account.
+    /// Adds an endpoint that receives `listing.sold` to an account.
     pub(super) async fn add(&self, user_id: UserId, url: String) -> Result<(), String> {
         let new = NewEndpoint { user_id, url, events: [EventKind::ListingSold].into() };
         self.admin()?.add(new).await.map(drop).map_err(text)
@@ -66,7 +66,7 @@ impl Stack {
         })
     }
 
-    /// Starts the functions, their calls counted.
+    /// Starts the functions. Their calls are counted.
     pub(super) async fn functions(&self, time_scale: NonZeroU32) -> Result<Vec<Running>, String> {
         let variables: &Variables = &self.aws.variables;
         let lookup = |name: &str| variables.get(name);

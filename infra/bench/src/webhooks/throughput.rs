@@ -1,4 +1,5 @@
-//! Events as fast as the feed takes them, by the functions and by the bare loop in turn.
+//! Measures how fast events are delivered, by the functions and by the bare loop in turn. Events are sent as fast as
+//! the feed accepts them.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use super::stack::Stack;
 use crate::cpu::{Spent, Started};
 use crate::meter::Bill;
 
-/// Each way is run so often; the best counts.
+/// The number of runs of each way. The best counts.
 const RUNS: usize = 3;
-/// So many events go ahead, for connections to be open and code to be paged in.
+/// The number of events that are sent before a measurement, to open connections and page in code.
 const WARM_UP: u64 = 500;
 
-/// What both ways came to.
+/// The results of both ways.
 #[derive(Debug, Serialize)]
 pub(super) struct Throughput {
     pub(super) functions: Run,
@@ -32,7 +33,7 @@ pub(super) struct Run {
     pub(super) stores_us: f64,
     pub(super) receiver_us: f64,
     pub(super) events: u64,
-    /// What the functions called; the bare loop is not counted.
+    /// The calls of the functions. Those of the bare loop are not counted.
     pub(super) bill: Bill,
 }
 
@@ -81,7 +82,7 @@ async fn by_bare_loop(events: u64, endpoints: u64) -> Result<Run, String> {
     Ok(begun.run(&stack, &receiver, events, Bill::default()))
 }
 
-/// The clocks of all processes at the beginning of a run.
+/// The CPU time of all processes at the beginning of a run.
 struct Begun {
     started: Started,
     stores: Duration,

@@ -1,4 +1,4 @@
-//! The least that a function with a store can be: one write for each event, by the functions' own client.
+//! The least that a function with a store can do: one write for each event, by the client that our functions use.
 
 use std::env;
 

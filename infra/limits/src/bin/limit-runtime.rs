@@ -1,4 +1,4 @@
-//! The least that a function can be: it takes events from Lambda's runtime, and does nothing.
+//! The least that a function can do: it takes events from Lambda's runtime and answers them.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};

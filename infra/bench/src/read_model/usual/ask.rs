@@ -1,4 +1,4 @@
-//! Asks: one walk over the index that counts, then the page.
+//! Asks a question in the usual way: one walk over the index to count, then the page.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use types::paging::Paging;
 use super::plan::{ID, Plan};
 use crate::meter::Meter;
 
-/// More entries than a megabyte holds, so that it bounds no page; but without any limit the embedded DynamoDB reads
-/// the rest of the partition for each of them.
+/// More entries than a megabyte holds, so that this limit never ends a page. Without any limit, the embedded DynamoDB
+/// would read the rest of the partition for each page.
 const NO_LIMIT: i32 = 20_000;
 
 /// What one question costs.
@@ -30,7 +30,7 @@ pub(in crate::read_model) struct Asker {
     meter: Meter,
 }
 
-/// Where the walk stood when so many matches had been counted.
+/// A number of matches, and where the walk stood when it had counted them.
 type Mark = (usize, Option<Item>);
 
 impl Asker {
@@ -39,7 +39,7 @@ impl Asker {
         Self { client: meter.attach(client), meter }
     }
 
-    /// The page's records, the total, and what they cost.
+    /// Returns the page's records, the total, and what they cost.
     pub(in crate::read_model) async fn ask(
         &self,
         plan: &Plan,
@@ -55,8 +55,8 @@ impl Asker {
         Ok((page, total, Cost { wall_ms, calls: bill.all_calls(), read_units: bill.read_units }))
     }
 
-    /// Counts everything that matches. The last call that began before the page did is remembered: the page
-    /// is looked for from there.
+    /// Counts everything that matches. Returns the total, and the mark from which to look for the page: that of the last
+    /// call that began before it.
     async fn count(&self, plan: &Plan, skip: usize) -> Result<(usize, Mark), StoreError> {
         let (mut total, mut mark, mut start) = (0, (0, None), None);
         loop {
@@ -72,7 +72,7 @@ impl Asker {
         }
     }
 
-    /// The keys of the page's records.
+    /// Returns the keys of the page's records.
     async fn keys(&self, plan: &Plan, paging: Paging, (counted, mut start): Mark) -> Result<Vec<Item>, StoreError> {
         let (skip, mut keys) = (paging.skip() - counted, Vec::new());
         loop {
@@ -90,7 +90,7 @@ impl Asker {
         }
     }
 
-    /// The records, which come in no order and are put into that of the keys by whoever shows them.
+    /// Returns the records, in no particular order. Whoever shows them would sort them by the order of the keys.
     async fn records(&self, plan: &Plan, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         let keys = keys.into_iter().map(|mut key| key.remove_entry(ID).into_iter().collect()).collect();
         let mut wanted = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;

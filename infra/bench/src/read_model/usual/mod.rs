@@ -1,11 +1,11 @@
-//! The usual way to answer the same questions: DynamoDB's own indexes, a filter, a count over the whole result
-//! for the total, and skipping for the page.
+//! The usual way to answer the same questions: DynamoDB's own indexes, a filter, a count over the whole result for the
+//! total, and skipping to the page.
 //!
-//! It is given every advantage that it can have here. Each order of everything, of an item and of a variant has
-//! an index of its own, which holds keys and what filters look at and nothing else, so that a megabyte, as
-//! much as one call reads, holds ten thousand entries. A price range is a key condition wherever the index is by
-//! price. The one walk that counts also finds the page, and the page's records are fetched by one call. Reads may be
-//! behind, which halves their price. In one partition they all lie; on AWS that bounds a walk to 24 MB a second.
+//! It gets every advantage that it can have here. Each sort order of everything, of an item and of a variant has an
+//! index of its own. An index holds only keys and the attributes that filters need, so the megabyte that one call can
+//! read holds ten thousand entries. If the index is sorted by price, a price range is a key condition. The walk that
+//! counts also finds the page, and the page's records are fetched by one call. Reads are eventually consistent, which
+//! halves their price. All entries of an index lie in one partition; on AWS that limits a walk to 24 MB per second.
 
 mod ask;
 mod plan;

@@ -1,4 +1,4 @@
-//! Which index, key condition and filter answer a question.
+//! Chooses the index, key condition and filter that answer a question.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ pub(super) const LISTINGS: &str = "usual-listings";
 pub(super) const ITEMS: &str = "usual-items";
 /// The key of both tables.
 pub(super) const ID: &str = "id";
-/// An attribute that all records of a table share ...
+/// An attribute that has the value [`EVERY`] in all records of a table.
 pub(super) const ALL: &str = "all";
-/// ... and its value.
+/// The value of [`ALL`].
 pub(super) const EVERY: &str = "1";
 
-/// A question as DynamoDB is asked it.
+/// A question in the form in which DynamoDB is asked.
 #[derive(Debug, Default)]
 pub(in crate::read_model) struct Plan {
     pub(super) table: &'static str,
@@ -30,7 +30,8 @@ pub(in crate::read_model) struct Plan {
     pub(super) is_backward: bool,
 }
 
-/// The listings' indexes are by time and by price: of all, of each item, of each variant.
+/// Plans a question to the listings. Their indexes are sorted by time and by price: of all listings, of each item and
+/// of each variant.
 pub(in crate::read_model) fn of_listings(query: &ListingQuery) -> Plan {
     let (partition, value) = match (&query.item_id, query.variant_id) {
         (_, Some(variant)) => ("variant_id", variant.to_string()),
@@ -41,7 +42,7 @@ pub(in crate::read_model) fn of_listings(query: &ListingQuery) -> Plan {
     let mut plan = Plan::of(LISTINGS, partition, value, order);
     plan.is_backward = query.sort != Sort::PriceAsc;
     if let Some(range) = plan.range("price_usd", query.min_price, query.max_price) {
-        // In a key condition where the index has that key: nothing outside the range is read then.
+        // If the index is sorted by price, the range is a key condition, and nothing outside it is read.
         let place = if order == "price_usd" { &mut plan.condition } else { &mut plan.filter };
         place.push(range);
     }
@@ -52,7 +53,7 @@ pub(in crate::read_model) fn of_listings(query: &ListingQuery) -> Plan {
     plan
 }
 
-/// The catalog's indexes are by name: of all, of each kind.
+/// Plans a question to the catalog. Its indexes are sorted by name: of all items and of each kind.
 pub(in crate::read_model) fn of_catalog(query: &CatalogQuery) -> Plan {
     let (partition, value) = match &query.kind {
         Some(kind) => ("kind", kind.clone()),
@@ -67,7 +68,7 @@ pub(in crate::read_model) fn of_catalog(query: &CatalogQuery) -> Plan {
     plan
 }
 
-/// The name of an index by its keys.
+/// Returns the name of an index with these keys.
 pub(super) fn index(partition: &str, order: &str) -> String {
     format!("{partition}-{order}")
 }
@@ -80,13 +81,13 @@ impl Plan {
         plan
     }
 
-    /// `#attribute = :value`, both defined.
+    /// Defines both names and returns the term `#attribute = :value`.
     fn term(&mut self, attribute: &str, value: &str, is: AttributeValue) -> String {
         self.values.insert(value.to_owned(), is);
         format!("{} = {value}", self.name(attribute))
     }
 
-    /// A range, bounds included, if there is any bound.
+    /// Returns the term of a range, which includes its bounds, or `None` if there is no bound.
     fn range(&mut self, attribute: &str, min: Option<Usd>, max: Option<Usd>) -> Option<String> {
         let bounds = [(":min", min), (":max", max)].into_iter().filter_map(|(name, bound)| Some((name, bound?)));
         self.values.extend(bounds.map(|(name, bound)| (name.to_owned(), n(bound))));

@@ -1,4 +1,4 @@
-//! The tables of the usual way, in a process of their own that fills them before it serves them.
+//! The tables of the usual way. A process of their own fills them and then serves them.
 
 use std::process::Stdio;
 
@@ -19,19 +19,19 @@ use crate::child::{itself, parent_ended};
 use crate::market::Market;
 use crate::output::text;
 
-/// What the subcommand is called.
+/// The name of the subcommand.
 const SUBCOMMAND: &str = "usual-side";
-/// Records stored in one go.
+/// The number of items, and of listings, that are stored at a time.
 const CHUNK: u64 = 10_000;
 
-/// The running process; it ends when this is dropped.
+/// The running process. It ends when this is dropped.
 pub(in crate::read_model) struct UsualSide {
     pub(in crate::read_model) asker: Asker,
     _process: Child,
 }
 
 impl UsualSide {
-    /// Starts it and waits until it holds the market.
+    /// Starts the process and waits until it holds the market.
     pub(in crate::read_model) async fn start(market: &Market, bar: &ProgressBar) -> Result<Self, String> {
         let mut command = itself(SUBCOMMAND)?;
         command.args([market.size().to_string(), market.now().millis().to_string()]);
@@ -51,7 +51,8 @@ impl UsualSide {
     }
 }
 
-/// Is that process: tells how many records it has stored, then where it serves, until standard input ends.
+/// Runs as that process until standard input ends. Prints how many records it has stored so far, and in the end the URL
+/// that it serves.
 pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
     let database = Database::memory().map_err(text)?;
     for table in [listings_table(), items_table()] {
