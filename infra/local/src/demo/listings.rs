@@ -18,7 +18,8 @@ pub(super) const COUNT: u32 = 20_000;
 const TRADED_PERCENT: u64 = 85;
 const AUCTION_PERCENT: u64 = 5;
 const BOT_PERCENT: u64 = 38;
-/// Listings were created within the last so many milliseconds. Auctions do not run that long, so theirs are fewer.
+/// Listings were created within this many milliseconds before now; auctions, which do not run that long, within
+/// [`AUCTIONED_WITHIN`].
 const LISTED_WITHIN: u64 = 60 * DAY;
 const AUCTIONED_WITHIN: u64 = 5 * DAY;
 

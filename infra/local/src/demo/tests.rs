@@ -45,7 +45,7 @@ fn demo() -> Demo {
                 demo.owners.insert(user);
                 demo.balances += 1;
             }
-            other => panic!("not of a new market: {other:?}"),
+            other => panic!("not part of a new market: {other:?}"),
         }
     }
     demo
@@ -82,7 +82,7 @@ fn wire(message: &Message) -> String {
         Message::Balance(user, balance, version) => {
             ("balance", json!(balance), json!({"account_id": user, "version": version}))
         }
-        other => panic!("not of a new market: {other:?}"),
+        other => panic!("not part of a new market: {other:?}"),
     };
     body["type"] = json!(kind);
     if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {

@@ -38,7 +38,8 @@ pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String 
 pub(in crate::webhooks) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
     let id = endpoint.id;
     format!(
-        "Endpoint {id} is enabled: its events are sent from now on. Deliveries held meanwhile are not sent by themselves. To send them:\n\n\
+        "Endpoint {id} is enabled: its events are sent from now on.\n\
+         Deliveries held meanwhile are not sent by themselves. To send them:\n\n\
          \x20   marketctl webhooks deliveries {id} --status held\n\
          \x20   marketctl webhooks resend DELIVERY_ID"
     )
