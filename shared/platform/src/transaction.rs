@@ -1,4 +1,4 @@
-//! `TransactWriteItems` with the reasons of a cancellation told apart.
+//! Sends `TransactWriteItems` and tells apart the reasons why a transaction was cancelled.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::CancellationReason;
 
 use super::store::{Item, StoreError};
 
-/// The writes of a transaction whose conditions failed; nothing was written.
+/// A transaction in which at least one condition failed. Nothing was written.
 #[derive(Debug)]
 pub struct Cancelled {
     reasons: Vec<CancellationReason>,
@@ -21,7 +21,7 @@ impl Cancelled {
         self.reasons.get(index).and_then(CancellationReason::code) == Some(CONDITION_FAILED)
     }
 
-    /// The item that the write at `index` met, where the write asked for it.
+    /// The stored row that made the write at `index` fail, if the write asked for it.
     pub fn item(&self, index: usize) -> Option<&Item> {
         self.reasons.get(index)?.item()
     }
@@ -35,11 +35,12 @@ impl fmt::Display for Cancelled {
 }
 
 const CONDITION_FAILED: &str = "ConditionalCheckFailed";
-/// Reasons that say nothing about the writes themselves. The SDK does not look for them here.
+/// Reasons that say nothing about the writes themselves. The SDK does not look for them among the reasons of a
+/// cancellation.
 const RETRYABLE: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
 
-/// Sends a transaction. The inner error says whose conditions failed; a conflict with another
-/// transaction, or throttling of a part, is a [`StoreError`] even if conditions failed beside it.
+/// Sends a transaction. The inner error says which writes' conditions failed. If the transaction met a conflict with
+/// another one, or one of its writes was throttled, the result is a [`StoreError`] even if conditions failed as well.
 pub async fn send(request: TransactWriteItemsFluentBuilder) -> Result<Result<(), Cancelled>, StoreError> {
     let error = match request.send().await {
         Ok(_) => return Ok(Ok(())),

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::timestamp::Timestamp;
 
-/// A wall clock and a monotonic one.
+/// A wall clock and a monotonic clock.
 pub trait Clock: Send + Sync {
-    /// The wall clock: it names minutes and stamps records, and may be set back.
+    /// The wall clock's time. It names rate-limit minutes and stamps records. It may be set back.
     fn now(&self) -> Timestamp;
-    /// Time since some fixed point: it never goes back, and may stand still while a function is frozen.
+    /// The time since some fixed point. It never goes back, but it may stand still while a function is frozen.
     fn monotonic(&self) -> Duration;
 }
 
@@ -21,20 +21,20 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Now.
+    /// Reads both clocks.
     pub fn of(clock: &dyn Clock) -> Self {
         Self { wall: clock.now(), monotonic: clock.monotonic() }
     }
 
-    /// How long ago it was, by the clock that says more.
+    /// How long ago this moment was, by the clock that shows more.
     pub fn age(self, clock: &dyn Clock) -> Duration {
         let now = Self::of(clock);
         let by_wall = u64::try_from(now.wall.millis() - self.wall.millis()).unwrap_or_default();
         now.monotonic.saturating_sub(self.monotonic).max(Duration::from_millis(by_wall))
     }
 
-    /// Whether *both* clocks say that less than `age` has passed since, and the wall clock has not gone
-    /// back: a frozen instance's monotonic clock may stand still.
+    /// Whether less than `age` has passed since this moment by *both* clocks, and the wall clock has not gone back.
+    /// The monotonic clock alone would not do: it may stand still while the instance is frozen.
     pub fn is_within(self, age: Duration, clock: &dyn Clock) -> bool {
         let now = Self::of(clock);
         let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
@@ -43,7 +43,7 @@ impl Moment {
     }
 }
 
-/// The machine's clocks, the wall clock shifted by a fixed offset.
+/// The machine's clocks, with the wall clock shifted by a fixed offset.
 #[derive(Debug)]
 pub struct SystemClock {
     offset_millis: i64,
@@ -56,7 +56,7 @@ impl SystemClock {
         Self::with_offset_seconds(0)
     }
 
-    /// A clock that is wrong by so many seconds, to see that nothing breaks.
+    /// A clock that is wrong by this many seconds, to test that nothing breaks.
     pub fn with_offset_seconds(seconds: i64) -> Self {
         Self { offset_millis: seconds.saturating_mul(1_000), started: Instant::now() }
     }
@@ -81,7 +81,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved, each of its two hands by itself.
+/// A clock that stands still until it is moved. Its wall clock can also be set alone.
 #[derive(Debug)]
 pub struct ManualClock {
     wall: AtomicI64,
@@ -94,7 +94,7 @@ impl ManualClock {
         Self { wall: AtomicI64::new(now.millis()), monotonic_millis: AtomicU64::new(0) }
     }
 
-    /// Moves both hands.
+    /// Moves both clocks forwards.
     pub fn advance(&self, by: Duration) {
         let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.monotonic_millis.fetch_add(millis, Ordering::SeqCst);

@@ -1,7 +1,6 @@
-//! One type, two forms: text on the wire (JSON), a number or bytes where space counts (the packed log).
+//! Serialises a type in two forms: text on the wire (JSON), and a number or bytes where space matters (the packed log).
 
-/// Implements `Serialize` and `Deserialize` so that human-readable formats see the type's text and
-/// compact ones see `$packed`.
+/// Implements `Serialize` and `Deserialize`. Human-readable formats get the type's text, compact ones get `$packed`.
 macro_rules! text_or_packed {
     ($name:ty, $packed:ty, $pack:expr, $unpack:expr) => {
         impl serde::Serialize for $name {

@@ -1,5 +1,5 @@
-//! SDK clients for a function: credentials, region and endpoint come from its environment, which is all
-//! that Lambda gives it.
+//! AWS SDK clients for a function. Credentials, region and endpoint come from its environment variables, which are
+//! all that Lambda gives it.
 
 mod transport;
 
@@ -16,22 +16,22 @@ use aws_sdk_dynamodb::config::{
 use aws_types::SdkConfig;
 use thiserror::Error;
 
-/// Reads a variable of the environment.
+/// Looks up an environment variable by its name.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Variables without which nothing runs; all of them are named at once.
+/// Required environment variables that are not set. The error names all of them at once.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("environment variables not set: {}", .0.join(", "))]
 pub struct Missing(pub Vec<&'static str>);
 
-/// Who calls AWS, and where.
+/// The credentials, region and endpoints that AWS clients are made with.
 #[derive(Clone)]
 pub struct Environment {
     region: String,
     credentials: Credentials,
     endpoint: Option<String>,
     dynamodb_endpoint: Option<String>,
-    /// Shared by all clients: what is heavy in it is made once, and only if there is a client.
+    /// The HTTP client that all AWS clients share. It is expensive to make, so the first AWS client makes it, once.
     http: Arc<OnceLock<SharedHttpClient>>,
     interceptors: Vec<SharedInterceptor>,
 }
@@ -39,14 +39,14 @@ pub struct Environment {
 /// How long a caller waits for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// A client waits for an answer: three quick tries inside two and a half seconds.
+    /// A client is waiting for an answer: at most three attempts within 2.5 seconds.
     Request,
-    /// A bulk job: many tries, a minute in all.
+    /// A bulk job: at most ten attempts within a minute.
     Bulk,
 }
 
 impl Environment {
-    /// Reads the standard variables of the AWS SDKs.
+    /// Reads the standard environment variables of the AWS SDKs.
     pub fn read(lookup: Lookup<'_>) -> Result<Self, Missing> {
         let [region, id, secret] = required(lookup, ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
         let credentials = Credentials::new(id, secret, lookup("AWS_SESSION_TOKEN"), None, "environment");
@@ -60,14 +60,13 @@ impl Environment {
         })
     }
 
-    /// Shows every call of the clients made from here on to an interceptor.
+    /// Adds an interceptor, which sees every call of the clients that are made from now on.
     #[must_use]
     pub fn watched_by(mut self, interceptor: SharedInterceptor) -> Self {
         self.interceptors.push(interceptor);
         self
     }
 
-    /// A DynamoDB client.
     pub fn dynamodb(&self, patience: Patience) -> aws_sdk_dynamodb::Client {
         let mut config = aws_sdk_dynamodb::config::Builder::from(&self.config(patience));
         if let Some(endpoint) = &self.dynamodb_endpoint {
@@ -98,14 +97,14 @@ impl Environment {
     }
 }
 
-/// Reads variables that must be set.
+/// Reads environment variables that must be set and must not be empty.
 pub fn required<const N: usize>(lookup: Lookup<'_>, names: [&'static str; N]) -> Result<[String; N], Missing> {
     let missing: Vec<_> = names.into_iter().filter(|name| lookup(name).is_none_or(|v| v.is_empty())).collect();
     if missing.is_empty() { Ok(names.map(|name| lookup(name).unwrap_or_default())) } else { Err(Missing(missing)) }
 }
 
 impl Patience {
-    /// Time limits of a call and its attempts.
+    /// The time limits for connecting, for each attempt and for the whole call.
     pub fn timeouts(self) -> TimeoutConfig {
         let (attempt, operation) = match self {
             Self::Request => (Duration::from_secs(1), Duration::from_millis(2_500)),
@@ -118,7 +117,7 @@ impl Patience {
             .build()
     }
 
-    /// Attempts and pauses; throttling and lost connections are tried again.
+    /// The number of attempts and the pauses between them. Throttling and lost connections are retried.
     pub fn retries(self) -> RetryConfig {
         let (attempts, first, longest) = match self {
             Self::Request => (3, 25, 200),

@@ -1,8 +1,11 @@
-//! How functions reach AWS: hyper over TCP or rustls with ring, HTTP/1.1, the roots of the web compiled in.
+//! How functions reach AWS: HTTP/1.1 by hyper, over plain TCP or over TLS by rustls with ring. The web's root
+//! certificates are compiled in.
 //!
-//! The SDK's own transport reads and parses every certificate of the system before the first call, which is
-//! most of what a function that makes one call needs to start, and brings HTTP/2, which neither DynamoDB nor SQS
-//! speaks: a tenth of a function's binary. Time limits are those of each attempt; connecting is a part of it.
+//! The SDK's own transport has two drawbacks. Before the first call it reads and parses every certificate of the
+//! system, which is most of the start-up time of a function that makes one call. And it brings HTTP/2, a tenth of a
+//! function's binary, although neither DynamoDB nor SQS speaks it.
+//!
+//! The SDK limits the time of each attempt. Connecting is part of an attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +23,14 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Connecting may take so long, shared among a host's addresses of one family: less than an attempt, so that an address
-/// which does not answer does not use one up.
+/// The longest time for connecting, shared among a host's addresses of one family. It is shorter than an attempt, so
+/// an address that does not answer does not use up the whole attempt.
 const CONNECT: Duration = Duration::from_millis(800);
-/// A connection that was idle for longer is not used again, as far as the monotonic clock goes on while a function is
-/// frozen. The other side gives idle ones up, and finding that out costs an attempt.
+/// A connection that has been idle for longer is not used again: the other side closes idle connections, and finding
+/// that out costs an attempt. While a function is frozen, its monotonic clock may stop; that time does not count.
 const IDLE: Duration = Duration::from_secs(50);
 
-/// A pool of connections, shared by the clients that it is given to.
+/// Makes an HTTP client with its own pool of connections. All AWS clients that are given it share the pool.
 pub(super) fn client() -> SharedHttpClient {
     client_trusting(roots())
 }
@@ -62,7 +65,7 @@ impl HttpConnector for Transport {
         let Self(client) = self.clone();
         HttpConnectorFuture::new(async move {
             let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
-            // Whatever breaks on the way is tried again, unless it took too long.
+            // The SDK retries I/O errors, unless the call has already taken too long.
             let response = client.request(request).await.map_err(|error| ConnectorError::io(error.into()))?;
             let response = HttpResponse::try_from(response.map(SdkBody::from_body_1_x));
             response.map_err(|error| ConnectorError::other(error.into(), None))

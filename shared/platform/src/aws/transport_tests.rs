@@ -1,4 +1,4 @@
-//! The way to AWS over TLS: the certificate of whoever answers is verified.
+//! Over TLS, the server's certificate is verified.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use tokio_rustls::TlsAcceptor;
 use super::{client_trusting, ring};
 use crate::store::explain;
 
-/// A store at this name, with tables of no name, and what its certificate is to be believed by.
+/// Starts a DynamoDB that has no tables, with a certificate for `name`. Returns its endpoint and the root certificate
+/// that vouches for it.
 async fn store(name: &str) -> (String, RootCertStore) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
     let mut roots = RootCertStore::empty();
@@ -28,7 +29,7 @@ async fn store(name: &str) -> (String, RootCertStore) {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
-            // The request fits one record.
+            // The request fits in one TLS record.
             let _ = stream.read(&mut [0; 16_384]).await.unwrap();
             let answer = "HTTP/1.1 200 OK\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{\"TableNames\":[]}";
             stream.write_all(answer.as_bytes()).await.unwrap();

@@ -6,13 +6,13 @@ use std::fmt::Debug;
 use serde::Serialize;
 use tracing::field::{Field, Visit};
 
-/// The members of an object in the order in which they came, without its braces. Who writes them sees to it
-/// that no name comes twice.
+/// The members of a JSON object in the order in which they were added, without the braces. The caller must not add a
+/// name twice.
 #[derive(Debug, Default)]
 pub(crate) struct Members(String);
 
 impl Members {
-    /// Appends a member; a value that JSON cannot hold is `null`.
+    /// Appends a member. A value that JSON cannot hold becomes `null`.
     pub(crate) fn push(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
         self.separate();
@@ -21,7 +21,7 @@ impl Members {
         self.0.push_str(&json);
     }
 
-    /// Appends what others have written.
+    /// Appends members that are already written as text.
     pub(crate) fn extend(&mut self, members: &str) {
         if !members.is_empty() {
             self.separate();
@@ -29,7 +29,6 @@ impl Members {
         }
     }
 
-    /// The text.
     pub(crate) fn into_text(self) -> String {
         self.0
     }
@@ -41,7 +40,7 @@ impl Members {
     }
 }
 
-/// The fields of an event.
+/// Appends each field of a `tracing` event.
 impl Visit for Members {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.push(field.name(), &value);

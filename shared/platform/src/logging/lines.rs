@@ -1,4 +1,4 @@
-//! The subscriber: each event is a line, and spans are nothing.
+//! The `tracing` subscriber. It writes each event as a line and ignores spans.
 
 use std::io::Write;
 use std::sync::{PoisonError, RwLock};
@@ -12,25 +12,25 @@ use super::{FUNCTION, Members};
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
-/// The target of events whose one field is the text of [`Members`].
+/// The target of wide events. Such an event has one field: the finished text of [`Members`].
 pub(crate) const WIDE: &str = "wide";
 
-/// What every line of an invocation tells of it.
+/// The members about the current invocation, which every line carries.
 static INVOCATION: RwLock<String> = RwLock::new(String::new());
 
 /// Writes each event as a line.
 pub(super) struct Lines {
-    /// Levels beyond are left out.
+    /// Events of a more verbose level are left out.
     pub(super) most: LevelFilter,
-    /// Which of the others are not.
+    /// Decides about each of the other events whether it is written.
     pub(super) wanted: fn(&Metadata<'_>) -> bool,
-    /// Which function's lines they are.
+    /// The function's name, added to every line that is not wide.
     pub(super) function: Option<String>,
     pub(super) writer: fn() -> Box<dyn Write>,
 }
 
-/// Says which invocation the lines from here on belong to, for an instance that handles one at a time. The trace is
-/// named if it is recorded.
+/// Sets the invocation that all lines from now on belong to. This works because an instance handles one invocation at
+/// a time. The trace's id is added only if the trace is recorded.
 pub fn set_invocation(request_id: &str, trace_header: Option<&str>) {
     let mut members = Members::default();
     members.push("lambda_request_id", request_id);
@@ -40,7 +40,7 @@ pub fn set_invocation(request_id: &str, trace_header: Option<&str>) {
     *INVOCATION.write().unwrap_or_else(PoisonError::into_inner) = members.into_text();
 }
 
-/// The trace's id out of a header such as `Root=1-…;Parent=…;Sampled=1`.
+/// Reads the trace's id from a header such as `Root=1-…;Parent=…;Sampled=1`. An unsampled trace has none.
 fn recorded_trace(header: &str) -> Option<&str> {
     let part = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
     part("Sampled").filter(|sampled| *sampled == "1").and(part("Root"))
@@ -57,11 +57,11 @@ impl Subscriber for Lines {
 
     fn event(&self, event: &Event<'_>) {
         let line = line(event, self.function.as_deref(), SystemClock::new().now());
-        // Where a log cannot be written, nobody can be told of it.
+        // If the log cannot be written, there is no place to report it.
         let _ = (self.writer)().write_all(line.as_bytes());
     }
 
-    /// Never called, for no span is enabled.
+    /// Never called, because no span is enabled.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }
@@ -75,7 +75,8 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// The line of an event: when, how bad, in which invocation, and its fields. A wide one tells the function itself.
+/// Writes an event as a line: time, level, invocation, function, and the event's fields. A wide event brings the
+/// function's name among its own members.
 fn line(event: &Event<'_>, function: Option<&str>, now: Timestamp) -> String {
     let mut members = Members::default();
     members.push("timestamp", &now.to_string());
@@ -92,7 +93,7 @@ fn line(event: &Event<'_>, function: Option<&str>, now: Timestamp) -> String {
     format!("{{{}}}\n", members.into_text())
 }
 
-/// Takes a text as the members that it is.
+/// Appends the text of a wide event as it is, because it already consists of members.
 struct Spread<'a>(&'a mut Members);
 
 impl Visit for Spread<'_> {

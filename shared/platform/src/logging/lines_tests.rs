@@ -20,7 +20,7 @@ impl Write for Paper {
     }
 }
 
-/// What is written of these events, each line without its time.
+/// Runs `events` and returns the lines that were written, each without its time.
 fn written(most: LevelFilter, wanted: fn(&Metadata<'_>) -> bool, events: impl FnOnce()) -> Vec<String> {
     let function = Some("me".to_owned());
     let lines = Lines { most, wanted, function, writer: || Box::new(Paper) };
@@ -36,7 +36,7 @@ fn written(most: LevelFilter, wanted: fn(&Metadata<'_>) -> bool, events: impl Fn
     text.lines().map(untimed).collect()
 }
 
-/// One test, for the invocation is the process's.
+/// A single test covers all of this, because the invocation is global to the process.
 #[test]
 fn each_event_is_a_flat_line_with_level_and_invocation() {
     let told = written(

@@ -1,5 +1,4 @@
-//! Structured logs: one JSON object per line, flat, with `timestamp` and `level` as Lambda's JSON log format wants
-//! them.
+//! Structured logs: one flat JSON object per line, with `timestamp` and `level` as in Lambda's JSON log format.
 
 mod json;
 mod lines;
@@ -19,22 +18,23 @@ use super::aws::Lookup;
 
 /// The member that names the function.
 pub(crate) const FUNCTION: &str = "FunctionName";
-/// The variable in which Lambda names the function.
+/// The environment variable in which Lambda gives the function's name.
 pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
-/// Logs to standard output, as Lambda wants it. Functions share a log group, so that each line names its own.
+/// Logs to standard output, where Lambda reads logs. All functions share a log group, so each line names its function.
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
     start(Lines { most: LevelFilter::INFO, wanted: is_our_own, function, writer: || Box::new(io::stdout().lock()) });
     panic::set_hook(Box::new(tell));
 }
 
-/// The runtime tells once more what a function has told of a panic or an error.
+/// Leaves out the runtime's own line about a panic or an error, because the function has already logged it.
 fn is_our_own(event: &Metadata<'_>) -> bool {
     event.target() != "lambda_runtime::layers::panic"
 }
 
-/// Tells a panic in a line. Its message is told only if it is fixed: what is written into another may be a secret.
+/// Logs a panic in one line. The message is included only if it is a fixed text, because a formatted message may
+/// contain a secret.
 fn tell(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(tracing::field::display);
     let text = panic.payload().downcast_ref::<&'static str>();
@@ -46,12 +46,13 @@ pub fn to_stderr() {
     start(Lines { most: LevelFilter::WARN, wanted: is_news, function: None, writer: || Box::new(io::stderr().lock()) });
 }
 
-/// The embedded DynamoDB warns of every condition that fails, which is an answer here and no event.
+/// Leaves out whatever the embedded DynamoDB logs below the level of an error. It warns of every failed condition,
+/// which is an ordinary answer here.
 fn is_news(event: &Metadata<'_>) -> bool {
     *event.level() == Level::ERROR || !event.target().starts_with("dynoxide")
 }
 
 fn start(lines: Lines) {
-    // A second call, as in tests, keeps the first one's.
+    // A second call, as in tests, has no effect.
     let _ = tracing::subscriber::set_global_default(lines);
 }

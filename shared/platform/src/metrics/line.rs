@@ -1,4 +1,4 @@
-//! A line that is a document of metrics as well.
+//! A log line that is also a metrics document.
 
 use serde::Serialize;
 
@@ -7,19 +7,16 @@ use crate::logging::{FUNCTION, Members, WIDE};
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
-/// What CloudWatch takes of one metric in one document.
+/// The most values of one metric that CloudWatch takes from one document.
 const MAX_SAMPLES: usize = 100;
 
-/// What a metric counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Unit {
-    /// Things.
     Count,
-    /// Thousandths of a second.
     Milliseconds,
 }
 
-/// The line of a request, a batch or a run.
+/// The log line of one request, batch or run, while it is put together.
 pub struct Line<'a> {
     meter: &'a Meter,
     store_calls: u64,
@@ -34,7 +31,7 @@ struct Metric {
     unit: Unit,
 }
 
-/// `_aws`.
+/// The value of the member `_aws`.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Metadata<'a> {
@@ -51,7 +48,7 @@ struct Directive<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A line of what the meter has counted since the last one.
+    /// Starts a line with what the meter has counted since the last one.
     pub(super) fn new(meter: &'a Meter, message: &str) -> Self {
         let (store_calls, retries) = meter.take();
         let mut line = Self { meter, store_calls, members: Members::default(), metrics: Vec::new() };
@@ -63,19 +60,19 @@ impl<'a> Line<'a> {
         line
     }
 
-    /// Tells something that is no metric. No name may come twice.
+    /// Adds a member that is not a metric. Each name may be added only once.
     pub fn member(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) {
         self.members.push(name, value);
     }
 
-    /// Tells something that is no metric, if it is known.
+    /// Adds a member that is not a metric, if its value is known.
     pub fn known(&mut self, name: &'static str, value: Option<&(impl Serialize + ?Sized)>) {
         if let Some(value) = value {
             self.member(name, value);
         }
     }
 
-    /// A number of things; a metric unless it is zero.
+    /// Adds a count. It is a metric only if it is not zero.
     pub fn count(&mut self, name: &'static str, number: u64) {
         self.member(name, &number);
         if number > 0 {
@@ -83,27 +80,27 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A metric, whatever its value.
+    /// Adds a metric, even if its value is zero.
     pub fn gauge(&mut self, name: &'static str, unit: Unit, value: impl Serialize) {
         self.member(name, &value);
         self.metrics.push(Metric { name, unit });
     }
 
-    /// A metric of several values, or of none; of more than a hundred, the first.
+    /// Adds a metric with several values, of which at most the first hundred are kept. Without values it adds nothing.
     pub fn samples(&mut self, name: &'static str, unit: Unit, values: &[u64]) {
         if !values.is_empty() {
             self.gauge(name, unit, &values[..values.len().min(MAX_SAMPLES)]);
         }
     }
 
-    /// How often the store was called.
+    /// Adds the number of DynamoDB calls, if calls are counted.
     pub fn store_calls(&mut self) {
         if self.meter.namespace().is_some() {
             self.count("StoreCalls", self.store_calls);
         }
     }
 
-    /// Writes it, as an error or as information.
+    /// Writes the line, at level `ERROR` or `INFO`.
     pub fn log(self, is_error: bool) {
         let members = self.members(SystemClock::new().now());
         if is_error {

@@ -1,4 +1,4 @@
-//! Counts the store's calls from one line to the next.
+//! Counts the DynamoDB calls between one log line and the next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use super::Line;
 use crate::aws::Lookup;
 use crate::logging::FUNCTION_VARIABLE;
 
-/// The variable that names the metrics' namespace.
+/// The environment variable that names the metrics' namespace.
 pub const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
 
-/// A function's metrics: where they go, whose they are, and what its instance has counted since the last line. The
-/// counts are those of one request as long as requests come one at a time, as they do under Lambda.
+/// A function's metrics: their namespace, the function's name, and what the instance has counted since the last line.
+/// The counts belong to a single request only if requests come one at a time, as they do under Lambda.
 #[derive(Debug, Default)]
 pub struct Meter {
     namespace: Option<String>,
@@ -38,22 +38,23 @@ impl Meter {
         Self { namespace: known(NAMESPACE_VARIABLE), function: known(FUNCTION_VARIABLE), counts: Arc::default() }
     }
 
-    /// What counts the calls of AWS clients; nothing where metrics go nowhere.
+    /// Returns an interceptor that counts the DynamoDB calls of AWS clients, or `None` if no metrics are published.
     pub fn interceptor(&self) -> Option<SharedInterceptor> {
         self.namespace().is_some().then(|| SharedInterceptor::new(StoreCalls(Arc::clone(&self.counts))))
     }
 
-    /// Forgets what was counted: a request begins.
+    /// Resets the counts, because a request begins.
     pub fn begin(&self) {
         self.take();
     }
 
-    /// A line of what was counted since the last one, or since the request began.
+    /// Starts a line with what was counted since the last line, or since the request began.
     pub fn line(&self, message: &str) -> Line<'_> {
         Line::new(self, message)
     }
 
-    /// Where metrics go: those of something without a name go nowhere.
+    /// The namespace, or `None` if no metrics are published. Without a function name there is no dimension, and so
+    /// nothing is published.
     pub(super) fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref().filter(|_| self.function.is_some())
     }
@@ -62,14 +63,14 @@ impl Meter {
         self.function.as_deref()
     }
 
-    /// Calls and retries.
+    /// Returns the numbers of calls and retries since the last time, and resets them.
     pub(super) fn take(&self) -> (u64, u64) {
         let Counts { calls, retries } = &*self.counts;
         (calls.swap(0, Ordering::Relaxed), retries.swap(0, Ordering::Relaxed))
     }
 }
 
-/// Sees each attempt of a client's calls.
+/// Sees each attempt of an AWS client's calls, and counts those to DynamoDB.
 #[derive(Debug)]
 struct StoreCalls(Arc<Counts>);
 

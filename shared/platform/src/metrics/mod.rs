@@ -1,10 +1,10 @@
-//! Metrics, in CloudWatch's embedded metric format: the one log line of a request, a batch or a run is the document
-//! itself. What CloudWatch shall take from it are members named in `PascalCase`; all others are for people.
+//! Metrics, in CloudWatch's embedded metric format. Each request, batch or run writes one log line, and that line is
+//! also the metrics document. CloudWatch takes members named in `PascalCase`; all other members are for people.
 //!
-//! The variable [`NAMESPACE_VARIABLE`] names the namespace; without it lines have no `_aws`, and calls of the store are
-//! not counted. There is one dimension, `FunctionName`, with Lambda's name for the function, as Lambda's own metrics have it. Since every pair
-//! of metric and function costs money for each hour in which it is published, what counts is published only where
-//! it is not zero: missing data means zero.
+//! The environment variable [`NAMESPACE_VARIABLE`] names the namespace. Without it, lines have no `_aws`, and DynamoDB
+//! calls are not counted. There is one dimension, `FunctionName`: Lambda's name for the function, as in Lambda's own
+//! metrics. CloudWatch charges for each pair of metric and function, for every hour in which it is published.
+//! Therefore a count is published only if it is not zero: missing data means zero.
 //!
 //! | Metric | Unit | Functions | Meaning |
 //! |---|---|---|---|
