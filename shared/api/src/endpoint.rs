@@ -1,4 +1,4 @@
-//! What an endpoint declares; everything else is the pipeline's.
+//! What an endpoint declares. The pipeline does everything else.
 
 use std::future::Future;
 
@@ -14,18 +14,18 @@ use types::scope::Budget;
 
 /// One `GET` of the API.
 pub trait Endpoint: Send + Sync + 'static {
-    /// What a request is counted against, and with it the scope that a key needs.
+    /// The budget that a request is counted against. It also decides which scope a key needs.
     const BUDGET: Budget;
-    /// How long an answer may be kept by others.
+    /// Who may keep an answer, and for how long.
     const CACHE: CacheControl;
-    /// On whom the answer depends.
+    /// Whom the answer depends on.
     type Caller: Caller;
     /// Parameters of path and query.
     type Input: Input;
     /// The body of a 200.
     type Output: Serialize + Send;
 
-    /// Reads the answer. It runs beside the key write; what it returns leaves only once that has succeeded.
+    /// Reads the answer. This may run at the same time as the key write, and the answer leaves only if that succeeds.
     fn read(
         &self,
         caller: Self::Caller,
@@ -37,15 +37,15 @@ pub trait Endpoint: Send + Sync + 'static {
         None
     }
 
-    /// Prepares the instance before its first request. An error tells what is left to that request.
+    /// Prepares the instance before its first request. An error says what the first request still has to do.
     fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
         async { Ok(()) }
     }
 }
 
-/// Whom an answer depends on, and whether that is known before the key write has answered.
+/// Whom an answer depends on. Some callers are known before the key write has answered.
 pub trait Caller: Clone + PartialEq + Send + Sync {
-    /// The caller as far as this instance remembers the key.
+    /// The caller, if it is known before the key write. `remembered` is the key's user, if this instance knows it.
     fn foreseen(remembered: Option<UserId>) -> Option<Self>;
 
     /// The caller that the key write has authorised.

@@ -1,4 +1,5 @@
-//! One line per request: who, what, how it ended, and what that took. Never the key, never the query.
+//! The log line of a request: who asked for what, how it ended, and how long it took. It never holds the key or the
+//! query.
 
 use std::time::Duration;
 
@@ -8,20 +9,20 @@ use platform::metrics::ReplicaGauge;
 use platform::metrics::{Meter, Unit};
 use types::ids::KeyId;
 
-/// What a line tells beside the request and its answer.
+/// What the line says in addition to the request and its response.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// Whose request it was, if that is known.
+    /// The key that the request was made with, if it is known.
     pub key_id: Option<KeyId>,
-    /// Why it ended so, if that was not the client's doing.
+    /// Why the request failed, if it ended in a 5xx.
     pub cause: Option<String>,
-    /// What the function took.
+    /// How long the function took.
     pub duration: Duration,
     /// The state that the answer came from, if a replica gave it.
     pub replica: Option<ReplicaGauge>,
 }
 
-/// Why a request ended in a 5xx.
+/// Returns why a request ended in a 5xx. Any other outcome has no cause.
 pub fn cause(outcome: &Result<Reply, ApiError>) -> Option<String> {
     outcome.as_ref().err().filter(|error| error.status() >= 500).map(ToString::to_string)
 }
@@ -51,7 +52,7 @@ pub fn log(meter: &Meter, event: &Event, response: &Response, facts: &Facts) {
     line.log(status >= 500);
 }
 
-/// To the microsecond.
+/// Converts to milliseconds, rounded to the microsecond.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

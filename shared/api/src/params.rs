@@ -1,4 +1,4 @@
-//! Parameters of path and query, with every bad one named at once.
+//! The parameters of path and query. If several are bad, the answer names all of them at once.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use types::money::{Usd, UsdError};
 
 /// The parameters an endpoint takes.
 pub trait Input: Sized + Clone + Send + Sync {
-    /// The names that the query may hold.
+    /// The names that may appear in the query.
     const QUERY: &'static [&'static str];
 
-    /// Reads the parameters. Problems are reported to `params`; `None` only when a required one is bad.
+    /// Reads the parameters and reports problems to `params`. Returns `None` only if a required parameter is bad.
     fn read(params: &mut Params<'_>) -> Option<Self>;
 }
 
@@ -38,7 +38,7 @@ pub struct Params<'a> {
 /// Why a value is refused, and the details to show.
 pub type Refusal = (FieldCode, Vec<(&'static str, Value)>);
 
-/// No parameter's name is longer by far.
+/// Longer names, in bytes, get no suggestion. Every known name is far shorter.
 const LONGEST_NEAR_MISS: usize = 32;
 
 const MALFORMED: Refusal = (FieldCode::Malformed, Vec::new());
@@ -82,7 +82,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 impl Params<'_> {
-    /// A required path parameter.
+    /// Reads a required path parameter. Returns `None` if it is bad.
     pub fn path<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Option<T> {
         let value = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
         match read(value) {
@@ -94,7 +94,7 @@ impl Params<'_> {
         }
     }
 
-    /// An optional query parameter; `None` when absent or bad.
+    /// Reads an optional query parameter. Returns `None` if it is absent or bad.
     pub fn query<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Option<T> {
         let (place, value) = self.single(name)?;
         let outcome = value.as_deref().map_or(Err(MALFORMED), read);
@@ -130,7 +130,7 @@ impl Params<'_> {
             *times.entry(name).or_default() += 1;
         }
         for (at, name) in names.iter().enumerate() {
-            // Taken out: the first appearance speaks for all.
+            // Removed, so that a repeated name is reported once, where it appears first.
             match times.remove(name.as_str()) {
                 Some(1) if !allowed.contains(&name.as_str()) => {
                     let details = suggestion(name, allowed).map(|near| ("suggestion", json!(near)));
@@ -158,17 +158,17 @@ fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
     near.filter(|(edits, known)| *edits <= 2 && *edits < known.len()).min().map(|(_, known)| known)
 }
 
-/// Any text but the empty one.
+/// Accepts any text except the empty one.
 pub fn text(value: &str) -> Result<String, Refusal> {
     if value.is_empty() { Err(MALFORMED) } else { Ok(value.to_owned()) }
 }
 
-/// A hyphenated UUID in any case.
+/// Accepts a hyphenated UUID in any case.
 pub fn variant_id(value: &str) -> Result<VariantId, Refusal> {
     value.parse().map_err(|_| MALFORMED)
 }
 
-/// An amount of money.
+/// Accepts an amount in US dollars of at least 0.
 pub fn usd(value: &str) -> Result<Usd, Refusal> {
     value.parse().map_err(|error| match error {
         UsdError::Malformed => MALFORMED,
@@ -176,7 +176,7 @@ pub fn usd(value: &str) -> Result<Usd, Refusal> {
     })
 }
 
-/// An integer of at least `min` and, where there is one, at most `max`.
+/// Accepts an integer of at least `min` and, if there is a maximum, at most `max`.
 pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, Refusal> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -190,7 +190,7 @@ pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, Refusal> 
     })
 }
 
-/// One of a closed list.
+/// Accepts one of the names in a closed list.
 pub fn one_of<T: Copy>(value: &str, known: &[(&'static str, T)]) -> Result<T, Refusal> {
     if value.is_empty() {
         return Err(MALFORMED);

@@ -1,4 +1,5 @@
-//! The pipeline: method, key, scope, budget, input, handler, answer, log line; in this order of refusal.
+//! The pipeline of a request: method, key, scope, budget, input, handler, answer, log line. The first of these that
+//! refuses the request decides the answer.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -21,18 +22,17 @@ use platform::store::StoreError;
 use types::clock::Clock;
 use types::ids::KeyId;
 
-/// The store must have answered by then, so that a 503 leaves inside 3 s.
+/// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds.
 const DEADLINE: Duration = Duration::from_millis(2_600);
 
-/// What a clean-up of stale counters may add to a request.
+/// The longest time that the clean-up of stale counters may add to a request.
 const CLEAN_UP: Duration = Duration::from_millis(250);
 
-/// A function as its host calls it: API Gateway through Lambda, or the local stack.
+/// A function as its host calls it. The host is API Gateway through Lambda, or the local stack.
 pub trait Handler: Send + Sync {
-    /// Prepares the instance before its first request. An error tells what is left to that request.
+    /// Prepares the instance before its first request. An error says what the first request still has to do.
     fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
-    /// Answers one request.
     fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
 }
 
@@ -44,7 +44,7 @@ pub struct Api<E> {
     meter: Arc<Meter>,
 }
 
-/// What is known of a request when it has been decided.
+/// The outcome of a request, and what is known about the request by then.
 struct Decided {
     outcome: Result<Reply, ApiError>,
     rate: Rate,
@@ -53,7 +53,6 @@ struct Decided {
 }
 
 impl<E: Endpoint> Api<E> {
-    /// The endpoint behind the gate.
     pub fn new(endpoint: E, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
         Self { endpoint, gate, clock, meter }
     }
@@ -71,7 +70,7 @@ impl<E: Endpoint> Api<E> {
         let deadline = Instant::now() + DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
-                // Not after a bad request, for which nobody asked how old it is.
+                // A bad request is refused without the replica, so its line does not report the replica's age.
                 replica: match &outcome {
                     Ok(_) | Err(ApiError::Unavailable(_)) => self.endpoint.replica(),
                     Err(_) => None,
@@ -86,8 +85,10 @@ impl<E: Endpoint> Api<E> {
         }
     }
 
-    /// Runs the key write and, where caller and input are known, the read beside it. The read's outcome
-    /// is handed out only with a grant, and only if it was made for the caller whom the grant names.
+    /// Runs the key write and, if caller and input are already known, the read at the same time.
+    ///
+    /// The outcome of the read is returned only if the key write succeeds, and only if the read was made for the
+    /// caller that the key write names. Otherwise the read runs after the key write, for that caller.
     async fn admit_and_read(
         &self,
         event: &Event,
@@ -109,7 +110,7 @@ impl<E: Endpoint> Api<E> {
         let mut read_ahead = None;
         let verdict = loop {
             tokio::select! {
-                // First: a refusal that is repeated from memory spends nothing on the read.
+                // The key write comes first: if a refusal is repeated from memory, the read is never sent.
                 biased;
                 verdict = &mut admit => break verdict,
                 read = &mut ahead, if read_ahead.is_none() => read_ahead = Some(read),
@@ -134,7 +135,7 @@ impl<E: Endpoint> Api<E> {
         };
         let clean_up = async {
             if !grant.stale.is_empty() {
-                // Losing it loses nothing, so it holds up nothing.
+                // The clean-up is optional, so a slow one must not delay the response.
                 let _ = timeout(CLEAN_UP, self.gate.clean_up(key, &grant.stale)).await;
             }
         };
@@ -175,7 +176,7 @@ impl<E: Endpoint> Handler for Api<E> {
     }
 }
 
-/// Refuses methods other than `GET` and `HEAD`; no key is needed to learn that.
+/// Refuses methods other than `GET` and `HEAD`. A client needs no key to be told so.
 pub fn check_method(event: &Event) -> Result<(), ApiError> {
     let method = &event.request_context.http.method;
     if method == Method::GET || method == Method::HEAD {
@@ -185,7 +186,7 @@ pub fn check_method(event: &Event) -> Result<(), ApiError> {
     }
 }
 
-/// The key of `Authorization: Bearer <key>` (RFC 6750, section 2.1); a malformed one costs no call.
+/// Reads the key from `Authorization: Bearer <key>` (RFC 6750, section 2.1). A malformed key costs no call to DynamoDB.
 fn bearer(event: &Event) -> Result<KeyText, ApiError> {
     let value = event.headers.get(AUTHORIZATION).ok_or(ApiError::KeyMissing)?.as_bytes().trim_ascii();
     let end = value.iter().position(u8::is_ascii_whitespace).unwrap_or(value.len());

@@ -1,4 +1,4 @@
-//! From an outcome to API Gateway's response: status, headers, encoding, entity tag.
+//! Turns an outcome into API Gateway's response: status, headers, encoding, entity tag.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub type Response = ApiGatewayV2httpResponse;
 
 /// Bodies above this many bytes are compressed for clients that accept it.
 const COMPRESS_ABOVE: usize = 1_024;
-/// Seconds after which a client may ask a troubled service again.
+/// The `Retry-After` of a 503, in seconds.
 const RETRY_UNAVAILABLE: u32 = 1;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -52,21 +52,19 @@ impl CacheControl {
     }
 }
 
-/// A 200 before it is fitted to what the client accepts.
+/// The content of a 200, before it is adapted to what the client accepts.
 #[derive(Debug)]
 pub struct Reply {
-    /// The body as it is when not compressed.
+    /// The body, not compressed.
     pub body: Vec<u8>,
-    /// Its media type.
     pub content_type: &'static str,
-    /// Who may keep it.
     pub cache: CacheControl,
 }
 
 /// The media type of every JSON body.
 pub const JSON: &str = "application/json; charset=utf-8";
 
-/// Fits an outcome to the request.
+/// Turns the outcome of a request into its response.
 pub fn respond(event: &Event, outcome: Result<Reply, ApiError>, rate: Rate) -> Response {
     let mut response = match outcome {
         Ok(reply) => success(event, reply),
@@ -155,7 +153,8 @@ fn gzip(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// A strong tag: 128 bits of the uncompressed body's SHA-256, told apart by encoding (RFC 9110, section 8.8.3).
+/// A strong entity tag: 128 bits of the uncompressed body's SHA-256, and a suffix if the body is sent compressed
+/// (RFC 9110, section 8.8.3).
 fn entity_tag(body: &[u8], compressed: bool) -> String {
     let mut half = [0; 16];
     half.copy_from_slice(&Sha256::digest(body)[..16]);
@@ -169,7 +168,7 @@ fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
     candidates.any(|candidate| candidate == "*" || candidate.strip_prefix("W/").unwrap_or(candidate) == tag)
 }
 
-/// Whether `Accept-Encoding` takes gzip (RFC 9110, section 12.5.3): named, or by `*`, with a weight above 0.
+/// Whether `Accept-Encoding` accepts gzip, by its name or by `*`, with a weight above 0 (RFC 9110, section 12.5.3).
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
     let mut by_star = false;
@@ -185,7 +184,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     by_star
 }
 
-/// `q=0`, `q=0.0`, … : the client refuses this coding.
+/// Whether the weight is zero (`q=0`, `q=0.0`, …). With that a client refuses the coding.
 fn is_weightless(parameters: &str) -> bool {
     let weights = parameters.split(';').filter_map(|p| p.trim().strip_prefix(['q', 'Q'])?.trim().strip_prefix('='));
     weights.into_iter().any(|weight| {

@@ -1,12 +1,11 @@
-//! Every route of the API and the function that answers it, defined once: the local gateway routes by it,
-//! the description is checked against it, and the deployment must agree.
+//! Every route of the API and the function that answers it, defined once. The local gateway routes by this list, and
+//! tests compare the API description and the deployment with it.
 
 /// A route of the gateway: a path template and the function behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The path; `{name}` stands for one segment.
     pub path: &'static str,
-    /// The function's name.
     pub function: &'static str,
 }
 
@@ -31,7 +30,7 @@ pub const DOCS: &str = "/docs";
 pub const DEFAULT: &str = "openapi";
 
 impl Route {
-    /// The path parameters, still encoded, if the raw path is one of this route's.
+    /// Returns the path parameters, still percent-encoded, if the raw path matches this route.
     pub fn matches<'a>(&self, raw_path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
         let (mut template, mut path) = (self.path.split('/'), raw_path.split('/'));
         let mut parameters = Vec::new();

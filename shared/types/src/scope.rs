@@ -29,7 +29,7 @@ pub enum Scope {
 /// The scopes of a key, in the order of the specification's section 5.
 pub type Scopes = BTreeSet<Scope>;
 
-/// The name is not one of a closed list's.
+/// A name that is not in a closed list. The error shows the list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("must be one of {0}")]
 pub struct UnknownName(String);
@@ -140,7 +140,7 @@ impl Budget {
     }
 }
 
-/// The member of a closed list that has this name.
+/// Finds the member of a closed list that has this name.
 pub fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, UnknownName> {
     let known = all.iter().copied().find(|one| name(*one) == text);
     known.ok_or_else(|| UnknownName(all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")))

@@ -1,4 +1,4 @@
-//! Looking at what a function uses before its first request: whether it is there and may be used. It opens the
+//! Checks, before a function's first request, that every resource it uses exists and may be used. This also opens the
 //! connections that the first request needs.
 
 mod probe;
@@ -12,10 +12,10 @@ use thiserror::Error;
 pub use probe::{Probe, ProbeFuture, batch_get, get, nobody, query, update};
 pub use problem::{Problem, ResourceKind};
 
-/// The init phase has ten seconds; who does not answer sooner has not answered.
+/// How long to wait for answers. Lambda gives the whole init phase ten seconds.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// What is to be looked at.
+/// The resources to check, each at most once.
 #[derive(Default)]
 pub struct Preflight(Vec<Check>);
 
@@ -25,7 +25,7 @@ struct Check {
     found: ProbeFuture,
 }
 
-/// What is wrong and will not pass: every problem, each with the name of what has it.
+/// Every problem that will not go away by itself. Each names the resource that has it.
 #[derive(Debug, Error)]
 #[error("{}", .0.join("; "))]
 pub struct Unusable(pub Vec<String>);

@@ -1,7 +1,7 @@
-//! Calls that change nothing and hardly cost anything. Functions make calls of these kinds anyway, so that
-//! looking needs no permission of its own, but `sqs:GetQueueAttributes`.
+//! The calls that check resources. They change nothing and cost next to nothing. Functions make calls of these kinds
+//! anyway, so checking needs no permission of its own except `sqs:GetQueueAttributes`.
 //!
-//! Each is a function of its own: a program holds the code of those alone that it asks with.
+//! Each call is a separate function, so a program contains only the code of those that it makes.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
@@ -20,7 +20,7 @@ pub type ProbeFuture = BoxFuture<'static, Result<(), Problem>>;
 /// Asks a table of this name for something that it does not have.
 pub type Probe = fn(&Client, String) -> ProbeFuture;
 
-/// No item has this partition key.
+/// A partition key that no row has.
 const NOBODY: &str = "nobody";
 
 /// By an `UpdateItem` whose condition never holds.
@@ -65,7 +65,6 @@ pub fn query(client: &Client, table: String) -> ProbeFuture {
     async move { Ok(query.send().await.map(drop)?) }.boxed()
 }
 
-/// The key of no item.
 pub fn nobody() -> Item {
     [(PARTITION_KEY, NOBODY), (SORT_KEY, NOBODY)].map(|(name, value)| (name.to_owned(), s(value))).into()
 }

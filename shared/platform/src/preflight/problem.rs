@@ -1,4 +1,5 @@
-//! What can be wrong with a resource: told alike by functions that cannot start and by the operator's `check`.
+//! What can be wrong with a resource. Functions that cannot start and the operator's `marketctl check` describe it in
+//! the same words.
 
 use std::error::Error;
 
@@ -9,7 +10,7 @@ use thiserror::Error;
 
 use crate::store::explain;
 
-/// What a stack is made of.
+/// The kinds of resources that a stack is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResourceKind {
@@ -24,13 +25,13 @@ pub enum ResourceKind {
 /// Why a resource cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// There is nothing of this name.
+    /// No resource has this name.
     #[error("does not exist")]
     Missing,
-    /// It is there, but being made, changed or deleted.
+    /// The resource exists, but it is being created, changed or deleted.
     #[error("is {0}")]
     NotActive(String),
-    /// A table was not made as it is used.
+    /// The table lacks an index that the service uses.
     #[error("lacks its index {0}")]
     NoIndex(&'static str),
     /// It does not hold what it should. Nothing of a secret is repeated.
@@ -39,15 +40,15 @@ pub enum Problem {
     /// The caller lacks a permission; the service's own words name it.
     #[error("may not be used with these credentials ({0})")]
     Denied(String),
-    /// The service refuses for another reason, and will again.
+    /// The service refuses for another reason, and would refuse again.
     #[error("cannot be used ({0})")]
     Refused(String),
-    /// No answer, or none that says anything about the resource: unreachable, throttled, out of order.
+    /// There is no answer, or it says nothing about the resource: the service is unreachable, throttles or fails.
     #[error("cannot be reached ({0})")]
     Unreachable(String),
 }
 
-/// Parts of the codes of answers that say nothing about what was asked for, beside those of 5xx.
+/// An error whose code contains one of these says nothing about the resource, and neither does a 5xx.
 const PASSING: &[&str] =
     &["Throttl", "LimitExceeded", "ThroughputExceeded", "TooManyRequests", "Timeout", "Internal", "Unavailable"];
 
