@@ -1,5 +1,5 @@
-//! Every table, queue and secret of a stack, defined once: the local stack and the tests create them
-//! from here, the command line checks them, and the deployment must agree.
+//! Every table, queue and secret of a stack, defined once. The local stack and the tests create them from these
+//! definitions, `marketctl check` checks them, and a test compares the deployment with them.
 
 use std::time::Duration;
 
@@ -25,17 +25,17 @@ pub enum Table {
 /// An SQS queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// Messages of the marketplace's own systems.
+    /// Messages from the marketplace's own systems.
     Feed,
     /// Messages that could not be applied.
     FeedDead,
-    /// First attempts of webhook deliveries.
+    /// The first lane: first attempts of webhook deliveries.
     WebhooksFirst,
-    /// Later attempts.
+    /// The retry lane: all other attempts, and first attempts that the first lane does not take.
     WebhooksRetry,
-    /// Webhook messages that no attempt could read.
+    /// Webhook messages that could not be read, or whose function crashed again and again.
     WebhooksDead,
-    /// Notices to owners of switched-off endpoints; first in, first out.
+    /// Notices to the owners of endpoints that were switched off. This is a FIFO queue.
     Notices,
 }
 
@@ -43,10 +43,10 @@ pub enum Queue {
 pub const PARTITION_KEY: &str = "pk";
 /// The sort key of every table.
 pub const SORT_KEY: &str = "sk";
-/// The TTL attribute of every table: seconds since the Unix epoch after which an item may go.
+/// The TTL attribute of every table: the time after which DynamoDB may remove a row, in seconds since the Unix epoch.
 pub const TTL: &str = "ttl";
 
-/// When something was made, in milliseconds since the Unix epoch; sorts [`DELIVERIES_INDEX`].
+/// When a row was created, in milliseconds since the Unix epoch; the sort key of [`DELIVERIES_INDEX`].
 pub const CREATED_AT: &str = "created_at";
 /// The endpoint of a delivery; the partition key of [`DELIVERIES_INDEX`].
 pub const ENDPOINT_ID: &str = "endpoint_id";
@@ -54,15 +54,15 @@ pub const ENDPOINT_ID: &str = "endpoint_id";
 pub const DELIVERIES_INDEX: &str = "deliveries";
 /// The partition key of [`WAKE_INDEX`].
 pub const WAKE_SHARD: &str = "wake_shard";
-/// When something must be looked at, in milliseconds since the Unix epoch; sorts [`WAKE_INDEX`].
+/// When `sweep` must look at a row, in milliseconds since the Unix epoch; the sort key of [`WAKE_INDEX`].
 pub const WAKE_AT: &str = "wake_at";
-/// The index that finds what must be looked at, by when. Most items have no such time, and are not in it.
+/// The index in which `sweep` finds rows by the time at which it must look at them. Most rows have no such time and are
+/// not in this index.
 pub const WAKE_INDEX: &str = "wake";
 
 /// A global secondary index of a table. It holds the table's keys and no other attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// Its name.
     pub name: &'static str,
     /// Its partition key, a string.
     pub partition_key: &'static str,
@@ -70,28 +70,28 @@ pub struct Index {
     pub sort_key: &'static str,
 }
 
-/// How often the bases of the read model are looked at.
+/// How often `compact` looks at the bases of the read model.
 pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
-/// The time-out of the function that does so: the longest that Lambda knows.
+/// The time-out of `compact`: the longest that Lambda allows.
 pub const COMPACT_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// The time-out of the function that reads the feed.
+/// The time-out of `ingest`, which reads the feed.
 pub const INGEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time-out of the function that sends webhooks: ten seconds for the endpoint to answer, the rest for
-/// what is read and written before and after.
+/// The time-out of `webhook`, which sends deliveries: ten seconds for the endpoint to answer, and the rest for the
+/// reads and writes before and after.
 pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// How often webhook deliveries that wait in the table are looked at.
+/// How often `sweep` looks for webhook deliveries that wait in the table.
 pub const SWEEP_PERIOD: Duration = Duration::from_mins(1);
-/// The time-out of the function that does so.
+/// The time-out of `sweep`.
 pub const SWEEP_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// The environment variable that tells a function the name of the keyring.
 pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 
-/// How often a message is received before it moves to its dead-letter queue: that is for crashes, and for functions that
-/// do not start or that Lambda throttles, since what cannot be applied is moved there by its consumer.
+/// How many times a message is received before SQS moves it to the dead-letter queue. This is for functions that crash,
+/// do not start, or are throttled by Lambda. A message that cannot be applied is moved there by its consumer instead.
 pub const MAX_RECEIVES: u32 = 5;
 
 impl Table {
@@ -134,7 +134,7 @@ impl Queue {
     pub const ALL: [Self; 6] =
         [Self::FeedDead, Self::Feed, Self::WebhooksDead, Self::WebhooksFirst, Self::WebhooksRetry, Self::Notices];
 
-    /// Where messages go after [`MAX_RECEIVES`].
+    /// The dead-letter queue, which messages go to after [`MAX_RECEIVES`] receives.
     pub const fn dead_letters(self) -> Option<Self> {
         match self {
             Self::Feed => Some(Self::FeedDead),
@@ -155,8 +155,8 @@ impl Queue {
         }
     }
 
-    /// For how long a received message is hidden from others, in seconds: for a queue that triggers a
-    /// function six times its time-out, as Lambda's documentation advises.
+    /// The visibility time-out, in seconds. For a queue that triggers a function it is six times the function's
+    /// time-out, as Lambda's documentation advises.
     pub const fn visibility_seconds(self) -> u64 {
         match self {
             Self::Feed => 6 * INGEST_TIMEOUT.as_secs(),
@@ -184,25 +184,23 @@ impl Queue {
 }
 
 impl Resources {
-    /// The stack's name unless told otherwise.
+    /// The default name of a stack.
     pub const DEFAULT_STACK: &'static str = "marketplace";
 
-    /// The resources of a stack.
+    /// The resources of the stack with this name.
     pub fn of(stack: &str) -> Self {
         Self { stack: stack.to_owned() }
     }
 
-    /// A table's name.
     pub fn table(&self, table: Table) -> String {
         format!("{}-{}", self.stack, table.suffix())
     }
 
-    /// A queue's name.
     pub fn queue(&self, queue: Queue) -> String {
         format!("{}-{}", self.stack, queue.suffix())
     }
 
-    /// The name of the secret that seals webhook secrets.
+    /// The name of the secret that holds the keyring, with which webhook secrets are sealed.
     pub fn keyring(&self) -> String {
         format!("{}-keyring", self.stack)
     }

@@ -1,4 +1,4 @@
-//! What every table's module needs: errors, attribute reading, retries of conflicts.
+//! What the module of every table needs: errors, reading of attributes, retries of conflicts.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,24 +10,23 @@ use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
 
-/// An item as DynamoDB returns it.
+/// A row as DynamoDB returns it.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// A DynamoDB call that did not do what it should.
+/// Why a DynamoDB call failed.
 #[derive(Clone, Debug, Error)]
 pub enum StoreError {
-    /// Another transaction holds one of the items, or a part of this one was throttled; the same call may
-    /// be repeated.
+    /// Another transaction holds one of the rows, or a part of this one was throttled. The same call may be repeated.
     #[error("transaction conflict or throttling")]
     Conflict,
-    /// Unreachable, throttled, timed out, refused or answered with something else than DynamoDB's answer.
+    /// DynamoDB was unreachable, throttled the call, did not answer in time or refused, or the answer was not its own.
     #[error("{0}")]
     Unavailable(String),
-    /// A request that this code could not put together: a defect of its own.
+    /// This code could not put the request together, which is a defect in it.
     #[error("cannot put the request together: {0}")]
     Defect(String),
-    /// An item that this code did not write, or cannot read any more.
-    #[error("unreadable item: {what}")]
+    /// A row that this code did not write, or can no longer read.
+    #[error("unreadable row: {what}")]
     Corrupt {
         /// The attribute and what is wrong with it.
         what: String,
@@ -35,7 +34,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// An item whose attribute is missing or of the wrong form.
+    /// The error for a row with an attribute that is missing or malformed.
     pub fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into() }
     }
@@ -71,7 +70,7 @@ where
     }
 }
 
-/// Whether a conditional put changed anything: a condition that failed is an answer, not an error.
+/// Returns whether a conditional put changed anything. A failed condition is an answer and not an error.
 pub fn changed(put: Result<PutItemOutput, SdkError<PutItemError, HttpResponse>>) -> Result<bool, StoreError> {
     match put {
         Ok(_) => Ok(true),
@@ -82,7 +81,7 @@ pub fn changed(put: Result<PutItemOutput, SdkError<PutItemError, HttpResponse>>)
     }
 }
 
-/// What went wrong in one line: the service's own code and message, or the chain of causes.
+/// Says in one line what went wrong: the service's own code and message, or the chain of causes.
 pub fn explain<E>(error: &SdkError<E, HttpResponse>) -> String
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -93,7 +92,7 @@ where
     causes(error)
 }
 
-/// An error and its causes, outermost first.
+/// The messages of an error and of its causes, outermost first.
 pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -105,10 +104,10 @@ pub fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Repeats a call while it meets transaction conflicts, with growing, jittered pauses.
+/// Repeats a call while it meets transaction conflicts, with growing, random pauses.
 ///
-/// A conflict says nothing about the call itself, so it never counts as a failure of the data; after
-/// `attempts` it is handed on for a later try.
+/// A conflict says nothing about the call itself, so it never counts as a fault of the data. After `attempts` calls the
+/// conflict is returned, and the caller may try again later.
 pub async fn retry_conflicts<T, F, Fut>(attempts: u32, mut call: F) -> Result<T, StoreError>
 where
     F: FnMut() -> Fut,
@@ -126,7 +125,7 @@ where
     }
 }
 
-/// A random pause below 5 ms, 10 ms, 20 ms, … 2.56 s.
+/// A random pause: below 5 ms for attempt 0, then below 10 ms, 20 ms, … and at most 2.56 s.
 pub fn jitter(attempt: u32) -> Duration {
     let ceiling = 5_000u32 << attempt.min(9);
     let mut random = [0; 4];
@@ -134,7 +133,7 @@ pub fn jitter(attempt: u32) -> Duration {
     Duration::from_micros(u64::from(pause))
 }
 
-/// Reads the attributes of an item, naming the one that is missing or of the wrong form.
+/// Reads the attributes of a row. Errors name the attribute that is missing or malformed.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a>(pub &'a Item);
 
@@ -144,7 +143,7 @@ impl<'a> Attributes<'a> {
         self.0.get(name)?.as_s().ok().map(String::as_str)
     }
 
-    /// A string in its parsed form.
+    /// A string that must be there, parsed.
     pub fn parsed<T: std::str::FromStr>(self, name: &str) -> Result<T, StoreError> {
         self.text(name).and_then(|text| text.parse().ok()).ok_or_else(|| StoreError::corrupt(name))
     }

@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use super::packed::text_or_packed;
 
-/// A text is not of an identifier's form; the message states the form.
+/// A text does not have the form of an identifier. The message states the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be {0}")]
 pub struct IdError(&'static str);
 
-/// A hyphenated UUID in any case; other spellings (braces, URN, no hyphens) are refused.
+/// Parses a hyphenated UUID in any case. Other spellings (braces, URN, no hyphens) are refused.
 fn hyphenated(text: &str) -> Result<Uuid, IdError> {
     const FORM: IdError = IdError("a hyphenated UUID");
     if text.len() != 36 {
@@ -32,7 +32,6 @@ macro_rules! uuid_id {
         text_or_packed!($name, Uuid, |id| id.0, $name);
 
         impl $name {
-            /// The identifier as a UUID.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
@@ -75,9 +74,7 @@ uuid_id! {
     KeyId;
     /// An item combined with a wear and a StatTrak flag.
     VariantId;
-    /// A listing.
     ListingId;
-    /// An order.
     OrderId;
     /// A trade, between users or with the service's bot.
     TradeId;
@@ -103,7 +100,6 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// The text itself.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -177,7 +173,7 @@ impl Id8 {
         self.0
     }
 
-    /// The id of packed storage.
+    /// The id from packed storage.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }

@@ -10,8 +10,8 @@ use super::packed::text_or_packed;
 
 /// An amount in US dollars, exact to the cent and never negative.
 ///
-/// On the wire a string with exactly two decimals (specification, section 1). At most twelve digits
-/// before the point, so that an amount in cents fits 47 bits.
+/// It is written as a string with exactly two decimals (specification, section 1), and read with up to two. It has at
+/// most twelve digits before the point, so an amount in cents fits in 47 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Usd(Decimal);
 
@@ -27,12 +27,11 @@ pub enum UsdError {
 }
 
 impl Usd {
-    /// Nothing at all.
+    /// The amount 0.00.
     pub const ZERO: Self = Self(Decimal::ZERO);
     /// The smallest amount above zero.
     pub const CENT: Self = Self(Decimal::from_parts(1, 0, 0, false, 2));
 
-    /// The amount of so many cents.
     pub fn from_cents(cents: u64) -> Self {
         Self(Decimal::from_i128_with_scale(i128::from(cents), 2))
     }
@@ -42,12 +41,12 @@ impl Usd {
         (self.0 * Decimal::ONE_HUNDRED).to_u64().unwrap_or(u64::MAX)
     }
 
-    /// The amount as a plain decimal, for arithmetic that leaves the cents (means, medians).
+    /// The amount as a plain decimal, for arithmetic with fractions of a cent (means, medians).
     pub fn decimal(self) -> Decimal {
         self.0
     }
 
-    /// A computed amount, rounded half-even to cents; below zero counts as zero.
+    /// Rounds a computed amount half-even to cents. A negative amount becomes zero.
     pub fn rounded(amount: Decimal) -> Self {
         Self(amount.round_dp(2).max(Decimal::ZERO))
     }

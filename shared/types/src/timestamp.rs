@@ -10,8 +10,8 @@ use super::packed::text_or_packed;
 
 /// Milliseconds since the Unix epoch; years 0000 to 9999.
 ///
-/// Any RFC 3339 text is accepted, whatever its offset, and truncated to milliseconds. It is shown and
-/// stored as `YYYY-MM-DDTHH:MM:SS.mmmZ`, whose fixed width makes text order time order.
+/// Any RFC 3339 text is accepted, with any offset, and truncated to milliseconds. A timestamp is shown and stored as
+/// `YYYY-MM-DDTHH:MM:SS.mmmZ`. Because the width is fixed, text order is time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -24,7 +24,7 @@ pub struct TimestampError;
 const RANGE: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 impl Timestamp {
-    /// So many milliseconds after (or, negative, before) the Unix epoch; clamped to years 0000 to 9999.
+    /// The time this many milliseconds after the Unix epoch (before it, if negative), clamped to years 0000 to 9999.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(*RANGE.start(), *RANGE.end()))
     }
@@ -39,7 +39,7 @@ impl Timestamp {
         self.0.div_euclid(1_000)
     }
 
-    /// Whole minutes since the Unix epoch, rounded down: what names a rate-limit minute.
+    /// Whole minutes since the Unix epoch, rounded down. This number names a rate-limit minute.
     pub fn minute(self) -> i64 {
         self.0.div_euclid(60_000)
     }
@@ -49,7 +49,7 @@ impl Timestamp {
         60 - self.seconds().rem_euclid(60) as u32
     }
 
-    /// This point moved by so many milliseconds.
+    /// This time moved by a number of milliseconds, which may be negative.
     #[must_use]
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
@@ -67,7 +67,7 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        // The parser takes any separator; RFC 3339, section 5.6, only these.
+        // The parser accepts any separator. RFC 3339, section 5.6, allows only these.
         if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
             return Err(TimestampError);
         }
