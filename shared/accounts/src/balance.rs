@@ -1,4 +1,4 @@
-//! A user's balance: one item.
+//! A user's balance, which is one row.
 
 use super::{Accounts, table};
 use platform::store::{Attributes, StoreError, changed, n, s};
@@ -6,7 +6,7 @@ use types::ids::UserId;
 use types::records::PublicBalance;
 
 impl Accounts {
-    /// A user's balance; six zeros for a user of whom no balance is known.
+    /// Reads a user's balance. If none is known, it is six zeros.
     pub async fn balance(&self, user: UserId) -> Result<PublicBalance, StoreError> {
         let Some(item) = self.get(table::balance(user)).await? else {
             return Ok(PublicBalance::default());
@@ -15,7 +15,7 @@ impl Accounts {
         serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("balance of {user}: {error}")))
     }
 
-    /// Puts a balance unless what is there is as new; says whether anything changed.
+    /// Stores a balance, unless the stored one is as new or newer. Returns whether anything changed.
     pub async fn put_balance(&self, user: UserId, balance: PublicBalance, version: u64) -> Result<bool, StoreError> {
         let data = serde_json::to_string(&balance)?;
         let put = self

@@ -1,4 +1,4 @@
-//! What belongs to one user: orders and balance. One door to the accounts table.
+//! What belongs to one user: orders and balance. No other module reads or writes the accounts table.
 
 mod balance;
 mod orders;
@@ -25,7 +25,6 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// The accounts table.
     pub fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }

@@ -1,5 +1,5 @@
-//! Writing orders: an authority per order decides, and a new order moves its user's summary in the same
-//! transaction.
+//! Writes orders. Each order has an authority row, which decides whether a message changes the order. A new order
+//! updates its user's summary in the same transaction.
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
@@ -11,7 +11,7 @@ use types::ids::UserId;
 use types::records::PublicOrder;
 use types::timestamp::Timestamp;
 
-/// A writer that loses so many races in a row hands the order back for a later try.
+/// How many attempts a writer makes while it loses races. After that it returns a conflict, for a later try.
 const ATTEMPTS: u32 = 50;
 
 /// What became of an order message.
@@ -19,7 +19,7 @@ const ATTEMPTS: u32 = 50;
 pub enum OrderOutcome {
     /// The order is new, or newer than what was there.
     Applied,
-    /// What was there is as new.
+    /// The stored order is as new as the message, or newer.
     Unchanged,
     /// The order is known under another account.
     OtherAccount,
@@ -133,15 +133,15 @@ impl Accounts {
 
 type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
 
-/// The layout of a packed order; a reader that does not know it says so.
+/// The layout of a packed order, as its first byte. A reader that does not know it returns an error.
 const LAYOUT: u8 = 1;
 
-/// Packed, a full page of large orders still fits one call's answer of 1 MB.
+/// Packs an order, so that even a full page of large orders fits in the 1 MB that one DynamoDB call returns.
 fn pack(order: &PublicOrder) -> Result<Vec<u8>, StoreError> {
     Ok(postcard::to_extend(order, vec![LAYOUT])?)
 }
 
-/// The order in an item's data.
+/// Unpacks an order from a row's data.
 pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
     let Some((&LAYOUT, order)) = data.split_first() else {
         return Err(StoreError::corrupt("order: unknown layout"));
@@ -149,7 +149,8 @@ pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
     postcard::from_bytes(order).map_err(|error| StoreError::corrupt(format!("order: {error}")))
 }
 
-/// What a known order's authority says against the message, if anything.
+/// Returns the outcome if a known order's authority shows that the message does not apply: the message contradicts the
+/// order, or it is not newer.
 fn settled(
     authority: &Item,
     user: UserId,

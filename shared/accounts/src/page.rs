@@ -1,9 +1,14 @@
-//! Reading a page of orders in one round trip, page and total of one state.
+//! Reads a page of orders in one round trip. Page and total come from one state.
 //!
-//! Summary and orders are read at once. Orders newer than the summary are told by their ordinal and left
-//! out. That the orders are not *older* than the summary is checked: every insert that the orders may have
-//! missed is among the summary's recent positions, and each of those whose place was read must be there.
-//! Where that cannot be told, or a deeper page's summary has moved, the orders are read once more.
+//! The summary and the orders are read at the same time, so each may turn out newer than the other.
+//!
+//! - If the orders are *newer*, those that the summary does not count yet have a higher ordinal than its total. They
+//!   are left out.
+//! - If the orders are *older*, some that the summary counts may be missing. So every insert that the Query may have
+//!   missed must be among the summary's recent positions, and each of these that lies in the range read must be there.
+//!
+//! If that cannot be told, the orders are read once more, now after the summary. The same happens if the page begins
+//! behind skipped months and the summary has changed since it was remembered.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,22 +20,23 @@ use types::ids::UserId;
 use types::paging::{Paged, Paging};
 use types::records::PublicOrder;
 
-/// So many orders are read over rather than asking for the summary of an unknown user first.
+/// If the user's summary is not remembered, a page after at most this many orders is read from the newest order on. For
+/// a deeper page the summary is read first.
 const NEAR: usize = 500;
-/// Orders read beyond the page, so that inserts during the read do not cost a second one.
+/// How many orders are read beyond the page, so that inserts during the read do not make a second read necessary.
 const SLACK: usize = 8;
-/// Tries to catch a page between inserts.
+/// How many times the orders are read after their summary, if inserts keep getting in between.
 const READS_AFTER: u32 = 4;
-/// Users whose summaries an instance remembers; at the bound it starts afresh.
+/// The most users whose summaries an instance remembers. When they are that many, it forgets all of them.
 const REMEMBERED: usize = 10_000;
 
-/// Pages of orders, with the summaries this instance has seen.
+/// Reads pages of orders, and remembers the summaries that this instance has seen.
 pub struct OrderPages {
     accounts: Accounts,
     remembered: Mutex<HashMap<UserId, Summary>>,
 }
 
-/// Orders in reading order, newest first.
+/// The orders that a Query returned, newest first.
 #[derive(Debug, Default)]
 struct Read {
     orders: Vec<Placed>,
@@ -46,12 +52,11 @@ struct Placed {
 }
 
 impl OrderPages {
-    /// Pages over the accounts table.
     pub fn new(accounts: Accounts) -> Self {
         Self { accounts, remembered: Mutex::default() }
     }
 
-    /// One page of a user's orders, newest first.
+    /// Reads one page of a user's orders, newest first.
     pub async fn page(&self, user: UserId, paging: Paging) -> Result<Paged<PublicOrder>, StoreError> {
         let (summary, read, skip) = self.read(user, paging).await?;
         let total = usize::try_from(summary.total).unwrap_or(usize::MAX);
@@ -75,7 +80,8 @@ impl OrderPages {
         let (summary, read) =
             tokio::try_join!(self.accounts.summary(user), self.accounts.orders(user, &start, paging.take()))?;
         let known = remembered.map_or(0, |remembered| remembered.total);
-        // From the top, what moved shows; behind skipped months it does not.
+        // A read from the newest order on shows what was inserted. A read behind skipped months does not, so there the
+        // summary must not have changed at all.
         let holds = if start.below.is_none() { read.covers(&summary, known) } else { summary.total == known };
         if holds && read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
             return Ok((summary, read, start.skip));
@@ -83,8 +89,8 @@ impl OrderPages {
         self.read_after(user, paging, summary).await
     }
 
-    /// Orders read after their summary: nothing that it counts is missing. Read again only if more
-    /// inserts than the slack came between the two.
+    /// Reads the orders after their summary, so that they include what it counts. The orders are read again only if
+    /// more inserts than [`SLACK`] came between the two reads, or if one that the summary counts does not show yet.
     async fn read_after(
         &self,
         user: UserId,
@@ -129,15 +135,16 @@ impl Read {
         visible.take(paging.take()).count() == left.min(paging.take())
     }
 
-    /// Whether every insert that a read from the top may have missed is among the summary's recent ones.
-    /// Inserts up to `known`, and up to the latest ordinal that was read, were made before.
+    /// Whether every insert that a read from the newest order on may have missed is among the summary's recent ones.
+    /// The read cannot have missed inserts up to `known`, nor those up to the highest ordinal that it saw, because they
+    /// were made before it.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
         summary.total.saturating_sub(seen) <= summary.recent.len() as u64
     }
 
-    /// Whether every recent insert whose place was read is there: a Query may see a transaction's summary
-    /// before it sees its order.
+    /// Whether every recent insert whose place lies in the range read is there. One may be missing, because readers may
+    /// see a transaction's summary before they see its order.
     fn shows_recent(&self, summary: &Summary, start: &Start) -> bool {
         let oldest = self.orders.last().filter(|_| !self.complete).map_or("", |order| &order.position);
         let was_read = |position: &&String| {
@@ -164,7 +171,7 @@ impl Placed {
 }
 
 impl Accounts {
-    /// The orders from `start` on, backwards: those to skip, those of the page, and some slack.
+    /// Reads orders backwards from `start`: those to skip, those of the page, and [`SLACK`] more.
     async fn orders(&self, user: UserId, start: &Start, take: usize) -> Result<Read, StoreError> {
         let wanted = start.skip.saturating_add(take + SLACK);
         let mut query = self

@@ -1,4 +1,4 @@
-//! A user's order summary: how many orders there are, how many per month, and where the latest went.
+//! A user's order summary: how many orders there are, how many per month, and the positions of the latest inserts.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::{Accounts, table};
 use platform::store::{Attributes, Item, StoreError, n, s};
 use types::ids::UserId;
 
-/// So many of the latest inserts are remembered by position.
+/// How many of the latest inserts a summary lists by position.
 pub(super) const RECENT: usize = 8;
 
-/// The summary as of one insert; the n-th insert gives `total` n.
+/// The summary as of one insert. The n-th insert makes `total` n.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// Orders in all, and the ordinal of the latest insert.
+    /// The number of orders, which is also the ordinal of the latest insert.
     pub(super) total: u64,
     /// Orders per month (`YYYY-MM`).
     pub(super) months: BTreeMap<String, u64>,
@@ -25,9 +25,9 @@ pub(super) struct Summary {
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Start {
-    /// Only positions below this belong to the page's month or an earlier one.
+    /// Reading begins below this position, because the months from it on are skipped. `None` skips no months.
     pub(super) below: Option<String>,
-    /// Orders to pass over behind that.
+    /// How many orders to skip from there.
     pub(super) skip: usize,
 }
 
@@ -40,7 +40,7 @@ impl Summary {
         self.recent.drain(..surplus);
     }
 
-    /// Where the order at `skip`, counted from the newest, is found: whole months before it are passed over.
+    /// Finds the order with `skip` newer ones. Months that hold only newer orders are skipped whole.
     pub(super) fn start(&self, skip: usize) -> Start {
         let mut left = skip;
         let mut below = None;
@@ -79,7 +79,7 @@ impl Summary {
 }
 
 impl Accounts {
-    /// The user's summary as it is now; empty before the first order.
+    /// Reads the user's summary. Before the first order it is empty.
     pub(super) async fn summary(&self, user: UserId) -> Result<Summary, StoreError> {
         let item = self.get(table::summary(user)).await?;
         item.as_ref().map_or_else(|| Ok(Summary::default()), Summary::from_item)

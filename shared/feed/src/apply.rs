@@ -1,4 +1,4 @@
-//! Applying messages. Each step may be repeated after a crash at any point: versions decide.
+//! Applies messages. After a crash at any point every step may be repeated, because versions decide what changes.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use types::ids::UserId;
 use types::records::{PublicItem, PublicListing};
 use types::timestamp::Timestamp;
 
-/// Messages outside the streams are applied so many at a time.
+/// How many messages outside the streams are applied at the same time.
 const CONCURRENCY: usize = 32;
 
 /// The tables that messages are applied to.
@@ -33,9 +33,9 @@ pub struct Stores {
 pub enum Applied {
     /// Something changed.
     Changed,
-    /// What was there is as new.
+    /// The stored data is as new as the message, or newer.
     Unchanged,
-    /// It contradicts what is there.
+    /// The message contradicts the stored data.
     Rejected(Rejection),
 }
 
@@ -49,7 +49,7 @@ impl Applied {
 /// What became of the message handed in with this tag, such as a line number.
 pub type Outcome<T> = (T, Result<Applied, StoreError>);
 
-/// Applies messages in bulk, remembering the heads of the streams between batches.
+/// Applies messages in bulk. Between batches it remembers the heads of the streams.
 pub struct Applier {
     stores: Stores,
     catalog: Log<PublicItem>,
@@ -59,26 +59,26 @@ pub struct Applier {
 }
 
 impl Applier {
-    /// An applier over the tables.
     pub fn new(stores: Stores) -> Self {
         let (catalog, listings) = (Log::new(stores.market.clone()), Log::new(stores.market.clone()));
         Self { stores, catalog, listings, catalog_head: None, listings_head: None }
     }
 
-    /// Reads the heads of the streams before the first messages come.
+    /// Reads the heads of the streams before the first messages arrive.
     pub async fn warm_up(&mut self) -> Result<(), StoreError> {
         let (catalog, listings) = tokio::try_join!(self.catalog.head(), self.listings.head())?;
         (self.catalog_head, self.listings_head) = (Some(catalog), Some(listings));
         Ok(())
     }
 
-    /// Applies messages, each with a tag that comes back with its outcome; outcomes are in no order.
+    /// Applies messages. Each comes with a tag, which is returned with its outcome. Outcomes come in no particular
+    /// order.
     ///
-    /// Messages about one entity may stand in any order: the newest version stays. An error concerns its
-    /// message alone, which may be handed in again.
+    /// Messages about one entity may come in any order: the newest version wins. An error concerns only its own
+    /// message, which may be handed in again.
     pub async fn apply<T: Copy + Send>(&mut self, messages: Vec<(T, Message)>, now: Timestamp) -> Vec<Outcome<T>> {
         let (mut items, mut listings, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        // New orders of one user move one summary: they take turns instead of racing each other.
+        // New orders of one user all change the same summary, so they are applied in turn instead of racing each other.
         let mut orders = BTreeMap::<UserId, Vec<(T, Message)>>::new();
         for (tag, message) in messages {
             match message {
@@ -153,7 +153,7 @@ impl Stores {
         outcomes
     }
 
-    /// Applies a message that travels in no stream.
+    /// Applies a message that belongs to no stream.
     async fn apply(&self, message: Message) -> Result<Applied, StoreError> {
         match message {
             Message::Marketplace(marketplace, version) => {
@@ -174,7 +174,7 @@ impl Stores {
             }
             Message::Event(_) => Ok(rejected("type", "events go through the feed queue: use `marketctl feed send`")),
             Message::Item(..) | Message::ItemRemoved(..) | Message::Listing(..) | Message::ListingEnded(..) => {
-                Err(StoreError::Defect("a stream's message outside its stream".to_owned()))
+                Err(StoreError::Defect("a message of a stream was applied outside its stream".to_owned()))
             }
         }
     }

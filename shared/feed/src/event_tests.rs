@@ -59,7 +59,7 @@ fn an_event_is_read_as_it_was_sent() {
     assert_eq!(event(EventKind::WalletDeposit, data), Ok(expected));
 }
 
-/// The fields are those of the design, as a table of its own beside the types.
+/// The expected fields are written out here, independently of the types.
 #[test]
 fn each_kind_has_its_fields() {
     let fields = |kind| sample(kind).keys().cloned().collect::<Vec<_>>().join(" ");
@@ -190,7 +190,7 @@ fn the_envelope_is_strict() {
 }
 
 prop_compose! {
-    /// A kind's sample data with white space between its tokens, its fields in any order.
+    /// A kind's sample data with its fields in any order and white space between the tokens.
     fn spaced()(kind in prop::sample::select(EventKind::ALL.to_vec()))(
         kind in Just(kind),
         fields in Just(sample(kind).into_iter().collect::<Vec<_>>()).prop_shuffle(),

@@ -1,4 +1,4 @@
-//! The feed: messages of the marketplace's own systems, parsed strictly and applied so that repeating is safe.
+//! The feed: messages from the marketplace's own systems. They are parsed strictly, and it is safe to apply one twice.
 
 mod apply;
 mod event;

@@ -1,4 +1,4 @@
-//! The messages and their schemas. A field that is unknown, missing, repeated or of the wrong form is named.
+//! The messages and their schemas. An error names the field that is unknown, missing, repeated or malformed.
 
 use serde::Deserialize;
 
@@ -18,23 +18,23 @@ use types::records::{
 };
 use types::timestamp::Timestamp;
 
-/// A message above this many bytes is invalid; SQS takes up to 256 KB, a DynamoDB item 400 KB.
+/// A message of more bytes is invalid. SQS accepts messages of up to 256 KB, and a DynamoDB row holds up to 400 KB.
 pub const MAX_MESSAGE_BYTES: usize = 200 * 1_024;
 const MAX_VARIANTS: usize = 500;
 const MAX_ASKS: usize = 1_000;
-/// A page of 100 such orders stays inside Lambda's 6 MB for an answer.
+/// The most lines of an order. A page of 100 such orders stays below Lambda's limit of 6 MB for a response.
 const MAX_LINES: usize = 200;
-/// A quote may be observed so far in the future, for clocks that run ahead.
+/// How far in the future a quote may have been observed, which allows for clocks that run ahead.
 const MAX_AHEAD_MILLIS: i64 = 5 * 60 * 1_000;
 
-/// A message in its parsed form.
+/// A parsed message. Where a number stands at the end, it is the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A marketplace, by key.
     Marketplace(PublicMarketplace, u64),
     /// An item with its variants.
     Item(PublicItemDetail, u64),
-    /// An item that is no more.
+    /// An item that was removed.
     ItemRemoved(ItemId, u64),
     /// A marketplace's asks for a variant.
     Quote(VariantId, Quote),
@@ -146,7 +146,7 @@ impl QuoteMessage {
     fn message(self, now: Timestamp) -> Result<Message, Rejection> {
         at_most("asks_usd", self.asks_usd.len(), MAX_ASKS)?;
         if self.observed_at > now.plus_millis(MAX_AHEAD_MILLIS) {
-            return Err(Rejection::new("observed_at", "must not lie more than 5 minutes in the future"));
+            return Err(Rejection::new("observed_at", "must not be more than 5 minutes in the future"));
         }
         let quote = Quote { marketplace: self.marketplace, asks: self.asks_usd, observed_at: self.observed_at };
         Ok(Message::Quote(self.variant_id, quote))

@@ -1,4 +1,4 @@
-//! A JSON object and nothing else: serde's derived structs would take an array of their fields, too.
+//! Accepts a JSON object and nothing else. Serde's derived structs would also accept an array of their fields.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A `T` that is written as an object.
+/// A `T` that must be written as a JSON object.
 pub(super) struct Object<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
