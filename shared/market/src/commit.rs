@@ -1,4 +1,4 @@
-//! Committing: a batch of changes in one transaction.
+//! Commits a batch of changes in one transaction.
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 
@@ -9,19 +9,20 @@ use platform::store::{Item, StoreError, b, n, s};
 use platform::transaction;
 use types::timestamp::Timestamp;
 
-/// A transaction holds at most 100 writes (DynamoDB); two of them are the head and the log entry.
+/// The most changes in a batch. A DynamoDB transaction holds at most 100 writes. Two are the head and the log entry.
 const MAX_BATCH: usize = 98;
-/// Entities and log entry of a batch stay below this, well inside DynamoDB's 4 MB for a transaction.
+/// The most bytes of entities in a batch. Together with the log entry they stay well below DynamoDB's 4 MB for a
+/// transaction.
 const MAX_BATCH_BYTES: usize = 2_000_000;
-/// The packed log entry stays below DynamoDB's 400 KB for an item.
+/// The most bytes of a packed log entry, which must stay below DynamoDB's 400 KB for a row.
 const MAX_ENTRY_BYTES: usize = 300_000;
 /// Log entries are kept for 28 days.
 const KEEP_SECONDS: i64 = 28 * 24 * 3_600;
-/// A writer that loses so many races in a row hands the batch back for a later try.
+/// A writer that has lost this many races returns a conflict, and the batch may be tried again later.
 const MAX_RACES: u32 = 50;
 
 impl<R: Record> Log<R> {
-    /// Splits writes into batches that fit a transaction: each entity at most once, in order.
+    /// Splits writes, in their order, into batches that fit in a transaction. No batch has two writes of one entity.
     pub fn batches(writes: Vec<Write<R>>) -> Vec<Vec<Write<R>>> {
         let (mut batches, mut batch, mut ids) = (Vec::new(), Vec::new(), std::collections::BTreeSet::new());
         let (mut bytes, mut packed) = (0, 0);
@@ -45,9 +46,12 @@ impl<R: Record> Log<R> {
         batches
     }
 
-    /// Commits one batch and says for each of its writes whether it changed anything.
+    /// Commits one batch and returns, for each of its writes, whether it changed anything.
     ///
-    /// `head` is the last sequence number this writer knows of, and is moved along.
+    /// Writes that are not newer than the stored entity are dropped, and the rest of the batch is tried again.
+    ///
+    /// `head` is the last sequence number that this writer knows of. It is kept up to date here, and read from the
+    /// table if it is unknown or turns out to be wrong.
     pub async fn commit(
         &self,
         batch: &[Write<R>],
@@ -133,7 +137,7 @@ impl<R: Record> Log<R> {
     }
 }
 
-/// Waits a little after a race that another writer won.
+/// Waits a little after another writer has won a race, and counts the race. After [`MAX_RACES`] it gives up.
 async fn lost(races: u32) -> Result<u32, StoreError> {
     if races == MAX_RACES {
         return Err(StoreError::Conflict);

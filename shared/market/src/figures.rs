@@ -12,10 +12,11 @@ use types::timestamp::Timestamp;
 
 /// Quotes older than a day enter no figure.
 const FRESH_MILLIS: i64 = 24 * 3_600 * 1_000;
-/// Below so many asks nothing is recommended.
+/// With fewer asks than this, no price is recommended.
 const ENOUGH_TO_RECOMMEND: usize = 3;
 
-/// The figures over all asks of enabled marketplaces observed in the 24 hours up to `now`; `None` without any.
+/// Computes the figures over all asks of enabled marketplaces that were observed in the 24 hours up to `now`. Returns
+/// `None` if there are no such asks.
 pub fn figures(
     variant_id: VariantId,
     quotes: Vec<Quote>,
@@ -49,14 +50,14 @@ fn mean(asks: &[Usd]) -> Decimal {
     asks.iter().map(|ask| ask.decimal()).sum::<Decimal>() / Decimal::from(asks.len())
 }
 
-/// The exact median of sorted asks: with an even number the mean of the middle two, half-cents kept.
+/// The exact median of sorted asks. If their number is even, it is the mean of the middle two, and half-cents are kept.
 fn median(asks: &[Usd]) -> Option<Decimal> {
     let upper = asks.get(asks.len() / 2)?.decimal();
     let lower = asks.get(asks.len().checked_sub(1)? / 2)?.decimal();
     Some((lower + upper) / Decimal::TWO)
 }
 
-/// One cent below the lowest ask between half and twice the median, so that a stray ask sets no price.
+/// One cent below the lowest ask that is between half and twice the median, so that a stray ask does not set the price.
 fn recommended(asks: &[Usd], median: Decimal) -> Option<Usd> {
     if asks.len() < ENOUGH_TO_RECOMMEND {
         return None;

@@ -1,4 +1,4 @@
-//! Public data: items, listings, marketplaces, quotes. One door to the market table.
+//! Public data: items, listings, marketplaces, quotes. No other module reads or writes the market table.
 
 mod base_rows;
 mod commit;
@@ -40,7 +40,6 @@ pub struct Market {
 }
 
 impl Market {
-    /// The market table.
     pub fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
@@ -61,7 +60,7 @@ impl Market {
         serde_json::from_str(text).map(Some).map_err(|error| StoreError::corrupt(format!("item {id}: {error}")))
     }
 
-    /// Whether nothing has ever been written.
+    /// Whether the table is empty.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let scan = self.client.scan().table_name(&self.table).limit(1).consistent_read(true).send().await?;
         Ok(scan.items().is_empty())
@@ -72,7 +71,7 @@ impl Market {
         Ok(request.send().await?.item)
     }
 
-    /// Every item of a partition, in its order.
+    /// Reads every row of a partition, in the order of the sort key.
     async fn partition(&self, partition: String) -> Result<Vec<Item>, StoreError> {
         let mut pages = self.query(partition, None).into_paginator().send();
         let mut items = Vec::new();
@@ -82,7 +81,7 @@ impl Market {
         Ok(items)
     }
 
-    /// A strong query of a partition, perhaps only behind a sort key.
+    /// A strongly consistent Query of a whole partition, or of the part after a sort key.
     fn query(&self, partition: String, behind: Option<String>) -> QueryFluentBuilder {
         let query = self
             .client

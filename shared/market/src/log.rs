@@ -1,9 +1,11 @@
-//! The log of changes: dense sequence numbers per stream, a batch of changes in one transaction.
+//! The log of changes. Each stream numbers its batches of changes without gaps, and commits each in one transaction.
 //!
-//! A transaction moves the stream's head from *n* to *n+1*, puts log entry *n+1*, and puts each changed
-//! entity on condition that it is newer than what is there. Readers start from a base, which is exact at
-//! its sequence number, or from a strong scan of the entities taken *after* reading the head; then they apply
-//! log entries. An entry may repeat what a scan saw, never contradict it once the log has been read to its end.
+//! A transaction moves the stream's head from *n* to *n+1*, puts log entry *n+1*, and puts each changed entity on
+//! condition that it is newer than the stored one.
+//!
+//! Readers start from a base, which is exact at its sequence number, or from a strongly consistent scan of the entities
+//! that begins *after* they have read the head. Then they apply the log entries that follow. An entry may repeat what
+//! the scan saw, but once the log has been read to its end, it does not contradict what the scan saw.
 
 use std::marker::PhantomData;
 
@@ -12,9 +14,9 @@ use crate::{Batch, ChangeOf, Record};
 use platform::store::{Attributes, Item, StoreError};
 use types::clock::{Clock, Moment};
 
-/// The layout of packed changes; a reader that does not know it says so.
+/// The layout of packed changes, as their first byte. A reader that does not know it returns an error.
 const LAYOUT: u8 = 1;
-/// A gap is looked at so often before it counts as one: a Query may see a transaction before an earlier one.
+/// How many times a gap must be seen before it counts as one. A Query may see a transaction before an earlier one.
 pub const LOOKS_AT_A_GAP: u32 = 3;
 
 /// One stream of the market table.
@@ -23,18 +25,17 @@ pub struct Log<R> {
     _record: PhantomData<fn() -> R>,
 }
 
-/// How far a stream has come.
+/// A position in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// The sequence number of the last committed batch; 0 before the first.
     pub seq: u64,
-    /// How many changes have been committed in all.
+    /// How many changes have been committed up to there.
     pub changes: u64,
 }
 
-/// The log behind a position, read to its end.
+/// The log after a position, read to its end.
 pub struct Tail<R: Record> {
-    /// Each with its number, in order.
     pub batches: Vec<Batch<R>>,
     /// When the Query that saw the end was sent.
     pub as_of: Moment,
@@ -52,7 +53,7 @@ impl<R: Record> Log<R> {
         Self { market, _record: PhantomData }
     }
 
-    /// The sequence number of the last committed batch; 0 before the first.
+    /// Reads the sequence number of the last committed batch; 0 before the first.
     pub async fn head(&self) -> Result<u64, StoreError> {
         let head = self.market.get(table::head::<R>()).await?;
         Ok(position(head.as_ref())?.seq)
@@ -72,8 +73,8 @@ impl<R: Record> Log<R> {
         Ok(())
     }
 
-    /// The batches behind `seq` in order, each with its number, read strongly; as many as one call gives,
-    /// and whether there are more.
+    /// Reads the batches after `seq` in order, by one strongly consistent Query. Returns as many as one call gives, and
+    /// whether there are more.
     pub async fn since(&self, seq: u64) -> Result<(Vec<Batch<R>>, bool), StoreError> {
         let behind = Some(table::log_position(seq));
         let page = self.market.query(table::log_partition::<R>(), behind).send().await?;
@@ -81,7 +82,7 @@ impl<R: Record> Log<R> {
         Ok((batches?, page.last_evaluated_key().is_some()))
     }
 
-    /// The log behind `seq` to its end, which is `head` or later; nothing if it has a gap.
+    /// Reads the log after `seq` to its end, which is at `head` or later. Returns `None` if the log has a gap.
     pub async fn tail(&self, seq: u64, head: u64, clock: &dyn Clock) -> Result<Option<Tail<R>>, StoreError> {
         let (mut batches, mut cursor, mut looks) = (Vec::new(), seq, 0);
         while looks < LOOKS_AT_A_GAP {
@@ -114,7 +115,7 @@ impl<R: Record> Log<R> {
     }
 }
 
-/// Moves the contiguous batches behind the cursor over to `taken`, and the cursor along; false at a gap.
+/// Moves batches to `taken` while each follows directly on the cursor, and advances the cursor. Returns false at a gap.
 pub fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(u64, C)>) -> bool {
     for (seq, batch) in batches {
         if seq != *cursor + 1 {
@@ -126,7 +127,7 @@ pub fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(
     true
 }
 
-/// The position in the stream's head item; the beginning if there is none.
+/// Reads the position from the stream's head row. Without that row it is the beginning.
 pub(super) fn position(head: Option<&Item>) -> Result<Position, StoreError> {
     head.map_or(Ok(Position::default()), |item| {
         let read = Attributes(item);

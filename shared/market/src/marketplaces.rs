@@ -1,4 +1,4 @@
-//! Marketplaces: few, changing rarely, read whole.
+//! Marketplaces. There are few and they rarely change, so they are always read all at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,11 +8,12 @@ use platform::store::{Attributes, StoreError, changed, n, s};
 use types::clock::{Clock, Moment};
 use types::records::PublicMarketplace;
 
-/// Disabling a marketplace takes its asks out of every answer within a minute; half of it is kept here.
+/// How long an instance keeps the marketplaces. A disabled one must be out of every answer within a minute, and this is
+/// half of it.
 const KEEP: Duration = Duration::from_secs(30);
 
 impl Market {
-    /// Every marketplace, disabled ones included, by key.
+    /// Reads every marketplace in the order of keys, disabled ones included.
     pub async fn marketplaces(&self) -> Result<Vec<PublicMarketplace>, StoreError> {
         let items = self.partition(table::MARKETPLACES.to_owned()).await?;
         let records = items.iter().map(|item| {
@@ -22,7 +23,7 @@ impl Market {
         records.collect()
     }
 
-    /// Puts a marketplace unless what is there is as new; says whether anything changed.
+    /// Stores a marketplace, unless the stored one is as new or newer. Returns whether anything changed.
     pub async fn put_marketplace(&self, marketplace: &PublicMarketplace, version: u64) -> Result<bool, StoreError> {
         let data = serde_json::to_string(marketplace)?;
         let put = self
@@ -52,12 +53,12 @@ struct Held {
 }
 
 impl MarketplaceCache {
-    /// An empty cache.
     pub fn new(market: Market, clock: Arc<dyn Clock>) -> Self {
         Self { market, clock, held: Mutex::new(None) }
     }
 
-    /// The marketplaces, read again once half a minute has passed on either clock since they were asked for.
+    /// Returns the marketplaces. They are read again if half a minute has passed, by either clock, since the last read
+    /// began.
     pub async fn get(&self) -> Result<Arc<Vec<PublicMarketplace>>, StoreError> {
         if let Some(held) = &*self.held.lock().unwrap_or_else(PoisonError::into_inner)
             && held.asked.is_within(KEEP, &*self.clock)

@@ -6,28 +6,28 @@ use types::ids::{MarketplaceKey, VariantId};
 use types::money::Usd;
 use types::timestamp::Timestamp;
 
-/// A quote enters no figure after a day; it may go after a week. A redelivered older one is older still.
+/// A quote enters no figure after a day, and may be removed after a week. If an older one is delivered again then, it
+/// is older still and enters no figure either.
 const KEEP_SECONDS: i64 = 7 * 24 * 3_600;
 
 /// One marketplace's current asks for a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// Who asks.
     pub marketplace: MarketplaceKey,
-    /// What is asked; empty when nothing is on sale there any more.
+    /// The prices asked. Empty if the variant is no longer on sale there.
     pub asks: Vec<Usd>,
-    /// When the marketplace was looked at.
+    /// When the asks were observed.
     pub observed_at: Timestamp,
 }
 
 impl Market {
-    /// The latest quote of each marketplace for a variant.
+    /// Reads the latest quote of each marketplace for a variant.
     pub async fn quotes(&self, variant: VariantId) -> Result<Vec<Quote>, StoreError> {
         let items = self.partition(table::quotes_partition(variant)).await?;
         items.iter().map(quote).collect()
     }
 
-    /// Puts a quote unless what is there was observed as late; says whether anything changed.
+    /// Stores a quote, unless the stored one was observed at the same time or later. Returns whether anything changed.
     pub async fn put_quote(&self, variant: VariantId, quote: &Quote) -> Result<bool, StoreError> {
         let cents: Vec<u64> = quote.asks.iter().map(|ask| ask.cents()).collect();
         let packed = postcard::to_stdvec(&cents)?;

@@ -1,4 +1,4 @@
-//! The two streams' records.
+//! The records of the two streams: items and listings.
 
 use crate::{Change, Record, Write};
 use platform::store::StoreError;
@@ -35,7 +35,7 @@ impl Record for PublicListing {
 }
 
 impl Write<PublicItem> {
-    /// The item, variants included, is now this. Replicas learn all but the variants.
+    /// Adds or replaces an item and its variants. Replicas are told everything except the variants.
     pub fn item(item: &PublicItemDetail, version: u64) -> Result<Self, StoreError> {
         let data = Some(serde_json::to_string(item)?);
         Ok(Self { version, change: Change::Put(item.item.clone()), data })
@@ -43,7 +43,7 @@ impl Write<PublicItem> {
 }
 
 impl Write<PublicListing> {
-    /// The listing is active and now this.
+    /// Adds or replaces an active listing.
     pub fn listing(listing: PublicListing, version: u64) -> Result<Self, StoreError> {
         let data = Some(serde_json::to_string(&listing)?);
         Ok(Self { version, change: Change::Put(listing), data })
@@ -51,7 +51,7 @@ impl Write<PublicListing> {
 }
 
 impl<R: Record> Write<R> {
-    /// The record is gone. Its version stays, so that a late duplicate cannot bring it back.
+    /// Removes a record. Its version stays as a tombstone, so that a late duplicate cannot bring it back.
     pub fn removal(id: R::Id, version: u64) -> Self {
         Self { version, change: Change::Remove(id), data: None }
     }

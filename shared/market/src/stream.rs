@@ -1,4 +1,4 @@
-//! What travels in a stream: records, and the changes that happen to them.
+//! What a stream carries: records, and changes to them.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// A record that travels in a stream and is held by replicas.
 pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// Its identifier.
     type Id: Clone + Debug + Ord + Hash + Display + Send + Sync + Serialize + DeserializeOwned;
     /// The stream's name in the table.
     const STREAM: &'static str;
 
-    /// Its identifier.
     fn id(&self) -> Self::Id;
 
     /// The record in an entity's data.
@@ -22,31 +20,31 @@ pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + '
 /// What happened to a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change<R, I> {
-    /// It is now this.
+    /// The record was added or replaced.
     Put(R),
-    /// It is gone.
+    /// The record was removed.
     Remove(I),
 }
 
-/// What happened to a record of a stream.
+/// What happened to a record of the stream of `R`.
 pub type ChangeOf<R> = Change<R, <R as Record>::Id>;
 
 /// A committed batch: its sequence number and its changes.
 pub type Batch<R> = (u64, Vec<ChangeOf<R>>);
 
-/// A change on its way into the table.
+/// A change that is to be written to the table.
 #[derive(Clone, Debug)]
 pub struct Write<R: Record> {
-    /// The entity's version; not newer than what is there means no change.
+    /// The entity's version. If it is not newer than the stored one, nothing changes.
     pub version: u64,
-    /// What replicas learn.
+    /// What replicas are told.
     pub change: ChangeOf<R>,
-    /// The entity's data as JSON; none for a removal.
+    /// The entity's data as JSON; `None` for a removal.
     pub data: Option<String>,
 }
 
 impl<R: Record> Write<R> {
-    /// The entity that changes.
+    /// The id of the entity that changes.
     pub fn id(&self) -> R::Id {
         match &self.change {
             Change::Put(record) => record.id(),

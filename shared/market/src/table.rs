@@ -21,7 +21,7 @@ pub(super) const WRITTEN_AT: &str = "written_at";
 pub(super) const SCANNED_AT: &str = "scanned_at";
 pub(super) const PACKED: &str = "packed";
 
-/// A stream's entities lie in so many partitions, so that a scan reads them in parallel.
+/// The number of partitions that hold a stream's entities, so that a scan can read them in parallel.
 pub const ENTITY_PARTITIONS: u32 = 16;
 
 pub(super) fn entity<R: Record>(id: &str) -> Item {
@@ -32,7 +32,7 @@ pub(super) fn entity_partition<R: Record>(number: u32) -> String {
     format!("entity#{}#{number:x}", R::STREAM)
 }
 
-/// Head and base pointer lie in one partition, so that one Query reads both as of one time.
+/// Head and base pointer are in the same partition, so that one Query reads both as of one moment.
 pub(super) fn standing_partition<R: Record>() -> String {
     format!("head#{}#0", R::STREAM)
 }
@@ -48,7 +48,7 @@ pub(super) fn base_pointer<R: Record>() -> Item {
     place(standing_partition::<R>(), BASE.to_owned())
 }
 
-/// Each chunk in a partition of its own, so that no partition's read capacity bounds a cold start.
+/// Each chunk has its own partition, so that the read capacity of a single partition does not slow down a cold start.
 pub(super) fn base_chunk<R: Record>(generation: Uuid, number: usize) -> Item {
     place(format!("base#{}#{generation}#{number}", R::STREAM), "chunk".to_owned())
 }
