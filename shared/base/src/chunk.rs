@@ -1,19 +1,20 @@
-//! A chunk of a base: columns, packed by postcard, compressed by zstd, below DynamoDB's 400 KB for an item.
+//! A chunk of a base: columns, packed by postcard and compressed by zstd, below DynamoDB's 400 KB for a row.
 
 use super::columns::{Columnar, Columns};
 use market::Hash;
 use platform::store::StoreError;
 use sha2::{Digest, Sha256};
 
-/// Leaves room for keys and attribute names in an item of 400 KB (DynamoDB).
+/// The most bytes of a chunk. This leaves room for keys and attribute names in DynamoDB's 400 KB for a row.
 const MAX_BYTES: usize = 390_000;
-/// No chunk holds more records.
+/// The most records in a chunk.
 const MAX_RECORDS: usize = 16_384;
-/// What a packed chunk may grow to: 16,384 records of the largest size that the feed lets in.
+/// The most bytes of a chunk once unpacked: enough for 16,384 records of the largest size that the feed accepts.
 const MAX_UNPACKED_BYTES: usize = 128 * 1_024 * 1_024;
-/// The layout of a chunk, its first byte; four bytes with the unpacked length follow. A reader that does not know it says so.
+/// The layout of a chunk, as its first byte. The next four bytes are the unpacked length. A reader that does not know
+/// the layout returns an error.
 const LAYOUT: u8 = 1;
-/// Higher levels take several times as long for a few percent.
+/// The compression level. Higher levels take several times as long and save a few percent.
 const LEVEL: i32 = 3;
 
 /// Records, in their order, as packed chunks.

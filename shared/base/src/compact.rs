@@ -1,8 +1,8 @@
-//! Folding the log into a new base.
+//! Folds the log into a new base.
 //!
-//! The chunks of a run lie under a name of its own; the pointer moves to them only if it still names what the
-//! run began with. Two runs at once therefore write two sets of chunks, of which one is never named, and a run
-//! that dies leaves chunks that nobody names: their time to live removes them.
+//! Each run writes its chunks under a name of its own. Then it moves the pointer to them, on condition that the pointer
+//! still names what it named when the run began. So if two runs overlap, both write chunks, but only one moves the
+//! pointer. Chunks of the other run, or of a run that dies, are never pointed at, and their time to live removes them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,24 +18,24 @@ use super::columns::{Columnar, Columns};
 use super::read::{Snapshot, load_at, load_entities};
 
 const DAY_MILLIS: i64 = 24 * 3_600 * 1_000;
-/// A base is folded anew after a week, well before its chunks expire.
+/// After a week a base is folded again, well before its chunks expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
-/// A base goes back to the entities after two weeks: whatever was wrong with it ends there.
+/// After two weeks a base is made from the entities again. So if anything is wrong with a base, it ends there.
 const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
 /// Chunks are kept for 28 days, as long as log entries.
 const KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 /// So many changes behind the base are never worth a new one ...
 const FEW_CHANGES: u64 = 1_000;
-/// ... nor is this share of its records.
+/// ... and more than the old one's number of records divided by this.
 const SHARE: u64 = 10;
-/// So many chunks are written at a time.
+/// How many chunks are written at the same time.
 const AT_A_TIME: usize = 8;
 
 /// The compaction of one stream.
 pub struct Compaction<R> {
     log: Log<R>,
     clock: Arc<dyn Clock>,
-    /// The generation that this instance has read whole or written.
+    /// The generation that this instance has written, or has read whole without an error.
     sound: Mutex<Option<Uuid>>,
 }
 
@@ -44,19 +44,17 @@ pub struct Compaction<R> {
 pub enum Compacted {
     /// The base is fresh enough.
     Idle {
-        /// So many changes lie behind it.
+        /// How many changes have come after it.
         behind: u64,
     },
     /// A new base is in place.
     Written {
-        /// Its records.
         records: usize,
-        /// Its chunks.
         chunks: usize,
-        /// Whether the entities were read for it.
+        /// Whether it was made from the entities.
         from_entities: bool,
     },
-    /// Another run has put one in place meanwhile; this one's is abandoned.
+    /// Another run has put a base in place in the meantime, so this run's base is abandoned.
     Overtaken,
 }
 
@@ -66,7 +64,7 @@ impl<R: Columnar> Compaction<R> {
         Self { log, clock, sound: Mutex::default() }
     }
 
-    /// Looks where the stream stands.
+    /// Reads the stream's head and base pointer.
     pub async fn look(&self) -> Result<Standing, StoreError> {
         self.log.standing().await
     }
@@ -76,7 +74,7 @@ impl<R: Columnar> Compaction<R> {
         self.run_from(self.look().await?).await
     }
 
-    /// The same, for who has looked already.
+    /// Writes a new base if one is due, for a caller that has already read where the stream stands.
     pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
         let now = self.clock.now();
         let snapshot = match self.plan(&standing, now) {
@@ -142,7 +140,7 @@ enum Plan {
     Idle {
         behind: u64,
     },
-    /// Fold the log into the base; into the entities' records if it turns out to be broken.
+    /// Fold the log into the base, or into the records of the entities if the base turns out to be broken.
     Fold,
     Rebuild,
     /// Nothing is due, but this instance does not know yet whether the base can be read.
@@ -162,7 +160,7 @@ fn in_order<R: Columnar>(snapshot: Snapshot<R>) -> Result<Vec<R>, StoreError> {
     Ok(records)
 }
 
-/// An id that sorts by time: chunks of a run are easily told from those of another.
+/// Makes a run's id. Ids sort by time, which makes it easy to tell the chunks of one run from those of another.
 fn run_id(now: Timestamp) -> Result<Uuid, StoreError> {
     let millis = u64::try_from(now.millis()).unwrap_or_default();
     let mut random = [0; 10];

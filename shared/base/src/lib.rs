@@ -1,8 +1,8 @@
-//! The base: a stream's records packed whole, so that a cold start reads kilobytes where a scan of the
-//! entities would read megabytes.
+//! The base: all records of a stream, packed. A cold start reads kilobytes of it, where a scan of the entities would
+//! read megabytes.
 //!
-//! A base is exact: every change up to its sequence number and none behind. Its chunks never change once the
-//! pointer names them. Readers that cannot read one fall back on the entities; `compact` replaces it then.
+//! A base is exact: it holds every change up to its sequence number, and none after it. Its chunks never change once
+//! the pointer names them. If a base cannot be read, readers use the entities instead, and `compact` replaces the base.
 
 mod chunk;
 mod columns;

@@ -1,4 +1,4 @@
-//! The pointer to a stream's base: which run wrote it, where in the log it stands, what its chunks must hash to.
+//! The pointer to a stream's base: which run wrote it, its position in the log, and the hashes of its chunks.
 
 use uuid::Uuid;
 
@@ -11,20 +11,20 @@ use types::timestamp::Timestamp;
 /// SHA-256 of a packed chunk.
 pub type Hash = [u8; 32];
 
-/// A base that has been written whole.
+/// Describes a base that was written completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// The run that wrote it; chunks lie under its name.
+    /// The run that wrote the base. The chunks' keys contain it.
     pub generation: Uuid,
-    /// What the base holds: everything up to here, and nothing behind.
+    /// The base holds every change up to this position, and none after it.
     pub position: Position,
-    /// How many records it holds.
+    /// How many records the base holds.
     pub records: u64,
     /// The chunks' hashes, in order.
     pub hashes: Vec<Hash>,
-    /// When it was written.
+    /// When the base was written.
     pub written_at: Timestamp,
-    /// When the entities were last read for it; a base that was folded from another has that one's time.
+    /// When the entities were last read for the base. A base that was folded from another one takes over its time.
     pub scanned_at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Items in columns: each item's texts in one.
+//! Items in columns. All texts of an item are joined into one.
 
 use std::cmp::Ordering;
 
@@ -10,10 +10,10 @@ use platform::store::StoreError;
 use types::ids::ItemId;
 use types::records::PublicItem;
 
-/// Stands between an item's texts, none of which holds a control character.
+/// Separates the texts of an item. None of them contains a control character.
 pub const BETWEEN: char = '\n';
 
-/// Items side by side, without their variants.
+/// Items in columns, without their variants.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ItemColumns {
     pub kinds: IndexSet<String>,
@@ -22,7 +22,7 @@ pub struct ItemColumns {
 }
 
 impl ItemColumns {
-    /// Each item's kind, as its place among `kinds`, and its texts.
+    /// Returns each item's kind, as its index in `kinds`, and its texts.
     pub fn into_rows(self) -> impl Iterator<Item = (usize, Box<str>)> {
         self.kind.into_iter().map(|kind| kind as usize).zip(self.texts)
     }
@@ -57,7 +57,7 @@ impl Columns for ItemColumns {
     }
 
     fn is_sound(&self) -> bool {
-        // Every item has a kind, so that there is no entry for none.
+        // Every item has a kind, so entries are plain indexes and none stands for a missing value.
         fits(&self.kind, self.len(), self.kinds.len().saturating_sub(1)) && (self.is_empty() || !self.kinds.is_empty())
     }
 
@@ -68,7 +68,7 @@ impl Columns for ItemColumns {
     }
 }
 
-/// An item's id, name, slug and image in one text; what it has not is empty.
+/// Joins an item's id, name, slug and image into one text. Missing ones are empty.
 pub fn texts(item: &PublicItem) -> Box<str> {
     let name = item.name.as_ref().map_or("", |name| name.as_str());
     let slug = item.slug.as_ref().map_or("", |slug| slug.as_str());
@@ -76,7 +76,7 @@ pub fn texts(item: &PublicItem) -> Box<str> {
     format!("{}{BETWEEN}{name}{BETWEEN}{slug}{BETWEEN}{image}", item.id).into()
 }
 
-/// The item of a kind and its texts.
+/// Makes an item from its kind and its joined texts.
 pub fn item(kind: &str, texts: &str) -> Option<PublicItem> {
     let mut texts = texts.split(BETWEEN);
     let id = texts.next()?.parse().ok()?;

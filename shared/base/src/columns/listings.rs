@@ -16,16 +16,16 @@ use types::timestamp::Timestamp;
 const P2P: u8 = 1;
 const AUCTION: u8 = 2;
 
-/// Listings side by side. Some 23 bytes each once compressed, of which the id is 16.
+/// Listings in columns. Compressed, each takes about 23 bytes, of which the id is 16.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ListingColumns {
     pub items: IndexSet<String>,
     pub names: IndexSet<String>,
     pub variants: IndexSet<Uuid>,
     ids: Vec<[u8; 16]>,
-    /// Each xor the first four bytes of the id, which it often is.
+    /// Each `id8`, combined by xor with the first four bytes of the id. The two are often equal, which leaves 0.
     id8s: Vec<u32>,
-    /// Milliseconds, each as its difference from the one before.
+    /// The creation times in milliseconds, each as its difference from the one before.
     created: Vec<i64>,
     cents: Vec<u64>,
     item: Vec<u32>,
@@ -36,7 +36,7 @@ pub struct ListingColumns {
     last_created: i64,
 }
 
-/// A listing whose shared values are places in the dictionaries of its columns.
+/// A listing whose shared values are indexes into the dictionaries of its columns.
 pub struct ListingRow {
     pub id: Uuid,
     pub id8: Id8,
@@ -50,7 +50,6 @@ pub struct ListingRow {
 }
 
 impl ListingColumns {
-    /// The rows, in their order.
     pub fn rows(&self) -> impl Iterator<Item = ListingRow> {
         let shared = self.item.iter().zip(&self.name).zip(&self.variant);
         let own = self.ids.iter().zip(&self.id8s).zip(self.times()).zip(&self.cents).zip(&self.flags);
@@ -67,7 +66,7 @@ impl ListingColumns {
         })
     }
 
-    /// Milliseconds.
+    /// The creation times, in milliseconds since the Unix epoch.
     fn times(&self) -> impl Iterator<Item = i64> {
         self.created.iter().scan(0_i64, |last, difference| {
             *last = last.wrapping_add(*difference);

@@ -1,7 +1,7 @@
-//! Records side by side, column by column: how a base keeps them and how an index takes them in.
+//! Records stored column by column. A base keeps them like this, and an index is built from them.
 //!
-//! What many records share stands once in a dictionary, so that a million records are read without a
-//! million small strings being made on the way.
+//! A value that many records share stands only once, in a dictionary. So reading a million records does not make a
+//! million small strings on the way.
 
 pub mod items;
 mod listings;
@@ -35,16 +35,15 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// Adds a record at the end.
     fn push(&mut self, record: &Self::Record);
 
-    /// How many records there are.
     fn len(&self) -> usize;
 
     /// Keeps the records whose id passes the test.
     fn retain(&mut self, keep: impl FnMut(&IdOf<Self>) -> bool);
 
-    /// Whether the columns fit together; to be asked of what was read before anything else is.
+    /// Whether the columns fit together. Columns that were read must pass this before they are used.
     fn is_sound(&self) -> bool;
 
-    /// The records again, in their order.
+    /// The records, in the order in which they were added.
     fn records(&self) -> Result<Vec<Self::Record>, StoreError>;
 
     /// The columns of these records.
@@ -57,7 +56,6 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
         columns
     }
 
-    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -71,33 +69,33 @@ fn keep_marked<T>(column: &mut Vec<T>, marks: &[bool]) {
     column.retain(|_| marks.next().is_some_and(|mark| *mark));
 }
 
-/// A value that a dictionary should hold and does not, or that has not its form.
+/// The error for a value that is missing from its dictionary or malformed.
 fn unreadable(stream: &str) -> StoreError {
     StoreError::corrupt(format!("{stream}: a record of the base"))
 }
 
-/// The place of a text in a dictionary, new if need be.
+/// Finds the index of a text in a dictionary, and adds the text if it is missing.
 fn number(dictionary: &mut IndexSet<String>, text: &str) -> usize {
     dictionary.get_index_of(text).unwrap_or_else(|| dictionary.insert_full(text.to_owned()).0)
 }
 
-/// What stands at a place, if one is named; nothing at all if it cannot be had.
+/// Reads the value at an index. Returns `Some(None)` if there is no index, and `None` if the value cannot be read.
 #[expect(clippy::option_option, reason = "absent and unreadable are two things")]
 fn optional<T>(place: Option<usize>, get: impl FnOnce(usize) -> Option<T>) -> Option<Option<T>> {
     place.map_or(Some(None), |place| get(place).map(Some))
 }
 
-/// The column entry of a place in a dictionary: 0 stands for none.
+/// The column entry for an index into a dictionary. 0 stands for no value.
 fn entry(place: Option<usize>) -> u32 {
     place.map_or(0, |place| place as u32 + 1)
 }
 
-/// The place in a dictionary of a column entry.
+/// The index into a dictionary that a column entry stands for.
 fn place(entry: u32) -> Option<usize> {
     (entry as usize).checked_sub(1)
 }
 
-/// Whether every entry of a column of so many has its place in a dictionary of so many.
+/// Whether a column has `rows` entries and none is greater than `dictionary`, the number of values in its dictionary.
 fn fits(column: &[u32], rows: usize, dictionary: usize) -> bool {
     column.len() == rows && column.iter().all(|entry| *entry as usize <= dictionary)
 }
