@@ -1,8 +1,9 @@
-//! Keeping a replica right: load once, then catch up by one Query when a second has passed.
+//! Keeps a replica up to date. It is loaded once, and catches up by one Query if a second has passed.
 //!
-//! No clock decides what is right, only when to look: a Query is due when *either* clock says that a
-//! second has passed since the last successful one was sent, or the wall clock went back (a frozen
-//! instance's monotonic clock may stand still). A request dropped in the middle drops its Query with it.
+//! Clocks never decide what is right, only when to look. A Query is due if *either* clock says that a second has passed
+//! since the last successful Query was sent, or if the wall clock went back. The monotonic clock alone would not do,
+//! because it may stand still while the instance is frozen. A request that is dropped in the middle drops its Query as
+//! well, and the Query is then still due.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,11 +19,12 @@ use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 
-/// A Query is due after so long.
+/// How long after the last successful Query was sent the next one is due.
 const DUE: Duration = Duration::from_secs(1);
-/// What an instance answers from was true so long ago at most.
+/// The oldest state that an instance answers from.
 const STALE: Duration = Duration::from_secs(2);
-/// Lambda gives the init phase ten seconds; a load that needs more goes on in the first invocation.
+/// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
+/// in the first invocation.
 const WARM_UP: Duration = Duration::from_secs(7);
 
 /// An index over a stream's records.
@@ -33,7 +35,7 @@ pub trait View: Send + Sync + 'static {
     /// An index over all of these; no id is among them twice.
     fn build(chunks: Vec<<Self::Record as Columnar>::Columns>) -> Self;
 
-    /// Takes in changes, in their order.
+    /// Applies changes, in their order.
     fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);
 
     /// How many records it holds.
@@ -47,7 +49,7 @@ struct Inner<V: View> {
     log: Log<V::Record>,
     clock: Arc<dyn Clock>,
     state: RwLock<Option<State<V>>>,
-    /// One catch-up at a time; others wait for it and find themselves caught up.
+    /// Held during a catch-up. Other requests wait for it, and then find the replica caught up.
     following: tokio::sync::Mutex<()>,
     loading: Mutex<Option<Loading>>,
 }
@@ -68,17 +70,17 @@ impl<V: View> Clone for Replica<V> {
 }
 
 impl<V: View> Replica<V> {
-    /// An empty replica, loaded by its first use.
+    /// An empty replica. Its first use loads it.
     pub fn new(log: Log<V::Record>, clock: Arc<dyn Clock>) -> Self {
         let (state, following, loading) = (RwLock::new(None), tokio::sync::Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { log, clock, state, following, loading }))
     }
 
-    /// Loads in the init phase, as far as its time allows.
+    /// Starts the load in the init phase, and waits for it as long as the time allows.
     pub async fn warm_up(&self) -> Result<(), String> {
         match tokio::time::timeout(WARM_UP, self.load()).await {
-            Ok(Err(error)) => Err(format!("the replica is loaded by the first request instead: {error}")),
-            Err(_) => Err("the replica's load goes on in the first request".to_owned()),
+            Ok(Err(error)) => Err(format!("the first request has to load the replica: {error}")),
+            Err(_) => Err("the replica is still loading, and the first request waits for it".to_owned()),
             Ok(Ok(())) => Ok(()),
         }
     }
@@ -109,7 +111,7 @@ impl<V: View> Replica<V> {
     async fn catch_up(&self) -> Result<(), StoreError> {
         if self.0.cursor().is_none() {
             self.load().await?;
-            // A load that was frozen with its instance has an old state to show.
+            // If the instance was frozen during the load, the state is already old.
             if self.0.is_fresh(STALE) {
                 return Ok(());
             }
@@ -126,8 +128,8 @@ impl<V: View> Replica<V> {
         self.load().await
     }
 
-    /// Joins a load under way or starts one. The load is a task of its own, so that a request that gives
-    /// up does not throw away what has been read.
+    /// Joins the load that is under way, or starts one. The load is a task of its own, so a request that gives up does
+    /// not throw away what has been read.
     async fn load(&self) -> Result<(), StoreError> {
         let loading = {
             let mut slot = self.0.loading.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +169,7 @@ impl<V: View> Inner<V> {
         }
     }
 
-    /// Reads and applies the log to its end; false at a gap.
+    /// Reads and applies the log to its end. Returns false at a gap.
     async fn follow(&self) -> Result<bool, StoreError> {
         loop {
             let Some(cursor) = self.cursor() else { return Ok(false) };
@@ -199,7 +201,7 @@ impl<V: View> Inner<V> {
     }
 }
 
-/// Empties the slot of the load under way, however it ends: whoever comes then starts one of their own.
+/// Empties the slot of the load under way when the load ends, even by a panic. The next request then starts a new one.
 struct Ended<'a>(&'a Mutex<Option<Loading>>);
 
 impl Drop for Ended<'_> {

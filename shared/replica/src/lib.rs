@@ -1,4 +1,4 @@
-//! The read model: a stream's records in the memory of an instance, indexed, exact at any depth.
+//! The read model: a stream's records in the memory of an instance, indexed. Pages and totals are exact at any depth.
 
 mod catalog;
 mod follow;

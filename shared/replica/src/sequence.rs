@@ -1,21 +1,23 @@
-//! A sorted sequence of record slots with their prices, in blocks: insertion moves one block, a position or a
-//! price is found by binary search, and what lies in a price range by running over a packed column, after a leap
-//! by [`Tiers`] in a long sequence.
+//! A sorted sequence of record slots with their prices, in blocks.
+//!
+//! An insertion moves only the entries of one block. A position, or a price in a sequence sorted by price, is found by
+//! binary search. In any other sequence, the entries in a price range are found by running over a packed column of
+//! prices. If the sequence is long, [`Tiers`] first leap over the stretches before the page.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 use super::tiers::{Tiers, WORTHWHILE};
 
-/// A block is split in two when it would hold more.
+/// The most entries in a block. A block that would hold more is split in two.
 const BLOCK: usize = if cfg!(test) { 8 } else { 1_024 };
-/// Stands in the packed column for prices that do not fit it; these are asked of the [`Exact`] prices.
+/// Stands in the packed column for prices that do not fit in it. Their exact value comes from [`Exact`].
 const LARGE: u32 = u32::MAX;
 
 /// A record's place in the replica's rows.
 pub(super) type Slot = u32;
 
-/// Where the price of a slot is known in full, in cents.
+/// Knows the exact price of every slot, in cents.
 pub(super) trait Exact {
     fn cents(&self, slot: Slot) -> u64;
 }
@@ -25,24 +27,26 @@ struct Block {
     /// The position of the first entry.
     first: u32,
     slots: Vec<Slot>,
-    /// Cents, in step with `slots`.
+    /// The price of each of the `slots` in cents, or [`LARGE`].
     prices: Vec<u32>,
 }
 
-/// Slots in a fixed order that the caller's comparisons define.
+/// Slots in a fixed order, which the caller's comparisons define.
 #[derive(Default)]
 pub(super) struct Sequence {
     blocks: Vec<Block>,
     len: u32,
-    /// None in a short sequence, and in one that is not asked for price ranges out of its order.
+    /// `None` in a short sequence, and in every sequence without `has_tiers`.
     tiers: Option<Tiers>,
+    /// Whether the sequence keeps tiers once it is long enough. Only a sequence that is asked for price ranges and is
+    /// not sorted by price needs them.
     has_tiers: bool,
 }
 
 impl Sequence {
-    /// A sequence of slots that are in order already.
+    /// Makes a sequence of slots that are already in order.
     pub(super) fn from_sorted(slots: &[Slot], exact: &impl Exact) -> Self {
-        // Blocks start three-quarters full, so that the next insertions split none.
+        // Blocks start three-quarters full, so that the next insertions do not split them.
         const FILL: usize = BLOCK / 4 * 3;
         let blocks = slots.chunks(FILL).enumerate().map(|(number, chunk)| Block {
             first: (number * FILL) as u32,
@@ -52,14 +56,14 @@ impl Sequence {
         Self { blocks: blocks.collect(), len: slots.len() as u32, ..Self::default() }
     }
 
-    /// The same sequence, ready to be asked for price ranges.
+    /// Returns the same sequence, which keeps tiers from now on if it is long enough.
     pub(super) fn with_tiers(mut self) -> Self {
         self.has_tiers = true;
         self.keep_tiers();
         self
     }
 
-    /// Makes or drops the tiers as the length demands.
+    /// Makes or drops the tiers, depending on the length.
     fn keep_tiers(&mut self) {
         if self.blocks.len() < WORTHWHILE / 2 {
             self.tiers = None;
@@ -72,7 +76,7 @@ impl Sequence {
         self.len as usize
     }
 
-    /// Inserts a slot; `compare` orders an existing slot against it.
+    /// Inserts a slot. `compare` compares an existing slot with it.
     pub(super) fn insert(&mut self, slot: Slot, cents: u64, compare: impl Fn(Slot) -> Ordering) {
         let at = self.block_for(&compare);
         if self.blocks.is_empty() {
@@ -146,7 +150,7 @@ impl Sequence {
         self.blocks[at..].iter().flat_map(|block| block.slots.iter().copied()).skip(skip)
     }
 
-    /// How many leading prices are below `cents`, in a sequence sorted by price.
+    /// How many prices are below `cents`. The sequence must be sorted by price.
     pub(super) fn count_below(&self, cents: u64, exact: &impl Exact) -> usize {
         let at = self.blocks.partition_point(|block| block.last_price(exact).is_some_and(|last| last < cents));
         let Some(block) = self.blocks.get(at) else { return self.len() };
@@ -158,7 +162,7 @@ impl Sequence {
         block.first as usize + in_block
     }
 
-    /// The slots whose price lies in `range`, without the first `skip` and at most `take` of them.
+    /// Of the slots whose price is in `range`, skips the first `skip` and returns at most `take`.
     pub(super) fn in_price_range(
         &self,
         range: &RangeInclusive<u64>,
@@ -188,7 +192,7 @@ impl Sequence {
         found
     }
 
-    /// The block that holds, or would hold, the entry.
+    /// The block that holds the entry, or that it would be inserted into.
     fn block_for(&self, compare: &impl Fn(Slot) -> Ordering) -> usize {
         let before = self.blocks.partition_point(|block| block.slots.last().is_some_and(|last| compare(*last).is_lt()));
         before.min(self.blocks.len().saturating_sub(1))
@@ -207,7 +211,7 @@ struct Wanted<'a, E> {
     start: u32,
     /// How far the range reaches above `start`.
     span: u32,
-    /// The range in full and where to ask, if one of its bounds lies among prices that do not fit the column.
+    /// The exact range and the exact prices, if one of the bounds is among the prices that do not fit in the column.
     large: Option<(&'a RangeInclusive<u64>, &'a E)>,
 }
 
@@ -233,7 +237,7 @@ impl<'a, E: Exact> Wanted<'a, E> {
         if self.large.is_some() && block.prices.contains(&LARGE) {
             return block.slots.iter().zip(&block.prices).filter(|entry| self.has(entry)).count();
         }
-        // Counted in 32 bits, which the compiler makes four or more at a time of.
+        // Counted in 32 bits, so that the compiler can count four or more prices at a time.
         block.prices.iter().map(|price| u32::from(self.may_have(*price))).sum::<u32>() as usize
     }
 }
@@ -247,7 +251,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Prices on both sides of what the column holds, some of them equal.
+    /// Some of these prices fit in the column and some do not, and some are equal.
     struct Prices;
 
     impl Exact for Prices {

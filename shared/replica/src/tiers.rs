@@ -1,36 +1,37 @@
-//! Prices of long stretches of a sequence, each stretch sorted by itself: how many of them lie in a range is
-//! two binary searches, so that the way to a page deep in a long sequence is as short as to the first.
+//! The prices of a long sequence, in stretches of many blocks. The prices of each stretch are sorted, so two binary
+//! searches count how many of them are in a range. With that, a page deep in a long sequence is found as quickly as the
+//! first one.
 
-/// A stretch takes in so many blocks at first, and is split in two when it would take in more than twice as many.
+/// How many blocks a new stretch covers. A stretch is split in two when it would cover more than twice as many.
 const SPAN: usize = 32;
-/// Sequences of fewer blocks are run over faster than stretches of theirs are kept.
+/// For sequences of fewer blocks, running over all prices is cheaper than keeping stretches.
 pub(super) const WORTHWHILE: usize = 2 * SPAN;
 
 struct Tier {
-    /// How many blocks it covers.
+    /// How many blocks the stretch covers.
     blocks: usize,
-    /// Their prices, sorted.
+    /// The prices of these blocks, sorted.
     prices: Vec<u32>,
 }
 
-/// Stretches side by side, from the first block to the last.
+/// The stretches in order. Together they cover all blocks, from the first to the last.
 pub(super) struct Tiers(Vec<Tier>);
 
 impl Tiers {
-    /// Stretches over blocks with these prices.
+    /// Makes stretches over blocks with these prices.
     pub(super) fn of<'a>(blocks: impl Iterator<Item = &'a [u32]>) -> Self {
         let blocks: Vec<&[u32]> = blocks.collect();
         Self(blocks.chunks(SPAN).map(Tier::of).collect())
     }
 
-    /// A price came into a block.
+    /// Takes in a price that was added to a block.
     pub(super) fn insert(&mut self, block: usize, price: u32) {
         let (at, _) = self.tier_of(block);
         let prices = &mut self.0[at].prices;
         prices.insert(prices.partition_point(|known| *known < price), price);
     }
 
-    /// A price left a block.
+    /// Drops a price that was removed from a block.
     pub(super) fn remove(&mut self, block: usize, price: u32) {
         let (at, _) = self.tier_of(block);
         let prices = &mut self.0[at].prices;
@@ -40,7 +41,7 @@ impl Tiers {
         }
     }
 
-    /// A block, empty by now, has gone.
+    /// Drops a block that was removed because it was empty.
     pub(super) fn close(&mut self, block: usize) {
         let (at, _) = self.tier_of(block);
         self.0[at].blocks -= 1;
@@ -49,7 +50,7 @@ impl Tiers {
         }
     }
 
-    /// A block has become two; `prices` are those of a block.
+    /// Takes in a new block, which was split off `block`. `prices` returns the prices of a block.
     pub(super) fn split<'a>(&mut self, block: usize, prices: impl Fn(usize) -> &'a [u32]) {
         let (at, first) = self.tier_of(block);
         self.0[at].blocks += 1;
@@ -61,8 +62,8 @@ impl Tiers {
         }
     }
 
-    /// The first block of the stretch in which match number `skip` of a price range lies, and how many matches
-    /// lie before it.
+    /// Finds the stretch with the match number `skip`, counted from 0, of a price range. Returns the stretch's first
+    /// block, and how many matches come before that block.
     pub(super) fn find(&self, start: u32, end: u32, skip: usize) -> (usize, usize) {
         let (mut block, mut before) = (0, 0);
         for tier in &self.0 {
@@ -77,7 +78,7 @@ impl Tiers {
         (block, before)
     }
 
-    /// The stretch that covers a block, and the first block that it covers.
+    /// The stretch that covers a block, and the first block of that stretch.
     fn tier_of(&self, block: usize) -> (usize, usize) {
         let mut first = 0;
         for (at, tier) in self.0.iter().enumerate() {
