@@ -1,4 +1,4 @@
-//! Some hundred items that follow each other in the catalog's order.
+//! A block: a few hundred items that follow each other in the catalog's order.
 
 use super::Symbol;
 use super::names::Names;
@@ -6,31 +6,31 @@ use super::needle::Needle;
 use super::rows::Rows;
 use crate::sequence::Slot;
 
-/// A block is split in two when it would hold more.
+/// The most items in a block. A block that would hold more is split in two.
 const MOST: usize = if cfg!(test) { 16 } else { 512 };
 
-/// Which items are asked for: those whose name contains the needle, those of the kind.
+/// The items that are asked for: those whose name contains the needle and whose kind is this one. `None` asks for any.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) needle: Option<&'a Needle<'a>>,
     pub(super) kind: Option<Symbol>,
 }
 
-/// A stretch of the catalog's order: its items' slots, kinds and names, each in a column.
+/// The slots, kinds and names of the block's items, each in a column.
 #[derive(Default)]
 pub(super) struct Block {
     slots: Vec<Slot>,
     kinds: Vec<Symbol>,
     names: Names,
-    /// Whether the names are to be indexed anew.
+    /// Whether the names have to be indexed again.
     is_stale: bool,
 }
 
 impl Block {
-    /// Blocks start three-quarters full, so that the next insertions split none.
+    /// How many items a new block gets: three-quarters of the most, so that the next insertions do not split it.
     pub(super) const START: usize = MOST / 4 * 3;
 
-    /// A block whose names are yet to be indexed.
+    /// Makes a block whose names are not indexed yet.
     pub(super) fn new(slots: Vec<Slot>, kinds: Vec<Symbol>) -> Self {
         Self { slots, kinds, names: Names::default(), is_stale: true }
     }
@@ -49,7 +49,7 @@ impl Block {
         self.names.text()
     }
 
-    /// How many items are wanted. Notes in `tails` what [`Self::places`] needs.
+    /// Counts the wanted items. Notes in `tails` what [`Self::places`] needs.
     pub(super) fn count(&self, wanted: Wanted<'_>, tails: &mut Vec<u64>) -> usize {
         let mut count = 0;
         match (wanted.needle, wanted.kind) {
@@ -64,7 +64,7 @@ impl Block {
         count
     }
 
-    /// Where the items lie that were just counted.
+    /// Returns the places of the items that were just counted.
     pub(super) fn places(&self, wanted: Wanted<'_>, tails: &[u64]) -> Vec<usize> {
         let mut places = Vec::new();
         match wanted.needle {
@@ -79,7 +79,7 @@ impl Block {
         self.kinds[place] = kind;
     }
 
-    /// Puts an item in a place; the block's upper half if it has become too full.
+    /// Inserts an item in a place. If the block becomes too full, splits off its upper half and returns that.
     pub(super) fn insert(&mut self, place: usize, slot: Slot, kind: Symbol) -> Option<Self> {
         self.slots.insert(place, slot);
         self.kinds.insert(place, kind);
@@ -94,7 +94,7 @@ impl Block {
         self.is_stale = true;
     }
 
-    /// Indexes the names anew if items came or went.
+    /// Indexes the names again if items were added or removed.
     pub(super) fn refresh(&mut self, rows: &Rows) {
         if std::mem::take(&mut self.is_stale) {
             self.names.index(self.slots.iter().map(|slot| rows.get(*slot).name()));

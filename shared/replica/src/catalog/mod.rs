@@ -1,11 +1,14 @@
-//! The catalog replica: items in order of name, their lower-cased names side by side for searching.
+//! The catalog replica: items in order of name, with their lower-cased names side by side for searching.
 //!
-//! Sorted names share most of their text with the name before, so a block of them keeps of each only what
-//! is its own, after seven bytes of what is shared. A needle that a name contains either ends in what is
-//! shared, and then the name before contains it too; or its last eight bytes lie in what is kept. A search
-//! compares three bytes of these, the rarest, at every position of a block's text in code that the compiler
-//! turns into vector instructions; a block without a candidate is done. In others it walks over names: a
-//! match lasts for as long as names share it, and the next begins at the next candidate that holds.
+//! Names are sorted, so each shares a long beginning with the name before. A block keeps only the rest of each name,
+//! and before it the last seven bytes of the shared beginning. If a name contains the needle, there are two cases.
+//! Either the needle ends in the shared beginning, and then the name before contains it too. Or the needle's last eight
+//! bytes are in the part that is kept.
+//!
+//! A search takes the three rarest of these eight bytes and compares them at every position of a block's text, in code
+//! that the compiler turns into vector instructions. If a block has no candidate, that is all. Otherwise the search
+//! walks over the names. A match holds for as many names as share it, and the next match begins at the next candidate
+//! that turns out to be one.
 
 mod block;
 mod names;
@@ -26,7 +29,7 @@ use types::ids::ItemId;
 use types::paging::Paging;
 use types::records::PublicItem;
 
-/// So many blocks show at most which bytes are rare in names.
+/// The most blocks that are sampled to learn which bytes are rare in names.
 const SAMPLES: usize = 1_000;
 
 /// The number of a kind.
@@ -35,23 +38,23 @@ type Symbol = u32;
 /// What is asked of the catalog.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogQuery {
-    /// Only items whose name contains this, whatever the case; empty for all.
+    /// Only items whose name contains this text, in any case. An empty text asks for all items.
     pub q: String,
     /// Only items of this kind.
     pub kind: Option<String>,
 }
 
-/// Every item of the catalog, by name and then id; items without a name last.
+/// Every item of the catalog, ordered by name and then id. Items without a name come last.
 #[derive(Default)]
 pub struct Catalog {
     rows: Rows,
     blocks: Vec<Block>,
-    /// Kinds by number. They are never given up.
+    /// Kinds by number. None is ever removed.
     kinds: IndexSet<Box<str>, DefaultHashBuilder>,
 }
 
 impl Catalog {
-    /// One page and the exact number of matching items.
+    /// Returns one page, and the exact number of matching items.
     pub fn page(&self, query: &CatalogQuery, paging: Paging) -> (Vec<PublicItem>, usize) {
         let kind = query.kind.as_deref().map(|kind| self.kinds.get_index_of(kind).map(|number| number as Symbol));
         let mut needle = String::new();
@@ -80,7 +83,7 @@ impl Catalog {
         self.rows.get(slot).item(self.kinds.get_index(kind as usize)?)
     }
 
-    /// Puts an item in its place. One that keeps its name keeps its place.
+    /// Adds or replaces an item. An item that keeps its name also keeps its place.
     fn put(&mut self, item: &PublicItem) {
         let row = Row::from(item);
         let kind = self.number(item.kind.as_str());
@@ -115,7 +118,7 @@ impl Catalog {
         self.rows.remove(slot);
     }
 
-    /// The block and the place in it of a key, or where they would be.
+    /// Finds the block of a key and its place in the block. If the key is not there, the error says where it would be.
     fn find(&self, key: Key<'_>) -> Result<(usize, usize), (usize, usize)> {
         let key_of = |slot: &u32| self.rows.get(*slot).key();
         let before = |block: &Block| block.slots().last().is_some_and(|last| key_of(last) < key);
@@ -159,7 +162,7 @@ impl View for Catalog {
         self.rows.len()
     }
 
-    /// Each block that changes is indexed once, however many of its items do.
+    /// Each block that changes is indexed only once, even if many of its items change.
     fn apply(&mut self, changes: Vec<Change<PublicItem, ItemId>>) {
         for change in changes {
             match change {

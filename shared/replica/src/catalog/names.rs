@@ -2,26 +2,26 @@
 
 use super::needle::{LAST, Needle, TAIL};
 
-/// Ends each name. Names hold no control characters, and no needle that holds this one is searched for.
+/// Ends each name. Names contain no control characters, and a needle that contains this one is never searched for.
 pub(super) const END: u8 = b'\n';
-/// So much of what a name shares is kept: with the first byte of its own, a tail.
+/// How many bytes of a name's shared beginning are kept. Together with the first byte of the rest they make a tail.
 const CONTEXT: usize = TAIL - 1;
 
-/// Lower-cased names, in the block's order, in one text. An unknown name is an empty one.
+/// Lower-cased names, in the block's order, in one text. A missing name is empty.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Each name's part: what it does not share with the name before, after its context, and [`END`].
-    /// [`LAST`] bytes of this stand before the first part; behind the last one it is filled up to a
-    /// multiple of 64 bytes and [`TAIL`] more.
+    /// A part for each name: its context, what it does not share with the name before, and [`END`]. [`LAST`] bytes of
+    /// [`END`] stand before the first part. After the last part, the text is filled up with [`END`] to a multiple of 64
+    /// bytes, and then by [`TAIL`] bytes more.
     text: Vec<u8>,
     /// Where each part begins, and where the last one ends.
     starts: Vec<u32>,
-    /// How many bytes at its beginning each name shares with the one before.
+    /// How many bytes at its beginning each name shares with the name before.
     shared: Vec<u16>,
 }
 
 impl Names {
-    /// Takes in these names instead.
+    /// Replaces the names with these.
     pub(super) fn index<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a str>) {
         self.text = vec![END; LAST];
         self.starts = Vec::with_capacity(names.len() + 1);
@@ -47,10 +47,10 @@ impl Names {
         &self.text
     }
 
-    /// Hands over the places of the names that contain the needle, given where its tail may be.
+    /// Hands the place of each name that contains the needle to `take`. `tails` tells where the needle's tail may be.
     pub(super) fn each_match(&self, needle: &Needle<'_>, tails: &[u64], mut take: impl FnMut(usize)) {
         let (text, starts, shared) = (&*self.text, &*self.starts, &*self.shared);
-        // Where in the last name the needle ended.
+        // `end` is where the needle ended in the last name that contained it.
         let (mut place, mut end) = (0, usize::MAX);
         while place < shared.len() {
             if end > usize::from(shared[place]) {
@@ -73,8 +73,8 @@ impl Names {
         }
     }
 
-    /// Whether a needle's head stands in a name before that position of its part. What precedes a part
-    /// stands in those of earlier names.
+    /// Whether the needle's head stands in a name, right before this position of the name's part. The bytes before a
+    /// part are found in the parts of earlier names.
     #[cold]
     fn has(&self, mut place: usize, mut position: usize, mut head: &[u8]) -> bool {
         loop {
@@ -92,18 +92,18 @@ impl Names {
         }
     }
 
-    /// How many bytes of a name precede its part.
+    /// How many bytes of a name come before its part.
     fn skipped(&self, place: usize) -> usize {
         usize::from(self.shared[place]).saturating_sub(CONTEXT)
     }
 }
 
-/// The first bit set from a position on, the last 64 left out.
+/// The first bit that is set from a position on. The last 64 bits do not count.
 #[inline]
 fn first_bit(bits: &[u64], mut from: usize) -> Option<usize> {
     loop {
         let (word, bit) = (from / 64, from % 64);
-        // Shifted twice, since no number can be shifted by 64.
+        // Shifted twice, because a number of 64 bits cannot be shifted by 64 at once.
         let window = bits[word] >> bit | bits.get(word + 1)? << 1 << (63 - bit);
         if window != 0 {
             return Some(from + window.trailing_zeros() as usize);
@@ -112,7 +112,7 @@ fn first_bit(bits: &[u64], mut from: usize) -> Option<usize> {
     }
 }
 
-/// Adds a text in lower case, made character by character, whatever its neighbours.
+/// Appends a text in lower case. Each character is converted by itself, regardless of its neighbours.
 pub(super) fn push_lower(lower: &mut String, text: &str) {
     for character in text.chars() {
         if character.is_ascii() {

@@ -1,30 +1,32 @@
-//! What is searched for, ready to be compared with many positions of a text at once.
+//! The text to search for, ready to be compared with many positions of another text at once.
 
 use std::array::from_fn;
 
-/// A needle's tail is its last bytes: so many, or all.
+/// The length of a needle's tail, which is its last bytes. A shorter needle is all tail.
 pub(super) const TAIL: usize = 8;
-/// So many bytes of the tail, the rarest, are compared at every position of a text.
+/// How many bytes of the tail, the rarest ones, are compared at every position of a text.
 const PROBES: usize = 3;
-/// So many bytes, the last, are compared where these agree. A text begins with as many that no needle has.
+/// How many bytes at the needle's end are compared where the probes agree. A text begins with this many bytes that no
+/// needle contains.
 pub(super) const LAST: usize = 2 * TAIL;
-/// So many bytes of a text show which are rare in it.
+/// How many bytes of a text are sampled to learn which are rare.
 const SAMPLE: usize = 64;
 
 /// A lower-cased, non-empty text to look for.
 pub(super) struct Needle<'a> {
-    /// What stands before the tail.
+    /// The bytes before the tail.
     pub(super) head: &'a [u8],
     pub(super) tail: &'a [u8],
-    /// Bytes of the tail, and where in it they stand.
+    /// The rarest bytes of the tail, each with its position in the tail.
     probes: [(usize, u8); PROBES],
-    /// The last bytes as a number, the very last one highest, and which of its bits are the needle's.
+    /// The needle's last bytes as a number, with the very last byte highest.
     last: u128,
+    /// Which bits of `last` belong to the needle.
     mask: u128,
 }
 
 impl<'a> Needle<'a> {
-    /// Learns from the middle of some texts which bytes are rare in them.
+    /// Prepares a needle. Samples from the middle of some texts show which bytes are rare.
     pub(super) fn new<'t>(needle: &'a str, texts: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut counts = [0_u32; 256];
         for byte in texts.flat_map(|text| text.iter().skip(text.len() / 2).take(SAMPLE)) {
@@ -40,8 +42,8 @@ impl<'a> Needle<'a> {
         Self { head, tail, probes, last: last << above, mask: u128::MAX << above }
     }
 
-    /// Notes a bit for each position of a text, set where the tail may begin, and 64 bits more; false if
-    /// none is set. The text is a multiple of 64 bytes and [`TAIL`] more.
+    /// Notes in `tails` a bit for each position of a text, which is set if the tail may begin there, and then 64 unset
+    /// bits. Returns whether any bit is set. The length of the text must be a multiple of 64 bytes plus [`TAIL`].
     pub(super) fn probe(&self, text: &[u8], tails: &mut Vec<u64>) -> bool {
         let [a, b, c] = self.probes.map(|(at, byte)| (text[at..].as_chunks::<64>().0, byte));
         tails.clear();
@@ -52,8 +54,8 @@ impl<'a> Needle<'a> {
         tails.iter().fold(0, |any, word| any | word) != 0
     }
 
-    /// Whether the needle is what a text ends in, when only so many bytes before the tail may be looked at;
-    /// none if that takes more.
+    /// Whether a text ends with the needle. At most `before` bytes before the tail may be looked at. Returns `None` if
+    /// telling would take more.
     #[inline]
     pub(super) fn ends(&self, text: &[u8], before: usize) -> Option<bool> {
         let differing = (u128::from_le_bytes(*text.last_chunk()?) ^ self.last) & self.mask;

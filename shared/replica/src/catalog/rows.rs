@@ -1,4 +1,4 @@
-//! Items packed into one text each, found by slot or by id.
+//! Items, each packed into one text, found by slot or by id.
 
 use std::hash::BuildHasher;
 
@@ -8,10 +8,10 @@ use crate::sequence::Slot;
 use base::items;
 use types::records::PublicItem;
 
-/// What the catalog is ordered by: see [`PublicItem::catalog_key`].
+/// The key that the catalog is ordered by: see [`PublicItem::catalog_key`].
 pub(super) type Key<'a> = (bool, &'a str, &'a str);
 
-/// An item but for its kind, as [`items`] has it.
+/// An item without its kind, packed as in [`items`].
 pub(super) struct Row(Box<str>);
 
 /// Every item, by slot.
@@ -34,7 +34,7 @@ impl Row {
         self.key().2
     }
 
-    /// The name; empty where there is none.
+    /// The name; empty if there is none.
     pub(super) fn name(&self) -> &str {
         self.key().1
     }
@@ -57,7 +57,7 @@ impl From<&PublicItem> for Row {
 }
 
 impl Rows {
-    /// These rows, in slots of their order.
+    /// Stores these rows in the slots 0, 1, 2, …
     pub(super) fn of(rows: Vec<Row>) -> Self {
         let (mut index, hasher) = (HashTable::with_capacity(rows.len()), DefaultHashBuilder::default());
         for (slot, row) in (0..).zip(&rows) {
@@ -68,10 +68,10 @@ impl Rows {
         Self { packed: rows, free: Vec::new(), index, hasher }
     }
 
-    /// The slots in the catalog's order, if none is free.
+    /// The slots in the catalog's order. None of them may be free.
     pub(super) fn in_order(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = (0..self.packed.len() as Slot).collect();
-        // The base is in order.
+        // Rows that come from a base are already in order.
         if !self.packed.is_sorted_by_key(Row::key) {
             slots.sort_unstable_by(|a, b| self.get(*a).key().cmp(&self.get(*b).key()));
         }
@@ -90,7 +90,7 @@ impl Rows {
         self.index.find(self.hasher.hash_one(id), |slot| self.get(*slot).id() == id).copied()
     }
 
-    /// Stores a row whose id is not there.
+    /// Stores a row. Its id must not be there yet.
     pub(super) fn insert(&mut self, row: Row) -> Slot {
         let hash = self.hasher.hash_one(row.id());
         let slot = if let Some(slot) = self.free.pop() {

@@ -86,7 +86,7 @@ fn items_without_a_name_come_last_and_match_no_search() {
     assert_eq!(page(&catalog, "z", None, 1, 50), (vec![three], 1));
 }
 
-/// What a plain list says to the same question.
+/// What a plain list answers to the same query.
 fn naive(model: &BTreeMap<u16, PublicItem>, q: &str, kind: Option<&str>) -> Vec<PublicItem> {
     let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<String>();
     let name = |item: &PublicItem| item.name.as_ref().map(|name| name.as_str().to_owned());
@@ -100,7 +100,8 @@ fn naive(model: &BTreeMap<u16, PublicItem>, q: &str, kind: Option<&str>) -> Vec<
     hits
 }
 
-/// Names that share beginnings, ends, or nothing; some of two letters, in which much looks like the needle.
+/// Names that share beginnings, ends, or nothing. Some consist of two letters only, so that many parts look like the
+/// needle.
 fn name() -> impl Strategy<Value = String> {
     let long = "Souvenir Sawed-Off | Snake Camo ".repeat(9);
     let beginnings = ["", "A", "aab", "AK-47 | ", "StatTrak™ Knife", "İİİİ", &long].map(str::to_owned);
@@ -109,7 +110,7 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![parts.prop_map(|(beginning, middle, end)| beginning + &middle + end), "[ab]{0,30}"]
 }
 
-/// Anything, or a part of what may be a name.
+/// Any text, or a part of a possible name.
 fn needle() -> impl Strategy<Value = String> {
     let part = (name(), any::<prop::sample::Index>(), 0usize..40);
     let part = part.prop_map(|(name, from, len)| name.chars().skip(from.index(name.len() + 1)).take(len).collect());
@@ -137,7 +138,7 @@ proptest! {
         for (id, put) in steps {
             let old = model.get(&id).and_then(|item| item.name.as_ref()).map_or(String::new(), ToString::to_string);
             if let Some((name, kind)) = put {
-                // Every other item keeps its name.
+                // Items with odd ids keep their names.
                 let new = item(id, if id.is_multiple_of(2) { &name } else { &old }, kind);
                 model.insert(id, new.clone());
                 changes.push(Change::Put(new));

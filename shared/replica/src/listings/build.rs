@@ -1,4 +1,4 @@
-//! A whole index at once: every order is sorted a single time, then dealt out to items and variants.
+//! Builds a whole index at once. Each order is sorted only once, and then dealt out to items and variants.
 
 use super::Listings;
 use super::group::{Group, Variant};
@@ -28,14 +28,14 @@ fn newest_first(rows: &Rows) -> Vec<Slot> {
     keyed.into_iter().map(|(_, slot)| slot).collect()
 }
 
-/// Among equal prices the order of `newest` stays.
+/// Sorts by price. Slots of equal prices stay in the order of `newest`.
 fn cheapest_first(rows: &Rows, newest: &[Slot]) -> Vec<Slot> {
     let mut keyed: Vec<_> = newest.iter().zip(0_u32..).map(|(slot, place)| (rows.cents(*slot), place)).collect();
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, place)| newest[place as usize]).collect()
 }
 
-/// Slots dealt to their numbers, each hand in the order of the whole.
+/// Slots dealt out to numbers. Each number's hand keeps the order of the whole.
 struct Dealt {
     slots: Vec<Slot>,
     /// Where each number's hand ends.
@@ -43,7 +43,7 @@ struct Dealt {
 }
 
 impl Dealt {
-    /// Deals to the numbers below `numbers`; slots whose symbol is none of them are left out.
+    /// Deals slots out to the numbers below `numbers`. A slot whose symbol is none of these is left out.
     fn of(order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
         let symbols: Vec<Symbol> = order.iter().map(|slot| symbol(*slot)).collect();
         let mut ends = vec![0_u32; numbers];

@@ -20,7 +20,7 @@ impl Default for Group {
 }
 
 impl Group {
-    /// A group of slots in both orders.
+    /// Makes a group from its slots in both orders.
     pub(super) fn of(newest: &[Slot], by_price: &[Slot], rows: &Rows) -> Self {
         let newest = Sequence::from_sorted(newest, rows).with_tiers();
         Self { newest, by_price: Sequence::from_sorted(by_price, rows) }
@@ -42,7 +42,7 @@ impl Group {
         self.by_price.remove(|known| cheapest(rows.get(known), row));
     }
 
-    /// A page of the listings in a price range, and how many there are.
+    /// Returns a page of the listings in a price range, and how many there are in all.
     pub(super) fn page(
         &self,
         rows: &Rows,
@@ -61,7 +61,7 @@ impl Group {
         let slots = match sort {
             Sort::Newest if total == self.len() => self.newest.starting_at(skip).take(take).collect(),
             Sort::Newest => {
-                // A bound that lets every price on its side pass is none.
+                // An upper bound that every price satisfies counts as none.
                 let end = if high == self.len() { u64::MAX } else { *prices.end() };
                 self.newest.in_price_range(&(*prices.start()..=end), rows, skip, take)
             }
@@ -71,13 +71,13 @@ impl Group {
         (slots, total)
     }
 
-    /// Positions of the price order walked by descending price, each run of one price in its own order:
-    /// without the first `skip`, `take` of them.
+    /// Walks over positions of the price order by descending price, skips `skip` slots and returns `take`. Listings of
+    /// the same price stay in their own order.
     fn descending(&self, rows: &Rows, positions: std::ops::Range<usize>, skip: usize, take: usize) -> Vec<Slot> {
         let mut found = Vec::with_capacity(take);
         let (mut end, mut left) = (positions.end, skip);
         while found.len() < take && end > positions.start {
-            // `left` may reach beyond this run: the run is that of the entry `left` places before `end`.
+            // `left` may reach beyond the last run, so look at the run of the entry `left` places before the last one.
             let at = end - 1 - left.min(end - 1 - positions.start);
             let Some(price) = self.by_price.starting_at(at).next().map(|slot| rows.cents(slot)) else { break };
             let start = self.by_price.count_below(price, rows).max(positions.start);
@@ -90,7 +90,7 @@ impl Group {
         found
     }
 
-    /// A page of the listings that pass a test, and how many do: by looking at each of them.
+    /// Returns a page of the listings that pass a test, and how many pass. Looks at every listing.
     pub(super) fn filtered(
         &self,
         rows: &Rows,
@@ -109,10 +109,10 @@ impl Group {
     }
 }
 
-/// The listings of a variant, which nearly always name one item.
+/// The listings of a variant. Nearly always, all of them name the same item.
 pub(super) struct Variant {
     pub(super) group: Group,
-    /// The item that `of_item` of them name.
+    /// An item that `of_item` of the listings name.
     item: Symbol,
     of_item: usize,
 }
@@ -130,7 +130,7 @@ impl Variant {
         variant
     }
 
-    /// The one item that all of them name, if it is one.
+    /// The item that all listings name, or `None` if they name several.
     pub(super) fn only_item(&self) -> Option<Symbol> {
         (self.of_item == self.group.len()).then_some(self.item)
     }

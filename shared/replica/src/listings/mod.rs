@@ -24,7 +24,7 @@ pub enum Sort {
     Newest,
     /// Cheapest first.
     PriceAsc,
-    /// Dearest first.
+    /// Most expensive first.
     PriceDesc,
 }
 
@@ -55,13 +55,14 @@ pub struct Listings {
 }
 
 impl Listings {
-    /// One page and the exact number of matching listings.
+    /// Returns one page, and the exact number of matching listings.
     pub fn page(&self, query: &ListingQuery, paging: Paging) -> (Vec<PublicListing>, usize) {
         let (slots, total) = self.slots(query, paging).unwrap_or_default();
         (slots.into_iter().map(|slot| self.rows.listing(slot)).collect(), total)
     }
 
-    /// The page's slots and the total; `None` where an item or a variant is asked for that nobody has listed.
+    /// The page's slots and the total. `None` if no listing can match: the item or the variant was never listed, or all
+    /// listings of the variant name another item.
     fn slots(&self, query: &ListingQuery, paging: Paging) -> Option<(Vec<Slot>, usize)> {
         let min = query.min_price.map_or(0, Usd::cents);
         let max = query.max_price.map_or(u64::MAX, Usd::cents);
@@ -136,7 +137,7 @@ impl View for Listings {
     }
 }
 
-/// The entry of a number, made on its first use.
+/// The entry of a number. Its first use makes it.
 fn at<T: Default>(entries: &mut Vec<T>, number: u32) -> &mut T {
     let number = number as usize;
     if entries.len() <= number {

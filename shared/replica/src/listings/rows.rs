@@ -1,4 +1,5 @@
-//! Listings packed into 56 bytes each, found by slot or by id. Names, items and variants stand once, by number.
+//! Listings packed into 56 bytes each, found by slot or by id. Names, items and variants are stored once each, and
+//! listings refer to them by number.
 
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
@@ -18,7 +19,7 @@ use types::timestamp::Timestamp;
 pub(super) type Symbol = u32;
 pub(super) const NONE: Symbol = Symbol::MAX;
 
-/// Distinct values by number. They are never given up: items and names come back.
+/// Distinct values by number. None is ever removed, because items and names come back.
 type Distinct<T> = IndexSet<T, DefaultHashBuilder>;
 
 /// One listing, packed.
@@ -47,13 +48,14 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows of many listings, slots in their order.
+    /// Stores the rows of many listings in the slots 0, 1, 2, …
     pub(super) fn of(chunks: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
         let len = chunks.iter().map(ListingColumns::len).sum();
         rows.slots.reserve_exact(len);
         rows.index.reserve(len, |_| 0);
-        // Each chunk goes as soon as it is taken in: a million listings twice would decide the function's memory.
+        // Each chunk is dropped as soon as it is taken in. Otherwise a million listings would be in memory twice, and
+        // that would decide how much memory the function needs.
         for columns in chunks {
             rows.take_in(&columns);
         }
@@ -119,7 +121,7 @@ impl Rows {
         self.slots.len() as Slot
     }
 
-    /// Stores a row whose id is not there.
+    /// Stores a row. Its id must not be there yet.
     pub(super) fn insert(&mut self, row: Row) -> Slot {
         let hash = self.hasher.hash_one(row.id);
         let slot = if let Some(slot) = self.free.pop() {
@@ -134,7 +136,7 @@ impl Rows {
         slot
     }
 
-    /// The slot of an id, which is free from now on; its row stays until the slot is used again.
+    /// Frees the slot of an id and returns it. Its row stays until the slot is used again.
     pub(super) fn remove(&mut self, id: ListingId) -> Option<Slot> {
         let (id, rows) = (id.uuid(), &self.slots);
         let found = self.index.find_entry(self.hasher.hash_one(id), |slot| rows[*slot as usize].id == id);
