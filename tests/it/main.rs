@@ -11,6 +11,7 @@ mod failures;
 mod feed;
 mod feed_crash;
 mod feed_freshness;
+mod feed_guide;
 mod freshness;
 mod guide;
 mod inbox;
