@@ -1,4 +1,4 @@
-//! A certificate authority of the tests' own, and receivers with its certificates.
+//! A certificate authority for tests, and receivers that show its certificates.
 
 use std::sync::Arc;
 
@@ -27,19 +27,19 @@ impl Authority {
         Self { certificate, issuer: Issuer::new(params, key) }
     }
 
-    /// The roots of a client that trusts this authority alone.
+    /// Returns root certificates for a client that trusts only this authority.
     pub(crate) fn roots(&self) -> Arc<RootCertStore> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         Arc::new(roots)
     }
 
-    /// A certificate for a name or an address.
+    /// Issues a valid certificate for a name or an address.
     pub(crate) fn certify(&self, host: &str) -> Identity {
         Identity::new(host, (2020, 4096), Some(&self.issuer))
     }
 
-    /// One whose time is up, or is still to come.
+    /// Issues a certificate that is valid from the first year to the second: expired, or not valid yet.
     pub(crate) fn certify_between(&self, host: &str, years: (i32, i32)) -> Identity {
         Identity::new(host, years, Some(&self.issuer))
     }
@@ -52,7 +52,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Signed by itself.
+    /// Makes a self-signed certificate.
     pub(crate) fn self_signed(host: &str) -> Self {
         Self::new(host, (2020, 4096), None)
     }
@@ -69,13 +69,13 @@ impl Identity {
         Self { certificate: certificate.unwrap().der().clone(), key: key.into() }
     }
 
-    /// A receiver that shows this certificate and speaks these protocols, and answers 204.
+    /// Starts a receiver that shows this certificate, offers these protocols and answers 204.
     pub(crate) async fn serve(self, protocols: &[&str]) -> Receiver {
         const ANSWER: Bytes = Bytes::from_static(b"HTTP/1.1 204 No Content\r\n\r\n");
         self.serve_with(protocols, |stream| Box::pin(answer_all(stream, ANSWER))).await
     }
 
-    /// One that does this with a connection.
+    /// Starts a receiver that hands each connection to `handle` after the handshake.
     pub(crate) async fn serve_with(self, protocols: &[&str], handle: fn(TlsStream<TcpStream>) -> Handling) -> Receiver {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

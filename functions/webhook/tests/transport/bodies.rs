@@ -1,4 +1,4 @@
-//! Bodies that a receiver uses against whoever reads them.
+//! Response bodies that a hostile or broken receiver may send.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use webhook::transport::Posted;
 
 use crate::receiver::{Receiver, client, post, read_request, until_closed};
 
-/// Posts to a receiver that writes a head and then one chunk over and over, until its connection ends.
-/// Returns what the client made of it and the bytes of body that were written.
+/// Posts to a receiver that writes a head and then repeats one chunk until the connection ends. Returns the client's
+/// result and how many bytes of body were written.
 async fn flooded_by(head: &'static str, chunk: Vec<u8>) -> (Posted, usize) {
     let written = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&written);
@@ -62,7 +62,7 @@ async fn a_body_without_end_is_left_unread() {
     ] {
         let (posted, written) = flooded_by(head, chunk).await;
         assert!(posted.is_acknowledged(), "{head}");
-        assert!(written < 8 << 20, "{head}: {written} bytes got into the kernel's and the client's buffers");
+        assert!(written < 8 << 20, "{head}: {written} bytes were written, more than buffers hold");
     }
 }
 
@@ -91,7 +91,7 @@ async fn a_body_that_drips_is_waited_for_a_second() {
         let start = Instant::now();
         let posted = post(&client(), &receiver.url()).await;
         assert!((Duration::from_millis(900)..Duration::from_secs(5)).contains(&start.elapsed()));
-        assert!(posted.latency < Duration::from_millis(900), "the body counts for the latency");
+        assert!(posted.latency < Duration::from_millis(900), "the latency includes the body");
         assert_eq!(posted.is_acknowledged(), head.contains("200"));
         assert_eq!(posted.excerpt.is_some_and(|excerpt| excerpt.starts_with("xxx")), head.contains("410"));
     }
@@ -106,7 +106,7 @@ async fn a_body_that_breaks_off_changes_nothing() {
                     read_request(&mut stream).await?;
                     stream.write_all(format!("HTTP/1.1 202 Accepted\r\n{body}").as_bytes()).await?;
                     if reset {
-                        // Only once the client has read the head: a reset discards what it has not.
+                        // Waits until the client has read the head: a reset discards what is still unread.
                         sleep(Duration::from_millis(200)).await;
                         SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
                         return Ok(());

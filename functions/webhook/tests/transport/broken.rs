@@ -1,4 +1,4 @@
-//! Receivers that give no answer, or none that can be read.
+//! Receivers that do not answer, or whose answer cannot be read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,11 +14,11 @@ use crate::receiver::{Handling, Receiver, client, post, read_request, until_clos
 async fn error(handle: impl Fn(TcpStream) -> Handling + Send + 'static) -> PostError {
     let receiver = Receiver::start(handle).await;
     let error = post(&client(), &receiver.url()).await.outcome.unwrap_err();
-    assert_eq!(receiver.accepted(), 1, "sent again");
+    assert_eq!(receiver.accepted(), 1, "the request was sent more than once");
     error
 }
 
-/// Closing sends RST.
+/// Closes the connection with an RST.
 fn reset(stream: TcpStream) {
     SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
     drop(stream);
@@ -107,7 +107,7 @@ async fn a_head_without_end_is_not_read_to_the_end() {
         let receiver = receiver.await;
         assert_eq!(post(&client(), &receiver.url()).await.outcome, Err(PostError::HeadTooLong));
         let written = written.load(Ordering::SeqCst);
-        assert!(written < 8 << 20, "{written} bytes got into the kernel's and the client's buffers");
+        assert!(written < 8 << 20, "{written} bytes were written, more than buffers hold");
     }
 }
 

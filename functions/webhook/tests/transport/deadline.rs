@@ -1,4 +1,4 @@
-//! Ten seconds for everything up to the end of the answer's head, whatever they are spent on.
+//! The deadline: an attempt has ten seconds from its start to the end of the answer's head, whatever takes the time.
 
 use std::io;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::authority::Authority;
 use crate::names::reach;
 use crate::receiver::{Handling, Receiver, client, post, read_request, until_closed};
 
-/// Answers after a while.
+/// Posts to a receiver that answers after this time.
 async fn after(time: Duration) -> Posted {
     let receiver = Receiver::start(move |mut stream| {
         Box::pin(async move {
@@ -31,7 +31,7 @@ async fn after(time: Duration) -> Posted {
     post(&client(), &receiver.await.url()).await
 }
 
-/// Writes something, and then one piece each second.
+/// Posts to a receiver that writes the beginning of an answer and then one more piece every second.
 async fn dripping(beginning: &'static str, piece: &'static str) -> Posted {
     let receiver = Receiver::start(move |mut stream| {
         Box::pin(async move {
@@ -98,7 +98,7 @@ async fn ten_seconds_and_no_more() {
     }
 }
 
-/// What a failed request leaves behind ends too: with TLS it still has a farewell to write.
+/// A failed request leaves no task behind, not even with TLS, where closing the connection writes a last message.
 #[tokio::test]
 async fn a_receiver_that_never_reads_loses_its_connection() {
     let authority = Authority::new();
@@ -118,7 +118,7 @@ async fn a_receiver_that_never_reads_loses_its_connection() {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(Duration::from_secs(10), only_held).await.expect("the client's end is still open");
+    timeout(Duration::from_secs(10), only_held).await.expect("the client's end of the connection is still open");
 }
 
 async fn hold<S>(stream: S) -> io::Result<()> {

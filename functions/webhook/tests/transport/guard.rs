@@ -1,4 +1,4 @@
-//! Where the client does not connect, whatever it is told.
+//! Addresses that the client must never connect to.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use webhook::transport::{PostError, Reach, Transport};
 use crate::names::{Names, reach};
 use crate::receiver::{LOOPBACK, Receiver, canary, client, is_touched, post};
 
-/// As deployed, but for who resolves names.
+/// Returns the client as deployed, except that names are resolved by this resolver.
 fn public(resolver: Arc<Names>) -> Transport {
     Transport::new(Reach { resolver, ..Reach::public() }).unwrap()
 }
@@ -79,7 +79,7 @@ async fn one_address_inside_spoils_the_others() {
     assert!(!is_touched(&canary));
 }
 
-/// The name is asked for once for each connection, and each answer is judged.
+/// A name is resolved once per connection, and every answer is checked.
 #[tokio::test]
 async fn a_name_that_moves_inside_is_refused_from_then_on() {
     let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
@@ -128,7 +128,8 @@ async fn the_addresses_are_tried_in_turn() {
     assert!(post(&client, &receiver.url_at("http", "hooks.example.com")).await.is_acknowledged());
 }
 
-/// Neither where a name leads nor what the system says about it: both would map the inside.
+/// An error names neither a resolved address nor the system's message about it: either would help to map the internal
+/// network.
 #[tokio::test]
 async fn an_error_names_no_address() {
     let port = canary().local_addr().unwrap().port();
@@ -144,7 +145,7 @@ async fn an_error_names_no_address() {
     ] {
         let posted = post(client, &url).await;
         let error = posted.outcome.as_ref().unwrap_err();
-        // The whole chain of causes: there is none.
+        // The error has no source, so printing its chain shows nothing more.
         assert!(std::error::Error::source(error).is_none());
         for text in [error.to_string(), format!("{error:?}")] {
             assert!(!text.contains(|c: char| c.is_ascii_digit()), "{text}");

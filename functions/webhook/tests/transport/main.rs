@@ -1,4 +1,4 @@
-//! The client against real sockets: receivers that behave, receivers that do not, and the guard between.
+//! The client against real sockets: receivers that behave, receivers that misbehave, and the address guard.
 
 mod authority;
 mod bodies;

@@ -1,4 +1,4 @@
-//! A resolver that says what a test wants, in place of the system's.
+//! A resolver whose answers the test chooses.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +10,7 @@ use guard::{Policy, Resolve};
 use rustls::RootCertStore;
 use webhook::transport::Reach;
 
-/// The answers still to give, the last of them for good, and the names asked for.
+/// The answers still to give, the answer to everything after them, and the names asked for so far.
 pub(crate) struct Names {
     answers: Mutex<VecDeque<io::Result<Vec<IpAddr>>>>,
     always: Vec<IpAddr>,
@@ -18,12 +18,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Every name has this one address.
+    /// Resolves every name to this address.
     pub(crate) fn all_at(address: IpAddr) -> Arc<Self> {
         Arc::new(Self { always: vec![address], ..Self::in_turn(vec![]) })
     }
 
-    /// One answer after the other, whatever is asked, and then none.
+    /// Gives these answers one after the other, whatever the name, and after them no addresses.
     pub(crate) fn in_turn(answers: Vec<io::Result<Vec<IpAddr>>>) -> Self {
         Self { answers: Mutex::new(answers.into()), always: vec![], asked: Mutex::default() }
     }
@@ -41,7 +41,7 @@ impl Resolve for Names {
     }
 }
 
-/// Loopback may be connected to, and names are what the resolver says; no certificate is trusted.
+/// Allows loopback, resolves names with this resolver and trusts no certificate.
 pub(crate) fn reach(resolver: Arc<dyn Resolve>) -> Reach {
     Reach { policy: Policy::with_loopback(), resolver, roots: Arc::new(RootCertStore::empty()) }
 }

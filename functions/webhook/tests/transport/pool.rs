@@ -1,4 +1,4 @@
-//! Connections are used again, for the same host only, and never at the price of a second delivery.
+//! Connections are reused, but only for the same host, and reuse never sends a delivery twice.
 
 use std::io;
 use std::net::IpAddr;
@@ -87,7 +87,8 @@ async fn a_connection_that_was_closed_while_idle_is_replaced() {
     }
 }
 
-/// The receiver closes instead of answering the second request: it may have acted on it.
+/// The receiver closes the connection instead of answering the second request. It may have acted on it, so the
+/// request must not be sent again.
 #[tokio::test]
 async fn a_request_that_was_written_is_not_written_again() {
     let receiver = Receiver::start(move |mut stream| {
@@ -105,7 +106,7 @@ async fn a_request_that_was_written_is_not_written_again() {
     assert_eq!(receiver.accepted(), 1);
 }
 
-/// Knows a name once, and looks for it without end from then on.
+/// Resolves a name the first time, and hangs every time after that.
 struct Forgetful {
     asked: AtomicUsize,
     given_up: Arc<Notify>,
@@ -164,7 +165,7 @@ async fn a_connection_that_was_begun_and_is_no_longer_needed_has_a_deadline_too(
     let (first, second) = tokio::join!(post(&client, &url), second);
     assert!(first.is_acknowledged() && second.is_acknowledged(), "{first:?} {second:?}");
     assert_eq!(receiver.accepted(), 1);
-    timeout(Duration::from_secs(10), given_up.notified()).await.expect("it is still looked for");
+    timeout(Duration::from_secs(10), given_up.notified()).await.expect("the name is still being resolved");
 }
 
 #[tokio::test]
@@ -185,5 +186,5 @@ async fn an_idle_connection_is_closed_after_some_seconds() {
     let client = client();
     assert!(post(&client, &receiver.url()).await.is_acknowledged());
     let closing = timeout(Duration::from_secs(15), closed.notified());
-    closing.await.expect("it is still open");
+    closing.await.expect("the idle connection is still open");
 }

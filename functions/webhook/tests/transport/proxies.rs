@@ -1,5 +1,5 @@
-//! The environment's proxies are for whoever asks for them; a delivery would tell them its content, and
-//! they would connect where the guard does not look.
+//! The client ignores the proxies in the environment. A proxy would see the content of deliveries, and would connect
+//! to addresses that the guard has not checked.
 
 use std::env;
 
@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::receiver::{Receiver, canary, client, is_touched, post};
 
-/// Names the receiver to the process that has the proxies in its environment: this test once more.
+/// Tells the child process, which is this test again with proxies in its environment, where the receiver is.
 const URL: &str = "WEBHOOK_TEST_URL";
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A receiver that does to a connection whatever a test wants, and canaries that nobody may connect to.
+//! A receiver that handles connections as the test says, and canaries: ports that nothing may connect to.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as Canary};
@@ -18,7 +18,7 @@ use crate::names::reach;
 
 pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// What a test does to a connection.
+/// How a test handles one connection.
 pub(crate) type Handling = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// A listener on a free port of loopback.
@@ -29,7 +29,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// One that hands each connection to `handle`.
+    /// Starts a receiver that hands each connection to `handle`.
     pub(crate) async fn start(handle: impl Fn(TcpStream) -> Handling + Send + 'static) -> Self {
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -44,13 +44,13 @@ impl Receiver {
         Self { address, accepted, task: accepting.abort_handle() }
     }
 
-    /// One that answers each request on each connection with the same bytes.
+    /// Starts a receiver that answers every request on every connection with the same bytes.
     pub(crate) async fn answering(answer: impl Into<Bytes>) -> Self {
         let answer = answer.into();
         Self::start(move |stream| Box::pin(answer_all(stream, answer.clone()))).await
     }
 
-    /// One that reads a request, writes these bytes, and then keeps the connection open.
+    /// Starts a receiver that reads one request, writes these bytes and then keeps the connection open.
     pub(crate) async fn writing(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self::start(move |mut stream| {
@@ -68,7 +68,7 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// The URL with a host of the test's choice.
+    /// The receiver's URL with another scheme and host.
     pub(crate) fn url_at(&self, scheme: &str, host: &str) -> String {
         format!("{scheme}://{host}:{}/hook", self.address.port())
     }
@@ -92,7 +92,7 @@ pub(crate) async fn answer_all<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S,
     }
 }
 
-/// The head and the body of one request.
+/// Reads one request and returns its head and body.
 pub(crate) async fn read_request<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -105,19 +105,19 @@ pub(crate) async fn read_request<S: AsyncRead + Unpin>(stream: &mut S) -> io::Re
     Ok((head, body))
 }
 
-/// Waits for the other side to close, and reads what it still says.
+/// Reads until the other side closes the connection.
 pub(crate) async fn until_closed(mut stream: TcpStream) -> io::Result<()> {
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
 }
 
-/// A port that listens and that nobody may connect to.
+/// Returns a listening port that nothing may connect to.
 pub(crate) fn canary() -> Canary {
     let canary = Canary::bind((LOOPBACK, 0)).unwrap();
     canary.set_nonblocking(true).unwrap();
     canary
 }
 
-/// Whether somebody connected to a canary: the kernel queues connections before they are accepted.
+/// Whether anything connected to a canary. The kernel queues connections until they are accepted, so none is missed.
 pub(crate) fn is_touched(canary: &Canary) -> bool {
     match canary.accept() {
         Ok(_) => true,
@@ -128,7 +128,7 @@ pub(crate) fn is_touched(canary: &Canary) -> bool {
     }
 }
 
-/// A client that may connect to loopback.
+/// Returns a client that may connect to loopback.
 pub(crate) fn client() -> Transport {
     Transport::new(reach(Arc::new(SystemResolver))).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What a receiver gets to see.
+//! What the request looks like to a receiver.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::names::{Names, reach};
 use crate::receiver::{LOOPBACK, Receiver, client, read_request};
 use webhook::transport::Transport;
 
-/// A receiver that passes on what it reads.
+/// Starts a receiver that passes on each request it reads.
 async fn recording() -> (Receiver, UnboundedReceiver<(String, Vec<u8>)>) {
     let (seen, requests) = unbounded_channel();
     let receiver = Receiver::start(move |mut stream| {

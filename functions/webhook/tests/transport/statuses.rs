@@ -1,4 +1,4 @@
-//! The status is the verdict.
+//! The status alone decides whether a delivery was acknowledged.
 
 use webhook::transport::PostError;
 

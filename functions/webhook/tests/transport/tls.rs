@@ -1,4 +1,4 @@
-//! Whom the client believes to be whom.
+//! Which certificates the client accepts.
 
 use tokio::io::AsyncWriteExt;
 use webhook::transport::{PostError, Reach, TlsFailure, Transport};

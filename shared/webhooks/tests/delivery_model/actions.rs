@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The actions that can happen next in a state.
 
 use stateright::{Model, Property};
 use webhooks::delivery::Status;
@@ -9,7 +9,7 @@ use crate::time::{Millis, SECOND};
 use crate::worker::Phase;
 use crate::world::{Message, World};
 
-/// A message that is late comes after the lease of an attempt, or after it has been taken for lost.
+/// How late a delayed message comes: after an attempt's lease has ended, or after the sweep has taken it for lost.
 const LATE: [Millis; 2] = [100 * SECOND, 400 * SECOND];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Model for Bounds {
         actions.extend(self.skews.iter().map(|&skew| Action::BeginRemoval { skew }));
         let mut left = world.left;
         if world.is_over() {
-            // What is still on its way changes nothing, so that its order does not matter.
+            // Messages still on their way change nothing now, so one order of them is enough.
             actions.retain(|action| left.of(action).is_none());
             actions.truncate(2);
         }
@@ -117,7 +117,7 @@ impl World {
         !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.progress.status))
     }
 
-    /// The messages that somebody can receive, each kind once.
+    /// The messages that a free worker can receive now, each distinct one once.
     fn received(&self, bounds: &Bounds) -> impl Iterator<Item = (usize, &Message)> {
         let is_free = self.has_free_worker(bounds);
         let visible = self.queue.iter().enumerate().take_while(|(_, message)| message.visible_at <= self.now);

@@ -1,17 +1,17 @@
-//! How much can happen in a run.
+//! The bounds of a run: how much can happen in it.
 
 use crate::actions::Action;
 use crate::luck::Luck;
 use crate::time::{Millis, SECOND};
 
-/// What a run plays.
+/// What a run starts with, and what can go wrong in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// One delivery for each, with so many failed attempts at the start.
+    /// The number of failed attempts that each delivery starts with, one entry per delivery.
     pub(crate) failed: Vec<u32>,
-    /// How many attempts can be made at once.
+    /// How many attempts can be made at the same time.
     pub(crate) workers: usize,
-    /// By how much a clock can be wrong.
+    /// By how many milliseconds a clock can be wrong.
     pub(crate) skews: Vec<Millis>,
     pub(crate) left: Left,
 }
@@ -29,11 +29,11 @@ pub(crate) struct Left {
     pub(crate) late_writes: u8,
     /// A message comes twice.
     pub(crate) duplicates: u8,
-    /// A message comes never.
+    /// A message never comes.
     pub(crate) losses: u8,
     /// A message comes late.
     pub(crate) delays: u8,
-    /// A sweep begins while another one is at the same delivery.
+    /// A sweep begins while another one is working on the same delivery.
     pub(crate) overlaps: u8,
     pub(crate) disables: u8,
     pub(crate) enables: u8,
@@ -41,23 +41,23 @@ pub(crate) struct Left {
     pub(crate) removals: u8,
 }
 
-/// As far as clocks may be wrong.
+/// The errors of a wrong clock: thirty seconds behind or ahead.
 const SKEWS: [Millis; 2] = [-30 * SECOND, 30 * SECOND];
 
 impl Bounds {
-    /// A delivery with so many failed attempts, and two workers whose clocks are right.
+    /// One delivery with `failed` failed attempts, and two workers whose clocks are right.
     pub(crate) fn after(failed: u32, left: Left) -> Self {
         Self { failed: vec![failed], workers: 2, skews: vec![0], left }
     }
 
-    /// The same with clocks that may be wrong.
+    /// Like `after`, but with clocks that may be wrong.
     pub(crate) fn skewed(failed: u32, left: Left) -> Self {
         Self { skews: SKEWS.into(), ..Self::after(failed, left) }
     }
 }
 
 impl Left {
-    /// What is left of the kind that an action uses up, if it does.
+    /// The counter that an action uses up, if it uses one up.
     pub(crate) fn of(&mut self, action: &Action) -> Option<&mut u8> {
         match action {
             Action::Answer { is_acknowledged: false, .. } => Some(&mut self.failures),

@@ -1,4 +1,4 @@
-//! What must always hold.
+//! The invariants that must hold in every state.
 
 use stateright::Property;
 use webhooks::delivery::{CLAIMS, Status};
@@ -6,51 +6,51 @@ use webhooks::delivery::{CLAIMS, Status};
 use crate::bounds::Bounds;
 use crate::world::World;
 
-/// The name of all of them.
+/// The name of the property that covers all invariants.
 pub(crate) const INVARIANTS: &str = "the invariants";
 
-/// An invariant that was broken.
+/// The invariants, each named after what is wrong when it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Broken {
-    /// A delivery has a wake-up if, and only if, it is pending.
+    /// A delivery has a wake-up if and only if it is pending.
     NoWakeUp,
-    /// Whatever goes wrong, a delivery comes to an end.
+    /// Whatever goes wrong, every delivery settles.
     Unsettled,
-    /// Of one delivery there is one POST at a time.
+    /// At most one POST of a delivery is open at a time.
     TwoAtOnce,
-    /// An attempt is claimed, and so sent, three times at most.
+    /// An attempt is claimed, and therefore sent, at most three times.
     SentTooOften,
-    /// Each attempt's failure is on record once, and a round has seven attempts on record at most.
+    /// Each failed attempt is recorded once, and a round has at most seven recorded attempts.
     Miscounted,
-    /// A retry waits for its delay after the failure before it.
+    /// A retry is never sent before its delay after the previous failure is over.
     Early,
-    /// No POST is made by one who read the endpoint when it was off.
+    /// A worker that read the endpoint as off makes no POST.
     SentToOff,
-    /// What a process that is not late has found out under its lease is put on record.
+    /// A result that a worker found under its lease is recorded, unless its write comes late or an earlier attempt
+    /// was acknowledged.
     ResultLost,
-    /// An acknowledgement of a pending delivery's round ends it, however late it is.
+    /// An acknowledgement in a pending delivery's current round ends the delivery, however late it comes.
     AcknowledgementIgnored,
-    /// What is delivered or failed remains so until it is sent again, and neither a round nor an attempt begins
-    /// again.
+    /// A delivered or failed delivery stays so until it is resent, and no round and no attempt begins twice.
     Reopened,
     /// The next attempt begins without claims and without a lease.
     Worn,
-    /// Who deals with an older round changes nothing.
+    /// A worker that handles an older round changes nothing.
     OlderRound,
-    /// An endpoint is switched off because of the seventh failure of a delivery that was claimed while it was
-    /// on, and has been since.
+    /// An endpoint is switched off only by the seventh failure of a delivery, and only if it has been on since that
+    /// delivery was claimed.
     SwitchedOff,
     /// A delivery is held only while its endpoint is off.
     HeldWhileOn,
-    /// A delivery is ended only once its endpoint is removed.
+    /// A delivery is ended because of a removal only after its endpoint was removed.
     EndedWhileThere,
-    /// A removed endpoint leaves no delivery that is held.
+    /// A removed endpoint leaves no held delivery behind.
     LeftBehind,
-    /// A retry that is on record, and a wake-up that was moved, has a message.
+    /// When a retry was recorded or a wake-up was moved, a message for it exists or was lost.
     Uncalled,
 }
 
-/// Whether all of them have held so far, and what must be possible at all.
+/// The property that the invariants hold in every state, and the outcomes that some state must reach.
 pub(crate) fn properties() -> Vec<Property<Bounds>> {
     vec![
         Property::always(INVARIANTS, |_, world: &World| world.broken.is_none()),

@@ -6,25 +6,25 @@ use crate::time::{Millis, SECOND};
 use crate::worker::{Phase, Then, Worker};
 use crate::world::{Message, World};
 
-/// How a worker's step goes.
+/// The ways in which a worker's step can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Luck {
     Good,
-    /// The worker ends, before or after the step is made.
+    /// The worker dies, before or after it makes the step.
     Crash {
         is_made: bool,
     },
-    /// The step is made, and made again.
+    /// The step is made twice.
     Repeat,
-    /// The worker does not learn whether the step was made, and puts the message off.
+    /// The worker does not learn whether the step was made, and postpones the message.
     Away {
         is_made: bool,
     },
-    /// The worker ends, and the step is made later.
+    /// The worker dies, and the step takes effect later.
     Late,
 }
 
-/// All there is.
+/// Every kind of luck.
 pub(crate) const LUCK: [Luck; 7] = [
     Luck::Good,
     Luck::Crash { is_made: false },
@@ -35,9 +35,9 @@ pub(crate) const LUCK: [Luck; 7] = [
     Luck::Late,
 ];
 
-/// A received message that is not acknowledged comes back after so long.
+/// A received message that is not acknowledged comes back after this time.
 const VISIBILITY: Millis = Queue::WebhooksRetry.visibility_seconds().cast_signed() * SECOND;
-/// What could not be done is tried again after so long.
+/// A postponed message comes back after this many seconds.
 const AWAY_SECONDS: u32 = 10;
 
 impl World {
@@ -47,7 +47,7 @@ impl World {
         self.go_on(Worker { phase, ..worker });
     }
 
-    /// A worker's next step.
+    /// Makes a worker's next step with this luck. Returns `None` if the step cannot go that way.
     pub(crate) fn work(&mut self, index: usize, luck: Luck) -> Option<()> {
         let worker = self.workers.remove(index);
         let can_be = match luck {
@@ -110,7 +110,7 @@ impl World {
         self.workers.sort_unstable();
     }
 
-    /// Its message is received again.
+    /// Makes the worker's message visible again once its visibility time-out is over.
     fn come_back(&mut self, worker: &Worker) {
         self.put(Message { visible_at: worker.received_at + VISIBILITY, dispatch: worker.dispatch });
     }

@@ -1,5 +1,5 @@
-//! Plays the rules of a delivery's life against each other: all interleavings, within bounds, of workers,
-//! sweeps and an operator that crash, answers that get lost, and messages that are repeated, late or lost.
+//! A model checker for the life of a delivery. Within bounds it plays every interleaving of workers, sweeps and an
+//! operator that crash, answers that get lost, and messages that are repeated, late or lost.
 //!
 //! The steps are those of the code (`webhooks::delivery`), on the schedule of the code; the order in
 //! which they are made, and what the store checks beside them, is played as `functions/webhook`,
@@ -22,8 +22,8 @@ use stateright::{Checker, HasDiscoveries, Model};
 use bounds::Bounds;
 use invariants::INVARIANTS;
 
-/// Plays all that can happen within bounds, and looks for what must be among it. With `--nocapture` it says
-/// how much that was.
+/// Visits every state within the bounds, and asserts that the invariants hold and that the given outcomes are
+/// reached. With `--nocapture` it prints how many states there were.
 fn play(bounds: Bounds, must_be_seen: &[&'static str]) {
     let text = format!("{bounds:?}");
     let checker = bounds.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();

@@ -1,4 +1,4 @@
-//! Who switches, resends and removes, as `webhooks::admin` goes about it.
+//! An operator who switches endpoints, resends deliveries and removes endpoints, in the steps of `webhooks::admin`.
 
 use types::timestamp::Timestamp;
 use webhooks::delivery::{Dispatch, Progress, Status, Token, cease, resend};
@@ -7,7 +7,7 @@ use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
 use crate::world::{Switch, World};
 
-/// For so long a command runs at most; what it does at once counts from then on anew.
+/// The longest time that a step of a command takes; each step starts it anew.
 const PATIENCE: Millis = 25 * SECOND;
 
 /// A command that takes several steps.
@@ -20,16 +20,16 @@ pub(crate) struct Operator {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Task {
-    /// A new round is to be written.
+    /// The new round is still to be written.
     Resend { delivery: usize, seen: Progress, token: Token },
-    /// A new round is written; its message is to be sent.
+    /// The new round is written; its message is still to be sent.
     Call(Dispatch),
-    /// The endpoint is removed; this delivery, then those after it, are to be ended.
+    /// The endpoint is removed; this delivery and the ones after it are still to be ended.
     Cease { delivery: usize, seen: Progress },
 }
 
 impl Operator {
-    /// A token that it may still write or send.
+    /// The token that it may still write or send.
     pub(crate) fn token(&self) -> Option<Token> {
         match &self.task {
             Task::Resend { token, .. } => Some(*token),
@@ -69,7 +69,7 @@ impl World {
         self.operators.push(Operator { task, clock: self.clock(skew), until: self.now + PATIENCE });
     }
 
-    /// The next step of a command.
+    /// Makes the next step of a command.
     pub(crate) fn operate(&mut self, operator: usize) {
         let Operator { task, clock, until } = self.operators.remove(operator);
         let skew = clock.millis() - (until - PATIENCE);
@@ -98,7 +98,7 @@ impl World {
         self.is_cut_short |= matches!(task, Task::Cease { .. });
     }
 
-    /// Whether nobody does anything, and nothing is about to happen by itself but a sweep.
+    /// Whether nobody is at work, and only a sweep could still happen.
     fn is_quiet(&self) -> bool {
         self.queue.is_empty() && self.workers.is_empty() && self.sweepers.is_empty() && self.operators.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A queue that delivers at least once, mostly.
+//! A queue that delivers each message at least once, unless the model loses one.
 
 use webhooks::delivery::{Dispatch, Token};
 
@@ -7,11 +7,11 @@ use crate::time::{Millis, SECOND};
 use crate::worker::Worker;
 use crate::world::{Message, World};
 
-/// The longest delay that a message can have.
+/// The longest delay that SQS allows for a message.
 const LONGEST_DELAY_SECONDS: u32 = 900;
 
 impl World {
-    /// Puts a message into the queue.
+    /// Sends a message with a delay.
     pub(crate) fn send(&mut self, dispatch: Dispatch, delay_seconds: u32) {
         let delay = Millis::from(delay_seconds.min(LONGEST_DELAY_SECONDS)) * SECOND;
         self.put(Message { visible_at: self.now + delay, dispatch });
@@ -48,8 +48,7 @@ impl World {
         self.put(Message { visible_at: self.now + by, dispatch });
     }
 
-    /// Whether there is a message, in the queue or with a worker, that carries this token, or none because
-    /// it was lost.
+    /// Whether a message with this token is in the queue or with a worker, or some message was lost.
     pub(crate) fn is_called(&self, token: Token) -> bool {
         let waiting = self.queue.iter().map(|message| message.dispatch.token);
         let received = self.workers.iter().filter(|worker| !worker.is_late).map(|worker| worker.dispatch.token);

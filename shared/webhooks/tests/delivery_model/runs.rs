@@ -1,4 +1,4 @@
-//! What is played: a few faults of each kind at a time, at the points of a delivery's life that differ.
+//! The runs: a few faults of each kind at a time, at the points of a delivery's life that differ.
 
 use crate::bounds::{Bounds, Left};
 use crate::play;

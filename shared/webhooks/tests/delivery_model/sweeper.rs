@@ -1,5 +1,5 @@
-//! A sweep at one delivery, as `functions/sweep` goes about it. It never sees the index here: an entry that
-//! is out of date leads it to a delivery that is not due, and there it does nothing.
+//! A sweep's work on one delivery, in the steps of `functions/sweep`. The model has no index: an outdated index entry
+//! leads to a delivery that is not due, and there a sweep does nothing.
 
 use platform::resources::SWEEP_TIMEOUT;
 use types::timestamp::Timestamp;
@@ -10,10 +10,10 @@ use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
 use crate::world::World;
 
-/// For so long a sweep runs at most.
+/// The longest time that a sweep runs.
 const TIMEOUT: Millis = SWEEP_TIMEOUT.as_secs().cast_signed() * SECOND;
 
-/// Somebody who has found a delivery due.
+/// A sweep that has found a delivery due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sweeper {
     pub(crate) delivery: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Sweeper {
 }
 
 impl World {
-    /// Whether a sweep with such a clock has something to do.
+    /// Whether a sweep with this clock error finds the delivery due.
     pub(crate) fn is_due(&self, delivery: usize, skew: Millis) -> bool {
         sweep(Schedule::default(), &self.deliveries[delivery].progress, self.clock(skew)).is_some()
     }
@@ -43,7 +43,7 @@ impl World {
         Some(())
     }
 
-    /// The next step of a sweep: first the message, then the wake-up.
+    /// Makes the next step of a sweep: first it sends the message, then it moves the wake-up.
     pub(crate) fn sweep(&mut self, index: usize) {
         let mut sweeper = self.sweepers.remove(index);
         let Some(resending) = sweep(Schedule::default(), &sweeper.seen, sweeper.clock) else { return };

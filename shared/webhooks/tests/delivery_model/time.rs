@@ -1,4 +1,4 @@
-//! Time goes on in leaps, from one instant at which something can happen to the next.
+//! Time moves in leaps, from one instant at which something can happen to the next.
 
 use webhooks::delivery::Status;
 
@@ -13,13 +13,13 @@ pub(crate) const SECOND: Millis = 1_000;
 const MINUTE: Millis = 60 * SECOND;
 const HOUR: Millis = 60 * MINUTE;
 
-/// What passes at least between a failed attempt and the next one (specification, section 6).
+/// The least time between a failed attempt and the next one (specification, section 6).
 pub(crate) const DELAYS: [Millis; 6] = [30 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 24 * HOUR];
-/// A round that meets no more than a few faults settles within this beyond its delays.
+/// A round with a few faults settles within this time after the sum of its delays.
 const GRACE: Millis = 3 * HOUR;
 
 impl World {
-    /// Lets time pass, unless somebody has to do something first.
+    /// Moves time to the next instant. Returns false if something must happen first or nothing can happen any more.
     pub(crate) fn advance(&mut self, bounds: &Bounds) -> bool {
         if self.is_urgent(bounds) {
             return false;
@@ -37,8 +37,9 @@ impl World {
         true
     }
 
-    /// A message is received as soon as somebody is free, a process ends in time, and a sweep begins when
-    /// every clock says so. What is slower than that is a fault of its own.
+    /// Whether something must happen before time may pass: a free worker receives a visible message at once, a
+    /// process ends by its deadline, and a sweep begins at the latest when the slowest clock says so. Anything slower
+    /// is a fault of its own.
     fn is_urgent(&self, bounds: &Bounds) -> bool {
         let slow = bounds.skews.iter().min().copied().unwrap_or_default();
         self.queue.first().is_some_and(|message| message.visible_at <= self.now) && self.has_free_worker(bounds)
@@ -52,7 +53,7 @@ impl World {
         workers.chain(sweepers).chain(self.operators.iter().map(|operator| operator.until))
     }
 
-    /// When something can happen, in no order.
+    /// The instants at which something can happen, in no order.
     fn instants(&self, bounds: &Bounds) -> impl Iterator<Item = Millis> {
         let messages = self.queue.iter().map(|message| message.visible_at);
         let wake_ups = self.deliveries.iter().filter_map(|delivery| Some(delivery.progress.wake_at?.millis()));

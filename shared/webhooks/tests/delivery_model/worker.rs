@@ -1,4 +1,4 @@
-//! One attempt, as `functions/webhook` makes it.
+//! One attempt, in the steps of `functions/webhook`.
 
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
@@ -13,32 +13,32 @@ use crate::invariants::Broken;
 use crate::time::{DELAYS, Millis, SECOND};
 use crate::world::{Switch, World};
 
-/// For so long a function runs at most.
+/// The function's time-out.
 const TIMEOUT: Millis = WEBHOOK_TIMEOUT.as_secs().cast_signed() * SECOND;
 
-/// Somebody who has received a message.
+/// A worker that has received a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Worker {
     pub(crate) dispatch: Dispatch,
     pub(crate) received_at: Millis,
     pub(crate) skew: Millis,
-    /// The endpoint when the message was received.
+    /// The endpoint as it was when the message was received.
     pub(crate) seen: Option<Switch>,
     pub(crate) lease: Token,
     pub(crate) phase: Phase,
-    /// Its write was made, and the answer was lost.
+    /// Its write took effect, but the answer was lost.
     pub(crate) is_applied: bool,
-    /// It has ended; its write is still on the way.
+    /// It has died; its write is still on the way.
     pub(crate) is_late: bool,
-    /// An earlier attempt was acknowledged late, while this one was made: it does not count any more.
+    /// An earlier attempt was acknowledged late while this one was being made, so this one no longer counts.
     pub(crate) is_overtaken: bool,
 }
 
-/// What it does next.
+/// A worker's next step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Phase {
     Claim,
-    /// The POST is made; its answer is to come.
+    /// The POST is sent; its answer is still to come.
     Post,
     Succeed,
     /// The message for the next attempt is sent.
@@ -50,20 +50,20 @@ pub(crate) enum Phase {
     End,
 }
 
-/// A failure that is not on record yet.
+/// A failure that is not recorded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Failed {
     at: Millis,
-    /// Nobody knows what came of the attempt.
+    /// The attempt's result is unknown.
     is_lost: bool,
 }
 
-/// What follows from a step.
+/// What follows a step.
 pub(crate) enum Then {
     Go(Phase),
     /// The message is acknowledged.
     Done,
-    /// So is it, and a copy sent with this delay.
+    /// A copy is sent with this delay in seconds, and the message is acknowledged.
     Postpone(u32),
 }
 
@@ -87,17 +87,17 @@ impl Worker {
         }
     }
 
-    /// When it is ended.
+    /// When its time-out ends it.
     pub(crate) fn until(&self) -> Millis {
         self.received_at + TIMEOUT
     }
 
-    /// Whether both deal with the same delivery.
+    /// Whether both handle the same delivery.
     fn is_beside(&self, other: &Self) -> bool {
         self.dispatch.delivery_id == other.dispatch.delivery_id
     }
 
-    /// Its clock when it had read the endpoint.
+    /// What its clock showed when it read the endpoint.
     fn clock(&self) -> Timestamp {
         self.clock_at(self.received_at)
     }
@@ -120,7 +120,7 @@ impl Worker {
         }
     }
 
-    /// The endpoint has answered, or not in time.
+    /// Returns the next step after an acknowledgement, or after a failure or a time-out.
     pub(crate) fn answered(&self, is_acknowledged: bool, now: Millis) -> Phase {
         if is_acknowledged { Phase::Succeed } else { self.failed(Failed { at: now, is_lost: false }) }
     }
@@ -137,7 +137,7 @@ impl Worker {
 }
 
 impl World {
-    /// Makes a worker's step, and says what follows if the answer reaches it.
+    /// Makes a worker's step. Returns what follows if the worker gets the answer.
     pub(crate) fn step(&mut self, worker: &Worker) -> Then {
         match worker.phase {
             Phase::Claim => self.claim(worker),
@@ -168,7 +168,7 @@ impl World {
         Then::Go(Phase::Post)
     }
 
-    /// What must hold when a worker begins to send.
+    /// Checks the invariants that must hold when a worker begins its POST.
     pub(crate) fn check_post(&mut self, worker: &Worker) {
         let index = Self::index_of(&worker.dispatch);
         let is_sending = |other: &Worker| other.phase == Phase::Post && !other.is_overtaken && other.is_beside(worker);
@@ -211,7 +211,8 @@ impl World {
         Then::Done
     }
 
-    /// One transaction; where the endpoint has moved on, the delivery alone.
+    /// Fails the delivery and switches the endpoint off in one transaction. If the endpoint has moved on, only the
+    /// delivery fails.
     fn give_up(&mut self, worker: &Worker, failed: Failed) -> Then {
         let (AfterFailure::Again(_, step) | AfterFailure::GiveUp(step)) = worker.after_failure(failed);
         let found = self.progress_of(&worker.dispatch).clone();
@@ -232,7 +233,7 @@ impl World {
         Then::Done
     }
 
-    /// One transaction with a check of the endpoint.
+    /// Holds the delivery in one transaction with a check that the endpoint has not changed.
     fn hold(&mut self, worker: &Worker) -> Then {
         let step = hold(&worker.dispatch, worker.clock());
         let found = self.progress_of(&worker.dispatch).clone();
@@ -262,7 +263,7 @@ impl World {
         (applied, found)
     }
 
-    /// Whoever holds the lease in time finds the delivery as it was, or acknowledged by an earlier attempt.
+    /// A worker that holds its lease finds the delivery as it left it, or acknowledged by an earlier attempt.
     fn check_result(&mut self, worker: &Worker, applied: bool, found: &Progress) {
         let is_acknowledged = found.status == Status::Delivered || worker.is_overtaken;
         self.check(applied || is_acknowledged || worker.is_late || worker.is_applied, Broken::ResultLost);

@@ -1,4 +1,4 @@
-//! What there is: an endpoint, its deliveries, a queue, and those who work on them.
+//! The state of the model: an endpoint, its deliveries, a queue, and whoever works on them.
 
 use types::event::EventKind;
 use types::timestamp::Timestamp;
@@ -14,10 +14,10 @@ use crate::sweeper::Sweeper;
 use crate::time::{DELAYS, Millis};
 use crate::worker::Worker;
 
-/// Everything, at one instant.
+/// The whole state at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
-    /// The true time; every process has a clock of its own that may be wrong.
+    /// The true time. Each process has its own clock, which may be wrong.
     pub(crate) now: Millis,
     /// `None` once it is removed.
     pub(crate) endpoint: Option<Switch>,
@@ -28,9 +28,9 @@ pub(crate) struct World {
     pub(crate) workers: Vec<Worker>,
     pub(crate) sweepers: Vec<Sweeper>,
     pub(crate) operators: Vec<Operator>,
-    /// The epochs for which there is a notice.
+    /// The epochs that have a notice.
     pub(crate) notices: Vec<u64>,
-    /// What may still go wrong or be asked for.
+    /// How often things may still go wrong or be asked for.
     pub(crate) left: Left,
     /// Whether a message was lost.
     pub(crate) has_lost: bool,
@@ -40,22 +40,22 @@ pub(crate) struct World {
     pub(crate) broken: Option<Broken>,
 }
 
-/// What matters of an endpoint.
+/// The part of an endpoint that matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Switch {
     pub(crate) is_on: bool,
     pub(crate) epoch: u64,
 }
 
-/// A delivery, and what nobody but the model knows about its round.
+/// A delivery, with what only the model knows about its round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tracked {
-    /// As stored, but for the attempts, which are counted below.
+    /// The stored progress without its attempts, which are counted below.
     pub(crate) progress: Progress,
     pub(crate) began_at: Millis,
-    /// Attempts on record, failed or not.
+    /// The recorded attempts of this round, failed or not.
     pub(crate) attempts: u32,
-    /// When the last attempt on record failed.
+    /// When the last recorded attempt failed.
     pub(crate) failed_at: Option<Millis>,
     /// How often the next attempt was sent.
     pub(crate) posts: u32,
@@ -69,7 +69,7 @@ pub(crate) struct Message {
 }
 
 impl World {
-    /// Deliveries with so many failed attempts each, the next one due now and its message sent.
+    /// Starts with the deliveries of these bounds, their next attempt due now and its message sent.
     pub(crate) fn new(bounds: &Bounds) -> Self {
         let mut world = Self {
             now: 0,
@@ -92,12 +92,12 @@ impl World {
         world
     }
 
-    /// What a clock shows that is off by so much.
+    /// What a clock with this error shows.
     pub(crate) fn clock(&self, skew: Millis) -> Timestamp {
         Timestamp::from_millis(self.now + skew)
     }
 
-    /// A delivery as the code knows it.
+    /// Returns a delivery as the code's own type.
     pub(crate) fn delivery(&self, index: usize) -> Delivery {
         Delivery {
             id: number(index).into(),
@@ -121,7 +121,7 @@ impl World {
         &self.deliveries[Self::index_of(dispatch)].progress
     }
 
-    /// Makes a step if it can be made; says whether it was, and what stood there before.
+    /// Makes a step if its conditions hold. Returns whether it was made, and the progress before it.
     pub(crate) fn write(&mut self, index: usize, step: &Transition) -> (bool, Progress) {
         let before = self.deliveries[index].progress.clone();
         let Some(after) = step.apply(&before) else { return (false, before) };
@@ -130,7 +130,7 @@ impl World {
         (true, before)
     }
 
-    /// Keeps the first invariant that is broken.
+    /// Notes a broken invariant, unless one was broken before.
     pub(crate) fn note(&mut self, broken: Option<Broken>) {
         self.broken = self.broken.or(broken);
     }
@@ -139,7 +139,7 @@ impl World {
         self.note((!holds).then_some(broken));
     }
 
-    /// A token that nothing carries. Which one it is does not matter, so that it is always the first.
+    /// Returns a token that nothing uses. Always the first free one, because which one it is does not matter.
     pub(crate) fn free_token(&self) -> Token {
         let stored = self.deliveries.iter().map(|delivery| &delivery.progress);
         let mut used: Vec<Token> = stored.clone().map(|progress| progress.token).collect();
@@ -149,7 +149,7 @@ impl World {
         used.extend(self.sweepers.iter().map(|sweeper| sweeper.seen.token));
         used.extend(self.operators.iter().filter_map(Operator::token));
         let mut tokens = (1..).map(|number| Token(Uuid::from_u128(number)));
-        tokens.find(|token| !used.contains(token)).expect("there are enough")
+        tokens.find(|token| !used.contains(token)).expect("tokens never run out")
     }
 }
 
