@@ -1,4 +1,4 @@
-//! Who runs a stack: makes its keys, and applies messages to its tables.
+//! The administrator of a stack, who makes keys and applies messages.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
-/// The administrator of a stack, by a clock.
+/// Makes keys and applies messages in a stack, at the time of a clock.
 pub struct Administrator {
     pub admin: Admin,
     clock: Arc<dyn Clock>,
@@ -25,22 +25,22 @@ impl Administrator {
         Self { admin: Admin::new(variables, Arc::clone(&clock)).unwrap(), clock }
     }
 
-    /// The time by which keys are made and messages applied.
+    /// The time at which keys are made and messages applied.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// A free key of a new user.
+    /// Makes a free key for a new user.
     pub async fn key(&self, scopes: &[Scope]) -> String {
         self.key_of(Uuid::new_v4().into(), scopes).await.0
     }
 
-    /// A free key with every scope.
+    /// Makes a free key with every scope for a new user.
     pub async fn full_key(&self) -> String {
         self.key(&Scope::ALL).await
     }
 
-    /// A free key of a user.
+    /// Makes a free key for a user. Returns its text and its record.
     pub async fn key_of(&self, user_id: UserId, scopes: &[Scope]) -> (String, KeyRecord) {
         self.key_with(NewKey {
             user_id,
@@ -52,25 +52,25 @@ impl Administrator {
         .await
     }
 
-    /// Any key.
+    /// Makes a key. Returns its text and its record.
     pub async fn key_with(&self, new: NewKey) -> (String, KeyRecord) {
         let (text, record) = self.admin.keys().create(new).await.unwrap();
         (text.reveal().to_owned(), record)
     }
 
-    /// Applies messages; each must change something.
+    /// Applies messages, and asserts that each changes something.
     pub async fn feed(&self, messages: &[Value]) {
         for outcome in self.feed_outcomes(messages).await {
             assert_eq!(outcome, Applied::Changed);
         }
     }
 
-    /// Applies messages and says what became of each, in order.
+    /// Applies messages and returns what became of each, in order.
     pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
         self.feed_through(self.admin.stores(), messages).await
     }
 
-    /// The same through stores of another way to the tables.
+    /// Like `feed_outcomes`, but through these stores.
     pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<Applied> {
         let now = self.now();
         let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();

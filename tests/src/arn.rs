@@ -1,16 +1,16 @@
-//! The names that resources have in policies. Region and account are those of every AWS side of one's own.
+//! ARNs, the names of resources in policies. Region and account are the local AWS side's.
 
-/// A table's.
+/// The ARN of a table.
 pub fn table(name: &str) -> String {
     format!("arn:aws:dynamodb:us-east-1:000000000000:table/{name}")
 }
 
-/// A queue's.
+/// The ARN of a queue.
 pub fn queue(name: &str) -> String {
     format!("arn:aws:sqs:us-east-1:000000000000:{name}")
 }
 
-/// A secret's, without the six characters that Secrets Manager adds to it.
+/// The ARN of a secret, without the six characters that Secrets Manager appends.
 pub fn secret(name: &str) -> String {
     format!("arn:aws:secretsmanager:us-east-1:000000000000:secret:{name}")
 }

@@ -1,4 +1,4 @@
-//! The project's binaries, built by the harness: `cargo test` does not build those of other packages.
+//! The project's binaries. The harness builds them, because `cargo test` does not build those of other packages.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
-/// Where a package's binary lies. The first call builds all of them, with the features of a whole build, so
-/// that nothing is compiled twice.
+/// Returns the path of a binary. The first call builds all binaries, with the features of a workspace build, so that
+/// nothing is compiled twice.
 pub fn binary(name: &str) -> PathBuf {
     static BUILT: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// Starts `local` on free ports and waits for its line.
+/// Starts `local` on free ports and waits for its line of JSON.
 pub async fn local(arguments: &[&str]) -> (Child, Value) {
     let mut child = Command::new(binary("local"))
         .args(["--listen", "127.0.0.1:0", "--json"])
@@ -71,7 +71,7 @@ pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // A program that refuses its arguments reads nothing.
+    // A program that refuses its arguments does not read its input, so writing may fail.
     let writing = tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
     let output = child.wait_with_output().await.unwrap();
     let _ = writing.await.unwrap();

@@ -1,4 +1,4 @@
-//! A client that shows status, headers and whole body.
+//! An HTTP client that returns status, headers and the whole body.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use reqwest::{Body, Url};
 use serde_json::Value;
 use tokio::time::sleep;
 
-/// Something hangs if an answer has not come by then.
+/// An answer that takes longer than this never comes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An HTTP client of one instance.
@@ -25,32 +25,32 @@ pub struct Reply {
     pub status: u16,
     pub headers: HeaderMap,
     pub bytes: Vec<u8>,
-    /// How often the same had been asked before, in vain.
+    /// How many times the request was repeated before this answer came.
     pub repeats: u32,
 }
 
 impl Client {
     pub fn of(base_url: &str) -> Self {
         let mut http = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
-        // As RFC 6761 has it; not every machine's resolver knows.
+        // RFC 6761 says that these names are loopback, but not every resolver knows it.
         if let Some(host) = Url::parse(base_url).unwrap().host_str().filter(|host| host.ends_with(".localhost")) {
             http = http.resolve(host, (Ipv4Addr::LOCALHOST, 0).into());
         }
         Self { http: http.build().unwrap(), base_url: base_url.to_owned(), patience: 0 }
     }
 
-    /// The same, but one that asks again, up to so many times, where it is told that the service cannot answer now.
+    /// Repeats a request up to `patience` times while the answer is 503.
     #[must_use]
     pub fn asking_again(self, patience: u32) -> Self {
         Self { patience, ..self }
     }
 
-    /// `GET` with a key.
+    /// Sends a `GET` with a key.
     pub async fn get(&self, key: &str, path: &str) -> Reply {
         self.send("GET", path, &[("authorization", &format!("Bearer {key}"))]).await
     }
 
-    /// Any request without a body.
+    /// Sends a request without a body.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
         let mut repeats = 0;
         loop {
@@ -58,18 +58,18 @@ impl Client {
             if reply.status != 503 || repeats == self.patience {
                 return reply;
             }
-            // The gateway's own 503 does not say when.
+            // The gateway's own 503 has no `Retry-After`.
             sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap_or(1))).await;
             repeats += 1;
         }
     }
 
-    /// `POST` with a body.
+    /// Sends a `POST` with a body.
     pub async fn post(&self, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Reply {
         Reply::whole(self.open("POST", path, headers, body).await).await
     }
 
-    /// An answer whose body is still to be read.
+    /// Sends a request and returns the answer before its body is read.
     pub async fn open(
         &self,
         method: &str,

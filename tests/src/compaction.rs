@@ -1,4 +1,4 @@
-//! Compactions beside the schedule, one step at a time.
+//! Compactions that a test runs itself, one at a time.
 
 use std::sync::Arc;
 

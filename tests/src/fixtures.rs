@@ -1,10 +1,10 @@
-//! Messages of the feed, short to write.
+//! Messages of the feed for tests.
 
 use serde_json::{Value, json};
 use types::ids::UserId;
 use uuid::Uuid;
 
-/// A market in which every path of the API has an answer for this user.
+/// Returns messages that give every path of the API an answer for this user.
 pub fn market(user: UserId) -> Vec<Value> {
     vec![
         item("ak-47-redline", "skin", Some("AK-47 | Redline"), 1),
@@ -16,7 +16,7 @@ pub fn market(user: UserId) -> Vec<Value> {
     ]
 }
 
-/// The n-th UUID.
+/// Returns the UUID with this number.
 pub fn uuid(number: u128) -> Uuid {
     Uuid::from_u128(number)
 }
@@ -29,7 +29,7 @@ pub fn item(id: &str, kind: &str, name: Option<&str>, version: u64) -> Value {
     })
 }
 
-/// A listing whose id is the n-th UUID.
+/// Returns a listing whose id is the UUID with this number.
 pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> Value {
     json!({
         "type": "listing", "id": uuid(u128::from(number)), "id8": format!("{number:08x}"),
@@ -39,7 +39,7 @@ pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> 
     })
 }
 
-/// The same listing, sold.
+/// Returns the listing with this number, sold.
 pub fn ended(number: u32, version: u64) -> Value {
     let mut message = listing(number, "1.00", "2026-11-20T10:00:00Z", version);
     message["status"] = json!("sold");
@@ -60,7 +60,7 @@ pub fn quote(variant: Uuid, marketplace: &str, asks_usd: &[&str], observed_at: &
     })
 }
 
-/// An order whose id is the n-th UUID.
+/// Returns an order whose id is the UUID with this number.
 pub fn order(user: UserId, number: u32, created_at: &str, version: u64) -> Value {
     json!({
         "type": "order", "id": uuid(u128::from(number)), "account_id": user, "status": "delivered",

@@ -1,6 +1,6 @@
-//! The harness of the end-to-end tests: stacks on free ports, a client, a store that can be made to fail,
-//! the Lambda Runtime API on loopback, and the project's binaries.
-#![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a harness that cannot go on stops the test")]
+//! The harness of the end-to-end tests: stacks on free ports, an HTTP client, a proxy that makes the store fail, the
+//! Lambda Runtime API on loopback, and the project's binaries.
+#![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a harness that cannot go on fails the test")]
 
 mod administrator;
 pub mod arn;

@@ -1,4 +1,4 @@
-//! What lines of a function's log tell CloudWatch, held against the embedded metric format.
+//! Reads the metrics in a function's log as CloudWatch does, and checks them against the embedded metric format.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use tracing::{Event, Metadata, Subscriber, span};
 /// The namespace that functions are given.
 pub const NAMESPACE: &str = "Marketplace";
 
-/// A line of a log: a JSON object, in which no name comes twice.
+/// A line of a log: a JSON object in which no name is repeated.
 pub struct Line {
     pub json: Value,
 }
@@ -27,7 +27,8 @@ impl Line {
         Self { json: serde_json::from_str(text).unwrap() }
     }
 
-    /// The metrics that CloudWatch takes from it; none where it is no document of metrics.
+    /// Returns the metrics that CloudWatch takes from the line, or none if it has no `_aws` member. Asserts that they
+    /// are well-formed.
     pub fn metrics(&self, function: &str) -> BTreeMap<&str, &Value> {
         let Some(metadata) = self.json.get("_aws") else { return BTreeMap::new() };
         let validator = jsonschema::validator_for(&schema()).unwrap();
@@ -48,7 +49,7 @@ impl Line {
     }
 }
 
-/// The format's own schema, and what we do with it: one directive, one dimension.
+/// The schema of the embedded metric format, narrowed to what we use: one directive with one dimension.
 fn schema() -> Value {
     let text = |most: u32| json!({"type": "string", "minLength": 1, "maxLength": most});
     let metric = json!({
@@ -78,7 +79,7 @@ fn schema() -> Value {
     })
 }
 
-/// An object in which no name comes twice.
+/// Accepts a JSON object in which no name is repeated.
 struct Unrepeated;
 
 impl<'de> Deserialize<'de> for Unrepeated {
@@ -106,12 +107,13 @@ impl<'de> Visitor<'de> for Unrepeated {
 }
 
 thread_local! {
-    /// The lines that this thread has logged since somebody has listened.
+    /// The lines that this thread has logged since a `Listener` started; none without a listener.
     static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// The lines of metrics that the test's own thread logs, as long as this lives. One subscriber hears all threads: of
-/// those that come and go with tests, `tracing` may take one's lack of interest for everybody's.
+/// Collects the lines of metrics that the test's own thread logs while this lives. One global subscriber hears all
+/// threads. Subscribers that come and go with tests would not do: `tracing` caches whether anybody is interested, and
+/// may take one subscriber's lack of interest for everybody's.
 pub struct Listener(PhantomData<*const ()>);
 
 impl Listener {
@@ -122,7 +124,7 @@ impl Listener {
         Self(PhantomData)
     }
 
-    /// The lines since this was asked last.
+    /// Returns the lines since the last call.
     pub fn take(&self) -> Vec<Line> {
         let heard = HEARD.replace(Some(Vec::new())).unwrap_or_default();
         heard.iter().map(|members| Line::read(&format!("{{{members}}}"))).collect()

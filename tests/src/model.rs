@@ -1,9 +1,9 @@
-//! Random histories, played against real parts.
+//! Random histories that are played against the real code.
 
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Plays so many histories, one after the other; the first that panics is shrunk and shown.
+/// Plays `cases` random histories, one after the other. The first that panics is shrunk and shown.
 pub fn play_histories<S: Strategy>(cases: u32, histories: &S, play: impl AsyncFn(S::Value)) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let config = Config { cases, failure_persistence: None, ..Config::default() };

@@ -1,4 +1,5 @@
-//! A proxy in front of the AWS side that records calls, and can be made to fail in every way a store fails.
+//! A proxy in front of the AWS side. It records calls, and can be made to fail in all the ways in which a store
+//! fails.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,11 +30,11 @@ pub enum Fault {
     Refuse,
     /// Never answer.
     Hang,
-    /// Answer with an error, by its code in DynamoDB.
+    /// Answer with the DynamoDB error that has this code.
     Error(&'static str),
-    /// Answer that a transaction was cancelled, with this code as the reason of its first part.
+    /// Answer that the transaction was cancelled, with this code as the reason of its first part.
     Cancelled(&'static str),
-    /// Answer with something else than DynamoDB's JSON.
+    /// Answer with a page of HTML instead of DynamoDB's JSON.
     Garbage,
     /// Forward it, then close the connection instead of answering.
     LoseAnswer,
@@ -66,7 +67,7 @@ struct State {
     plan: Mutex<Plan>,
     calls: Mutex<Vec<Call>>,
     connections: AtomicUsize,
-    /// How many calls hang.
+    /// How many calls have hung since the plan was set.
     stuck: watch::Sender<usize>,
 }
 
@@ -86,35 +87,36 @@ impl Proxy {
         Self { url, state, accepting }
     }
 
-    /// Does the same to every call from now on.
+    /// Treats every call from now on the same way.
     pub fn set(&self, fault: Fault) {
         self.plan(move |_| fault.clone());
     }
 
-    /// Decides call by call from now on.
+    /// Decides about each call from now on by its operation.
     pub fn plan(&self, plan: impl FnMut(&str) -> Fault + Send + 'static) {
         *self.state.plan.lock().unwrap() = Box::new(plan);
         self.state.stuck.send_replace(0);
     }
 
-    /// The calls since the last time this was asked.
+    /// Returns the calls since the last time this was asked, and forgets them.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state.calls.lock().unwrap())
     }
 
-    /// How many connections were opened so far.
+    /// How many connections have been opened so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// Waits until a call hangs that did not when the plan was made.
+    /// Waits until a call hangs under the current plan.
     pub async fn stuck(&self) {
         self.state.stuck.subscribe().wait_for(|calls| *calls > 0).await.unwrap();
     }
 }
 
 impl Call {
-    /// The longest chain of calls each of which began after the one before had ended: round trips.
+    /// Counts round trips: the length of the longest chain of calls in which each began after the one before had
+    /// ended.
     pub fn round_trips(calls: &[Self]) -> usize {
         let mut by_end = calls.to_vec();
         by_end.sort_by_key(|call| call.ended);
@@ -150,7 +152,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
 }
 
 impl State {
-    /// An error closes the connection.
+    /// Answers a call as planned. An error closes the connection without an answer.
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
         let began = Instant::now();
         let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());

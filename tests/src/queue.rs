@@ -1,4 +1,4 @@
-//! The feed queue and its dead-letter queue, as the marketplace's own systems and an operator see them.
+//! The feed queue and its dead-letter queue, used as the marketplace's systems and an operator use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use platform::aws::{Environment, Patience};
 use platform::resources::Queue;
 use tokio::time::Instant;
 
-/// Something hangs if the feed has not been worked off by then.
+/// A feed that is not empty after this time never will be.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The feed queue of a stack.
@@ -39,7 +39,7 @@ impl FeedQueue {
         Self { client, url, dead_url, backlog }
     }
 
-    /// Sends messages as they are.
+    /// Sends messages without checking them.
     pub async fn send(&self, messages: &[String]) {
         for batch in messages.chunks(10) {
             let entries = batch.iter().enumerate().map(|(index, body)| {
@@ -62,10 +62,10 @@ impl FeedQueue {
         emptied.expect("the feed to be worked off").unwrap();
     }
 
-    /// Takes so many letters with this word out of a dead-letter queue that others use too, and waits for them to
-    /// come; sorted, for it has no order.
+    /// Waits for `count` dead letters that contain this word, and takes them out of the queue, which other tests may
+    /// share. Returns them sorted, because the queue has no order.
     pub async fn dead_letters_with(&self, word: &str, count: usize) -> Vec<DeadLetter> {
-        // A copy that was sent twice is one letter.
+        // A set, because a letter may have been sent twice.
         let (mut letters, begun) = (BTreeSet::new(), Instant::now());
         while letters.len() < count {
             assert!(begun.elapsed() < PATIENCE, "{} of {count} letters", letters.len());
@@ -79,7 +79,7 @@ impl FeedQueue {
         letters.into_iter().collect()
     }
 
-    /// Takes everything out of the dead-letter queue; sorted, for it has no order.
+    /// Takes everything out of the dead-letter queue. Returns it sorted, because the queue has no order.
     pub async fn take_dead_letters(&self) -> Vec<DeadLetter> {
         let mut letters = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! A webhook receiver on a real socket: it keeps what arrives, and answers as the test wants.
+//! A webhook receiver on a real socket. It keeps what arrives and answers as the test says.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Something hangs if a delivery has not arrived by then.
+/// A delivery that takes longer than this never arrives.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A delivery as it arrived.
@@ -29,9 +29,9 @@ pub struct Received {
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
     Status(u16),
-    /// The status, once the receiver is told to go on with this request.
+    /// Answers with this status once the test lets the receiver go on.
     Held(u16),
-    /// Never.
+    /// Never answers.
     Hang,
 }
 
@@ -44,12 +44,12 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers every request with this status.
+    /// Starts a receiver that answers every request with this status.
     pub async fn answering(status: u16) -> Self {
         Self::start(move |_, _| Answer::Status(status)).await
     }
 
-    /// Answers each request as `answer` says, which is told the request's number, from 1.
+    /// Starts a receiver that answers each request as `answer` says. `answer` gets the request's number, from 1.
     pub async fn start(answer: impl Fn(usize, &Received) -> Answer + Send + Sync + 'static) -> Self {
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
         let (keep, received) = watch::channel(Vec::new());
@@ -83,22 +83,22 @@ impl Receiver {
         Self { url: format!("{}/hook", server.url()), received, go_on, _server: server }
     }
 
-    /// Lets the answers go that are held, and all later ones.
+    /// Releases all held answers, and holds none from now on.
     pub fn go_on(&self) {
         self.go_on_until(usize::MAX);
     }
 
-    /// Lets the answers to the first so many requests go.
+    /// Releases the held answers to requests up to this number.
     pub fn go_on_until(&self, last: usize) {
         self.go_on.send_replace(last);
     }
 
-    /// What has arrived so far.
+    /// Returns what has arrived so far.
     pub fn so_far(&self) -> Vec<Received> {
         self.received.borrow().clone()
     }
 
-    /// Waits until so many requests have arrived, and shows all.
+    /// Waits until at least `count` requests have arrived. Returns all that have.
     pub async fn received(&self, count: usize) -> Vec<Received> {
         let mut received = self.received.clone();
         let arrived = tokio::time::timeout(PATIENCE, received.wait_for(|all| all.len() >= count)).await;

@@ -24,14 +24,14 @@ use types::clock::{Clock, SystemClock};
 use crate::binaries::binary;
 use crate::metrics::{Line, NAMESPACE};
 
-/// Waits for a minute of the real clock, which functions' binaries go by, of which so many seconds are left.
+/// Waits until at least this many seconds are left of the current minute. Binaries run by the real clock.
 pub async fn minute_with(seconds: u32) {
     while SystemClock::new().now().seconds_to_next_minute() < seconds {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
-/// A function's binary under the Runtime API.
+/// A function's binary that runs under the Runtime API.
 pub struct RuntimeApi {
     events: mpsc::UnboundedSender<Value>,
     answers: mpsc::UnboundedReceiver<Value>,
@@ -43,7 +43,7 @@ pub struct RuntimeApi {
 struct Side {
     events: Mutex<mpsc::UnboundedReceiver<Value>>,
     answers: mpsc::UnboundedSender<Value>,
-    /// It has asked for an event.
+    /// Notified when the function asks for an event.
     asked: Notify,
 }
 
@@ -93,7 +93,7 @@ impl RuntimeApi {
         }
     }
 
-    /// Waits until the function has ended of itself without asking for events, and gives the one line of its log.
+    /// Waits until the function ends by itself without having asked for an event. Returns the only line of its log.
     pub async fn failed(&mut self) -> Value {
         let status = tokio::select! {
             status = self.child.wait() => status.unwrap(),
@@ -115,17 +115,17 @@ impl RuntimeApi {
         }
     }
 
-    /// What the function has logged so far, by either way out.
+    /// Returns what the function has written to standard output and standard error so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
-    /// The lines of that.
+    /// Returns the lines of its log so far.
     pub fn lines(&self) -> Vec<Line> {
         self.log().lines().map(Line::read).collect()
     }
 
-    /// An API Gateway event, as documented for payload format 2.0.
+    /// Builds an API Gateway event of payload format 2.0.
     pub fn event(route: &str, path: &str, query: &str, headers: &Value) -> Value {
         json!({
             "version": "2.0", "routeKey": format!("ANY {route}"), "rawPath": path, "rawQueryString": query,

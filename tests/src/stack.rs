@@ -1,4 +1,4 @@
-//! A stack of one's own on free ports: an empty AWS side, and instances with clocks that stand still.
+//! A test's own stack on free ports: an empty AWS side, and instances whose clocks stand still.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Deref;
@@ -25,11 +25,11 @@ use crate::webhooks::to_loopback;
 /// The time at which every clock starts: the beginning of a minute.
 pub const NOON: &str = "2026-11-20T12:00:00.000Z";
 
-/// An AWS side, and the means to fill it.
+/// An AWS side with its administrator.
 pub struct Stack {
     pub aws: AwsSide,
     pub clock: Arc<ManualClock>,
-    /// What its functions make use of.
+    /// What the stack's functions use.
     pub ledger: Ledger,
     administrator: Administrator,
 }
@@ -50,7 +50,7 @@ pub struct Running {
 }
 
 impl Stack {
-    /// An empty stack in memory.
+    /// Starts an empty stack in memory.
     pub async fn new() -> Self {
         let aws = AwsSide::start(any_port(), None).await.unwrap();
         let clock = clock_at(0);
@@ -59,40 +59,40 @@ impl Stack {
         Self { aws, clock, ledger: Ledger::default(), administrator }
     }
 
-    /// An instance whose clock shows noon, started after whatever the store holds.
+    /// Starts an instance whose clock shows noon. It loads what the store holds now.
     pub async fn instance(&self) -> Running {
         self.instance_with(&self.aws.endpoint_url, clock_at(0)).await
     }
 
-    /// An instance whose clock is wrong by so many seconds.
+    /// Starts an instance whose clock is wrong by this many seconds.
     pub async fn instance_off_by(&self, seconds: i64) -> Running {
         self.instance_with(&self.aws.endpoint_url, clock_at(seconds)).await
     }
 
-    /// An instance behind a proxy that can be made to fail.
+    /// Starts an instance that reaches AWS through a proxy which can be made to fail.
     pub async fn instance_behind_proxy(&self) -> (Running, Proxy) {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let running = self.instance_with(&proxy.url, clock_at(0)).await;
         (running, proxy)
     }
 
-    /// The functions that queues trigger, at the stack's time; webhooks may go to this machine.
+    /// Starts the functions that queues trigger, at the stack's time. Webhooks may go to this machine.
     pub async fn workers(&self) -> Workers {
         self.workers_sending(to_loopback(1)).await
     }
 
-    /// The same with webhooks sent otherwise.
+    /// Starts them with another way to send webhooks.
     pub async fn workers_sending(&self, webhooks: Webhooks) -> Workers {
         self.workers_with(&self.aws.endpoint_url, webhooks).await
     }
 
-    /// The same by the machine's own time.
+    /// Starts them at the machine's own time.
     pub async fn workers_in_real_time(&self, webhooks: Webhooks) -> Workers {
         let host = self.host(&self.aws.endpoint_url, Arc::new(SystemClock::new()));
         Workers::start(&host, webhooks).await.unwrap()
     }
 
-    /// The same at the stack's time, behind a proxy that can be made to fail.
+    /// Starts them at the stack's time, behind a proxy that can be made to fail.
     pub async fn workers_behind_proxy(&self) -> (Workers, Proxy) {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let workers = self.workers_with(&proxy.url, to_loopback(1)).await;
@@ -103,12 +103,12 @@ impl Stack {
         Workers::start(&self.host(endpoint, self.clock.clone()), webhooks).await.unwrap()
     }
 
-    /// Where functions run that may do what the template says.
+    /// A host whose functions may do only what the template allows.
     pub(crate) fn host(&self, endpoint: &str, clock: Arc<dyn Clock>) -> Host {
         self.host_with(&variables(endpoint), clock)
     }
 
-    /// The same with these variables.
+    /// The same host with these variables.
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
         Host::new(variables, clock).unwrap().watched_by(self.ledger.watch())
     }
@@ -125,13 +125,13 @@ impl Stack {
 }
 
 impl Running {
-    /// Lets the instance's time pass.
+    /// Moves the instance's clock forward.
     pub fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
 }
 
-/// What functions find in their environment: what the template gives to all of them as well.
+/// The environment of functions, with the variable that the template gives to all of them.
 pub(crate) fn variables(endpoint: &str) -> Variables {
     Variables::at(endpoint).with(NAMESPACE_VARIABLE, NAMESPACE)
 }

@@ -1,4 +1,4 @@
-//! What a stack holds in the end, in the tables and over HTTP, to compare stacks with different histories.
+//! What a stack holds in its tables and answers over HTTP, to compare stacks with different histories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -17,14 +17,14 @@ use crate::stack::Stack;
 use crate::tables::{dynamodb, set_limit};
 
 const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
-/// What tells of the order in which changes came.
+/// The items that depend on the order in which changes came, by the start of their partition key.
 const HISTORIES: [&str; 3] = ["head#", "log#", "base#"];
 const HISTORICAL: [&str; 3] = ["ttl", "ordinal", "recent"];
 
 type Item = BTreeMap<String, Value>;
 
-/// Every record of the market and the accounts, tombstones and versions included, by table and key, without
-/// what depends on the order in which they came.
+/// Returns every record of the market and accounts tables by table and key, tombstones and versions included. Leaves
+/// out what depends on the order in which changes came.
 pub async fn tables(stack: &Stack) -> BTreeMap<String, Item> {
     let mut found = BTreeMap::new();
     for table in TABLES {
@@ -38,7 +38,7 @@ pub async fn tables(stack: &Stack) -> BTreeMap<String, Item> {
     found
 }
 
-/// Both hold the same; if not, only what differs is shown.
+/// Asserts that both are equal. If they are not, shows only what differs.
 pub fn assert_same<V: PartialEq + Debug>(found: &BTreeMap<String, V>, expected: &BTreeMap<String, V>, what: &str) {
     let keys: BTreeSet<_> = found.keys().chain(expected.keys()).collect();
     let differing = keys.into_iter().filter(|key| found.get(*key) != expected.get(*key));
@@ -46,7 +46,7 @@ pub fn assert_same<V: PartialEq + Debug>(found: &BTreeMap<String, V>, expected: 
     assert!(differing.is_empty(), "{what}: found, expected: {differing:#?}");
 }
 
-/// Each user's orders are numbered without a gap, and the summary names the latest of them.
+/// Asserts that each user's orders are numbered without a gap, and that the summary names the latest of them.
 pub async fn assert_orders_are_dense(stack: &Stack) {
     let (mut orders, mut summaries) = (BTreeMap::<String, Vec<(u64, String)>>::new(), BTreeMap::new());
     for item in scan(stack, TABLES[1]).await {
@@ -67,7 +67,7 @@ pub async fn assert_orders_are_dense(stack: &Stack) {
     assert_eq!(counted.collect::<BTreeMap<_, _>>(), summaries);
 }
 
-/// The log has no gap, and replaying it from the beginning gives what the entities say.
+/// Asserts that the log has no gap, and that replaying it from the beginning gives what the entities say.
 pub async fn assert_the_log_tells_all(stack: &Stack) {
     assert_the_stream_tells_all::<PublicItem>(stack).await;
     assert_the_stream_tells_all::<PublicListing>(stack).await;
@@ -100,8 +100,8 @@ async fn assert_the_stream_tells_all<R: Record + PartialEq + Debug>(stack: &Stac
     assert_eq!(replayed, entities.collect::<BTreeMap<_, _>>());
 }
 
-/// What the API answers at a time: every page of everything, every item, these variants' prices, and these
-/// users' orders and balances.
+/// Returns what the API answers at this time: all pages of the catalog and of listings in each order, every item,
+/// these variants' prices, the marketplaces, and these users' orders and balances.
 pub async fn answers(stack: &Stack, now: Timestamp, users: &[UserId], variants: &[Uuid]) -> BTreeMap<String, Value> {
     let running = stack.instance().await;
     running.clock.set_wall(now);
@@ -128,7 +128,7 @@ pub async fn answers(stack: &Stack, now: Timestamp, users: &[UserId], variants: 
     found
 }
 
-/// Every page up to the first empty one.
+/// Returns every page up to the first empty one, which is included.
 async fn pages(client: &Client, key: &str, path: &str) -> Vec<Value> {
     let mut pages = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Looking into the tables, and changing them behind the service's back.
+//! Direct access to the tables, behind the service's back.
 
 use auth::KeyText;
 use aws_sdk_dynamodb::Client;
@@ -12,13 +12,13 @@ use crate::stack::Stack;
 
 const KEYS: &str = "marketplace-keys";
 
-/// A client of a stack's tables.
+/// Returns a DynamoDB client of a stack.
 pub fn dynamodb(stack: &Stack) -> Client {
     let variables = Variables::at(&stack.aws.endpoint_url);
     Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk)
 }
 
-/// Changes a key's limit, as a change of tier would.
+/// Changes a key's limit as a change of tier would.
 pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
     let update = dynamodb(stack).update_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
     let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit");
@@ -36,7 +36,7 @@ pub async fn table_without_indexes(stack: &Stack, name: &str) {
     request.send().await.unwrap();
 }
 
-/// How many counters a key's item holds, and its size by DynamoDB's reckoning.
+/// Returns how many counters a key's item holds, and its size in bytes as DynamoDB counts it.
 pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
     let get = dynamodb(stack).get_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
     let item = get.send().await.unwrap().item.unwrap();
@@ -47,7 +47,8 @@ pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
     (item.keys().filter(is_counter).count(), size)
 }
 
-/// Sizes as documented by DynamoDB: text and bytes as long as they are, two digits of a number a byte.
+/// Returns a value's size in bytes as DynamoDB documents it: the length of text and bytes; for numbers one byte per
+/// two digits, and one more.
 fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),

@@ -1,6 +1,6 @@
-//! What the tests of `tests/it/anywhere` run against: a stack of their own in this process, or, if the environment
-//! names one, the deployed stack that all of them share. So each of them makes do with a base URL and an AWS
-//! endpoint, with records that are its own, and with a clock that it cannot set.
+//! The stack that the tests of `tests/it/anywhere` run against: a new one in this process or, if the environment
+//! names one, a deployed stack that all of them share. So these tests use only a base URL and an AWS endpoint, touch
+//! only records of their own, and cannot set the clock.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::client::{Client, Reply};
 use crate::queue::FeedQueue;
 use crate::stack::{Running, Stack};
 
-/// The base URL of the deployed stack; its AWS side is where the usual variables of AWS tools say.
+/// The variable with the base URL of the deployed stack. The usual variables of AWS tools say where its AWS side is.
 const BASE_URL: &str = "MARKETPLACE_BASE_URL";
-/// Something hangs if what a test waits for has not come by then.
+/// What takes longer than this never comes.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// A committed change is seen everywhere after so many seconds.
+/// A committed change is seen everywhere after this many seconds.
 const VISIBLE: u64 = 2;
-/// The bits of a test's ids that are its own to count with.
+/// The bits of an id that a test numbers its ids with.
 const COUNTER: u128 = u32::MAX as u128;
 
-/// A stack that answers, and a part of its records that is nobody else's.
+/// A running stack, and a set of ids in it that no other test uses.
 pub struct Target {
     pub client: Client,
     pub variables: Variables,
@@ -53,7 +53,7 @@ impl Deref for Target {
 }
 
 impl Target {
-    /// The deployed stack, or a new one with all its functions.
+    /// Returns the deployed stack, or a new one with all its functions.
     pub async fn new() -> Self {
         match std::env::var(BASE_URL) {
             Ok(base_url) => Self::deployed(&base_url).await,
@@ -76,27 +76,27 @@ impl Target {
         let endpoint_url = std::env::var("AWS_ENDPOINT_URL").unwrap();
         let variables = Variables::at_foreign(&endpoint_url).await.unwrap();
         let administrator = Administrator::of(&variables, Arc::new(SystemClock::new()));
-        // What stands for AWS may be slow for a moment on a small machine.
+        // The emulated AWS may be slow for a moment on a small machine.
         let client = Client::of(base_url).asking_again(5);
         Self { client, variables, administrator, own: None, part: Uuid::new_v4() }
     }
 
-    /// Whether other tests see and change the same records.
+    /// Whether other tests share this stack.
     pub fn is_shared(&self) -> bool {
         self.own.is_none()
     }
 
-    /// A word in lower case that only this test's names, kinds and keys have in them.
+    /// Returns a lower-case word for names, kinds and keys that no other test uses.
     pub fn word(&self) -> String {
         format!("w{}", &self.part.simple().to_string()[..12])
     }
 
-    /// The n-th id of this test; they sort by their numbers.
+    /// Returns this test's id with this number. The ids sort by their numbers.
     pub fn uuid(&self, number: u32) -> Uuid {
         Uuid::from_u128((self.part.as_u128() & !COUNTER) | u128::from(number))
     }
 
-    /// The time so many seconds ago, as messages tell it.
+    /// Returns the time this many seconds ago, as messages write it.
     pub fn ago(&self, seconds: i64) -> String {
         self.now().plus_millis(-1_000 * seconds).to_string()
     }
@@ -109,13 +109,13 @@ impl Target {
         }
     }
 
-    /// Applies messages, each of which must change something, and waits until everybody sees them.
+    /// Applies messages, asserts that each changes something, and waits until they are seen everywhere.
     pub async fn feed(&self, messages: &[Value]) {
         self.administrator.feed(messages).await;
         self.wait(VISIBLE).await;
     }
 
-    /// Applies messages, says what became of each, in order, and waits until everybody sees them.
+    /// Applies messages, waits until they are seen everywhere, and returns what became of each, in order.
     pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
         let outcomes = self.administrator.feed_outcomes(messages).await;
         self.wait(VISIBLE).await;
@@ -127,7 +127,7 @@ impl Target {
         FeedQueue::of(&self.variables)
     }
 
-    /// Asks again every second until an answer is as it should be.
+    /// Sends a request every second until the answer is as it should be.
     pub async fn get_until(&self, key: &str, path: &str, is_so: impl Fn(&Reply) -> bool) -> Reply {
         let begun = Instant::now();
         loop {
@@ -141,14 +141,16 @@ impl Target {
         }
     }
 
-    /// Waits for a minute of which so many seconds are left, so that budgets are not filled up meanwhile.
+    /// Waits until at least this many seconds are left of the current minute, so that no budget is refilled in the
+    /// meantime.
     pub async fn minute_with(&self, seconds: u32) {
         while self.now().seconds_to_next_minute() < seconds {
             self.wait(1).await;
         }
     }
 
-    /// An answer shows this limit and so many requests left; and when the minute ends, exactly if time stands still.
+    /// Asserts that an answer shows this limit and this many remaining requests. If time stands still, its reset must
+    /// be exact as well.
     pub fn assert_rate(&self, reply: &Reply, limit: u32, remaining: u32) {
         let (shown_limit, shown_remaining, reset) = reply.rate();
         assert_eq!((shown_limit, shown_remaining), (limit, remaining), "{reply:?}");

@@ -1,4 +1,4 @@
-//! `marketctl webhooks` against a stack.
+//! Runs `marketctl webhooks` against a stack.
 
 use local::environment::Variables;
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use crate::binaries::{Program, marketctl};
 use crate::stack::Stack;
 
-/// Owns endpoints.
+/// An account that owns endpoints.
 pub const OWNER: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
-/// A public address for a host: no name has to be resolved.
+/// A URL whose host is a public address, so that no name has to be resolved.
 pub const URL: &str = "https://93.184.215.14/hook";
 
-/// `marketctl webhooks` against the stack of these variables.
+/// Runs `marketctl webhooks` against the stack of these variables.
 pub struct WebhooksCli {
     pub variables: Variables,
 }
@@ -21,20 +21,20 @@ impl WebhooksCli {
         Self { variables: Variables::at(&stack.aws.endpoint_url) }
     }
 
-    /// Runs a command with text for people.
+    /// Runs a command that prints text for people.
     pub async fn text(&self, line: &str) -> Program {
         let arguments: Vec<&str> = ["webhooks"].into_iter().chain(line.split_whitespace()).collect();
         marketctl(&self.variables, &arguments, "").await
     }
 
-    /// Runs a command that is done, and gives its document.
+    /// Runs a command that must succeed. Returns its document.
     pub async fn done(&self, line: &str) -> Value {
         let run = self.text(&format!("{line} --json")).await;
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}: {run:?}");
         run.json()
     }
 
-    /// Runs a command that is refused, and gives the reason.
+    /// Runs a command that must be refused. Returns the reason.
     pub async fn refused(&self, line: &str) -> String {
         let run = self.text(&format!("{line} --json")).await;
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{line}: {run:?}");
@@ -43,14 +43,14 @@ impl WebhooksCli {
         document["error"].as_str().unwrap().to_owned()
     }
 
-    /// Adds an endpoint and gives its id and its secret.
+    /// Adds an endpoint. Returns its id and its secret.
     pub async fn add(&self, user: &str) -> (String, String) {
         let added = self.done(&format!("add --user {user} --url {URL} --event listing.sold")).await;
         (text(&added["id"]), text(&added["secret"]))
     }
 }
 
-/// The text that a value is.
+/// Returns a value that must be text.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }

@@ -1,4 +1,4 @@
-//! A function with a fault in it, for a test of what a panic costs.
+//! A function that can be made to panic, for a test of what a panic costs.
 
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use api::{Event, Handler, Response};
 use platform::aws::Missing;
 
-/// Panics over requests that say so, with all of their path in the panic's message.
+/// Panics if the request's path contains `panic`, with the whole path in the panic's message.
 struct Faulty;
 
 impl Handler for Faulty {

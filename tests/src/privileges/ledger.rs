@@ -1,4 +1,4 @@
-//! What the functions of a stack make use of, held against what the template gives them.
+//! Records what the functions of a stack use, and compares it with what the template gives them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,11 +12,11 @@ use super::Grant;
 use super::needs::needs;
 use crate::template::Template;
 
-/// The variables that Lambda itself sets begin so.
+/// The prefix of the variables that Lambda itself sets.
 const LAMBDAS_OWN: &str = "AWS_";
 
-/// What the functions of a stack, by their names, make use of. If they were refused anything, the test fails
-/// when this is dropped: no retry and no fallback of theirs can hide it.
+/// Records what each function of a stack uses. If a function was refused anything, dropping the ledger fails the
+/// test, so no retry or fallback in the function can hide it.
 #[derive(Debug, Default)]
 pub struct Ledger(Arc<Books>);
 
@@ -26,7 +26,7 @@ struct Books {
     refusals: Mutex<BTreeSet<String>>,
 }
 
-/// Sees the calls of a function.
+/// Intercepts the AWS calls of one function.
 #[derive(Debug)]
 struct Calls {
     function: &'static str,
@@ -34,12 +34,12 @@ struct Calls {
 }
 
 impl Ledger {
-    /// Who keeps it.
+    /// Returns the watch that writes into this ledger.
     pub fn watch(&self) -> Arc<dyn Watch> {
         Arc::clone(&self.0) as _
     }
 
-    /// What functions have made use of so far.
+    /// Returns what the functions have used so far, by function.
     pub fn used(&self) -> BTreeSet<(String, Grant)> {
         self.0.used.lock().unwrap().clone()
     }
@@ -91,7 +91,7 @@ impl Intercept for Calls {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let unknown = || self.books.refuse(format!("nobody has said what this call needs: {:?}", call.input()));
+        let unknown = || self.books.refuse(format!("no privileges are listed for this call: {:?}", call.input()));
         for privilege in needs(call).ok_or_else(unknown)? {
             self.books.note(self.function, privilege)?;
         }

@@ -1,5 +1,5 @@
-//! Functions run with what the template gives them, variables and privileges, and with nothing else: what it
-//! does not give is refused, and fails the test. So what any test makes a function do, a deployed one may do.
+//! Functions run with the variables and privileges that the template gives them, and with nothing else. Anything else
+//! is refused and fails the test. So a deployed function may do whatever a test makes it do.
 
 mod ledger;
 mod needs;
@@ -8,16 +8,16 @@ use std::fmt;
 
 pub use ledger::Ledger;
 
-/// Something that a function is given.
+/// Something that the template gives to a function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
     /// A variable of its environment.
     Variable(String),
-    /// The right to make a call on a resource.
+    /// The right to perform an action on a resource.
     Privilege {
-        /// As policies name it, such as `dynamodb:GetItem`.
+        /// The action's name in policies, such as `dynamodb:GetItem`.
         action: String,
-        /// Its ARN.
+        /// The resource's ARN.
         resource: String,
     },
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Grant {
         match self {
             Self::Variable(name) => f.write_str(name),
             Self::Privilege { action, resource } => {
-                // Of an ARN what comes after service, region and account.
+                // The part of the ARN after service, region and account.
                 write!(f, "{action} on {}", resource.splitn(6, ':').last().unwrap_or_default())
             }
         }

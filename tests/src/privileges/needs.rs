@@ -1,4 +1,4 @@
-//! Which privileges a call of AWS needs.
+//! The privileges that AWS calls need.
 
 use std::fmt::Debug;
 
@@ -20,7 +20,8 @@ use crate::arn;
 type Call<'c> = BeforeSerializationInterceptorContextRef<'c>;
 type Needs = Vec<Grant>;
 
-/// The privileges that a call needs; `None` for an operation that no function has made so far.
+/// Returns the privileges that a call needs, or `None` for an operation that is not listed here because no function
+/// uses it.
 pub(super) fn needs(call: &Call<'_>) -> Option<Needs> {
     None.or_else(|| of(call, |get: &GetItemInput| on_table("GetItem", get.table_name())))
         .or_else(|| of(call, |put: &PutItemInput| on_table("PutItem", put.table_name())))
@@ -29,7 +30,7 @@ pub(super) fn needs(call: &Call<'_>) -> Option<Needs> {
         .or_else(|| of(call, batch_get))
         .or_else(|| of(call, |write: &TransactWriteItemsInput| write.transact_items().iter().flat_map(part).collect()))
         .or_else(|| of(call, |send: &SendMessageInput| on_queue("SendMessage", send.queue_url())))
-        // There are no privileges for batches of their own.
+        // Batches need the privilege of the single operation.
         .or_else(|| of(call, |send: &SendMessageBatchInput| on_queue("SendMessage", send.queue_url())))
         .or_else(|| of(call, |delete: &DeleteMessageBatchInput| on_queue("DeleteMessage", delete.queue_url())))
         .or_else(|| of(call, |receive: &ReceiveMessageInput| on_queue("ReceiveMessage", receive.queue_url())))
@@ -56,7 +57,7 @@ fn batch_get(batch: &BatchGetItemInput) -> Needs {
     tables.flat_map(|table| on_table("BatchGetItem", Some(table))).collect()
 }
 
-/// A part of a transaction needs what it would need alone; a check has a privilege of its own.
+/// Each part of a transaction needs what it would need alone. Only a condition check has a privilege of its own.
 fn part(part: &TransactWriteItem) -> Needs {
     let parts = [
         part.put().map(|put| on_table("PutItem", Some(put.table_name()))),

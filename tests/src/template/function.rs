@@ -11,14 +11,14 @@ use crate::privileges::Grant;
 /// A function.
 #[derive(Debug)]
 pub struct Function {
-    /// Its own properties and those of all functions.
+    /// Its own properties, merged with the global ones.
     pub properties: Value,
-    /// The variables that it finds in its environment, and what it may do.
+    /// Its environment variables and its privileges.
     pub grants: BTreeSet<Grant>,
 }
 
 impl Function {
-    /// The function that a resource describes, with its name.
+    /// Reads a function resource. Returns its name without the stack's, and the function.
     pub(super) fn of(globals: &Value, resource: &Value) -> (String, Self) {
         let mut properties = globals.clone();
         merge(&mut properties, &resource["Properties"]);
@@ -30,13 +30,13 @@ impl Function {
         (name, Self { properties, grants })
     }
 
-    /// What triggers it, as its own properties say.
+    /// Returns the events in its own properties that trigger it.
     pub fn events(&self) -> impl Iterator<Item = &Value> {
         self.properties["Events"].as_object().into_iter().flat_map(|events| events.values())
     }
 }
 
-/// What a statement allows, action by action and resource by resource.
+/// Returns what a policy statement allows, action by action and resource by resource.
 fn privileges(statement: &Value) -> Vec<Grant> {
     let known = ["Action", "Effect", "Resource"];
     assert!(statement.as_object().unwrap().keys().eq(known) && statement["Effect"] == json!("Allow"), "{statement}");
@@ -46,7 +46,7 @@ fn privileges(statement: &Value) -> Vec<Grant> {
     actions.flat_map(|action| resources.iter().map(move |on| Grant::privilege(text(&action), text(on)))).collect()
 }
 
-/// As SAM merges what is said of all functions with what is said of one.
+/// Merges global properties with a function's own as SAM does.
 fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

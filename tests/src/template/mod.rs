@@ -1,4 +1,4 @@
-//! What `template.yaml` deploys.
+//! Reads what `template.yaml` deploys.
 
 mod function;
 pub mod monitoring;
@@ -14,16 +14,16 @@ pub use function::Function;
 
 use values::{Values, text};
 
-/// What the template deploys, as a stack of the default name.
+/// What the template deploys as a stack with the default name.
 #[derive(Debug)]
 pub struct Template {
     document: Value,
-    /// Functions by name, without the stack's.
+    /// Functions by their names, without the stack's name.
     pub functions: BTreeMap<String, Function>,
 }
 
 impl Template {
-    /// The repository's.
+    /// Reads the repository's template, once.
     pub fn read() -> &'static Self {
         static READ: OnceLock<Template> = OnceLock::new();
         READ.get_or_init(|| {
@@ -37,7 +37,7 @@ impl Template {
         })
     }
 
-    /// The resources of a type, by their names in the template.
+    /// Returns the resources of a type, by their names in the template.
     pub fn resources(&self, kind: &str) -> BTreeMap<String, Value> {
         let resources = self.document["Resources"].as_object().unwrap().iter();
         let of_kind = resources.filter(|(_, resource)| text(&resource["Type"]) == kind);

@@ -1,4 +1,4 @@
-//! What the stacks below `infra/monitoring` look at.
+//! The metrics that the nested stacks in `infra/monitoring` watch.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,20 @@ use super::yaml;
 pub struct Watched {
     pub namespace: String,
     pub metric: String,
-    /// The dimension that names the resource, and its name; of what is a part of another, both with a `/` between.
+    /// The dimension that names the resource, and the resource's name. With several dimensions, their names and
+    /// values are joined by `/`.
     pub resource: (String, String),
 }
 
-/// A nested stack as it is deployed for a stack of the default name: what it asks for by parameters of its own
-/// stays a reference.
+/// Reads a nested stack as it is deployed for a stack with the default name. References to its other parameters
+/// become the parameters' names.
 pub fn nested(file: &str) -> Value {
     let path = format!("{}/../infra/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     named(yaml::parse(&text))
 }
 
-/// The metrics that an alarm looks at.
+/// Returns the metrics that an alarm watches.
 pub fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
     let queries = alarm["Metrics"].as_array().into_iter().flatten();
     let metrics = queries.map(|query| &query["MetricStat"]["Metric"]).filter(|metric| metric.is_object());
@@ -33,8 +34,8 @@ pub fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
     metrics.chain(single).map(watched).collect()
 }
 
-/// The metrics that a dashboard shows. A row that begins like the one before it says so by `.` for one name, and by
-/// `...` for all that it leaves out.
+/// Returns the metrics that a dashboard shows. In a row, `.` repeats one name of the row before it, and `...` repeats
+/// all names that the row leaves out.
 pub fn of_dashboard(body: &str) -> BTreeSet<Watched> {
     let body: Value = serde_json::from_str(body).unwrap();
     let mut shown = BTreeSet::new();
@@ -66,7 +67,7 @@ fn watched(metric: &Value) -> Watched {
     }
 }
 
-/// The document with the stack's name in it.
+/// Puts the stack's name into a document.
 fn named(value: Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(named).collect(),

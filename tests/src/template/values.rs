@@ -1,16 +1,16 @@
-//! The template's values as `CloudFormation` works them out: for a stack of the default name, with every
-//! parameter's default.
+//! Evaluates the template's values as `CloudFormation` does, for a stack with the default name and every parameter's
+//! default.
 
 use platform::resources::Resources;
 use serde_json::{Map, Value, json};
 
 use crate::arn;
 
-/// Works out the values of a template.
+/// Evaluates the values of a template.
 pub(super) struct Values<'t>(pub(super) &'t Value);
 
 impl Values<'_> {
-    /// A value without functions in it.
+    /// Returns a value with all functions in it evaluated.
     pub(super) fn of(&self, value: &Value) -> Value {
         match value {
             Value::Array(values) => values.iter().map(|value| self.of(value)).collect(),
@@ -21,7 +21,7 @@ impl Values<'_> {
         }
     }
 
-    /// What a function gives, if this is one.
+    /// Returns the value of a function, or `None` if this is not one.
     fn function(&self, entries: &Map<String, Value>) -> Option<Value> {
         let (name, argument) = entries.iter().next().filter(|_| entries.len() == 1)?;
         Some(match name.as_str() {
@@ -34,7 +34,7 @@ impl Values<'_> {
                 let holds = self.of(&self.0["Conditions"][text(&argument[0])]) == json!(true);
                 self.of(&argument[if holds { 1 } else { 2 }])
             }
-            name if name.starts_with("Fn::") => panic!("nobody has said what {name} does"),
+            name if name.starts_with("Fn::") => panic!("{name} is not supported here"),
             _ => return None,
         })
     }
@@ -61,7 +61,7 @@ impl Values<'_> {
         }
     }
 
-    /// A resource's name in AWS; where the template gives none, its name in the template.
+    /// Returns a resource's name in AWS, or its name in the template if it has no other.
     fn name(&self, resource: &str) -> String {
         let properties = &self.0["Resources"][resource]["Properties"];
         let mut names = ["TableName", "QueueName", "FunctionName", "Name"].into_iter().map(|name| &properties[name]);
@@ -83,7 +83,7 @@ impl Values<'_> {
     }
 }
 
-/// The text that a value of the template is.
+/// Returns a value that must be text.
 pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+    value.as_str().unwrap_or_else(|| panic!("not text: {value}"))
 }

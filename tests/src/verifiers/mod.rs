@@ -1,4 +1,4 @@
-//! The receiver's guide's own programs (`docs/webhooks`), run on a delivery as a receiver would run them.
+//! Runs the programs of the receiver's guide (`docs/webhooks`) on a delivery, as a receiver would.
 
 mod installed;
 
@@ -11,8 +11,8 @@ use tokio::process::Command;
 
 use crate::binaries::binary;
 
-/// A language whose program can be run on any machine that runs the tests. (Go's library comes from no
-/// package registry that they use.)
+/// A language whose program runs on every machine that runs the tests. Go is not among them: its library comes from
+/// no package registry that the tests use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verifier {
     Python,
@@ -20,19 +20,19 @@ pub enum Verifier {
     Rust,
 }
 
-/// Whether a receiver that looks at one header alone accepts a delivery.
+/// Whether a receiver accepts a delivery, for each of the two signature headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// By `X-Service-Signature`, with nothing but the language's HMAC.
+    /// If it checks only `X-Service-Signature`, with the language's own HMAC.
     pub service: bool,
-    /// By `webhook-signature`, with the language's library of Standard Webhooks.
+    /// If it checks only `webhook-signature`, with the language's library of Standard Webhooks.
     pub standard: bool,
 }
 
 impl Verifier {
     pub const ALL: [Self; 3] = [Self::Python, Self::Node, Self::Rust];
 
-    /// What the program says of a delivery. The first call on a machine installs the libraries.
+    /// Runs the program on a delivery and returns its verdict. The first call on a machine installs the libraries.
     pub async fn judge(self, secret: &str, headers: &HeaderMap, body: &[u8]) -> Verdict {
         let file = tempfile::NamedTempFile::new().unwrap();
         let named = |name: &http::HeaderName| (name.to_string(), headers[name].to_str().unwrap().to_owned());
@@ -66,7 +66,7 @@ impl Verdict {
         let word = |line: Option<&str>, header: &str| match line.and_then(|line| line.strip_prefix(header)) {
             Some(": valid") => true,
             Some(": invalid") => false,
-            _ => panic!("no word about {header}: {text:?}"),
+            _ => panic!("no verdict about {header} in {text:?}"),
         };
         let mut lines = text.lines();
         let service = word(lines.next(), "X-Service-Signature");

@@ -1,4 +1,4 @@
-//! Queues whose messages a test sees, takes and sends in a function's stead.
+//! Queues whose messages a test counts, takes and sends itself, in place of a function.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use webhooks::endpoint::Notice;
 use super::steps::record;
 use crate::stack::Stack;
 
-/// Something hangs if a message has not come by then.
+/// A message that takes longer than this never comes.
 const PATIENCE: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -28,7 +28,7 @@ pub struct Mailbox {
 }
 
 impl Stack {
-    /// A queue of the stack.
+    /// Returns a queue of the stack.
     pub async fn mailbox(&self, queue: Queue) -> Mailbox {
         let variables = Variables::at(&self.aws.endpoint_url);
         let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
@@ -38,7 +38,7 @@ impl Stack {
         Mailbox { backlog: Backlog::of(client.clone(), url.clone()), client, url, arn }
     }
 
-    /// Takes every notice that lies in its queue now.
+    /// Takes every notice that is in its queue now.
     pub async fn take_notices(&self) -> Vec<Notice> {
         let queue = self.mailbox(Queue::Notices).await;
         let messages = queue.take(usize::try_from(queue.count().await).unwrap()).await;
@@ -47,25 +47,25 @@ impl Stack {
 }
 
 impl Mailbox {
-    /// How many messages it holds, those included that are being worked on or delayed.
+    /// How many messages it holds, including those that are being worked on or delayed.
     pub async fn count(&self) -> u64 {
         self.backlog.count().await.unwrap()
     }
 
-    /// How many messages it would give out now.
+    /// How many messages could be received now.
     pub async fn waiting(&self) -> u64 {
         let name = QueueAttributeName::ApproximateNumberOfMessages;
         let request = self.client.get_queue_attributes().queue_url(&self.url).attribute_names(name.clone());
         request.send().await.unwrap().attributes.unwrap()[&name].parse().unwrap()
     }
 
-    /// Loses every message, those included that are delayed.
+    /// Deletes every message, delayed ones included.
     pub async fn purge(&self) {
         self.client.purge_queue().queue_url(&self.url).send().await.unwrap();
         self.holds(0).await;
     }
 
-    /// Waits until it holds so many.
+    /// Waits until it holds this many messages.
     pub async fn holds(&self, count: u64) {
         let begun = Instant::now();
         while self.count().await != count {
@@ -74,7 +74,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes so many messages, and waits for them to come.
+    /// Waits for this many messages and takes them out.
     pub async fn take(&self, count: usize) -> Vec<SqsMessage> {
         let (mut taken, begun) = (Vec::new(), Instant::now());
         while taken.len() < count {

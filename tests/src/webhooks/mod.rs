@@ -34,18 +34,18 @@ use crate::stack::Stack;
 pub use mailbox::Mailbox;
 pub use steps::{hand, hand_to_die, message};
 
-/// Something hangs if a delivery has not come so far by then.
+/// A delivery that has not got this far by then never will.
 const PATIENCE: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Webhooks that reach this machine, on the specification's schedule divided by so much.
+/// Webhooks that may go to this machine, with the delays of the specification divided by `time_scale`.
 pub fn to_loopback(time_scale: u32) -> Webhooks {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
     let schedule = Schedule::scaled_by(NonZeroU32::new(time_scale).unwrap());
     Webhooks { transport: Transport::new(reach).unwrap(), schedule }
 }
 
-/// The sale of a listing, as the feed tells of it.
+/// Returns the feed's message about the sale of a listing.
 pub fn sale(event: u128, account: UserId) -> Value {
     json!({
         "type": "event", "id": Uuid::from_u128(event), "event": "listing.sold", "account_id": account,
@@ -55,7 +55,7 @@ pub fn sale(event: u128, account: UserId) -> Value {
 }
 
 impl Stack {
-    /// Administration of endpoints, loopback allowed, at the stack's time.
+    /// Returns the administration of endpoints at the stack's time, with loopback allowed.
     pub fn webhooks(&self) -> WebhookAdmin {
         let variables = Variables::at(&self.aws.endpoint_url);
         let lookup = |name: &str| variables.get(name);
@@ -73,19 +73,19 @@ impl Stack {
         }
     }
 
-    /// An endpoint for sales.
+    /// Adds an endpoint that selects sales.
     pub async fn endpoint(&self, user_id: UserId, url: &str) -> (Endpoint, EndpointSecret) {
         let new = NewEndpoint { user_id, url: url.to_owned(), events: [EventKind::ListingSold].into() };
         self.webhooks().add(new).await.unwrap()
     }
 
-    /// An account's only endpoint as it stands.
+    /// Returns an account's only endpoint.
     pub async fn endpoint_of(&self, user_id: UserId) -> Endpoint {
         let [endpoint] = self.webhooks().list(user_id).await.unwrap().try_into().unwrap();
         endpoint
     }
 
-    /// Waits until an account's only endpoint stands so.
+    /// Waits until an account's only endpoint is as it should be.
     pub async fn endpoint_when(&self, user_id: UserId, is_so: impl Fn(&Endpoint) -> bool) -> Endpoint {
         let begun = Instant::now();
         loop {
@@ -98,12 +98,12 @@ impl Stack {
         }
     }
 
-    /// An endpoint's deliveries, newest first.
+    /// Returns an endpoint's deliveries, newest first.
     pub async fn deliveries(&self, endpoint: EndpointId) -> Vec<Delivery> {
         self.webhooks().deliveries(endpoint, None).await.unwrap().deliveries
     }
 
-    /// Waits until a delivery stands so.
+    /// Waits until a delivery is as it should be.
     pub async fn delivery_when(&self, id: DeliveryId, is_so: impl Fn(&Delivery) -> bool) -> Delivery {
         let (admin, begun) = (self.webhooks(), Instant::now());
         loop {

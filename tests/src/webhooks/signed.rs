@@ -1,4 +1,4 @@
-//! Whether a delivery was signed with a secret, told without the code that signed it.
+//! Checks a delivery's signatures without using the code that made them.
 
 use ring::hmac::{HMAC_SHA256, Key, sign};
 use secrets::EndpointSecret;
@@ -8,7 +8,7 @@ use crate::receiver::Received;
 use crate::verifiers::Verdict;
 
 impl Received {
-    /// By which of its headers it was signed with this secret.
+    /// Which of its two signatures were made with this secret.
     pub fn signed_with(&self, secret: &EndpointSecret) -> Verdict {
         let text = secret.reveal();
         let service = sign(&Key::new(HMAC_SHA256, text.as_bytes()), &self.body);

@@ -1,5 +1,4 @@
-//! The functions behind webhooks, one invocation at a time: the test decides which message comes when, and how
-//! often.
+//! The functions behind webhooks, one invocation at a time. The test decides which message comes when, and how often.
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use compact::Compact;
@@ -24,18 +23,18 @@ use crate::proxy::{Fault, Proxy};
 use crate::stack::{Stack, variables};
 
 impl Stack {
-    /// An instance of the sender of webhooks at the stack's time, on the specification's schedule.
+    /// Returns an instance of the webhook sender at the stack's time, on the specification's schedule.
     pub fn sender(&self) -> Webhook {
         self.sender_at(&self.aws.endpoint_url)
     }
 
-    /// The same behind a proxy that can be made to fail.
+    /// Returns a sender behind a proxy that can be made to fail.
     pub async fn sender_behind_proxy(&self) -> (Webhook, Proxy) {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         (self.sender_at(&proxy.url), proxy)
     }
 
-    /// The same whose AWS side is there.
+    /// Returns a sender whose AWS side is at this URL.
     pub fn sender_at(&self, endpoint_url: &str) -> Webhook {
         let webhooks = to_loopback(1);
         self.function("webhook", endpoint_url, |service| {
@@ -43,17 +42,17 @@ impl Stack {
         })
     }
 
-    /// An instance of the feed's consumer whose AWS side is there.
+    /// Returns an instance of `ingest` whose AWS side is at this URL.
     pub fn ingest_at(&self, endpoint_url: &str) -> Ingest {
         self.function("ingest", endpoint_url, |service| ingest::worker(service, Schedule::default()))
     }
 
-    /// An instance of the sweep whose AWS side is there.
+    /// Returns an instance of `sweep` whose AWS side is at this URL.
     pub fn sweep_at(&self, endpoint_url: &str) -> Sweep {
         self.function("sweep", endpoint_url, |service| sweep::worker(service, Schedule::default()))
     }
 
-    /// An instance of the compaction.
+    /// Returns an instance of `compact`.
     pub fn compact(&self) -> Compact {
         self.function("compact", &self.aws.endpoint_url, compact::worker)
     }
@@ -63,12 +62,12 @@ impl Stack {
         self.sweep_at(&self.aws.endpoint_url).work(Value::Null).boxed().await.unwrap();
     }
 
-    /// Fans events of the feed out, none of which was before; their messages lie in the queues.
+    /// Fans out events, none of which may have been fanned out before. Their messages are left in the queues.
     pub async fn fan_out(&self, events: &[Value]) {
         let (admin, now) = (self.webhooks(), self.clock.now());
         let event = |message: &Value| match parse(&message.to_string(), now) {
             Ok(Message::Event(event)) => event,
-            other => panic!("no event: {other:?}"),
+            other => panic!("not an event: {other:?}"),
         };
         let events = events.iter().map(|message| ((), event(message))).collect();
         for ((), outcome) in FanOut::new(admin.store, admin.queues, Schedule::default()).apply(events, now).await {
@@ -76,7 +75,7 @@ impl Stack {
         }
     }
 
-    /// The message that calls for a delivery's next attempt, as its queue has it.
+    /// Returns the message that calls for a delivery's next attempt, as it would come from its queue.
     pub async fn next_message(&self, id: DeliveryId) -> SqsMessage {
         let delivery = self.webhooks().delivery(id).await.unwrap();
         let dispatch = Dispatch::next_of(&delivery);
@@ -95,12 +94,12 @@ impl Stack {
     }
 }
 
-/// A message of this text out of a delivery queue.
+/// Returns a message with this body, as it would come from a delivery queue.
 pub fn message(lane: Lane, body: &str) -> SqsMessage {
     record(body, &format!("arn:aws:sqs:us-east-1:000000000000:marketplace-webhooks-{}", lane.as_str()))
 }
 
-/// A message of this text out of the queue with this ARN.
+/// Returns a message with this body, as it would come from the queue with this ARN.
 pub(super) fn record(body: &str, queue_arn: &str) -> SqsMessage {
     let mut record = SqsMessage::default();
     record.message_id = Some(Uuid::new_v4().to_string());
@@ -109,7 +108,7 @@ pub(super) fn record(body: &str, queue_arn: &str) -> SqsMessage {
     record
 }
 
-/// Hands a batch to an instance; shows what it reported as failed, by position in the batch.
+/// Hands a batch to an instance. Returns the positions in the batch that it reported as failed.
 pub async fn hand<W>(worker: &W, batch: &[SqsMessage]) -> Vec<usize>
 where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
@@ -122,8 +121,8 @@ where
     failed.map(position).collect()
 }
 
-/// Hands a batch to an instance that dies at its `call`-th call of AWS, from 1, before the call arrives
-/// ([`Fault::Hang`]) or once it has been answered ([`Fault::HangAfter`]). Says whether there was such a call.
+/// Hands a batch to an instance that dies at its `call`-th call to AWS, counted from 1: before the call arrives
+/// ([`Fault::Hang`]) or after it took effect ([`Fault::HangAfter`]). Returns whether there was such a call.
 pub async fn hand_to_die<W>(worker: &W, proxy: &Proxy, batch: &[SqsMessage], call: usize, fault: Fault) -> bool
 where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
