@@ -5,7 +5,7 @@ use serde_json::json;
 use tests::Stack;
 use types::scope::{Scope, Tier};
 
-/// A path of every route behind a key, and the scope it needs.
+/// A path of each route that needs a key, and the scope it needs.
 pub(crate) const PATHS: [(&str, Option<Scope>); 8] = [
     ("/v1/public/me", None),
     ("/v1/public/catalog", Some(Scope::CatalogRead)),

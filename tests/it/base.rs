@@ -1,4 +1,4 @@
-//! The base that replicas start from: when it is written, what it saves, and that nothing hangs on it.
+//! The base that replicas start from: when it is written, what it saves, and that answers are right without it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn expected(numbers: impl Iterator<Item = u128>) -> Vec<String> {
     numbers.map(|number| uuid(number).to_string()).collect()
 }
 
-/// The base's items: the pointer, or the chunks.
+/// Returns the table's items with this start of the partition key and this sort key.
 async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Item> {
     let scan = dynamodb(stack).scan().table_name(MARKET).send().await.unwrap();
     let text = |item: &Item, name: &str| item[name].as_s().unwrap().to_owned();
@@ -59,7 +59,7 @@ async fn a_cold_start_reads_base_and_log_and_no_entity() {
     assert_eq!(run(&of(&stack)).await, written(30, true));
     add(&stack, 30..40).await;
     stack.feed(&[tests::ended(3, 2)]).await;
-    // Entities are of no use any more: nothing but base and log can answer.
+    // Deletes the entities, so that only base and log can answer.
     let entities: Vec<Item> = dynamodb(&stack).scan().table_name(MARKET).send().await.unwrap().items().to_vec();
     for entity in entities.iter().filter(|item| item["pk"].as_s().unwrap().starts_with("entity#listings")) {
         let delete = dynamodb(&stack).delete_item().table_name(MARKET);
@@ -69,7 +69,7 @@ async fn a_cold_start_reads_base_and_log_and_no_entity() {
     assert_eq!(ids(&stack, &stack.instance().await).await, left);
     stack.clock.advance(Duration::from_hours(7 * 24));
     assert_eq!(run(&of(&stack)).await, written(39, false));
-    assert_eq!(ids(&stack, &stack.instance().await).await, left, "folded");
+    assert_eq!(ids(&stack, &stack.instance().await).await, left, "after folding the log");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +142,7 @@ async fn a_run_that_dies_at_any_step_harms_nothing() {
     let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
     for (number, steps) in (3..).zip(0..7) {
         add(&stack, number..number + 1).await;
-        // Old enough to be due.
+        // After a week a base is due.
         stack.clock.advance(Duration::from_hours(7 * 24));
         let mut left = steps;
         proxy.plan(move |_| {
@@ -163,7 +163,7 @@ async fn of_two_runs_at_once_one_gives_way() {
     let stack = Stack::new().await;
     add(&stack, 0..3).await;
     let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
-    // Both have read before either writes.
+    // Both start together and every call is slow, so both have read before either writes.
     let gate = Arc::new(tokio::sync::Barrier::new(2));
     let runs = (0..2).map(|_| {
         let (gate, one) = (gate.clone(), compaction::<PublicListing>(&proxy.url, stack.clock.clone()));
@@ -202,7 +202,7 @@ async fn bases_and_cold_starts_keep_up_with_writers() {
     let compact = async {
         let compaction = of(&stack);
         while !done.load(std::sync::atomic::Ordering::SeqCst) {
-            // A week passes at each look, so that a base is always due.
+            // A week passes before each run, so that a base is always due.
             stack.clock.advance(Duration::from_hours(7 * 24));
             compaction.run().await.unwrap();
         }
@@ -220,7 +220,7 @@ async fn bases_and_cold_starts_keep_up_with_writers() {
     assert_eq!(ids(&stack, &fresh).await, bare);
 }
 
-/// What a start without a base answers.
+/// Deletes the pointer, and returns what an instance that starts without a base answers.
 async fn from_entities(stack: &Stack) -> Vec<String> {
     for pointer in items(stack, "head#listings", "base").await {
         let delete = dynamodb(stack).delete_item().table_name(MARKET);

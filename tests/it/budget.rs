@@ -35,15 +35,15 @@ async fn a_clock_thirty_seconds_off_admits_no_more_in_any_named_minute() {
         let stack = Stack::new().await;
         let (right, wrong) = (stack.instance().await, stack.instance_off_by(offset).await);
         let key = stack.full_key().await;
-        // The right clock's requests show a reset of 60, the wrong one's of 30, whichever way it is wrong.
+        // Answers by the right clock show a reset of 60. Those by the wrong clock show 30, whichever way it is wrong.
         let requests = (0..200).map(|n| if n % 2 == 0 { &right } else { &wrong }).map(|r| r.client.get(&key, PATH));
         let replies = join_all(requests).await;
         let admitted = |reset| replies.iter().filter(|r| r.status == 200 && r.rate().2 == reset).count();
         let [by_right, by_wrong] = [60, 30].map(admitted);
         if offset < 0 {
-            assert_eq!([by_right, by_wrong], [60, 60], "each names a minute of its own");
+            assert_eq!([by_right, by_wrong], [60, 60], "the two clocks name different minutes");
         } else {
-            assert_eq!(by_right + by_wrong, 60, "both name one minute");
+            assert_eq!(by_right + by_wrong, 60, "both clocks name the same minute");
         }
     }
 }
@@ -142,7 +142,7 @@ async fn sparse_use_is_cleaned_up_and_the_item_stays_below_one_kilobyte() {
         assert!(counters <= 17 && bytes < 1_024, "{counters} counters, {bytes} bytes");
         running.wait(20 * 60);
     }
-    assert_eq!(clean_ups, 2, "at most one in sixteen");
+    assert_eq!(clean_ups, 2, "one request in sixteen cleans up");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
-//! The bucket under random clocks, instances, tiers, revocations and lost answers, against a plain count.
+//! The token bucket under random clocks, instances, limits, revocations and lost answers, compared with a plain
+//! count.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,13 +14,13 @@ use types::scope::{Budget, Scope};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many requests at once at an instance, for a scope.
+    /// This many requests at once to one instance, for one scope.
     Ask { instance: usize, scope: usize, requests: usize },
-    /// Time passes for everyone.
+    /// Time passes on every clock.
     Wait { seconds: u16 },
-    /// The next answers of key writes are lost, one in so many.
+    /// From now on answers of key writes are lost, one in `one_in + 1`. Zero ends this.
     Lose { one_in: usize },
-    /// The key's limit changes, as by a change of tier.
+    /// The key's limit changes, as it does with the tier.
     Limit { limit: u32 },
     /// The key is revoked.
     Revoke,
@@ -36,13 +37,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// What a client may rely on, counted from outside.
+/// What was asked and admitted, counted per scope and minute from outside.
 #[derive(Default)]
 struct Model {
     admitted: HashMap<(usize, i64), u32>,
     asked: HashMap<(usize, i64), u32>,
     largest_limit: HashMap<(usize, i64), u32>,
-    /// Minutes in which answers were lost or the limit changed: there the limit is a bound, elsewhere exact.
+    /// Minutes in which answers were lost, the limit changed or the key was revoked. In these the limit is only an
+    /// upper bound; in all others the count must be exact.
     disturbed: HashSet<(usize, i64)>,
     losing: bool,
     revoked: bool,

@@ -1,4 +1,4 @@
-//! What `cargo lambda` reads in the workspace's manifest, against the functions and the gateway's routes.
+//! Compares what `cargo lambda` reads in the workspace's manifest with the functions and the gateway's routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

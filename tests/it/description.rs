@@ -1,4 +1,4 @@
-//! The one answer of the description that takes a store that fails.
+//! The one described answer that needs a failing store.
 
 use tests::{Fault, Stack};
 

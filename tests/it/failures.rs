@@ -1,4 +1,4 @@
-//! The store stopped, hanging, throttling, answering garbage or losing its answer: it never fails open.
+//! A store that is stopped, hangs, throttles, answers garbage or loses answers. The service never fails open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tests::{Fault, Reply, Running, Stack, item};
 
 use crate::access::PATHS;
 
-/// A 503 must have left by then.
+/// A 503 must arrive within this time.
 const DEADLINE: Duration = Duration::from_secs(3);
 
 async fn get(running: &Running, key: &str, path: &str) -> Reply {
@@ -88,7 +88,7 @@ async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
             assert_unavailable(&reply, &format!("{fault:?} on {path}"));
             assert_eq!(reply.rate().0, 60);
         }
-        assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "no read, no failure");
+        assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "`/me` reads nothing, so it does not fail");
         proxy.set(Fault::None);
         for path in reading {
             assert_ne!(get(&running, &key, &format!("/v1/public/{path}")).await.status, 503, "{path} after {fault:?}");
@@ -121,7 +121,7 @@ async fn a_storm_of_faults_never_admits_one_too_many() {
     let key = stack.full_key().await;
     let seed = Arc::new(AtomicU64::new(7));
     proxy.plan(move |operation| {
-        // A fixed sequence of faults; the order in which calls meet it is the scheduler's.
+        // The sequence of faults is fixed. Which call meets which fault depends on the scheduler.
         let drawn = seed.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
         match drawn {
             0..=3 if operation == "UpdateItem" => Fault::LoseAnswer,

@@ -1,4 +1,4 @@
-//! The feed through its queue: what is applied, what is refused, what waits.
+//! Messages that go through the feed queue: what is applied, what is refused, what waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ fn texts(messages: &[Value]) -> Vec<String> {
     messages.iter().map(Value::to_string).collect()
 }
 
-/// Messages of every kind.
+/// Messages of every type that goes into the tables.
 fn good() -> Vec<Value> {
     vec![
         marketplace("one", true, 1),
@@ -35,7 +35,7 @@ fn changed(mut message: Value, field: &str, value: Value) -> String {
     message.to_string()
 }
 
-/// Messages that break one rule each, with the field that they break it in.
+/// Messages that break one rule each, with the field in which they break it.
 fn bad() -> Vec<(String, &'static str)> {
     let balance = |store, trade, available| balance(uuid(5).into(), store, trade, available, 9);
     let mut wear = item("ak", "skin", None, 9);
@@ -63,7 +63,7 @@ async fn what_is_invalid_comes_out_with_field_and_reason_and_its_neighbours_are_
     let (stack, other) = (Stack::new().await, Stack::new().await);
     other.feed(&good()).await;
     let queue = stack.feed_queue();
-    // The order is there before those that contradict it.
+    // The order is stored before the messages that contradict it.
     stack.feed(&good()[5..6]).await;
     let messages: Vec<String> =
         texts(&good()).into_iter().zip(bad().into_iter().map(|(text, _)| text)).flat_map(<[_; 2]>::from).collect();
@@ -113,12 +113,13 @@ async fn a_repeated_or_older_message_changes_nothing() {
     assert_eq!(queue.take_dead_letters().await, []);
 }
 
-/// A store that fails, until so many copies have been sent back to the feed queue.
+/// Asserts that no message is lost while these operations fail. They work again after eight copies were sent back to
+/// the feed queue.
 async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static str]) {
     let (stack, other) = (Stack::new().await, Stack::new().await);
     other.feed(&good()).await;
     let queue = stack.feed_queue();
-    // Whatever is received twice ends in the dead-letter queue, so nothing may rely on being received again.
+    // A message that is received twice would become a dead letter, so nothing may rely on that.
     let policy =
         r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:marketplace-feed-dead","maxReceiveCount":1}"#;
     queue.set(QueueAttributeName::RedrivePolicy, policy).await;
@@ -154,7 +155,7 @@ async fn conflicting_transactions_are_tried_again_and_then_wait() {
 async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message() {
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
-    // So that five receives take seconds instead of minutes.
+    // Five receives then take seconds instead of minutes.
     queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
     let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
     let broken = dynamodb(&stack).put_item().table_name("marketplace-accounts");
@@ -169,7 +170,7 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
     assert_eq!(listings.json()["total"], 2);
 }
 
-/// A function with a fault, and how often it was called.
+/// A function that fails in another way at each call. It counts its calls.
 struct Faulty(Arc<AtomicUsize>);
 
 impl Worker for Faulty {

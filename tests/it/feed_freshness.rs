@@ -1,4 +1,4 @@
-//! The way from the feed to the API, with two processes of functions at work.
+//! How soon a message in the feed shows in the API, with two processes of functions.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 const TEN: &str = "2026-11-20T10:00:00Z";
 const SOLD: u32 = 9;
-/// Listings that stay, and change all the time.
+/// Listings that stay, but whose prices change all the time.
 const CHANGING: u32 = 100;
-/// By then something hangs.
+/// A sale that takes longer than this never shows.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Fifty changes a second for as long as anybody waits for this.
+/// Sends fifty price changes a second until it is dropped.
 async fn changes(queue: &FeedQueue) {
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
     for change in 0.. {
@@ -23,7 +23,7 @@ async fn changes(queue: &FeedQueue) {
     }
 }
 
-/// Waits until an instance shows the listing at this price no more; its total must then agree.
+/// Waits until an instance no longer shows the listing at this price. Asserts that its total is right then.
 async fn gone(client: &Client, key: &str, price: u32, total: u32) {
     let path = format!("/v1/public/listings?min_price={price}&max_price={price}");
     while client.get(key, &path).await.json()["total"] != 0 {
@@ -61,7 +61,7 @@ async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds()
         times = tokio::time::timeout(PATIENCE, sell) => times.expect("a sold listing stays"),
         () = changes(&queue) => unreachable!("changes never end"),
     };
-    // A machine busy with something else may hold up one of them, not most.
+    // Compares the median: a busy machine may delay some sales, but not most.
     assert!(times[times.len() / 2] < Duration::from_secs(2), "{times:?}");
     assert_eq!(queue.take_dead_letters().await, []);
 }

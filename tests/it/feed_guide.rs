@@ -1,4 +1,5 @@
-//! The guide of the feed: its examples go through a real stack, and its tables are compared with what is accepted.
+//! Tests the guide for systems that write into the feed (`docs/feed.md`). Its examples are sent through a real stack,
+//! and its tables are compared with what the parser accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,11 +14,11 @@ use tests::{DeadLetter, NOON, Receiver, Stack, tables};
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/feed.md");
 const TYPES: [&str; 7] = ["marketplace", "item", "quote", "listing", "order", "balance", "event"];
 
-/// A message that the guide shows.
+/// An example of the guide.
 struct Example<'g> {
-    /// On one line, as `marketctl` takes it.
+    /// The message on one line.
     text: String,
-    /// The field and the reason, if the guide says that it is refused.
+    /// The field and the reason, if the guide says that the message is refused.
     refusal: Option<(&'g str, &'g str)>,
 }
 
@@ -25,7 +26,7 @@ fn guide() -> String {
     fs::read_to_string(GUIDE).unwrap_or_else(|error| panic!("{GUIDE}: {error}"))
 }
 
-/// The examples of the guide or of a section, in page order.
+/// Returns the examples of the guide, or of a section of it, in page order.
 fn examples(guide: &str) -> Vec<Example<'_>> {
     let (mut examples, mut lines) = (Vec::new(), guide.lines());
     while let Some(line) = lines.next() {
@@ -45,24 +46,24 @@ fn refusal(line: &str) -> (&str, &str) {
     told.unwrap_or_else(|| panic!("no field and reason in {line:?}"))
 }
 
-/// The messages of the examples that are to be applied.
+/// Returns the messages of the examples that must be applied.
 fn applied(guide: &str) -> Vec<Value> {
     let applied = examples(guide).into_iter().filter(|example| example.refusal.is_none());
     applied.map(|example| serde_json::from_str(&example.text).unwrap()).collect()
 }
 
-/// The text below a heading of the third level.
+/// Returns the text below a third-level heading.
 fn section<'g>(guide: &'g str, heading: &str) -> &'g str {
     let (_, below) = guide.split_once(&format!("\n### {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
     below.split("\n#").next().unwrap()
 }
 
-/// The first example of a type's section.
+/// Returns the first example of a type's section.
 fn example(guide: &str, of_type: &str) -> Value {
     applied(section(guide, &format!("`{of_type}`"))).remove(0)
 }
 
-/// The cells of each row with so many columns whose first cell is code.
+/// Returns the cells of each table row that has `N` columns and code in the first one.
 fn rows<const N: usize>(section: &str) -> Vec<[&str; N]> {
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     let cells = rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
@@ -73,7 +74,7 @@ fn code(cell: &str) -> &str {
     cell.trim_matches('`').trim()
 }
 
-/// The message with this field set, or without it.
+/// Sets a field of a message, or removes it if there is no value.
 fn with(message: &Value, pointer: &str, value: Option<Value>) -> Value {
     let (mut message, (parent, name)) = (message.clone(), pointer.rsplit_once('/').unwrap());
     let fields = message.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -84,17 +85,17 @@ fn with(message: &Value, pointer: &str, value: Option<Value>) -> Value {
     message
 }
 
-/// Why a message is refused at noon, if it is.
+/// Returns why a message is refused at noon, or `None` if it is accepted.
 fn rejection(text: &str) -> Option<Rejection> {
     parse(text, NOON.parse().unwrap()).err()
 }
 
-/// The field because of which a message is refused; none if it is accepted.
+/// Returns the field for which a message is refused, or `None` if it is accepted.
 fn refused_field(message: &Value) -> Option<String> {
     rejection(&message.to_string()).map(|rejection| rejection.field)
 }
 
-/// The names that the object at this place may have, as the refusal of another one lists them.
+/// Returns the names that the object at this place may have, as the refusal of an unknown one lists them.
 fn names(message: &Value, parent: &str) -> BTreeSet<String> {
     let more = with(message, &format!("{parent}/surprise"), Some(json!(1))).to_string();
     let Rejection { reason, .. } = rejection(&more).expect("an unknown field to be refused");
@@ -197,7 +198,7 @@ fn the_table_of_events_names_the_fields_of_their_data() {
     }
 }
 
-/// Messages that break one rule each: one for every reason that the guide lists.
+/// Returns messages that break one rule each, one for every reason that the guide lists.
 fn broken(guide: &str) -> Vec<String> {
     let set = |of_type: &str, pointer: &str, value| with(&example(guide, of_type), pointer, Some(value)).to_string();
     let times = |of_type: &str, pointer: &str, count: usize| {

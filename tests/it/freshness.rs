@@ -1,4 +1,4 @@
-//! What is committed is seen within two seconds, on every instance, whatever its clocks do.
+//! A committed change is seen on every instance within two seconds, whatever its clocks do.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
     let stack = Stack::new().await;
     let (one, other) = (stack.instance().await, stack.instance().await);
     add(&stack, 1).await;
-    assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [0, 0], "no second has passed");
+    assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [0, 0], "less than a second has passed");
     one.wait(1);
     other.wait(1);
     assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [1, 1]);
@@ -29,16 +29,16 @@ async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
     add(&stack, 2).await;
     let frozen = one.clock.clone();
     frozen.set_wall("2026-11-20T12:00:02Z".parse().unwrap());
-    assert_eq!(total(&stack, &one).await, 2, "the monotonic clock stood still");
+    assert_eq!(total(&stack, &one).await, 2, "although the monotonic clock stood still");
 
     add(&stack, 3).await;
     frozen.set_wall("2026-11-20T11:59:00Z".parse().unwrap());
-    assert_eq!(total(&stack, &one).await, 3, "the wall clock went back");
+    assert_eq!(total(&stack, &one).await, 3, "although the wall clock went back");
 
     add(&stack, 4).await;
     other.wait(1);
     other.clock.set_wall("2026-11-20T12:00:01Z".parse().unwrap());
-    assert_eq!(total(&stack, &other).await, 4, "the wall clock stood still");
+    assert_eq!(total(&stack, &other).await, 4, "although the wall clock stood still");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +100,7 @@ async fn concurrent_writers_lose_nothing() {
         async move {
             for number in 0..20 {
                 add(stack, writer * 100 + number).await;
-                // The same listing from everyone: the newest version stays, once.
+                // All writers write the same listing: it stays once, in its newest version.
                 let version = u64::from(number * 4 + writer + 1);
                 stack.feed_outcomes(&[listing(9_999, &format!("{version}.00"), "2026-11-20T10:00:00Z", version)]).await;
             }
@@ -119,7 +119,7 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let (control, control_proxy) = stack.instance_behind_proxy().await;
-    // Long names: a log of several pages of 1 MB.
+    // Long names make the log several pages of 1 MB long.
     let items: Vec<_> = (0..1_500).map(|n| item(&format!("i{n}"), "skin", Some(&"x".repeat(1_000)), 1)).collect();
     stack.feed(&items).await;
     let key = stack.full_key().await;

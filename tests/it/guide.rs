@@ -1,5 +1,5 @@
-//! The receiver's guide: its code is that of its programs, its example is signed as ours, its events are the
-//! description's.
+//! Tests the guide for webhook receivers (`docs/webhooks.md`): its code is the code of its programs, its example is
+//! signed as we sign, and its events are those of the API description.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,8 @@ fn read(path: &str) -> String {
     fs::read_to_string(format!("{DOCS}/{path}")).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The regions of a program by name, `program: name`; the pieces of one with an empty line between.
+/// Returns the regions of a program by name, as `program: name`. The pieces of one region are joined by an empty
+/// line.
 fn regions(program: &str) -> BTreeMap<String, String> {
     let mut pieces = BTreeMap::<String, Vec<String>>::new();
     let text = read(&format!("webhooks/{program}"));
@@ -30,12 +31,13 @@ fn regions(program: &str) -> BTreeMap<String, String> {
     pieces.into_iter().map(|(name, pieces)| (name, pieces.join("\n\n"))).collect()
 }
 
-/// The text of a line that is a comment.
+/// Returns the text of a line that is a comment.
 fn remark(line: &str) -> Option<&str> {
     line.strip_prefix("// ").or_else(|| line.strip_prefix("# "))
 }
 
-/// The guide's blocks of code: the comment's text that stands before each, its language, and its text.
+/// Returns the guide's blocks of code: the source that the comment before a block names, if any, its language, and
+/// its text.
 fn blocks(guide: &str) -> Vec<(Option<&str>, &str, String)> {
     let (mut blocks, mut before) = (Vec::new(), "");
     let mut lines = guide.lines();
@@ -59,11 +61,11 @@ fn its_code_is_that_of_its_programs() {
         assert_eq!(source.is_some(), LANGUAGES.contains(&language), "a block of {language} from {source:?}");
         if let Some(source) = source {
             let region =
-                regions.remove(source).unwrap_or_else(|| panic!("{source} is no region, or twice in the guide"));
+                regions.remove(source).unwrap_or_else(|| panic!("{source} is not a region, or is in the guide twice"));
             assert_eq!(text, region, "{source}");
         }
     }
-    assert_eq!(regions.into_keys().collect::<Vec<_>>(), Vec::<String>::new(), "in programs alone");
+    assert_eq!(regions.into_keys().collect::<Vec<_>>(), Vec::<String>::new(), "only in the programs");
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn its_example_is_signed_as_ours() {
     assert_eq!(told, headers.into_iter().map(|(name, value)| format!("{name}: {value}")).collect());
 }
 
-/// The fields that the guide's table names for an event, with `?` behind optional ones.
+/// Returns the fields of each event in the guide's table, with `?` after optional ones.
 fn told(guide: &str) -> BTreeMap<String, BTreeSet<String>> {
     let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let events = rows.filter(|(event, _)| event.contains('.'));
@@ -107,7 +109,7 @@ fn told(guide: &str) -> BTreeMap<String, BTreeSet<String>> {
     events.map(|(event, row)| (event.to_owned(), fields(row))).collect()
 }
 
-/// The fields in the schema of an event's data, likewise.
+/// Returns the fields in the schema of an event's data, with `?` after optional ones.
 fn described(document: &Value, operation: &Value) -> BTreeSet<String> {
     let schema = &operation["post"]["requestBody"]["content"]["application/json"]["schema"];
     let data = schema["properties"]["data"]["$ref"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The receiver of webhooks for developers.
+//! The webhook inbox of `local`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ struct Follower {
     read: Vec<u8>,
 }
 
-/// An event with its id.
+/// A Server-Sent Event with its id.
 #[derive(Debug)]
 struct Event {
     id: String,
@@ -92,12 +92,12 @@ async fn deliveries_are_kept_newest_first_and_not_for_ever() {
     assert_eq!((kept.len(), &kept[0]["path"]), (200, &json!("/dev/inbox/199")));
     assert_eq!(kept[199]["path"], "/dev/inbox/0");
     let other = running.client.send("GET", "/v1/public/me", &[]).await;
-    assert_eq!(other.status, 401, "the functions serve what they always did");
+    assert_eq!(other.status, 401, "the functions still serve their routes");
     assert_eq!(running.client.send("DELETE", "/dev/inbox", &[]).await.status, 204);
     assert_eq!(list(&running.client).await, Vec::<Value>::new());
 }
 
-/// Knows one secret, for one path.
+/// Knows one secret, which belongs to one path.
 struct OneSecret(EndpointSecret);
 
 impl SecretSource for OneSecret {
@@ -219,7 +219,7 @@ async fn hostile_deliveries_do_no_harm() {
 
     let page = client.send("GET", "/dev/inbox", &[]).await;
     let text = String::from_utf8(page.bytes.clone()).unwrap();
-    assert!(!text.contains("alert(1)"), "the page itself holds nothing that arrived");
+    assert!(!text.contains("alert(1)"), "the page contains nothing that arrived");
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
     let policy = page.header("content-security-policy");
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
@@ -237,7 +237,7 @@ async fn hostile_deliveries_do_no_harm() {
     assert_eq!(list(client).await.len(), 2);
 }
 
-/// The answer to a sender that first writes its whole body, and only then reads.
+/// Returns the answer to a sender that writes its whole body before it reads.
 async fn answer_to_patient(running: &Running, length: usize) -> String {
     let address = running.instance.base_url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! The functions' binaries in their init phase: what is wrong with what they use, told before the first event.
+//! The functions' binaries in their init phase: they name what is wrong with their resources before the first event.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
 use serde_json::{Value, json};
 use tests::{Call, Fault, Proxy, RuntimeApi, Stack, marketctl};
 
-/// Every function that looks at something, and at what.
+/// Every function that checks resources at its start: its tables, its queues, and whether it needs the keyring.
 const FUNCTIONS: [(&str, &[Table], &[Queue], bool); 12] = [
     ("me", &[Table::Keys], &[], false),
     ("catalog", &[Table::Keys, Table::Market], &[], false),
@@ -29,21 +29,21 @@ const FUNCTIONS: [(&str, &[Table], &[Queue], bool); 12] = [
     ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], false),
 ];
 
-/// What a function that cannot start says: problem by problem.
+/// Starts a function that must fail. Returns the problems that it names.
 async fn problems(function: &str, variables: &Variables) -> BTreeSet<String> {
     let line = RuntimeApi::run(function, variables).await.failed().await;
     assert_eq!((&line["level"], &line["message"]), (&json!("ERROR"), &json!("cannot start")), "{function}: {line}");
     line["error"].as_str().unwrap().split("; ").map(str::to_owned).collect()
 }
 
-/// The problem of the only resource that has one.
+/// Starts a function that must fail because of one resource. Returns the problem.
 async fn problem(function: &str, variables: &Variables) -> String {
     let problems = problems(function, variables).await;
     assert_eq!(problems.len(), 1, "{function}: {problems:?}");
     problems.into_iter().next().unwrap()
 }
 
-/// What `marketctl check` says about the same stack.
+/// Returns the problems that `marketctl check` names for the same stack.
 async fn checked(variables: &Variables) -> Vec<String> {
     let report = marketctl(variables, &["--json", "check"], "").await.json();
     let checks = report["checks"].as_array().unwrap().clone();
@@ -79,7 +79,7 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
             assert!(checked.iter().any(|sentence| sentence.starts_with(&problem)), "{problem}: {checked:?}");
         }
     }
-    // It uses nothing.
+    // `openapi` uses no resources.
     RuntimeApi::run("openapi", &variables).await.ready().await;
 }
 
@@ -172,7 +172,8 @@ async fn looking_takes_one_round_trip_and_opens_the_connections_of_the_first_req
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let variables = Variables::at(&proxy.url);
-    // Long enough for calls that are made at once to overlap on a busy machine, and well below an attempt's time-out.
+    // Long enough for calls that are sent together to overlap on a busy machine, and well below the time-out of an
+    // attempt.
     proxy.set(Fault::Slow(std::time::Duration::from_millis(500)));
     for (function, tables, queues, keyring) in FUNCTIONS {
         let connections = proxy.connections();
@@ -180,7 +181,7 @@ async fn looking_takes_one_round_trip_and_opens_the_connections_of_the_first_req
         let calls = proxy.take_calls();
         let looks = tables.len() + queues.len() + usize::from(keyring);
         assert!(calls.len() >= looks, "{function}: {calls:?}");
-        // Replicas are loaded by reads that follow from one another.
+        // `catalog` and `listings` also load their replica, in several round trips.
         if !["catalog", "listings"].contains(&function) {
             assert_eq!(Call::round_trips(&calls), 1, "{function}: {calls:?}");
             assert_eq!(proxy.connections() - connections, calls.len(), "{function}");

@@ -69,7 +69,7 @@ async fn every_function_answers_and_logs_one_line_without_key_or_query() {
     }
 }
 
-/// A batch as Lambda hands it over.
+/// Builds a batch as Lambda hands it over.
 fn batch(bodies: &[String]) -> Value {
     let records = bodies.iter().enumerate().map(|(index, body)| {
         json!({
@@ -95,7 +95,7 @@ async fn ingest_takes_batches_and_logs_counts_and_refusals_without_bodies() {
     let letters = stack.feed_queue().take_dead_letters().await;
     assert_eq!(letters.iter().map(|letter| &letter.body).collect::<Vec<_>>(), [&bad]);
 
-    // What was in doubt stays: here nothing can be sent to a dead-letter queue that is gone.
+    // A message is not acknowledged if its copy cannot be sent. Here the dead-letter queue is gone.
     let queue = stack.feed_queue();
     queue.client.delete_queue().queue_url(&queue.dead_url).send().await.unwrap();
     let answer = ingest.invoke(batch(&[item("m4", "skin", None, 1).to_string(), bad])).await;
@@ -159,7 +159,7 @@ async fn an_event_that_cannot_be_read_costs_its_invocation_and_shows_nothing_of_
     let (key, variables) = (stack.full_key().await, Variables::at(&stack.aws.endpoint_url));
     let path = "/v1/public/me";
     let mut me = RuntimeApi::run("me", &variables).await;
-    // No header holds a control character.
+    // A header with a control character cannot be read.
     let refused = me.invoke(event(path, path, "", &format!("{key}\u{7f}"))).await;
     let error = refused["errorMessage"].as_str().unwrap();
     assert!(error.starts_with("the event cannot be read: line 1, column "), "{refused}");

@@ -1,4 +1,4 @@
-//! `local` as others script against it.
+//! The program `local`, as scripts use it.
 
 use local::environment::Variables;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ async fn the_demo_market_is_kept_in_a_folder_and_not_made_twice() {
         keys.push(key);
         child.kill().await.unwrap();
     }
-    assert_ne!(keys[0], keys[1], "each start makes a key of its own");
+    assert_ne!(keys[0], keys[1], "each start makes a new key");
 }
 
 #[tokio::test(flavor = "multi_thread")]

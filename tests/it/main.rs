@@ -1,4 +1,4 @@
-//! End to end: HTTP to the real handlers, SDK clients to a real DynamoDB.
+//! End-to-end tests: HTTP to the real handlers, and the SDK's clients to an embedded DynamoDB.
 
 mod access;
 mod anywhere;

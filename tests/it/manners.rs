@@ -1,4 +1,4 @@
-//! HTTP manners that show at the store, and with methods that not every gateway hands on.
+//! HTTP behaviour that needs a look at the store's calls, or methods that not every gateway passes on.
 
 use serde_json::json;
 use tests::Stack;

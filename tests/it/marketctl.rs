@@ -1,4 +1,4 @@
-//! The operator's command line, where it takes a stack of one's own.
+//! Commands of `marketctl` whose tests need a stack of their own.
 
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};

@@ -1,5 +1,5 @@
-//! Pages of orders under concurrent inserts and updates: each page and its total belong to one state that was
-//! current while the page was read, and what was acknowledged before is in it.
+//! Pages of orders under concurrent inserts and updates. Each page and its total belong to one state that was current
+//! while the page was read, and that includes everything acknowledged before.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ fn history(user: types::ids::UserId) -> Vec<Value> {
         .collect()
 }
 
-/// What a page shows when the first `total` inserts have been made.
+/// Returns what a page shows after the first `total` inserts.
 fn expected(history: &[Value], total: usize, page: usize, size: usize) -> Vec<String> {
     let mut orders: Vec<(&str, &str)> = history[..total]
         .iter()
@@ -35,14 +35,14 @@ fn update(user: types::ids::UserId, number: usize) -> Value {
     update
 }
 
-/// Each order on the page is refunded if that was acknowledged before the page was asked for, and not if it
-/// had not begun when the page was there.
+/// Asserts for each order on the page: it is refunded if its update was acknowledged before the request, and not
+/// refunded if its update had not begun when the answer came.
 fn assert_statuses(reply: &Reply, acknowledged: usize, begun: usize) {
     for order in reply.json()["items"].as_array().unwrap() {
         let number = u128::from_str_radix(&order["id"].as_str().unwrap().replace('-', ""), 16).unwrap() as usize - 1;
         let refunded = order["status"] == "refunded";
-        assert!(refunded || number >= acknowledged, "update {number} of {acknowledged} is not on the page");
-        assert!(!refunded || number < begun, "update {number} of {begun} is on the page");
+        assert!(refunded || number >= acknowledged, "update {number} of {acknowledged} acknowledged is missing");
+        assert!(!refunded || number < begun, "update {number} shows, but only {begun} had begun");
     }
 }
 

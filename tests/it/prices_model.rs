@@ -1,4 +1,4 @@
-//! Prices under quotes in any order, redelivered, from marketplaces that come, go and change.
+//! Prices under quotes that come in any order and again, from marketplaces that are added, enabled and disabled.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const PLACES: [&str; 4] = ["a", "b", "c", "d"];
 
 #[derive(Clone, Debug)]
 enum Message {
-    /// A marketplace's asks in cents, observed so many minutes before noon.
+    /// A marketplace's asks in cents, observed this many minutes before noon.
     Quote {
         place: usize,
         minutes: u16,
@@ -25,7 +25,7 @@ enum Message {
 
 fn messages() -> impl Strategy<Value = Vec<Message>> {
     let asks = prop::collection::vec(1u32..50_000, 0..4);
-    // About one in four is more than a day old.
+    // About one quote in four is more than a day old.
     let quote =
         (0usize..4, 0u16..1_900, asks).prop_map(|(place, minutes, asks)| Message::Quote { place, minutes, asks });
     let place = (0usize..4, any::<bool>(), 1u8..5).prop_map(|(place, enabled, version)| Message::Marketplace {
@@ -53,12 +53,12 @@ fn feed_message(message: &Message) -> Value {
     }
 }
 
-/// The asks that count, cheapest first, and where they come from.
+/// Returns the asks that count, cheapest first, and the marketplaces they come from.
 fn expected(messages: &[Message]) -> (Vec<u32>, Vec<&'static str>) {
     let (mut quotes, mut enabled) = (BTreeMap::new(), BTreeMap::new());
     for message in messages {
         match message {
-            // The first of two that were observed at one time stays.
+            // Of two quotes observed at the same time, the first one stays.
             Message::Quote { place, minutes, asks } => {
                 let known = quotes.entry(*place).or_insert((*minutes, asks));
                 if *minutes < known.0 {
@@ -87,7 +87,7 @@ async fn play(mut messages: Vec<Message>) {
         stack.feed_outcomes(&[feed_message(message)]).await;
     }
     let (asks, sources) = expected(&messages);
-    // All of it once more, the other way round: redelivery changes nothing.
+    // Everything is sent again in reverse order, which must change nothing.
     messages.reverse();
     let again: Vec<Value> = messages.iter().map(feed_message).collect();
     assert!(stack.feed_outcomes(&again).await.iter().all(|outcome| *outcome == feed::Applied::Unchanged));

@@ -1,4 +1,4 @@
-//! The read model through the real log, against plain maps: random writers, versions, bases, broken bases,
+//! The read model through the real log, compared with plain maps: random writers, versions, bases, lost bases,
 //! compactions that die, restarts, and clocks of which either hand may stand still.
 
 use std::collections::BTreeMap;
@@ -12,19 +12,20 @@ use types::records::{PublicItem, PublicListing};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A batch of messages, some of them redelivered or out of order: record, version above what the history's
-    /// length lets expect, what it is now if it is still there.
+    /// A batch of messages, some repeated or out of order. Each is a record, a version, and the record's value, or
+    /// `None` if it is removed.
     Write(Vec<(u8, u8, Option<u16>)>),
     /// An instance starts.
     Start,
-    /// Both streams are compacted, by a function that dies after so many calls.
+    /// Both streams are compacted, through a proxy that refuses everything after this many calls.
     Compact { calls: Option<u8> },
-    /// The chunks of every base are gone.
+    /// The chunks of every base are deleted.
     LoseBase,
-    /// An instance's wall clock alone moves, forwards or back: by tens of seconds, so that it never undoes the two that
-    /// pass before the instance is asked. If it did, neither hand would show that they have passed.
+    /// Only an instance's wall clock moves, forwards or back. It moves by tens of seconds, so that it never undoes
+    /// the two seconds that pass before the instance is asked: otherwise neither hand would show that they have
+    /// passed.
     Wall { instance: usize, tens: i8 },
-    /// Two seconds pass on one hand of an instance's clock or on both, and it is asked.
+    /// Two seconds pass on one hand of an instance's clock or on both, and then it is asked.
     Ask { instance: usize, hands: Hands },
 }
 
@@ -49,10 +50,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// The newest version of each record, and what it is while it is there.
+/// The newest version of each record, and its value unless it is removed.
 type Model = BTreeMap<u8, (u8, Option<u16>)>;
 
-/// Even records are listings, odd ones items. A listing's number is its price, an item's its name.
+/// Makes a message. Records with even ids are listings with the value as price, those with odd ids items with the
+/// value as name.
 fn message(id: u8, version: u8, now: Option<u16>) -> Value {
     let number = now.unwrap_or(1);
     if id.is_multiple_of(2) {
@@ -76,7 +78,7 @@ fn apply(model: &mut Model, batch: &[(u8, u8, Option<u16>)]) {
     }
 }
 
-/// What a walk over all pages must show.
+/// Returns what a walk over all pages must show.
 fn expected(model: &Model, parity: u8, name: impl Fn(u8) -> String) -> Vec<String> {
     let there = model.iter().filter(|(id, _)| **id % 2 == parity);
     let mut there: Vec<(u16, u8)> = there.filter_map(|(id, (_, now))| Some(((*now)?, *id))).collect();
@@ -103,7 +105,7 @@ async fn assert_agrees(stack: &Stack, running: &Running, model: &Model) {
     }
 }
 
-/// A base is always due: a week passes before each run.
+/// Runs the compactions. A week passes first, so that a base is always due.
 async fn compact(stack: &Stack, calls: Option<u8>) {
     stack.clock.advance(Duration::from_hours(7 * 24));
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;

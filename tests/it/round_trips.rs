@@ -1,4 +1,4 @@
-//! One sequential DynamoDB round trip per warm request, on every endpoint.
+//! A warm request costs one sequential DynamoDB round trip, on every endpoint.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ async fn a_warm_request_costs_one_round_trip() {
     for (path, _) in PATHS {
         assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
     }
-    // Slow enough that calls which are sent together overlap on a busy machine.
+    // Calls are slow enough for those sent together to overlap on a busy machine.
     proxy.set(Fault::Slow(Duration::from_millis(250)));
-    // Replicas and the marketplaces that prices keep are due again after these pauses.
+    // After one second replicas follow their log again; after 31 seconds `prices` reads the marketplaces again.
     for pause in [0, 1, 31] {
         running.wait(pause);
         for (path, _) in PATHS {

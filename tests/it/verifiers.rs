@@ -1,4 +1,4 @@
-//! What the receiver's guide's programs say of what we sign.
+//! Runs the programs of the receiver's guide on what we sign.
 
 use http::{HeaderMap, HeaderValue};
 use secrets::{EndpointSecret, service_signature, standard_signature};
@@ -19,7 +19,7 @@ fn now() -> Timestamp {
     SystemClock::new().now()
 }
 
-/// The headers of an attempt, the first of the secrets being the active one.
+/// Returns the headers of an attempt. The first secret is the active one.
 fn headers(secrets: &[EndpointSecret], sent_at: Timestamp) -> HeaderMap {
     let values = [
         ("x-service-signature", service_signature(&secrets[0], BODY.as_bytes())),

@@ -1,4 +1,4 @@
-//! A delivery's steps as DynamoDB makes them, against the same steps as plain values.
+//! Compares a delivery's steps as DynamoDB makes them with the same steps on plain values.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -92,7 +92,7 @@ fn progress() -> impl Strategy<Value = Progress> {
     })
 }
 
-/// Any step, with what it expects as likely there as not, or any conditions and changes.
+/// A step of the code that may or may not match the progress, or any conditions and changes.
 fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
     let seen = prop_oneof![3 => Just(progress.clone()), 1 => self::progress()];
     let lease = progress.lease.map_or_else(|| token().boxed(), |lease| prop_oneof![Just(lease.id), token()].boxed());
@@ -120,7 +120,7 @@ fn failed(dispatch: &Dispatch, lease: Token, now: Timestamp) -> Transition {
     }
 }
 
-/// One that holds, as likely as one that may not.
+/// A condition. Three in four are taken from the progress itself, so most hold.
 fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
     let of = |progress: Progress, now| {
         let mut conditions = vec![
@@ -138,7 +138,7 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
     (seen, times()).prop_flat_map(move |(progress, now)| of(progress, now))
 }
 
-/// Some changes, each of another attribute: an update cannot set one twice.
+/// Some changes, each of another attribute, because an update cannot set one twice.
 fn changes() -> impl Strategy<Value = Vec<Change>> {
     (progress(), attempt(), any::<bool>()).prop_flat_map(|(progress, attempt, is_claimed)| {
         let changes = vec![
@@ -173,7 +173,7 @@ fn token() -> impl Strategy<Value = Token> {
     (1u128..4).prop_map(|number| Token(uuid(number)))
 }
 
-/// Few, so that two are often the same.
+/// Only four different times, so that two are often equal.
 fn times() -> impl Strategy<Value = Timestamp> {
     (0i64..4).prop_map(time)
 }

@@ -1,4 +1,4 @@
-//! Deliveries on the operator's command line.
+//! Deliveries, managed with `marketctl`.
 
 use serde_json::{Value, json};
 use tests::Stack;
@@ -59,7 +59,7 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     assert_eq!(cli.refused(&format!("resend {first}")).await, format!("endpoint {id} was removed"));
 }
 
-/// How many messages wait in a delivery queue.
+/// How many messages are in a delivery queue.
 async fn waiting(stack: &Stack, lane: Lane) -> u64 {
     stack.webhooks().queues.waiting(lane).await.unwrap()
 }

@@ -53,7 +53,7 @@ async fn what_an_earlier_rotation_left_is_made_good() {
     let cli = WebhooksCli::of(&stack);
     let admin = stack.webhooks();
     cli.add(OWNER).await;
-    // Cut short before anything was sealed anew.
+    // This rotation is cut short before anything is sealed again.
     let left = admin.rotate_keyring().await.unwrap();
     cli.add(OWNER).await;
     assert_eq!(sealing_keys(&admin).await.len(), 2);
@@ -110,7 +110,7 @@ async fn rotations_at_the_same_moment_lose_no_key_that_they_promise() {
     assert!(promised >= 1);
 }
 
-/// An endpoint's active secret as a function opens it that remembers the keyring from before.
+/// Returns an endpoint's active secret, opened by a function that still remembers the old keyring.
 async fn opened(stack: &Stack, running: &WebhookAdmin, id: &str) -> String {
     stack.clock.advance(Duration::from_secs(3));
     let Endpoint { id, secrets, .. } = find(running, id).await;
@@ -123,7 +123,7 @@ async fn find(admin: &WebhookAdmin, id: &str) -> Endpoint {
     endpoints.into_iter().find(|endpoint| endpoint.id.to_string() == id).unwrap()
 }
 
-/// The ids of the keys that the stored secrets are sealed under.
+/// Returns the ids of the keys under which the stored secrets are sealed.
 async fn sealing_keys(admin: &WebhookAdmin) -> BTreeSet<String> {
     let page = admin.store.all_endpoints(None).await.unwrap();
     let sealed = page.endpoints.iter().flat_map(|endpoint| endpoint.secrets.valid(admin.clock.now()));

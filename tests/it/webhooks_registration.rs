@@ -1,4 +1,4 @@
-//! Which endpoints an account may have: checked on the URL's text, and on the addresses that its name has now.
+//! Which URLs an endpoint may have. The URL's text is checked, and the addresses that its host name has now.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use guard::{Policy, Resolve};
 use tests::{Stack, uuid};
 use types::event::EventKind;
 
-/// Answers every question with the same addresses, or with a failure.
+/// Resolves every name to these addresses, or fails.
 struct Fixed(Option<Vec<IpAddr>>);
 
 impl Resolve for Fixed {

@@ -7,8 +7,8 @@ use types::scope::Scope;
 
 const PATH: &str = "/v1/public/marketplaces";
 
-/// A new key, and the answers to so many requests with it, some of which are always on their way at once. A request
-/// that had to be repeated may have taken two tokens: then all begins again.
+/// Sends this many requests with a new key, eight at a time. Returns the key and the answers. A request that had to
+/// be repeated may have taken two tokens, so then everything begins again with another key.
 async fn crowd(target: &Target, requests: usize) -> (String, Vec<Reply>) {
     for _ in 0..5 {
         let key = target.full_key().await;
@@ -19,7 +19,7 @@ async fn crowd(target: &Target, requests: usize) -> (String, Vec<Reply>) {
             return (key, replies);
         }
     }
-    panic!("no crowd of requests was answered without a 503");
+    panic!("in each of five crowds some request was answered with 503");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! The served description, and the answers it describes.
+//! The served API description, and whether answers match it.
 
 use std::future::ready;
 use std::pin::pin;
@@ -14,13 +14,13 @@ use crate::access::PATHS;
 const TEMPLATES: [(&str, &str); 2] =
     [("/v1/public/items/", "/v1/public/items/{id}"), ("/v1/public/prices/", "/v1/public/prices/{variant_id}")];
 
-/// The path template of a concrete path, a query behind it or not.
+/// Returns the path template of a path, which may have a query.
 fn template(path: &str) -> &str {
     let path = path.split('?').next().unwrap();
     TEMPLATES.iter().find(|(start, _)| path.starts_with(start)).map_or(path, |(_, template)| template)
 }
 
-/// The schema of a response's body: as the document stands, with the operation's own schema at its root.
+/// Returns the schema of a response's body: the document with the operation's schema at its root.
 pub(crate) fn assert_described(document: &Value, path: &str, reply: &Reply) {
     let responses = &document["paths"][template(path)]["get"]["responses"];
     let mut response = &responses[reply.status.to_string()];
@@ -58,7 +58,7 @@ async fn it_is_served_without_a_key() {
     assert!(String::from_utf8(page.bytes).unwrap().contains("/v1/public/wallet/balance"));
 }
 
-/// A path of every route whose answer is the test's own, and the scope it needs.
+/// Returns a path of each route that needs a key, filtered to the test's own records, and the scope it needs.
 fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
     let (item, variant) = (target.word(), target.uuid(7));
     let own = |(path, scope): (&str, Option<Scope>)| {
@@ -74,7 +74,7 @@ fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
     PATHS.map(own).into()
 }
 
-/// A market in which every path has an answer for this user.
+/// Returns messages that give every path an answer for this user.
 fn market(target: &Target, user: Uuid) -> Vec<Value> {
     let (word, variant) = (target.word(), target.uuid(7));
     let mut own = item(&word, &word, Some("AK-47 | Redline"), 1);
@@ -95,13 +95,12 @@ async fn every_answer_is_as_described() {
     let document = target.client.send("GET", "/v1/openapi.json", &[]).await.json();
     let key = target.key_of(user.into(), &Scope::ALL).await.0;
     for (path, scope) in &paths(&target) {
-        // A marketplace is known everywhere within half a minute.
+        // Prices take up to half a minute to know a new marketplace.
         let good = target.get_until(&key, path, |reply| reply.status != 404).await;
         assert_eq!(good.status, 200, "{path}");
         assert_described(&document, path, &good);
         let authorization = format!("Bearer {key}");
-        // What changes with every request has a tag of its own each time, and nothing here does, except that others
-        // may add marketplaces.
+        // Other tests may add marketplaces to a shared stack between the two requests. Nothing else here changes.
         let is_moving = target.is_shared() && path == "/v1/public/marketplaces";
         let tag = if is_moving { "*" } else { good.header("etag") };
         let headers = [("authorization", authorization.as_str()), ("if-none-match", tag)];

@@ -1,4 +1,4 @@
-//! The feed through its queue: what is applied, what is refused.
+//! Messages that go through the feed queue: what is applied and what is refused.
 
 use serde_json::{Value, json};
 use tests::{Reply, Target, balance, item, listing, marketctl, marketplace, order, quote};
@@ -14,7 +14,7 @@ fn has_one(reply: &Reply) -> bool {
     reply.status == 200 && reply.json()["total"] == 1
 }
 
-/// A listing of an item of the test's.
+/// Returns a listing of the test's own item.
 fn own_listing(target: &Target, number: u32) -> Value {
     let mut listing = listing(number, "1.00", TEN, 1);
     (listing["id"], listing["item_id"]) = (json!(target.uuid(number)), json!(target.word()));

@@ -29,7 +29,7 @@ async fn what_is_not_there_is_404_with_the_id_asked_for() {
     target.feed(&[removal]).await;
     let key = target.full_key().await;
     let mut cases = vec![(gone.as_str(), gone.as_str()), ("none", "none"), ("a%20b", "a b"), ("%E2%98%85", "★")];
-    // Gateways differ: another one may see two segments here, and no route.
+    // Gateways differ: a deployed one may see two segments here, and no route.
     if !target.is_shared() {
         cases.push(("a%2Fb", "a/b"));
     }

@@ -1,4 +1,4 @@
-//! Keys on the operator's command line.
+//! Keys, managed with `marketctl`.
 
 use std::collections::BTreeSet;
 

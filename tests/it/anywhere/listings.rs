@@ -8,7 +8,7 @@ fn day(day: u32) -> String {
     format!("2026-11-{day:02}T10:00:00Z")
 }
 
-/// A listing whose id is the test's n-th, of an item and a variant of the test's own.
+/// Returns a listing with the test's id of this number, of the test's own item and variant.
 fn own(target: &Target, listing: Value, item: &str, variant: u32) -> Value {
     let mut listing = listing;
     let number = u32::from_str_radix(listing["id8"].as_str().unwrap(), 16).unwrap();

@@ -1,4 +1,4 @@
-//! HTTP manners: methods, routes, headers, entity tags, compression.
+//! HTTP behaviour: methods, routes, headers, entity tags, compression.
 
 use std::io::Read;
 
@@ -139,7 +139,7 @@ async fn head_answers_as_get_without_a_body() {
     let key = target.full_key().await;
     let authorization = format!("Bearer {key}");
     for (path, _) in PATHS {
-        // Of the test's own, for others change what all share between the two.
+        // Filters to the test's own records: other tests may change the rest between the two requests.
         let filter = match path {
             "/v1/public/catalog" => format!("?kind={}", target.word()),
             "/v1/public/listings" => format!("?item_id={}", target.word()),

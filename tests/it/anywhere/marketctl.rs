@@ -1,4 +1,4 @@
-//! The operator's command line.
+//! `marketctl import` and `marketctl check`.
 
 use serde_json::json;
 use tests::{Target, item, listing, marketctl, marketplace, uuid};

@@ -1,5 +1,5 @@
-//! What needs nothing but a base URL and an AWS endpoint: these tests run here like all others, and against the
-//! deployed stack, which they share, from `infra/deployed/run`.
+//! Tests that need only a base URL and an AWS endpoint. They run here like all others. `infra/deployed/run` runs them
+//! against a deployed stack, which they share.
 
 mod access;
 mod balance;

@@ -10,7 +10,7 @@ async fn key(target: &Target, user: UserId) -> String {
     target.key_of(user, &[Scope::OrdersRead]).await.0
 }
 
-/// An order whose id is the test's n-th.
+/// Returns an order with the test's id of this number.
 fn order(target: &Target, user: UserId, number: u32, created_at: &str, version: u64) -> Value {
     let mut order = tests::order(user, number, created_at, version);
     order["id"] = json!(target.uuid(number));

@@ -6,7 +6,7 @@ use tests::{Target, marketplace, quote};
 
 const HOUR: i64 = 3_600;
 
-/// Three marketplaces: the first and the second of the test's, and one that is disabled.
+/// Adds three marketplaces of the test's own, the last one disabled.
 async fn market() -> (Target, [String; 3]) {
     let target = Target::new().await;
     let keys = ["1", "2", "off"].map(|name| format!("{}_{name}", target.word()));
@@ -34,7 +34,7 @@ async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
         .await;
     let key = target.full_key().await;
     let upper = path(&target, 7).to_uppercase().replace("/V1/PUBLIC/PRICES", "/v1/public/prices");
-    // A marketplace is known everywhere within half a minute.
+    // Prices take up to half a minute to know a new marketplace.
     let reply = target.get_until(&key, &upper, |reply| reply.status == 200 && reply.json()["sample_size"] == 4).await;
     assert_eq!(reply.status, 200);
     assert_eq!(

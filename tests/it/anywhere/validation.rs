@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{Reply, Target, item};
 
 async fn get(target: &Target, path: &str) -> Reply {
-    // A key of its own for each request: there are more cases than tokens.
+    // Each request has its own key, because there are more cases than tokens.
     target.client.get(&target.full_key().await, path).await
 }
 

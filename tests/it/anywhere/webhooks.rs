@@ -1,5 +1,5 @@
-//! Webhooks from the feed to the attempt. What is deployed reaches the public internet alone, which tests leave in
-//! peace: the receivers here have names that are never found (RFC 6761), so that every attempt fails.
+//! Webhooks from the feed to the attempt. A deployed sender reaches only the public internet, where tests must not
+//! send anything. So the receivers here have names that never resolve (RFC 6761), and every attempt fails.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tests::{Target, sale};
 use tokio::time::{Instant, sleep};
 use types::timestamp::Timestamp;
 
-/// Something hangs if a delivery has not come so far by then.
+/// A delivery that has not got this far by then never will.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 struct Scene {
@@ -24,21 +24,21 @@ impl Scene {
         Self { target, cli }
     }
 
-    /// An endpoint of the test's account.
+    /// Adds an endpoint to the test's account. Returns its id.
     async fn endpoint(&self, event: &str) -> String {
         let (owner, word) = (self.target.uuid(1), self.target.word());
         let add = format!("add --user {owner} --url https://{word}.invalid/hook --event {event}");
         text(&self.cli.done(&add).await["id"])
     }
 
-    /// Sends the sale of a listing of the test's account so many times.
+    /// Sends the same event, a sale of the test's account, this many times.
     async fn sell(&self, times: usize) {
         let mut sale = sale(1, self.target.uuid(1).into());
         sale["id"] = json!(self.target.uuid(1));
         self.target.feed_queue().send(&vec![sale.to_string(); times]).await;
     }
 
-    /// Waits until the document of a command is as it should be.
+    /// Runs a command until its document is as it should be. Returns the document.
     async fn until(&self, line: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
@@ -77,7 +77,7 @@ async fn an_event_becomes_one_delivery_that_is_tried_and_tried_again_after_half_
     );
     let first = &shown["attempts"][0];
     assert!(first["status"].is_null() && !text(&first["error"]).is_empty(), "{shown}");
-    // Half a minute after the failure, which may itself take the ten seconds that an attempt has.
+    // The retry is due half a minute after the failure. The attempt itself may take ten seconds.
     let pause = millis(&shown["next_attempt_at"]) - millis(&first["at"]);
     assert!((30_000..42_000).contains(&pause), "{shown}");
     let body: Value = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
@@ -114,7 +114,7 @@ async fn an_event_goes_to_who_wants_it_and_is_held_for_who_is_off() {
     let (off, other) = (scene.endpoint("listing.sold").await, scene.endpoint("wallet.deposit").await);
     let on = scene.endpoint("listing.sold").await;
     scene.cli.done(&format!("disable {off}")).await;
-    // A later moment than the one by which a function may remember endpoints.
+    // Waits longer than a function may remember endpoints.
     scene.target.wait(3).await;
     scene.sell(1).await;
     scene.until(&format!("deliveries {on}"), |deliveries| deliveries[0]["attempts"] == 1).await;

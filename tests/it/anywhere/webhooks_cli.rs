@@ -1,4 +1,4 @@
-//! Webhook endpoints on the operator's command line.
+//! Webhook endpoints, managed with `marketctl`.
 
 use serde_json::{Value, json};
 use tests::Target;
@@ -106,7 +106,7 @@ async fn a_secret_is_rotated_and_activated_but_not_twice_in_a_day() {
     let activate = format!("{rotate} --activate");
     assert_eq!(cli.refused(&activate).await, "there is no next secret to activate");
     let second = text(&cli.done(&rotate).await["secret"]);
-    // One that nobody may have seen is replaced.
+    // A next secret that is not active yet is replaced.
     let third = text(&cli.done(&rotate).await["secret"]);
     assert!(first != second && second != third && third.starts_with("whsec_"));
     let activated = cli.done(&activate).await;

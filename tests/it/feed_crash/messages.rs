@@ -1,4 +1,5 @@
-//! A market's life as the feed tells it: every kind of message, versions out of order and repeated.
+//! Random histories of a market as feed messages: every type that goes into the tables, with versions out of order
+//! and repeated.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +13,21 @@ use types::ids::UserId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
-/// Fewer than a message's receives, so that none can be redriven because of them alone.
+/// Kills per history. Fewer than the receives of a message, so kills alone make no message a dead letter.
 const KILLS: usize = 4;
 const USERS: u16 = 6;
 const VARIANTS: u16 = 30;
 const MARKETPLACES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// The messages of a seed.
+/// The history that a seed makes.
 pub(super) struct History {
-    /// As they are sent.
+    /// The messages in the order in which they are sent.
     pub(super) messages: Vec<String>,
-    /// Those of them that are invalid.
+    /// The invalid ones among them, sorted.
     pub(super) invalid: Vec<String>,
-    /// The newest message about each thing: all that matters in the end.
+    /// The newest message about each entity, which alone decide the final state.
     pub(super) newest: Vec<Value>,
-    /// At how many messages left to do the process is killed.
+    /// The process is killed when the queue is down to this many messages, one entry per kill.
     pub(super) kills: Vec<u64>,
 }
 
@@ -72,7 +73,7 @@ fn user(number: u16) -> UserId {
     uuid(1_000 + u128::from(number % USERS)).into()
 }
 
-/// A message that depends on nothing but what it is about, its version and the time.
+/// Makes a message. Its content depends only on its entity, its version and the time.
 fn message(kind: u8, number: u16, version: u64, now: Timestamp) -> Value {
     let minutes = |minutes: i64| now.plus_millis(minutes * 60_000).to_string();
     let phase = |number: u16| (u64::from(number) + version) % 3;
@@ -116,7 +117,7 @@ fn message(kind: u8, number: u16, version: u64, now: Timestamp) -> Value {
     }
 }
 
-/// What a message is about.
+/// Returns a name for the entity that a message is about.
 fn subject(message: &Value) -> String {
     let identity = match message["type"].as_str().unwrap() {
         "marketplace" => vec!["key"],

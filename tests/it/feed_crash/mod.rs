@@ -1,5 +1,5 @@
-//! The functions' process killed at random points while the feed is worked off: nothing is lost, nothing is
-//! applied twice, and the state in the end is that of the newest messages applied once each.
+//! Kills the functions' process at random points while it works off the feed. Nothing is lost and nothing is applied
+//! twice: the final state is the one of the newest messages applied once each.
 
 mod messages;
 
@@ -15,7 +15,7 @@ use tests::{
 use tokio::process::Child;
 use types::clock::{Clock, SystemClock};
 
-/// By then something hangs.
+/// A queue that takes longer than this will never get so short.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 async fn survives(seed: u64, count: usize) {
@@ -27,7 +27,7 @@ async fn survives(seed: u64, count: usize) {
 
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
-    // What a killed process had in hand comes again after two seconds instead of thirty.
+    // The messages that a killed process was working on come back after two seconds instead of thirty.
     queue.set(QueueAttributeName::VisibilityTimeout, "2").await;
     let variables = Variables::at(&stack.aws.endpoint_url);
     let sent = marketctl(&variables, &["--json", "feed", "send", "-"], &history.messages.join("\n")).await;
@@ -35,9 +35,9 @@ async fn survives(seed: u64, count: usize) {
     for backlog in history.kills {
         let (mut process, _) = functions(&stack).await;
         let reached = tokio::time::timeout(PATIENCE, worked_off(&queue, backlog)).await;
-        reached.unwrap_or_else(|_| panic!("seed {seed} never gets to {backlog}"));
+        reached.unwrap_or_else(|_| panic!("seed {seed} never gets down to {backlog} messages"));
         process.kill().await.unwrap();
-        assert!(queue.backlog.count().await.unwrap() > 0, "seed {seed} was done before the kill at {backlog}");
+        assert!(queue.backlog.count().await.unwrap() > 0, "seed {seed} was done before the kill at {backlog} messages");
     }
     let (_process, _) = functions(&stack).await;
     queue.emptied().await;
@@ -45,7 +45,7 @@ async fn survives(seed: u64, count: usize) {
     let letters = queue.take_dead_letters().await;
     assert!(letters.iter().all(|letter| letter.attribute("field") == "type"), "{letters:?}");
     let mut refused: Vec<String> = letters.into_iter().map(|letter| letter.body).collect();
-    // A kill between the copy and the acknowledgement makes a second copy.
+    // A kill between sending the copy and the acknowledgement makes a second copy.
     refused.dedup();
     assert_eq!(refused, history.invalid, "seed {seed}");
     assert_same(&tables(&stack).await, &tables(&reference).await, &format!("tables of seed {seed}"));
@@ -56,7 +56,7 @@ async fn survives(seed: u64, count: usize) {
     assert_same(&found.await, &expected.await, &format!("answers of seed {seed}"));
 }
 
-/// A process of functions and nothing else.
+/// Starts a process that runs only the functions.
 async fn functions(stack: &Stack) -> (Child, Value) {
     local(&["--aws-endpoint", &stack.aws.endpoint_url]).await
 }
@@ -76,7 +76,7 @@ async fn kills_at_any_point_change_nothing_in_the_end() {
 
 /// `FEED_CRASH_SEEDS=20 FEED_CRASH_MESSAGES=10000 cargo test --release --workspace --test it many_seeds -- --ignored --nocapture`
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: for a change of the feed, run by hand"]
+#[ignore = "takes minutes; run it by hand after a change of the feed"]
 async fn many_seeds_and_longer_histories() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (seeds, messages) = (number("FEED_CRASH_SEEDS", 20), number("FEED_CRASH_MESSAGES", 10_000));

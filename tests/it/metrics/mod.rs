@@ -1,4 +1,4 @@
-//! What functions publish: the one line of each request, batch and run as CloudWatch takes it.
+//! The metrics that functions publish: one line per request, batch or run, read as CloudWatch reads it.
 
 mod requests;
 mod workers;
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tests::Line;
 
-/// The metrics of a line of a function but for those that time decides.
+/// Returns the metrics of a line without the ones in `times`, whose values depend on time. Asserts that these are
+/// there and not negative.
 fn of<'a>(line: &'a Line, function: &str, times: &[&'a str]) -> BTreeMap<&'a str, &'a Value> {
     let mut metrics = line.metrics(function);
     for name in times {

@@ -1,4 +1,4 @@
-//! Requests, as the functions' own binaries tell of them.
+//! The lines that the functions' binaries log for requests.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ fn get(path: &str, key: &str) -> Value {
     RuntimeApi::event(path, path, "", &json!({"authorization": format!("Bearer {key}")}))
 }
 
-/// The lines of requests; a busy machine may have made the instance say that it was not ready yet.
+/// Returns the lines of requests only: on a busy machine the instance may also have logged that it is not ready yet.
 fn requests(running: &RuntimeApi) -> Vec<Line> {
     let mut lines = running.lines();
     lines.retain(|line| line.json["message"] == "request");
     lines
 }
 
-/// Asks, and shows the status and the request's line.
+/// Sends a request. Returns the status and the request's line.
 async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, Line) {
     let before = requests(running).len();
     let answer = running.invoke(event).await;
@@ -49,7 +49,7 @@ async fn how_a_request_ends_is_counted_where_it_did_not_end_well() {
         (refused, 405, json!({"ClientErrors": 1})),
         (get(ME, &key), 200, json!({"StoreCalls": 1})),
         (get(ME, &key), 429, json!({"RateLimited": 1, "StoreCalls": 1})),
-        // Refused from memory.
+        // This one is refused from memory, without a call.
         (get(ME, &key), 429, json!({"RateLimited": 1})),
     ];
     for (event, expected, metrics) in cases {
@@ -85,7 +85,7 @@ async fn answers_from_a_replica_tell_its_age_and_size() {
         assert_eq!(status, 200);
         let mut metrics = of(&line, function, &["Latency", "ReplicaLag", "StoreCalls"]);
         assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
-        // The key write, and a look at the log if a second has passed: nothing of what loading took.
+        // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
         assert!((1..=2).contains(&line.json["StoreCalls"].as_u64().unwrap()), "{}", line.json);
         assert_eq!(metrics.remove("ReplicaRecords"), Some(&json!(records)));
         assert!(metrics.is_empty(), "{metrics:?}");
@@ -112,7 +112,7 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
             assert_eq!(status, 503);
             break line;
         }
-        assert!(begun.elapsed() < Duration::from_mins(1), "it answers from a state of a minute ago");
+        assert!(begun.elapsed() < Duration::from_mins(1), "it still answers from a state that is a minute old");
     };
     let metrics = of(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
     assert_eq!((metrics["ServerErrors"], metrics["ReplicaRecords"]), (&json!(1), &json!(0)));
@@ -154,7 +154,7 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     let counted = json!({"ServerErrors": 1, "StoreCalls": 1, "StoreRetries": 2});
     assert_metrics(&of(&line, "me", &["Latency"]), &counted);
 
-    // A retry that helps is counted as well, and no request's counts are those of another.
+    // A successful retry is counted as well, and the next request starts at zero.
     let mut calls = 0;
     proxy.plan(move |_| {
         calls += 1;

@@ -1,5 +1,5 @@
-//! Batches and runs. What the deployed sender never reaches, a receiver on this machine, is told by an instance
-//! within the test.
+//! The lines of batches and runs. The sender's own binary never reaches a receiver on this machine, so an instance
+//! within the test stands in for it.
 
 use std::slice;
 use std::time::Duration;
@@ -56,7 +56,7 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
     stack.clock.advance(Duration::from_secs(7));
     let first = stack.next_message(id).await;
     hand(&sender, slice::from_ref(&first)).await;
-    // The same message once more makes no attempt.
+    // The same message again makes no attempt.
     hand(&sender, &[first, message(Lane::First, "unreadable")]).await;
     let [delivered, void] = &listener.take()[..] else { panic!("not two lines") };
     assert_metrics(&of(delivered, "webhook", &[]), &json!({"Delivered": 1, "EventToPost": [7_000]}));
@@ -106,7 +106,8 @@ async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
     stack.fan_out(&[sale(1, user)]).await;
     let variables = Variables::at(&stack.aws.endpoint_url);
     let mut sweep = RuntimeApi::run("sweep", &variables).await;
-    // By the binary's clock the message is long overdue; while it waits in its queue, that may be behind.
+    // By the binary's clock the message is long overdue. While it waits in its queue, the queue may be behind, so
+    // nothing is resent.
     let runs = [(false, json!({"Waiting": 1})), (true, json!({"Overdue": 1})), (true, json!({}))];
     for (resent, counted) in runs {
         if counted["Overdue"] == 1 {
@@ -155,7 +156,7 @@ async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one
     let stack = Stack::new().await;
     let user = uuid(5).into();
     stack.endpoint(user, "https://hooks.example.com/").await;
-    // One more than all shards' first pages hold.
+    // One more than the first pages of all shards hold.
     let events: Vec<Value> = (0..=800).map(|event| sale(event, user)).collect();
     for events in events.chunks(100) {
         stack.fan_out(events).await;
@@ -170,7 +171,7 @@ async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one
     });
     stack.clock.advance(Duration::from_mins(6));
     let mut overdue = 0;
-    // The messages of a fan-out so large are in both lanes; those that the first run sends are taken out.
+    // A fan-out this large fills both lanes. Empties them first; the loop takes out what each run sends.
     for lane in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
         stack.mailbox(lane).await.purge().await;
     }

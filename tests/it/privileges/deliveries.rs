@@ -1,4 +1,4 @@
-//! A delivery's ways: to its end, on hold, and back from where it was lost.
+//! Everything that can happen to a delivery: it is held, fails for good, or gets lost and comes back.
 
 use platform::resources::Queue;
 use runtime::Worker;
@@ -17,7 +17,7 @@ pub(super) async fn made() -> Used {
     scene.stack.ledger.used()
 }
 
-/// The endpoint is off when its delivery's message comes.
+/// A delivery is held because its endpoint is off when the message comes.
 async fn held(scene: &Scene) {
     let id = scene.event(1).await;
     let message = [scene.stack.next_message(id).await];
@@ -28,7 +28,7 @@ async fn held(scene: &Scene) {
     admin.enable(scene.endpoint.id).await.unwrap();
 }
 
-/// The last attempt fails twice: the first time the notice is sent at once, the second time by the sweep.
+/// Two deliveries fail for good. The notice of the first is sent at once, the notice of the second by the sweep.
 async fn given_up(scene: &Scene) {
     for (event, fault) in [(2, Fault::None), (3, Fault::Refuse)] {
         let id = scene.before_last(event).await;
@@ -44,7 +44,8 @@ async fn given_up(scene: &Scene) {
     }
 }
 
-/// A message is lost while both queues may be behind, which probes tell.
+/// A message is lost while both queues may be behind. Probes show that they are not, so the sweep sends the message
+/// again.
 async fn lost(scene: &Scene) {
     let id = scene.event(4).await;
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.mailbox(lane));

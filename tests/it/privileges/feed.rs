@@ -1,4 +1,4 @@
-//! Messages of every kind through the feed queue: applied, refused, postponed; events at both lanes.
+//! Messages of every type that are applied, refused and postponed, and events that go to both lanes.
 
 use tests::{Fault, Receiver, Stack, balance, market, sale, uuid};
 use types::clock::Clock;
@@ -13,7 +13,7 @@ pub(super) async fn applied() -> Used {
     for user in users {
         endpoints.push(stack.endpoint(user, &receiver.url).await.0);
     }
-    // So that its deliveries go to the other lane.
+    // A slow endpoint's deliveries go to the retry lane.
     let until = stack.clock.now().plus_millis(60_000);
     stack.webhooks().store.mark_slow(users[1], endpoints[1].id, until).await.unwrap();
 

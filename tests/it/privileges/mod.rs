@@ -1,5 +1,5 @@
-//! That the template gives functions nothing which they do not use. That it gives them all that they use, every
-//! test sees to that makes one do something.
+//! The template gives functions nothing that they do not use: these tests make each function do everything that it
+//! does. That it gives them everything they use is checked by every test that runs a function.
 
 mod deliveries;
 mod feed;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use tests::{Grant, Template};
 
-/// What functions, by their names, have made use of.
+/// What each function has used.
 type Used = BTreeSet<(String, Grant)>;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,7 +20,7 @@ async fn functions_are_given_nothing_that_they_do_not_use() {
     for (name, function) in &Template::read().functions {
         for grant in &function.grants {
             if !used.contains(&(name.clone(), grant.clone())) {
-                surplus.push(format!("{name} has no use for {grant}, which template.yaml gives it"));
+                surplus.push(format!("{name} does not use {grant}, which template.yaml gives it"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Requests of every kind, and the bases that answers come from.
+//! Requests to every route, and the compactions that write the bases.
 
 use runtime::Worker;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::access::PATHS;
 pub(super) async fn made() -> Used {
     let (stack, user) = (Stack::new().await, uuid(5).into());
     stack.feed(&market(user)).await;
-    // The first base is made from the entities; another instance reads it.
+    // The first run makes a base from the entities; the second instance reads it.
     for _ in 0..2 {
         let compact = stack.compact();
         compact.warm_up().await.unwrap();

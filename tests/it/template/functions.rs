@@ -1,5 +1,5 @@
-//! Functions: that each is deployed from its own crate, with time enough, and finds in its environment what
-//! it believes to find there. What that is, and what it may do, `privileges` compares.
+//! Each function is deployed from its own crate, with the time-out that the code expects, and each variable names the
+//! right resource. `privileges` compares which variables and privileges a function has.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! `template.yaml` against the project's own definition of what it deploys.
+//! Compares `template.yaml` with the project's own definition of what is deployed.
 
 mod functions;
 mod monitoring;
@@ -13,19 +13,20 @@ use platform::resources::Resources;
 use serde_json::{Map, Value};
 use tests::Template;
 
-/// The names of the stack that the template is read for.
+/// The resource names of the stack for which the template is read.
 fn names() -> Resources {
     Resources::of(Resources::DEFAULT_STACK)
 }
 
-/// The resources of a type with their properties, by their names in AWS.
+/// Returns the properties of all resources of a type, by their names in AWS.
 fn deployed(kind: &str, name: &str) -> BTreeMap<String, Map<String, Value>> {
     let resources = Template::read().resources(kind).into_values();
     let properties = resources.map(|resource| resource["Properties"].as_object().unwrap().clone());
     properties.map(|properties| (properties[name].as_str().unwrap().to_owned(), properties)).collect()
 }
 
-/// Compares property by property.
+/// Asserts that a resource has exactly the expected properties. Compares them one by one, so that a failure names the
+/// property.
 fn assert_same(name: &str, mut deployed: Map<String, Value>, expected: Value) {
     let Value::Object(mut expected) = expected else { panic!("no properties: {expected}") };
     let properties: Vec<String> = deployed.keys().chain(expected.keys()).cloned().collect();

@@ -1,4 +1,4 @@
-//! Alarms and dashboard against what there is to look at, and against the operator's guide.
+//! Compares alarms and dashboard with the metrics and resources that exist, and with the operator's guide.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
 const METRICS: &str = include_str!("../../../shared/platform/src/metrics/mod.rs");
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
-/// Alarms by their names, without the stack's.
+/// Returns the alarms by their names, without the stack's name.
 fn alarms() -> Vec<(String, BTreeSet<Watched>)> {
     let files = ALARMS.into_iter().map(nested);
     let resources = files.flat_map(|file| file["Resources"].as_object().unwrap().clone());
@@ -26,7 +26,7 @@ fn alarms() -> Vec<(String, BTreeSet<Watched>)> {
     named.collect()
 }
 
-/// The rows of the metrics' table: names, and the text of the column of functions.
+/// Returns the functions that send a metric, as the table of metrics names them.
 fn sent(metric: &str) -> Option<&'static str> {
     let rows = METRICS.lines().filter_map(|line| line.strip_prefix("//! | `"));
     rows.map(|row| row.split(" | ").collect::<Vec<_>>()).find_map(|columns| {

@@ -1,4 +1,4 @@
-//! Queues, and the secret.
+//! Compares the template's queues and its secret with the project's.
 
 use platform::resources::{MAX_RECEIVES, Queue};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use tests::arn;
 
 use super::{assert_same, deployed, names};
 
-/// The longest that SQS keeps a message: 14 days, in seconds.
+/// The longest time for which SQS keeps a message, 14 days, in seconds.
 const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 #[test]
@@ -15,7 +15,7 @@ fn queues_are_those_of_the_project() {
     for queue in Queue::ALL {
         let name = names().queue(queue);
         let mut properties = deployed.remove(&name).unwrap_or_default();
-        // What SQS does unless told otherwise.
+        // The defaults of SQS.
         properties.entry("VisibilityTimeout").or_insert(json!(30));
         properties.entry("FifoQueue").or_insert(json!(false));
         assert_same(&name, properties, expected(queue));

@@ -1,4 +1,4 @@
-//! Routes.
+//! Compares the template's routes with the project's.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn the_gateway_has_the_routes_of_the_project() {
             deployed.insert((event["Properties"].to_string(), name.as_str()));
         }
     }
-    // Any method of a path; without method and path, whatever no route matches.
+    // A route takes any method. The event without method and path takes what no route matches.
     let any = |path: &str| json!({"ApiId": "marketplace", "Method": "ANY", "Path": path}).to_string();
     let mut expected: BTreeSet<_> = ROUTES.iter().map(|route| (any(route.path), route.function)).collect();
     expected.insert((json!({"ApiId": "marketplace"}).to_string(), DEFAULT));

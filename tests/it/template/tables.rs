@@ -1,4 +1,4 @@
-//! Tables.
+//! Compares the template's tables with the project's.
 
 use platform::resources::{Index, PARTITION_KEY, SORT_KEY, TTL, Table};
 use serde_json::{Value, json};

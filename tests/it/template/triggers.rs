@@ -1,4 +1,4 @@
-//! What triggers functions: queues and schedules.
+//! The queues and schedules that trigger functions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn queues_trigger_their_functions_with_partial_failure_and_time_enough() {
         assert_eq!((&source["BatchSize"], &source["MaximumBatchingWindowInSeconds"]), (&json!(10), &Value::Null));
         let timeout = Template::read().functions[function].properties["Timeout"].as_u64().unwrap();
         assert!(queue.visibility_seconds() >= 6 * timeout, "{function}");
-        // They send copies to the queues that they read, and Lambda ends what it takes for a loop.
+        // These functions send copies to queues that they read. Lambda would end that as a loop.
         assert_eq!(Template::read().functions[function].properties["RecursiveLoop"], "Allow", "{function}");
     }
     assert!(sources.is_empty(), "{sources:?}");
@@ -42,7 +42,7 @@ fn schedules_trigger_their_functions_as_often_as_these_expect() {
 
 fn every(period: Duration) -> String {
     let (minutes, rest) = (period.as_secs() / 60, period.as_secs() % 60);
-    assert_eq!(rest, 0, "schedules know whole minutes");
+    assert_eq!(rest, 0, "a schedule has whole minutes");
     let unit = if minutes == 1 { "minute" } else { "minutes" };
     json!({"Schedule": format!("rate({minutes} {unit})")}).to_string()
 }

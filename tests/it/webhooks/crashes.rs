@@ -1,4 +1,4 @@
-//! A sender that dies at each of its steps, and the message comes again.
+//! A sender dies at each of its steps, and its message comes again.
 
 use platform::resources::Queue;
 use tests::{Fault, hand, hand_to_die};
@@ -8,11 +8,11 @@ use webhooks::endpoint::notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
 
-/// Before its call arrives; once it has been answered.
+/// The sender dies before its call arrives, or after the call took effect.
 const MOMENTS: [Fault; 2] = [Fault::Hang, Fault::HangAfter];
 
-/// Lets a sender die, and the message come again: soon, when whoever died may still be thought to live, and
-/// after that. Says whether it died.
+/// Lets a sender die at a call. The message comes again twice: soon, while the dead sender's lease still holds, and
+/// after its end. Returns whether the sender died, which it does not if it makes fewer calls.
 async fn attempt_that_dies(scene: &Scene, id: DeliveryId, call: usize, moment: Fault) -> bool {
     let message = [scene.stack.next_message(id).await];
     let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
@@ -21,7 +21,7 @@ async fn attempt_that_dies(scene: &Scene, id: DeliveryId, call: usize, moment: F
     let is_claimed = scene.delivery(id).await.progress.claims > 0;
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
     if is_claimed {
-        assert_eq!(scene.posts(id).len(), posts, "a POST beside one that may be open");
+        assert_eq!(scene.posts(id).len(), posts, "a second POST while the first may still be open");
     }
     scene.outlast_leases();
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
@@ -47,7 +47,7 @@ async fn a_death_at_any_step_of_the_last_attempt_ends_in_one_switch_off_with_one
             let ids: Vec<_> = notices.iter().map(|notice| (notice.notice_id, notice.delivery_id)).collect();
             assert_eq!(ids, [(notice_id(scene.endpoint.id, 1), id)], "{step}");
         }
-        assert!(call > 7, "endpoints, keyring, claim, record, notice three times: died at {call}");
+        assert!(call > 7, "endpoints, keyring, claim, record and three calls for the notice, but only {call} calls");
     }
     assert_eq!(scene.stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
 }
@@ -67,7 +67,7 @@ async fn a_death_at_any_step_of_an_attempt_that_succeeds_ends_in_one_recorded_su
             assert!((1..=2).contains(&posts.len()), "{moment:?} at {call}");
             assert!(posts.iter().all(|post| post.body == posts[0].body));
         }
-        assert!(call > 4, "endpoints, keyring, claim, record: died at {call}");
+        assert!(call > 4, "endpoints, keyring, claim and record, but only {call} calls");
     }
 }
 
@@ -85,7 +85,7 @@ async fn a_death_at_any_step_of_a_failed_attempt_ends_in_one_recorded_failure_an
             scene.attempt(id).await;
             assert_eq!(scene.standing(id).await, (Status::Pending, 2), "{moment:?} at {call}");
         }
-        assert!(call > 5, "endpoints, keyring, claim, message, record: died at {call}");
+        assert!(call > 5, "endpoints, keyring, claim, message and record, but only {call} calls");
     }
 }
 
@@ -112,7 +112,7 @@ async fn what_is_sent_three_times_without_a_record_counts_as_one_attempt_without
     assert_eq!(scene.posts(id).len(), 4);
 }
 
-/// An account for each step.
+/// Returns a different account for each moment and call.
 fn account_for(moment: &Fault, call: usize) -> u128 {
     let first = if *moment == Fault::Hang { 100 } else { 200 };
     first + call as u128

@@ -1,4 +1,4 @@
-//! The sender as it is deployed: its own binary, under the Lambda Runtime API.
+//! The sender as it is deployed: its own binary under the Lambda Runtime API.
 
 use aws_lambda_events::sqs::SqsEvent;
 use local::environment::{LOOPBACK_VARIABLE, Variables};

@@ -1,4 +1,4 @@
-//! One message, many times.
+//! The same message, many times.
 
 use platform::resources::Queue;
 use tests::{Answer, hand};
@@ -19,12 +19,12 @@ async fn copies_of_a_message_in_many_hands_at_once_make_one_post() {
             let (sender, message) = (sender.clone(), message.clone());
             hands.spawn(async move { hand(&sender, &message).await });
         }
-        // All but the one whose POST is open give up.
+        // All senders give up except the one whose POST is open.
         for _ in 1..copies {
             assert_eq!(hands.join_next().await.unwrap().unwrap(), [0; 0]);
         }
         assert_eq!(scene.receiver.received(1).await.len(), 1);
-        // They did not acknowledge anything: their copies wait until whoever sends must have ended.
+        // Their messages are not lost: each has sent a copy that waits until the open attempt must have ended.
         let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
         assert_eq!((retry.count().await, retry.waiting().await), (copies as u64 - 1, 0));
         scene.receiver.go_on();

@@ -1,4 +1,4 @@
-//! What the last failure does, once.
+//! What the last failure does, and that it does it only once.
 
 use platform::resources::Queue;
 use tests::{Answer, hand};
@@ -47,7 +47,8 @@ async fn each_time_that_an_endpoint_was_on_has_its_own_notice() {
     }
 }
 
-/// Whoever switched it on again has seen to it: what was under way then does not switch it off once more.
+/// Whoever switched the endpoint on again has dealt with it. An attempt that was under way at that time must not
+/// switch it off again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_last_failure_from_before_the_endpoint_was_switched_on_again_leaves_it_on() {
     let scene = Scene::with(|number| if number <= 6 { Answer::Status(500) } else { Answer::Held(500) }).await;

@@ -1,4 +1,4 @@
-//! From the feed to the endpoints that selected an event, and what that costs.
+//! An event goes from the feed to the endpoints that selected it, and what that costs.
 
 use admin::webhooks::NewEndpoint;
 use aws_lambda_events::sqs::SqsMessage;
@@ -56,11 +56,12 @@ async fn ten_events_of_a_batch_become_ten_deliveries_however_often_it_comes() {
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.mailbox(queue));
     let (first, retry) = (first.await, retry.await);
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
-    // Nobody has taken these up, so they may never have been sent: they are sent once more, in the other lane,
-    // since ten of an endpoint have entered this one within the second.
+    // No sender has claimed these deliveries, so their messages may never have been sent. They are sent again, in the
+    // retry lane, because ten deliveries to this endpoint have entered the first lane within this second.
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
     let sender = scene.stack.sender();
-    // As on Lambda, a batch is of one queue: it holds no delivery twice, which would put the second copy off.
+    // As on Lambda, a batch comes from one queue. So it holds no delivery twice, which would postpone the second
+    // copy.
     for lane in [first.take(10).await, retry.take(10).await] {
         for batch in lane.chunks(4) {
             assert_eq!(hand(&sender, batch).await, [0; 0]);
@@ -87,7 +88,7 @@ async fn an_event_for_an_endpoint_that_is_off_is_born_held() {
     assert_eq!(scene.stack.mailbox(Queue::WebhooksFirst).await.count().await, 0);
 }
 
-/// The calls of DynamoDB that events and their deliveries take, all of which succeed at once.
+/// Returns the DynamoDB calls for this many events whose deliveries all succeed at once.
 async fn calls(events: u128) -> Vec<String> {
     let scene = Scene::answering(204).await;
     let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
@@ -108,7 +109,7 @@ async fn calls(events: u128) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_that_succeeds_at_once_takes_four_calls_of_the_store() {
-    // The first reads the endpoints for all events of a batch.
+    // The first call reads the endpoints for all events of a batch.
     assert_eq!(calls(1).await, ["BatchGetItem", "PutItem", "BatchGetItem", "UpdateItem", "UpdateItem"]);
     let ten = calls(10).await;
     assert!(ten.len() <= 40, "{ten:?}");

@@ -1,4 +1,4 @@
-//! A store or a queue that fails while attempts are made.
+//! The store or a queue fails while attempts are made.
 
 use platform::resources::{MAX_RECEIVES, Queue};
 use tests::{Answer, Fault, hand};
@@ -8,7 +8,7 @@ use webhooks::endpoint::notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
 
-/// What the SDK or the store's own module tries again.
+/// Faults after which the SDK or the store's module tries again.
 const HICCUPS: [Fault; 5] = [
     Fault::LoseAnswer,
     Fault::Refuse,
@@ -17,7 +17,7 @@ const HICCUPS: [Fault; 5] = [
     Fault::Cancelled("TransactionConflict"),
 ];
 
-/// Whether a call of this operation can meet it: conflicts are for tables alone.
+/// Whether a call of this operation can meet this fault: conflicts happen only to writes of tables.
 fn can_meet(operation: &str, fault: &Fault) -> bool {
     match fault {
         Fault::Error("TransactionConflictException") => operation == "UpdateItem",
@@ -26,7 +26,8 @@ fn can_meet(operation: &str, fault: &Fault) -> bool {
     }
 }
 
-/// Hands a delivery's next message to a sender whose `call`-th call fails once; says whether there was one.
+/// Hands a delivery's next message to a sender whose `call`-th call fails once. Returns whether the sender made more
+/// calls than that.
 async fn attempt_with_a_hiccup(scene: &Scene, id: DeliveryId, call: usize, fault: &Fault) -> bool {
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     let (mut calls, fault) = (0, fault.clone());
@@ -80,10 +81,10 @@ async fn a_hiccup_at_any_call_of_the_last_attempt_costs_no_second_notice() {
     }
 }
 
-/// However long it lasts, no message uses up its receives.
+/// However long the outage lasts, no message uses up its receives.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_store_or_the_keyring_is_away_messages_are_put_off_and_none_is_lost() {
-    // The claim alone; the record alone, after a POST.
+    // `UpdateItem` twice: from the claim on, and from the record on, after a POST.
     for (away, first) in [("BatchGetItem", 1), ("GetSecretValue", 1), ("UpdateItem", 1), ("UpdateItem", 2)] {
         let scene = Scene::answering(204).await;
         let (sender, proxy) = scene.stack.sender_behind_proxy().await;
@@ -117,7 +118,7 @@ async fn a_failure_whose_next_message_cannot_be_sent_is_not_recorded() {
     proxy.plan(|operation| if operation == "SendMessageBatch" { Fault::Refuse } else { Fault::None });
     let id = scene.event(1).await;
     let message = [scene.stack.next_message(id).await];
-    assert_eq!(hand(&sender, &message).await, [0], "it stays in its queue");
+    assert_eq!(hand(&sender, &message).await, [0], "the message stays in its queue");
     assert_eq!(scene.standing(id).await, (Status::Pending, 0));
     proxy.set(Fault::None);
     scene.outlast_leases();

@@ -1,4 +1,4 @@
-//! Events while an endpoint is off, and what becomes of them.
+//! Events that come while an endpoint is off.
 
 use admin::webhooks::WebhookAdminError;
 use platform::resources::Queue;
@@ -46,7 +46,7 @@ async fn an_attempt_whose_endpoint_was_switched_off_meanwhile_is_held() {
     assert_eq!((scene.standing(first).await, scene.standing(retry).await), ((Status::Held, 0), (Status::Held, 1)));
     admin.enable(scene.endpoint.id).await.unwrap();
     assert_eq!(hand(&sender, &messages).await, [0; 0]);
-    assert_eq!(scene.receiver.so_far().len(), 1, "only the attempt before");
+    assert_eq!(scene.receiver.so_far().len(), 1, "only the attempt from before the switch-off");
     assert_eq!(scene.standing(first).await, (Status::Held, 0));
 }
 
@@ -60,7 +60,7 @@ async fn a_delivery_whose_post_is_open_is_not_held_beside_it() {
         admin.disable(scene.endpoint.id).await.unwrap();
         assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
         assert_eq!(scene.standing(id).await, (Status::Pending, 0));
-        assert_eq!(scene.stack.mailbox(Queue::WebhooksRetry).await.count().await, 1, "its copy");
+        assert_eq!(scene.stack.mailbox(Queue::WebhooksRetry).await.count().await, 1, "the copy of its message");
         scene.receiver.go_on();
     };
     tokio::join!(hand(&sender, &message), switched_off);
@@ -95,7 +95,7 @@ async fn a_new_round_has_seven_attempts_of_its_own() {
     let (admin, id) = (scene.stack.webhooks(), scene.before_last(1).await);
     let last = [scene.stack.next_message(id).await];
     admin.resend(id).await.unwrap();
-    // The last attempt of the round before is not made any more.
+    // The last attempt of the previous round is no longer made.
     hand(&scene.stack.sender(), &last).await;
     for _ in 0..4 {
         scene.attempt(id).await;

@@ -1,4 +1,4 @@
-//! A receiver that hangs, and everybody else.
+//! A receiver that hangs must not delay anybody else.
 
 use std::time::Duration;
 
@@ -13,10 +13,11 @@ use webhooks::delivery::Status;
 
 use super::Scene;
 
-/// More than the lane of first attempts could attend to in batches of one message each.
+/// More deliveries than the first lane has instances for, even with one message per batch.
 const HANGING: u128 = 2_000;
 const HEALTHY: u128 = 50;
-/// What a receiver has for its answer; long, so that the order does not depend on how fast the machine is.
+/// The time that a receiver has to answer. It is long, so that the order of events does not depend on the speed of
+/// the machine.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn patient() -> Webhooks {
@@ -45,7 +46,7 @@ async fn nobody_waits_behind_a_receiver_that_hangs() {
 
     let _workers = stack.workers_sending(patient()).await;
     healthy.received(behind.len()).await;
-    // By then not one of the hanging attempts has come to an end.
+    // By then none of the hanging attempts has ended.
     let admin = stack.webhooks();
     let (mut deliveries, mut from) = (0, None);
     loop {
@@ -63,7 +64,7 @@ async fn nobody_waits_behind_a_receiver_that_hangs() {
     stack.endpoint_when(user, |endpoint| endpoint.slow_until.is_some()).await;
     let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
     assert_eq!(first.waiting().await, 0);
-    // All but ten of each hundred, which a fan-out of its own lets into the other lane.
+    // Each fan-out of a hundred lets ten into the first lane. The others are in the retry lane.
     assert!(retry.count().await >= u64::try_from(HANGING / 10 * 9).unwrap(), "{}", retry.count().await);
 }
 

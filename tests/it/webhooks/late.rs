@@ -1,4 +1,4 @@
-//! An acknowledgement that comes when somebody else has taken the attempt over.
+//! An acknowledgement that comes after another sender has taken the attempt over.
 
 use aws_lambda_events::sqs::SqsMessage;
 use tests::{Answer, hand};
@@ -8,8 +8,8 @@ use webhooks::endpoint::Switch;
 
 use super::{OFF_BY_FAILURES, Scene};
 
-/// One sender's POST, which will be acknowledged, is open for so long that another one makes the same attempt
-/// again, which will fail. `finish` then decides in which order the two are answered.
+/// Opens two POSTs of the same attempt. The first, which will be acknowledged, stays open until its lease has ended,
+/// and another sender makes the attempt again, which will fail. `finish` decides in which order the two are answered.
 async fn two_open_posts(scene: &Scene, id: DeliveryId, finish: impl AsyncFnOnce(usize)) {
     let before = scene.receiver.so_far().len();
     let message: [SqsMessage; 1] = [scene.stack.next_message(id).await];
@@ -62,7 +62,7 @@ async fn a_late_acknowledgement_makes_the_next_attempt_void() {
     assert_eq!(scene.receiver.so_far().len(), 2);
 }
 
-/// It had been given up: what is done stays done.
+/// The delivery had already failed for good, and stays failed.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_acknowledgement_after_the_switch_off_changes_nothing() {
     let answer = |number| if number == 7 { Answer::Held(200) } else { Answer::Status(500) };

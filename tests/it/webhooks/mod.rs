@@ -1,4 +1,4 @@
-//! Webhooks from an event to a receiver's socket.
+//! Webhooks, from an event to the receiver's socket.
 
 mod crashes;
 mod deployed;
@@ -28,8 +28,8 @@ use webhooks::endpoint::{DisabledReason, Endpoint, Switch};
 
 const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 
-/// A stack whose time stands still, and an account's endpoint for sales. Nothing happens by itself: messages
-/// are handed to the functions one by one.
+/// A stack whose time stands still, with an account's endpoint for sales. Nothing happens by itself: the test hands
+/// messages to the functions one by one.
 pub(crate) struct Scene {
     pub(crate) stack: Arc<Stack>,
     receiver: Arc<Receiver>,
@@ -43,7 +43,8 @@ impl Scene {
         Self::new(Receiver::answering(status).await).await
     }
 
-    /// One whose receiver answers each request as `answer` says, which is told the request's number, from 1.
+    /// Makes a scene whose receiver answers each request as `answer` says. `answer` gets the request's number, from
+    /// 1.
     async fn with(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::new(Receiver::start(move |number, _| answer(number)).await).await
     }
@@ -52,7 +53,7 @@ impl Scene {
         Self::on(Arc::new(Stack::new().await), Arc::new(receiver), 5).await
     }
 
-    /// The endpoint of another account of the same stack, with the same receiver.
+    /// Makes a scene in the same stack with the same receiver, for the endpoint of another account.
     async fn other(&self, user: u128) -> Self {
         Self::on(Arc::clone(&self.stack), Arc::clone(&self.receiver), user).await
     }
@@ -63,7 +64,7 @@ impl Scene {
         Self { stack, receiver, user, endpoint, secret }
     }
 
-    /// An event happens: its delivery.
+    /// Fans out an event. Returns the id of its delivery.
     pub(crate) async fn event(&self, event: u128) -> DeliveryId {
         self.stack.fan_out(&[sale(event, self.user)]).await;
         delivery_id(uuid(event).into(), self.endpoint.id)
@@ -75,7 +76,7 @@ impl Scene {
         assert_eq!(hand(&self.stack.sender(), &[message]).await, [0; 0]);
     }
 
-    /// A delivery whose first six attempts have failed, which is for the receiver to see to.
+    /// Makes a delivery whose first six attempts have failed. The receiver must answer so that they do.
     pub(crate) async fn before_last(&self, event: u128) -> DeliveryId {
         let id = self.event(event).await;
         for failed in 1..=6 {
@@ -90,7 +91,7 @@ impl Scene {
         self.stack.webhooks().delivery(id).await.unwrap()
     }
 
-    /// A delivery's status, and how many attempts are on record.
+    /// Returns a delivery's status and the number of its recorded attempts.
     pub(crate) async fn standing(&self, id: DeliveryId) -> (Status, usize) {
         let progress = self.delivery(id).await.progress;
         (progress.status, progress.attempts.len())
@@ -104,12 +105,12 @@ impl Scene {
         self.stack.clock.advance(Duration::from_secs(seconds.unsigned_abs()));
     }
 
-    /// Waits until whoever makes an attempt now has lost the right to.
+    /// Moves time past the end of every lease that is held now.
     fn outlast_leases(&self) {
         self.wait(LEASE_SECONDS + 1);
     }
 
-    /// What has been sent for a delivery so far.
+    /// Returns the POSTs of a delivery that have arrived so far.
     fn posts(&self, id: DeliveryId) -> Vec<Received> {
         let mut posts = self.receiver.so_far();
         posts.retain(|post| post.id() == id.to_string());

@@ -1,4 +1,4 @@
-//! A message that nobody can read, among others.
+//! Messages that cannot be read, among others that can.
 
 use aws_sdk_sqs::types::QueueAttributeName::VisibilityTimeout;
 use platform::resources::Queue;
@@ -14,7 +14,7 @@ const UNREADABLE: [&str; 4] = ["", "{", r#"{"type":"attempt"}"#, r#"{"type":"rec
 async fn of_a_batch_only_what_cannot_be_read_is_reported_as_failed() {
     let scene = Scene::answering(204).await;
     let (mut batch, mut readable) = (Vec::new(), Vec::new());
-    // Two of each endpoint: more than four would change lanes.
+    // Two deliveries per endpoint: more than four in a batch would change lanes.
     for user in [10, 20, 30] {
         let scene = scene.other(user).await;
         for event in [user, user + 1] {

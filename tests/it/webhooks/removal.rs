@@ -1,4 +1,4 @@
-//! An endpoint that is removed while deliveries are under way.
+//! An endpoint is removed while its deliveries are under way.
 
 use platform::resources::Queue;
 use tests::{Answer, hand};
@@ -24,11 +24,11 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     }
     let removed = async {
         scene.receiver.received(5).await;
-        assert_eq!(admin.remove(scene.endpoint.id).await.unwrap(), 4, "all but the one whose POST is open");
+        assert_eq!(admin.remove(scene.endpoint.id).await.unwrap(), 4, "all except the one whose POST is open");
         let retry = stack.mailbox(Queue::WebhooksRetry).await;
         let before = retry.count().await;
         assert_eq!(hand(&stack.sender(), &messages[3..]).await, [0; 0]);
-        assert_eq!(retry.count().await, before + 1, "a copy waits until that must have ended");
+        assert_eq!(retry.count().await, before + 1, "a copy waits until the open attempt must have ended");
         scene.receiver.go_on();
     };
     tokio::join!(hand(&sender, &messages[3..]), removed);
@@ -44,7 +44,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
         assert_eq!(delivery.progress.failure, Some(Failure::EndpointRemoved));
         assert_eq!(scene.standing(id).await, (Status::Failed, attempts));
     }
-    assert_eq!(stack.deliveries(scene.endpoint.id).await.len(), 5, "they can still be looked at");
+    assert_eq!(stack.deliveries(scene.endpoint.id).await.len(), 5, "the deliveries can still be listed");
     assert_eq!((scene.receiver.so_far().len(), stack.take_notices().await), (5, vec![]));
     assert_eq!(stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
 }
@@ -72,7 +72,7 @@ async fn what_a_message_finds_pending_after_the_removal_ends_with_it() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
     let message = [scene.stack.next_message(id).await];
-    // Whoever removes the endpoint dies before its deliveries are ended.
+    // The process that removes the endpoint dies before it ends the deliveries.
     let (admin, endpoint) = (scene.stack.webhooks(), &scene.endpoint);
     let removed = admin.store.remove_endpoint(scene.user, endpoint.id, endpoint.created_at).await;
     assert!(removed.unwrap());

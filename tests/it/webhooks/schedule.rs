@@ -1,4 +1,4 @@
-//! Seven attempts, each in its time.
+//! Seven attempts, each at its time.
 
 use platform::resources::Queue;
 use tests::{Received, Receiver, Stack, Verdict, sale, to_loopback, uuid};
@@ -11,9 +11,9 @@ use webhooks::endpoint::{Notice, notice_id};
 
 use super::OFF_BY_FAILURES;
 
-/// The delays of the specification, in seconds.
+/// The specification's delays between attempts, in seconds.
 const DELAYS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
-/// Leaves 1, 1, 1, 1, 2 and 5 seconds of them: the last two are parked in the table, the others are messages.
+/// Divides the delays to 1, 1, 1, 1, 2 and 5 seconds. The last two wait in the table, the others in the queue.
 const SCALE: u32 = 20_000;
 const BOTH: Verdict = Verdict { service: true, standard: true };
 
@@ -70,8 +70,8 @@ fn assert_none_is_early(posts: &[Received]) {
     }
 }
 
-/// The headers' times are those of the attempts, and not of the first one; `begun` and `begun_at` are the same
-/// moment by two clocks.
+/// Asserts that each attempt's headers carry the time of that attempt, not of the first one. `begun` and `begun_at`
+/// are the same moment on two clocks.
 fn assert_each_tells_when_it_was_sent(posts: &[Received], begun: Instant, begun_at: Timestamp) {
     let sent_at = |one: &Received| {
         let sent_at: i64 = one.header("x-service-timestamp").parse().unwrap();

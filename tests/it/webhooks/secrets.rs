@@ -1,4 +1,4 @@
-//! What deliveries are signed with, as receivers see it.
+//! The secrets that deliveries are signed with, as receivers see them.
 
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
@@ -89,7 +89,7 @@ async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
     deliver().await;
 }
 
-/// Seals an endpoint's secrets under the key that is current.
+/// Seals the endpoint's secrets again under the current key.
 async fn reseal(scene: &Scene) {
     let admin = scene.stack.webhooks();
     let seen = scene.stack.endpoint_of(scene.user).await;

@@ -1,4 +1,4 @@
-//! Messages that were lost, and messages that are merely late.
+//! Messages that are lost, and messages that are only late.
 
 use std::slice;
 
@@ -58,20 +58,20 @@ async fn a_parked_retry_is_called_for_shortly_before_it_is_due_and_no_sooner() {
         scene.attempt(id).await;
     }
     let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
-    // The messages of the second and the third attempt, which this test did not wait for.
+    // Drops the messages of the second and third attempts, which the test made without waiting for them.
     retry.purge().await;
-    // Half an hour and a minute of slack, less the 14 minutes that a message may wait.
+    // The retry is due after half an hour plus a minute of slack. Its message is sent at most 14 minutes before.
     scene.wait(30 * 60 + 60 - 14 * 60 - 1);
     scene.stack.sweep().await;
     assert_eq!(retry.count().await, 0);
     scene.wait(1);
     scene.stack.sweep().await;
-    assert_eq!((retry.count().await, retry.waiting().await), (1, 0), "it is delayed");
+    assert_eq!((retry.count().await, retry.waiting().await), (1, 0), "the message is delayed");
     scene.stack.sweep().await;
     assert_eq!(retry.count().await, 1);
 }
 
-/// Hands the messages that the sweeps have sent to senders of their own, all at once.
+/// Hands each message to a sender of its own, all at once, and asserts that only one POST is made.
 async fn assert_one_post(scene: &Scene, id: DeliveryId, messages: &[SqsMessage]) {
     let senders: Vec<_> = messages.iter().map(|_| scene.stack.sender()).collect();
     let hands = senders.iter().zip(messages).map(|(sender, message)| hand(sender, slice::from_ref(message)));
@@ -104,7 +104,7 @@ async fn a_sweep_that_dies_before_it_notes_what_it_sent_makes_no_second_post() {
     proxy.plan(|operation| if operation == "UpdateItem" { Fault::Hang } else { Fault::None });
     let mortal = scene.stack.sweep_at(&proxy.url);
     tokio::select! {
-        _ = mortal.work(Value::Null) => panic!("it should have died"),
+        _ = mortal.work(Value::Null) => panic!("the sweep should have died"),
         () = proxy.stuck() => {}
     }
     let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
@@ -141,14 +141,14 @@ async fn while_a_queue_is_behind_nothing_is_taken_for_lost() {
         [scene.stack.mailbox(Queue::WebhooksFirst).await, scene.stack.mailbox(Queue::WebhooksRetry).await];
     first.purge().await;
     scene.wait(OVERDUE);
-    // Behind this one, nobody can tell whether the other is lost.
+    // While this message waits, the first one may be waiting behind it.
     let waiting = scene.event(2).await;
     for probes in 1..=2 {
         scene.stack.sweep().await;
         assert_eq!((first.count().await, retry.count().await), (1 + probes, 0));
         scene.wait(60);
     }
-    // The message and the first probe come out; the second, not yet.
+    // Takes the message and the first probe, but not the second probe.
     let sender = scene.stack.sender();
     let mut messages = first.take(2).await;
     assert!(messages[1].body.as_deref().unwrap().contains("probe"));
@@ -160,7 +160,7 @@ async fn while_a_queue_is_behind_nothing_is_taken_for_lost() {
     assert_eq!(scene.standing(lost).await, (Status::Delivered, 1));
     assert_eq!(retry.count().await, 0);
 
-    // A probe tells nothing any more once it is five minutes old.
+    // A probe that is five minutes old proves nothing any more.
     scene.stack.fan_out(&[sale(3, scene.user)]).await;
     scene.wait(OVERDUE);
     scene.stack.sweep().await;

@@ -1,4 +1,4 @@
-//! The test event that an owner asks for.
+//! The test event that an owner can ask for.
 
 use admin::webhooks::WebhookAdminError;
 use platform::resources::Queue;
