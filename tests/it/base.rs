@@ -53,7 +53,7 @@ async fn put(stack: &Stack, item: Item) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cold_start_reads_base_and_log_and_no_entity() {
+async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
     let stack = Stack::new().await;
     add(&stack, 0..30).await;
     assert_eq!(run(&of(&stack)).await, written(30, true));
@@ -73,7 +73,7 @@ async fn a_cold_start_reads_base_and_log_and_no_entity() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_base_is_due_after_a_thousand_changes_a_week_or_two_weeks() {
+async fn a_base_is_due_after_more_than_a_thousand_changes_or_a_week() {
     let stack = Stack::new().await;
     let compaction = of(&stack);
     assert_eq!(run(&compaction).await, Compacted::Written { records: 0, chunks: 0, from_entities: true });
@@ -92,7 +92,7 @@ async fn a_base_is_due_after_a_thousand_changes_a_week_or_two_weeks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_broken_readers_are_right_and_the_next_instance_of_compact_repairs_it() {
+async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_it() {
     let stack = Stack::new().await;
     add(&stack, 0..9).await;
     run(&of(&stack)).await;
@@ -120,7 +120,7 @@ async fn whatever_is_broken_readers_are_right_and_the_next_instance_of_compact_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expired_log_behind_the_base_is_noticed_even_where_nothing_follows_it() {
+async fn an_expired_log_entry_is_noticed_even_if_none_follows_it() {
     let stack = Stack::new().await;
     add(&stack, 0..5).await;
     run(&of(&stack)).await;

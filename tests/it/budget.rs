@@ -30,7 +30,7 @@ async fn two_hundred_at_once_over_two_instances_admit_exactly_sixty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_thirty_seconds_off_admits_no_more_in_any_named_minute() {
+async fn a_clock_that_is_thirty_seconds_off_admits_no_more_than_the_limit_in_any_minute() {
     for offset in [-30, 30] {
         let stack = Stack::new().await;
         let (right, wrong) = (stack.instance().await, stack.instance_off_by(offset).await);
@@ -49,7 +49,7 @@ async fn a_clock_thirty_seconds_off_admits_no_more_in_any_named_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_is_whole_again_at_the_next_utc_minute() {
+async fn a_bucket_is_full_again_at_the_next_utc_minute() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let key = stack.full_key().await;
@@ -64,7 +64,7 @@ async fn a_bucket_is_whole_again_at_the_next_utc_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_downgrade_within_the_minute_remaining_saturates_at_zero() {
+async fn after_a_downgrade_within_the_minute_nothing_remains() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let (user_id, scopes) = (UserId::from(tests::uuid(1)), Scope::ALL.into_iter().collect());
@@ -116,7 +116,7 @@ async fn a_lost_answer_is_not_counted_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_more_than_a_minute_behind_is_fenced_off() {
+async fn a_host_that_is_more_than_a_minute_behind_is_fenced_off() {
     let stack = Stack::new().await;
     let (right, behind) = (stack.instance().await, stack.instance_off_by(-120).await);
     let key = stack.full_key().await;

@@ -148,7 +148,7 @@ async fn play(offsets: [i64; 3], steps: Vec<Step>) {
 }
 
 #[test]
-fn every_history_admits_exactly_the_limit_or_never_more() {
+fn random_histories_admit_exactly_the_limit_or_fewer_after_faults() {
     let offsets = [-30i64..=30, -30i64..=30, -30i64..=30];
     play_histories(24, &(offsets, steps()), async |(offsets, steps)| play(offsets, steps).await);
 }

@@ -59,7 +59,7 @@ fn bad() -> Vec<(String, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_invalid_comes_out_with_field_and_reason_and_its_neighbours_are_applied() {
+async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_others_are_applied() {
     let (stack, other) = (Stack::new().await, Stack::new().await);
     other.feed(&good()).await;
     let queue = stack.feed_queue();

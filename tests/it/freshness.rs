@@ -42,7 +42,7 @@ async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn within_two_seconds_of_a_success_a_failing_catch_up_is_forgiven_and_after_them_it_is_503() {
+async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
     let stack = Stack::new().await;
     add(&stack, 1).await;
     let (running, proxy) = stack.instance_behind_proxy().await;

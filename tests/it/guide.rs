@@ -53,7 +53,7 @@ fn blocks(guide: &str) -> Vec<(Option<&str>, &str, String)> {
 }
 
 #[test]
-fn its_code_is_that_of_its_programs() {
+fn the_guides_code_is_that_of_its_programs() {
     let guide = read("webhooks.md");
     let mut regions: BTreeMap<_, _> = PROGRAMS.into_iter().flat_map(regions).collect();
     assert_eq!(regions.len(), 2 * PROGRAMS.len(), "{:?}", regions.keys());
@@ -69,7 +69,7 @@ fn its_code_is_that_of_its_programs() {
 }
 
 #[test]
-fn its_example_is_signed_as_ours() {
+fn the_guides_example_is_signed_as_we_sign() {
     let guide = read("webhooks.md");
     let headers: BTreeMap<String, String> = serde_json::from_str(&read("webhooks/example/headers.json")).unwrap();
     let body = read("webhooks/example/body.json");
@@ -121,7 +121,7 @@ fn described(document: &Value, operation: &Value) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_events_are_those_of_the_description() {
+async fn the_guides_events_are_those_of_the_description() {
     let stack = Stack::new().await;
     let document = stack.instance().await.client.send("GET", "/v1/openapi.json", &[]).await.json();
     let events = document["webhooks"].as_object().unwrap().iter();

@@ -66,7 +66,7 @@ async fn list(client: &Client) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deliveries_are_kept_newest_first_and_not_for_ever() {
+async fn the_inbox_keeps_the_newest_deliveries_first_and_drops_old_ones() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     assert_eq!(list(&running.client).await, Vec::<Value>::new());
@@ -147,7 +147,7 @@ async fn newest_verdicts(client: &Client) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_arrives_is_told_without_asking_again() {
+async fn a_delivery_is_shown_live_as_it_arrives() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let client = running.client.clone();
@@ -176,7 +176,7 @@ async fn what_arrives_is_told_without_asking_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_misbehaves_when_asked_to() {
+async fn the_inbox_misbehaves_when_asked_to() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let client = &running.client;

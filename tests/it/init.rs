@@ -134,7 +134,7 @@ async fn a_missing_permission_and_refused_credentials_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_pass_keeps_no_function_from_starting() {
+async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
@@ -168,7 +168,7 @@ async fn what_may_pass_keeps_no_function_from_starting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looking_takes_one_round_trip_and_opens_the_connections_of_the_first_request() {
+async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_the_first_request() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let variables = Variables::at(&proxy.url);

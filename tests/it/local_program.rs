@@ -8,7 +8,7 @@ use tokio::process::Command;
 const OWN_AWS: [&str; 2] = ["--aws-listen", "127.0.0.1:0"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_demo_market_is_kept_in_a_folder_and_not_made_twice() {
+async fn the_demo_market_is_kept_in_a_folder_and_made_only_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = ["--data", folder.path().to_str().unwrap()];
     let mut keys = Vec::new();
@@ -63,7 +63,7 @@ async fn contradicting_arguments_are_wrong_usage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_feed_holds_is_applied_before_the_end() {
+async fn messages_in_the_feed_are_applied_before_the_process_ends() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [&OWN_AWS[..], &["--data", folder.path().to_str().unwrap(), "--empty"]].concat();
     let (mut child, ready) = local(&arguments).await;

@@ -47,7 +47,7 @@ fn assert_statuses(reply: &Reply, acknowledged: usize, begun: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn page_and_total_are_of_one_state_while_orders_arrive_and_change() {
+async fn page_and_total_belong_to_one_state_while_orders_arrive_and_change() {
     let stack = Stack::new().await;
     let user = uuid(1_000).into();
     let history = history(user);

@@ -21,7 +21,7 @@ use webhooks::store::{Applied, WebhookStore};
 const CASES: u32 = 400;
 
 #[test]
-fn the_table_makes_a_step_as_the_rules_say() {
+fn dynamodb_makes_each_step_as_the_pure_function_does() {
     let (stack, changed, refused) = (OnceCell::new(), AtomicU32::new(0), AtomicU32::new(0));
     let cases = progress().prop_flat_map(|progress| (transition(progress.clone()), Just(progress)));
     play_histories(CASES, &cases, async |(transition, progress)| {
@@ -46,7 +46,7 @@ fn the_table_makes_a_step_as_the_rules_say() {
 }
 
 #[tokio::test]
-async fn no_step_makes_a_delivery_that_is_not_there() {
+async fn no_step_creates_a_missing_delivery() {
     let stack = Stack::new().await;
     let store = WebhookStore::new(dynamodb(&stack), "marketplace-webhooks".to_owned());
     let (now, token) = (time(0), Token::random());

@@ -48,7 +48,7 @@ async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_earlier_rotation_left_is_made_good() {
+async fn a_rotation_completes_an_earlier_one_that_was_cut_short() {
     let stack = Stack::new().await;
     let cli = WebhooksCli::of(&stack);
     let admin = stack.webhooks();
@@ -90,7 +90,7 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rotations_at_the_same_moment_lose_no_key_that_they_promise() {
+async fn rotations_at_the_same_moment_lose_no_reported_key() {
     let stack = Stack::new().await;
     let cli = WebhooksCli::of(&stack);
     let admins: Vec<_> = (0..16).map(|_| stack.webhooks()).collect();

@@ -40,7 +40,7 @@ async fn a_crowd_of_requests_is_admitted_sixty_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_is_whole_again_at_the_next_minute() {
+async fn a_bucket_is_full_again_at_the_next_minute() {
     let target = Target::new().await;
     let (key, replies) = crowd(&target, 61).await;
     let refused = replies.iter().find(|reply| reply.status == 429).unwrap();

@@ -44,7 +44,7 @@ pub(crate) fn assert_described(document: &Value, path: &str, reply: &Reply) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_served_without_a_key() {
+async fn the_description_is_served_without_a_key() {
     let target = Target::new().await;
     let reply = target.client.send("GET", "/v1/openapi.json", &[]).await;
     let document = reply.json();

@@ -22,7 +22,7 @@ fn own_listing(target: &Target, number: u32) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_sent_through_the_queue_shows_in_every_answer() {
+async fn messages_sent_through_the_queue_show_in_every_answer() {
     let target = Target::new().await;
     let (word, user) = (target.word(), target.uuid(1));
     let mut bought = order(user.into(), 1, TEN, 1);
@@ -50,7 +50,7 @@ async fn what_is_sent_through_the_queue_shows_in_every_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_marketctl_sends_shows_too_and_what_is_sold_is_gone() {
+async fn a_listing_that_marketctl_sends_shows_until_it_is_sold() {
     let target = Target::new().await;
     let key = target.full_key().await;
     let path = format!("/v1/public/listings?item_id={}", target.word());
@@ -64,7 +64,7 @@ async fn what_marketctl_sends_shows_too_and_what_is_sold_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_invalid_comes_out_with_field_and_reason_and_its_neighbours_are_applied() {
+async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_others_are_applied() {
     let target = Target::new().await;
     let word = target.word();
     let changed = |field: &str, value: Value| {

@@ -21,7 +21,7 @@ async fn an_item_comes_with_its_variants() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_is_404_with_the_id_asked_for() {
+async fn a_missing_item_is_404_with_the_id_asked_for() {
     let target = Target::new().await;
     let gone = format!("{}-gone", target.word());
     let removal = json!({"type": "item", "id": gone, "removed": true, "version": 2});

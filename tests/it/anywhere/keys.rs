@@ -70,7 +70,7 @@ async fn a_key_is_created_listed_rotated_and_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_and_what_is_wrong_usage_have_codes_of_their_own() {
+async fn refusals_and_wrong_usage_have_different_exit_codes() {
     let target = Target::new().await;
     let (user, unknown) = (&target.uuid(1).to_string(), target.uuid(2).to_string());
     for (arguments, code) in [

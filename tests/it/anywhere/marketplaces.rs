@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{Target, marketplace};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_are_listed_by_key_disabled_ones_included() {
+async fn all_marketplaces_are_listed_by_key_including_disabled_ones() {
     let target = Target::new().await;
     let key = target.full_key().await;
     let word = target.word();

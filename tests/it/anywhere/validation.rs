@@ -105,7 +105,7 @@ async fn the_path_comes_before_the_query() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_farthest_values_are_accepted() {
+async fn values_at_the_edge_of_the_grammar_are_accepted() {
     let target = Target::new().await;
     for path in [
         "catalog?kind=no_such_kind&page=9223372036854775807&page_size=100",

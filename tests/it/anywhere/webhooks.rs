@@ -90,7 +90,7 @@ async fn an_event_becomes_one_delivery_that_is_tried_and_tried_again_after_half_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_event_is_tried_once_and_again_when_it_is_sent_again() {
+async fn a_test_event_is_tried_once_and_once_more_when_it_is_resent() {
     let scene = Scene::new().await;
     let endpoint = scene.endpoint("listing.sold").await;
     let id = text(&scene.cli.done(&format!("test {endpoint} --event wallet.deposit")).await["delivery_id"]);
@@ -109,7 +109,7 @@ async fn a_test_event_is_tried_once_and_again_when_it_is_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_goes_to_who_wants_it_and_is_held_for_who_is_off() {
+async fn an_event_goes_to_the_endpoints_that_selected_it_and_is_held_for_those_that_are_off() {
     let scene = Scene::new().await;
     let (off, other) = (scene.endpoint("listing.sold").await, scene.endpoint("wallet.deposit").await);
     let on = scene.endpoint("listing.sold").await;

@@ -117,7 +117,7 @@ async fn a_secret_is_rotated_and_activated_but_not_twice_in_a_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_exist_is_refused_and_what_is_malformed_is_wrong_usage() {
+async fn unknown_ids_are_refused_and_malformed_ones_are_wrong_usage() {
     let (target, cli) = cli().await;
     let owner = target.uuid(1);
     let unknown = target.uuid(2);

@@ -68,7 +68,7 @@ async fn worked_off(queue: &FeedQueue, backlog: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kills_at_any_point_change_nothing_in_the_end() {
+async fn kills_at_any_point_do_not_change_the_final_state() {
     for seed in 1..=3 {
         survives(seed, 2_000).await;
     }

@@ -35,7 +35,7 @@ async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, Line) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_a_request_ends_is_counted_where_it_did_not_end_well() {
+async fn errors_and_refusals_are_counted() {
     let stack = Stack::new().await;
     let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
     set_limit(&stack, &key, 2).await;
@@ -124,7 +124,7 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_is_the_clients_error_and_tells_nothing_of_the_query() {
+async fn a_404_counts_as_the_clients_error_and_logs_nothing_of_the_query() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let mut item = RuntimeApi::run("item", &Variables::at(&stack.aws.endpoint_url)).await;

@@ -27,7 +27,7 @@ fn every_crate_below_functions_is_deployed_and_nothing_else() {
 }
 
 #[test]
-fn functions_have_the_time_that_they_count_on() {
+fn functions_have_the_time_outs_that_the_code_expects() {
     let timeouts = [
         ("ingest", INGEST_TIMEOUT),
         ("compact", COMPACT_TIMEOUT),

@@ -43,7 +43,7 @@ fn sends(function: &str, metric: &str) -> bool {
 }
 
 #[test]
-fn what_is_watched_is_there() {
+fn alarms_and_dashboard_watch_only_what_exists() {
     let dashboard = nested("dashboard.yaml");
     let body = dashboard["Resources"]["Dashboard"]["Properties"]["DashboardBody"].as_str().unwrap();
     let all = alarms().into_iter().flat_map(|(_, watched)| watched).chain(of_dashboard(body));
@@ -66,7 +66,7 @@ fn what_is_watched_is_there() {
 }
 
 #[test]
-fn the_guide_says_of_each_alarm_what_to_do() {
+fn the_operators_guide_explains_each_alarm() {
     let section = GUIDE.split("\n## ").find(|section| section.starts_with("Alarms\n")).unwrap();
     let explained: BTreeSet<_> = section.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let alarms = alarms();

@@ -10,7 +10,7 @@ use super::{assert_same, deployed, names};
 const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 #[test]
-fn queues_are_those_of_the_project() {
+fn the_template_has_the_projects_queues() {
     let mut deployed = deployed("AWS::SQS::Queue", "QueueName");
     for queue in Queue::ALL {
         let name = names().queue(queue);
@@ -39,6 +39,6 @@ fn expected(queue: Queue) -> Value {
 }
 
 #[test]
-fn the_keyring_has_its_name() {
+fn the_template_has_the_keyring_under_its_name() {
     assert_eq!(deployed("AWS::SecretsManager::Secret", "Name").into_keys().collect::<Vec<_>>(), [names().keyring()]);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{assert_same, deployed, names};
 
 #[test]
-fn tables_with_their_keys_and_indexes_are_those_of_the_project() {
+fn the_template_has_the_projects_tables_with_keys_and_indexes() {
     let mut deployed = deployed("AWS::DynamoDB::Table", "TableName");
     for table in Table::ALL {
         let name = names().table(table);

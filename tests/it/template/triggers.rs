@@ -10,7 +10,7 @@ use tests::{Template, arn};
 use super::names;
 
 #[test]
-fn queues_trigger_their_functions_with_partial_failure_and_time_enough() {
+fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibility_time_out() {
     let triggers = [(Queue::Feed, "ingest"), (Queue::WebhooksFirst, "webhook"), (Queue::WebhooksRetry, "webhook")];
     let mut sources = Template::read().resources("AWS::Lambda::EventSourceMapping");
     for (queue, function) in triggers {
@@ -29,7 +29,7 @@ fn queues_trigger_their_functions_with_partial_failure_and_time_enough() {
 }
 
 #[test]
-fn schedules_trigger_their_functions_as_often_as_these_expect() {
+fn schedules_trigger_their_functions_as_often_as_the_code_expects() {
     let mut schedules = BTreeSet::new();
     for (name, function) in &Template::read().functions {
         for event in function.events().filter(|event| event["Type"] != "HttpApi") {

@@ -90,7 +90,7 @@ async fn a_death_at_any_step_of_a_failed_attempt_ends_in_one_recorded_failure_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_sent_three_times_without_a_record_counts_as_one_attempt_without_a_result() {
+async fn three_posts_without_a_record_count_as_one_attempt_without_a_result() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
     let message = [scene.stack.next_message(id).await];

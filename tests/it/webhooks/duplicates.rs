@@ -8,7 +8,7 @@ use webhooks::delivery::Status;
 use super::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn copies_of_a_message_in_many_hands_at_once_make_one_post() {
+async fn copies_of_a_message_at_many_senders_at_once_make_one_post() {
     for copies in [2, 50] {
         let scene = Scene::with(|_| Answer::Held(204)).await;
         let id = scene.event(1).await;

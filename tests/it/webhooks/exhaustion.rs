@@ -34,7 +34,7 @@ async fn two_deliveries_that_fail_for_the_last_time_at_once_switch_off_and_notif
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_time_that_an_endpoint_was_on_has_its_own_notice() {
+async fn each_switch_off_has_its_own_notice() {
     let scene = Scene::answering(500).await;
     for (event, epoch) in [(1, 1), (2, 2)] {
         let id = scene.before_last(event).await;

@@ -49,7 +49,7 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_events_of_a_batch_become_ten_deliveries_however_often_it_comes() {
+async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     let scene = Scene::answering(204).await;
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
     let batch: Vec<_> = (1..=10).map(|event| feed(&sale(event, scene.user))).collect();
@@ -77,7 +77,7 @@ async fn ten_events_of_a_batch_become_ten_deliveries_however_often_it_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_for_an_endpoint_that_is_off_is_born_held() {
+async fn an_event_for_an_endpoint_that_is_off_is_held_from_the_start() {
     let scene = Scene::answering(204).await;
     scene.stack.webhooks().disable(scene.endpoint.id).await.unwrap();
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);

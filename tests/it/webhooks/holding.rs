@@ -8,7 +8,7 @@ use webhooks::delivery::Status;
 use super::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_while_the_endpoint_is_off_are_held_until_they_are_sent_again_one_by_one() {
+async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_one() {
     let scene = Scene::answering(204).await;
     let (stack, admin) = (&scene.stack, scene.stack.webhooks());
     let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
@@ -34,7 +34,7 @@ async fn events_while_the_endpoint_is_off_are_held_until_they_are_sent_again_one
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_whose_endpoint_was_switched_off_meanwhile_is_held() {
+async fn a_delivery_is_held_if_its_endpoint_was_switched_off_before_the_attempt() {
     let scene = Scene::answering(500).await;
     let (admin, sender) = (scene.stack.webhooks(), scene.stack.sender());
     let [first, retry] = [scene.event(1).await, scene.event(2).await];
@@ -51,7 +51,7 @@ async fn an_attempt_whose_endpoint_was_switched_off_meanwhile_is_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_whose_post_is_open_is_not_held_beside_it() {
+async fn a_delivery_is_not_held_while_its_post_is_open() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
     let (admin, id) = (scene.stack.webhooks(), scene.event(1).await);
     let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(id).await]);
@@ -107,7 +107,7 @@ async fn a_new_round_has_seven_attempts_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_being_sent_is_not_sent_again_beside_it() {
+async fn a_delivery_cannot_be_resent_while_its_post_is_open() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
     let (admin, id) = (scene.stack.webhooks(), scene.event(1).await);
     let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(id).await]);

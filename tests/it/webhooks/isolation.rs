@@ -27,7 +27,7 @@ fn patient() -> Webhooks {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_behind_a_receiver_that_hangs() {
+async fn a_receiver_that_hangs_delays_nobody_else() {
     let stack = Stack::new().await;
     let (hanging, healthy) = (Receiver::start(|_, _| Answer::Hang).await, Receiver::answering(204).await);
     let user: UserId = uuid(5).into();
@@ -69,7 +69,7 @@ async fn nobody_waits_behind_a_receiver_that_hangs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_took_a_second_keeps_to_the_other_lane_for_a_minute() {
+async fn an_endpoint_that_took_a_second_stays_in_the_retry_lane_for_a_minute() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.mailbox(queue));
     let (first, retry) = (first.await, retry.await);

@@ -11,7 +11,7 @@ use super::Scene;
 const UNREADABLE: [&str; 4] = ["", "{", r#"{"type":"attempt"}"#, r#"{"type":"recall"}"#];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_batch_only_what_cannot_be_read_is_reported_as_failed() {
+async fn only_the_unreadable_messages_of_a_batch_are_reported_as_failed() {
     let scene = Scene::answering(204).await;
     let (mut batch, mut readable) = (Vec::new(), Vec::new());
     // Two deliveries per endpoint: more than four in a batch would change lanes.
@@ -33,7 +33,7 @@ async fn of_a_batch_only_what_cannot_be_read_is_reported_as_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_ends_as_a_dead_letter_and_its_neighbours_are_delivered_once() {
+async fn an_unreadable_message_becomes_a_dead_letter_and_the_others_are_delivered_once() {
     let (stack, receiver, user) = (Stack::new().await, Receiver::answering(204).await, uuid(5).into());
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
     let [first, dead] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksDead).await];

@@ -50,7 +50,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_last_failure_of_a_removed_endpoint_tells_nobody() {
+async fn the_last_failure_of_a_removed_endpoint_makes_no_notice() {
     let scene = Scene::with(|number| if number <= 6 { Answer::Status(500) } else { Answer::Held(500) }).await;
     let (admin, sender, id) = (scene.stack.webhooks(), scene.stack.sender(), scene.before_last(1).await);
     let message = [scene.stack.next_message(id).await];
@@ -68,7 +68,7 @@ async fn a_last_failure_of_a_removed_endpoint_tells_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_message_finds_pending_after_the_removal_ends_with_it() {
+async fn a_message_ends_a_delivery_that_the_removal_left_pending() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
     let message = [scene.stack.next_message(id).await];

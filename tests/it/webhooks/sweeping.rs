@@ -83,7 +83,7 @@ async fn assert_one_post(scene: &Scene, id: DeliveryId, messages: &[SqsMessage])
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_sweeps_at_once_make_one_post() {
+async fn two_sweeps_at_once_cause_one_post() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
     scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
@@ -95,7 +95,7 @@ async fn two_sweeps_at_once_make_one_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_that_dies_before_it_notes_what_it_sent_makes_no_second_post() {
+async fn a_sweep_that_dies_before_it_records_what_it_sent_causes_no_second_post() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
     scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
@@ -116,7 +116,7 @@ async fn a_sweep_that_dies_before_it_notes_what_it_sent_makes_no_second_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_lost_again_and_again_is_sent_again_at_intervals_that_double() {
+async fn a_message_that_is_lost_again_and_again_is_resent_at_doubling_intervals() {
     let scene = Scene::answering(204).await;
     scene.event(1).await;
     scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
@@ -134,7 +134,7 @@ async fn what_is_lost_again_and_again_is_sent_again_at_intervals_that_double() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_a_queue_is_behind_nothing_is_taken_for_lost() {
+async fn no_message_is_taken_for_lost_while_its_queue_is_behind() {
     let scene = Scene::answering(204).await;
     let lost = scene.event(1).await;
     let [first, retry] =
@@ -169,7 +169,7 @@ async fn while_a_queue_is_behind_nothing_is_taken_for_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_probe_that_comes_out_late_makes_the_queue_no_older() {
+async fn an_older_probe_that_comes_out_late_does_not_make_the_queue_look_older() {
     let scene = Scene::answering(204).await;
     let first = scene.stack.mailbox(Queue::WebhooksFirst).await;
     let probe = |sent_at: &str| message(Lane::First, &json!({"type": "probe", "sent_at": sent_at}).to_string());

@@ -10,7 +10,7 @@ use webhooks::endpoint::Switch;
 use super::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_event_is_tried_once_whatever_comes_of_it() {
+async fn a_test_event_is_tried_once_whatever_the_result() {
     for (status, standing) in [(204, Status::Delivered), (500, Status::Failed)] {
         let scene = Scene::answering(status).await;
         let (stack, admin) = (&scene.stack, scene.stack.webhooks());
@@ -32,7 +32,7 @@ async fn a_test_event_is_tried_once_whatever_comes_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_off_is_not_tried() {
+async fn an_endpoint_that_is_off_gets_no_test_event() {
     let scene = Scene::answering(204).await;
     let admin = scene.stack.webhooks();
     admin.disable(scene.endpoint.id).await.unwrap();

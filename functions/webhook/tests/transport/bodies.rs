@@ -45,7 +45,7 @@ async fn flood(mut stream: TcpStream, head: &str, chunk: &[u8], count: &AtomicUs
 }
 
 #[tokio::test]
-async fn a_body_without_end_is_left_unread() {
+async fn an_endless_body_is_not_read_to_the_end() {
     let bomb = {
         let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
         bomb.write_all(&vec![0; 16 << 20]).unwrap();
@@ -67,7 +67,7 @@ async fn a_body_without_end_is_left_unread() {
 }
 
 #[tokio::test]
-async fn a_failure_with_a_body_without_end_is_that_failure() {
+async fn a_failure_with_an_endless_body_keeps_its_status() {
     let (posted, written) = flooded_by("HTTP/1.1 503 Alas\r\n\r\n", b"busy ".repeat(100)).await;
     assert_eq!(posted.outcome, Ok(503));
     assert!(posted.excerpt.unwrap().starts_with("busy busy"));
@@ -75,7 +75,7 @@ async fn a_failure_with_a_body_without_end_is_that_failure() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_is_waited_for_a_second() {
+async fn a_dripping_body_is_waited_for_one_second() {
     for head in ["HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n", "HTTP/1.1 410 Gone\r\ncontent-length: 100\r\n\r\n"] {
         let receiver = Receiver::start(move |mut stream| {
             Box::pin(async move {
@@ -98,7 +98,7 @@ async fn a_body_that_drips_is_waited_for_a_second() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_changes_nothing() {
+async fn a_body_that_breaks_off_does_not_change_the_outcome() {
     for body in ["content-length: 100\r\n\r\nhalf", "transfer-encoding: chunked\r\n\r\nzz\r\n"] {
         for reset in [false, true] {
             let receiver = Receiver::start(move |mut stream| {

@@ -25,7 +25,7 @@ fn reset(stream: TcpStream) {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_before_an_answer_is_a_failure_and_no_reason_to_send_again() {
+async fn a_connection_that_ends_before_an_answer_is_a_failure_and_nothing_is_sent_again() {
     let at_once = error(|stream| {
         drop(stream);
         Box::pin(async { Ok(()) })
@@ -56,7 +56,7 @@ async fn a_connection_that_ends_before_an_answer_is_a_failure_and_no_reason_to_s
 }
 
 #[tokio::test]
-async fn nothing_listens() {
+async fn a_port_where_nothing_listens_is_unreachable() {
     let receiver = Receiver::answering("").await;
     let url = receiver.url();
     let listening = receiver.address;
@@ -68,7 +68,7 @@ async fn nothing_listens() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_no_answer() {
+async fn an_answer_that_is_not_http_is_a_failure() {
     for bytes in [
         &b"SSH-2.0-OpenSSH_9.6\r\n"[..],
         b"220 mail.example.com ESMTP\r\n",
@@ -87,7 +87,7 @@ async fn what_is_not_http_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_not_read_to_the_end() {
+async fn an_endless_head_is_not_read_to_the_end() {
     for piece in ["x: y\r\n", "x", "a-header-of-some-length: with a value of some length, which goes on\r\n"] {
         let written = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&written);
@@ -112,7 +112,7 @@ async fn a_head_without_end_is_not_read_to_the_end() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_before_its_request_is_not_taken_for_it() {
+async fn an_answer_that_comes_before_its_request_is_discarded() {
     let twice = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
     let receiver = Receiver::start(move |mut stream| {
         Box::pin(async move {

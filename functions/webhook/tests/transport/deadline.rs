@@ -73,7 +73,7 @@ async fn unresolved() -> Posted {
 }
 
 #[tokio::test]
-async fn ten_seconds_and_no_more() {
+async fn an_attempt_has_ten_seconds_and_no_more() {
     assert_eq!(DEADLINE, Duration::from_secs(10));
     let late: Vec<(&str, BoxFuture<'_, Posted>)> = vec![
         ("answers late", Box::pin(after(Duration::from_millis(10_500)))),

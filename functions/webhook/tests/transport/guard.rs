@@ -20,7 +20,7 @@ fn addresses(texts: &[&str]) -> Vec<IpAddr> {
 }
 
 #[tokio::test]
-async fn no_spelling_of_an_address_inside_is_connected_to() {
+async fn no_spelling_of_an_internal_address_is_connected_to() {
     let canary = canary();
     let port = canary.local_addr().unwrap().port();
     let names = Names::all_at(LOOPBACK);
@@ -54,7 +54,7 @@ async fn no_spelling_of_an_address_inside_is_connected_to() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_inside_is_not_connected_to() {
+async fn a_name_that_resolves_to_an_internal_address_is_not_connected_to() {
     let canary = canary();
     let port = canary.local_addr().unwrap().port();
     for inside in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "10.0.0.1", "169.254.169.254", "fd00::1"] {
@@ -68,7 +68,7 @@ async fn a_name_that_leads_inside_is_not_connected_to() {
 }
 
 #[tokio::test]
-async fn one_address_inside_spoils_the_others() {
+async fn a_name_with_one_internal_address_is_not_connected_to() {
     let canary = canary();
     let url = format!("http://hooks.example.com:{}/", canary.local_addr().unwrap().port());
     for mixed in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"], ["127.0.0.1", "::ffff:127.0.0.1"]] {
@@ -81,7 +81,7 @@ async fn one_address_inside_spoils_the_others() {
 
 /// A name is resolved once per connection, and every answer is checked.
 #[tokio::test]
-async fn a_name_that_moves_inside_is_refused_from_then_on() {
+async fn a_name_is_refused_while_it_resolves_to_an_internal_address() {
     let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
     let names = Arc::new(Names::in_turn(vec![
         Ok(addresses(&["127.0.0.1"])),

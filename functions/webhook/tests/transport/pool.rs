@@ -20,7 +20,7 @@ use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[tokio::test]
-async fn one_connection_serves_one_request_after_the_other() {
+async fn a_connection_is_used_again_for_the_next_request() {
     for answer in [
         OK,
         "HTTP/1.1 204 No Content\r\n\r\n",
@@ -37,7 +37,7 @@ async fn one_connection_serves_one_request_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_connection_whose_answer_was_not_read_to_the_end_is_not_used_again() {
+async fn a_connection_with_an_unread_answer_is_not_used_again() {
     let long = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n{}", "x".repeat(1_000_000));
     let receiver = Receiver::answering(long).await;
     let client = client();
@@ -48,7 +48,7 @@ async fn a_connection_whose_answer_was_not_read_to_the_end_is_not_used_again() {
 }
 
 #[tokio::test]
-async fn hosts_do_not_share_connections_though_they_share_an_address() {
+async fn hosts_that_share_an_address_do_not_share_connections() {
     let receiver = Receiver::answering(OK).await;
     let client = Transport::new(reach(Names::all_at(LOOPBACK))).unwrap();
     for (host, connections) in [
@@ -90,7 +90,7 @@ async fn a_connection_that_was_closed_while_idle_is_replaced() {
 /// The receiver closes the connection instead of answering the second request. It may have acted on it, so the
 /// request must not be sent again.
 #[tokio::test]
-async fn a_request_that_was_written_is_not_written_again() {
+async fn a_request_that_may_have_been_read_is_not_sent_again() {
     let receiver = Receiver::start(move |mut stream| {
         Box::pin(async move {
             read_request(&mut stream).await?;
@@ -133,7 +133,7 @@ impl Drop for NotifyOnDrop {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_begun_and_is_no_longer_needed_has_a_deadline_too() {
+async fn a_connection_attempt_that_is_no_longer_needed_ends_at_its_deadline() {
     let (read, may_answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, gate) = (Arc::clone(&read), Arc::clone(&may_answer));
     let receiver = Receiver::start(move |mut stream| {

@@ -25,7 +25,7 @@ async fn recording() -> (Receiver, UnboundedReceiver<(String, Vec<u8>)>) {
 }
 
 #[tokio::test]
-async fn the_request_is_what_was_given_and_no_more() {
+async fn the_request_has_nothing_that_was_not_given() {
     let (receiver, mut requests) = recording().await;
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
@@ -69,7 +69,7 @@ async fn the_host_header_is_the_authority_of_the_url() {
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_as_it_is_called() {
+async fn a_name_is_resolved_in_its_normal_form() {
     let names = Arc::new(Names::in_turn(vec![Ok(vec![]), Ok(vec![])]));
     let client = Transport::new(reach(Arc::clone(&names) as _)).unwrap();
     for host in ["HOOKS.example.com", "hooks%2eexample.com."] {

@@ -11,7 +11,7 @@ async fn outcome(answer: String) -> (Result<u16, PostError>, bool) {
 }
 
 #[tokio::test]
-async fn any_2xx_acknowledges() {
+async fn any_2xx_status_acknowledges() {
     for status in [200, 201, 202, 203, 206, 207, 226, 299] {
         let answer = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 2\r\n\r\nok");
         assert_eq!(outcome(answer).await, (Ok(status), true));
@@ -21,7 +21,7 @@ async fn any_2xx_acknowledges() {
 }
 
 #[tokio::test]
-async fn any_other_status_does_not() {
+async fn any_other_status_does_not_acknowledge() {
     for status in [300, 304, 400, 401, 404, 408, 410, 413, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999] {
         let answer = format!("HTTP/1.1 {status} Alas\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n");
         assert_eq!(outcome(answer).await, (Ok(status), false));
@@ -29,7 +29,7 @@ async fn any_other_status_does_not() {
 }
 
 #[tokio::test]
-async fn a_change_of_protocol_is_no_acknowledgement() {
+async fn a_change_of_protocol_does_not_acknowledge() {
     let answer = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n";
     assert_eq!(outcome(answer.to_owned()).await, (Ok(101), false));
 }
@@ -47,7 +47,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn informational_answers_come_before_the_one_that_counts() {
+async fn informational_answers_are_skipped() {
     for before in [
         "HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
@@ -59,7 +59,7 @@ async fn informational_answers_come_before_the_one_that_counts() {
 }
 
 #[tokio::test]
-async fn what_a_failed_receiver_says_is_kept_in_part() {
+async fn the_beginning_of_a_failed_answers_body_is_kept() {
     let body = format!("no \u{1b}[31mthanks\r\n{}", "x".repeat(5_000));
     let answer = format!("HTTP/1.1 500 Alas\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let receiver = Receiver::answering(answer).await;

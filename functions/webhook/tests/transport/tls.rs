@@ -14,7 +14,7 @@ fn trusting(authority: &Authority) -> Transport {
 }
 
 #[tokio::test]
-async fn the_right_certificate_is_accepted_and_its_connection_used_again() {
+async fn a_valid_certificate_is_accepted_and_its_connection_is_used_again() {
     let authority = Authority::new();
     for (certified, host) in
         [(NAME, NAME), (NAME, "Hooks.Example.COM."), ("*.example.com", NAME), ("127.0.0.1", "127.0.0.1")]
@@ -53,7 +53,7 @@ async fn wrong_certificates_are_refused() {
 }
 
 #[tokio::test]
-async fn the_webs_roots_do_not_trust_others() {
+async fn the_public_roots_do_not_trust_other_authorities() {
     let authority = Authority::new();
     let receiver = authority.certify(NAME).serve(&[]).await;
     let client = Transport::new(Reach { roots: Reach::public().roots, ..reach(Names::all_at(LOOPBACK)) }).unwrap();
@@ -62,7 +62,7 @@ async fn the_webs_roots_do_not_trust_others() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_or_not_ours_is_refused() {
+async fn a_receiver_without_tls_or_http_1_is_refused() {
     let authority = Authority::new();
     let h2_only = authority.certify(NAME).serve(&["h2"]).await;
     let plain = Receiver::start(|mut stream| {
@@ -79,7 +79,7 @@ async fn who_does_not_speak_tls_or_not_ours_is_refused() {
 }
 
 #[test]
-fn each_failure_has_its_words() {
+fn each_tls_failure_has_its_text() {
     let texts = [
         (TlsFailure::Untrusted, "TLS: the certificate is not trusted"),
         (TlsFailure::Expired, "TLS: the certificate has expired or is not valid yet"),

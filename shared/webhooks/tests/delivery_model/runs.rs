@@ -4,12 +4,12 @@ use crate::bounds::{Bounds, Left};
 use crate::play;
 
 #[test]
-fn seven_attempts_by_clocks_that_are_wrong() {
+fn seven_attempts_work_with_wrong_clocks() {
     play(Bounds::skewed(0, Left { failures: 7, ..Left::default() }), &["delivered", "failed", "switched off"]);
 }
 
 #[test]
-fn crashes() {
+fn deliveries_survive_crashes() {
     play(Bounds::skewed(0, Left { failures: 2, crashes: 1, ..Left::default() }), &["delivered"]);
     play(Bounds::skewed(2, Left { failures: 1, crashes: 1, ..Left::default() }), &["delivered"]);
     play(Bounds::skewed(6, Left { failures: 1, crashes: 2, ..Left::default() }), &["delivered", "switched off"]);
@@ -17,13 +17,13 @@ fn crashes() {
 }
 
 #[test]
-fn lost_answers() {
+fn deliveries_survive_lost_answers() {
     let left = Left { failures: 1, crashes: 1, lost_answers: 1, late_writes: 1, duplicates: 1, ..Left::default() };
     play(Bounds::after(6, left), &["delivered", "switched off"]);
 }
 
 #[test]
-fn writes_that_come_late() {
+fn deliveries_survive_late_writes() {
     play(
         Bounds::skewed(6, Left { failures: 1, crashes: 1, late_writes: 1, ..Left::default() }),
         &["delivered", "switched off"],
@@ -35,7 +35,7 @@ fn writes_that_come_late() {
 }
 
 #[test]
-fn messages_that_are_repeated_late_or_lost() {
+fn deliveries_survive_repeated_late_and_lost_messages() {
     play(Bounds::skewed(1, Left { failures: 2, crashes: 1, delays: 1, ..Left::default() }), &["delivered"]);
     play(
         Bounds::skewed(6, Left { failures: 1, crashes: 1, duplicates: 1, ..Left::default() }),
@@ -46,7 +46,7 @@ fn messages_that_are_repeated_late_or_lost() {
 }
 
 #[test]
-fn resends() {
+fn resends_start_a_new_round() {
     play(Bounds::skewed(6, Left { failures: 1, resends: 1, ..Left::default() }), &["sent again", "delivered"]);
     play(
         Bounds::after(6, Left { failures: 1, late_writes: 1, resends: 1, ..Left::default() }),
@@ -58,7 +58,7 @@ fn resends() {
 }
 
 #[test]
-fn an_endpoint_that_is_switched_off_and_on() {
+fn an_endpoint_may_be_switched_off_and_on() {
     let left = Left { failures: 1, disables: 1, enables: 1, late_writes: 1, duplicates: 1, ..Left::default() };
     play(Bounds::after(6, left), &["held", "switched off", "delivered"]);
     let left = Left { failures: 1, disables: 1, enables: 1, resends: 1, ..Left::default() };
@@ -66,13 +66,13 @@ fn an_endpoint_that_is_switched_off_and_on() {
 }
 
 #[test]
-fn an_endpoint_that_is_removed() {
+fn an_endpoint_may_be_removed() {
     let left = Left { failures: 1, removals: 1, disables: 1, crashes: 1, duplicates: 1, ..Left::default() };
     play(Bounds::after(6, left), &["held", "removed", "switched off"]);
 }
 
 #[test]
-fn two_deliveries_that_fail_at_once() {
+fn two_deliveries_may_fail_at_once() {
     let left = Left { failures: 2, crashes: 1, enables: 1, ..Left::default() };
     let both = Bounds { failed: vec![6, 6], ..Bounds::after(6, left) };
     play(both, &["held", "switched off", "switched off twice"]);
