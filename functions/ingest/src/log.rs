@@ -7,10 +7,11 @@ use platform::metrics::{Meter, Unit};
 use crate::fate::Fate;
 use crate::outbox::times_postponed;
 
-/// A message that was put off so often, for half an hour or more, is told by itself.
+/// A message that is postponed this often gets a log line of its own. By then it has waited for 23 to 47 minutes.
 const STUCK: u64 = 12;
 
-/// One line for the batch, and one for each message that could not be applied; never a body.
+/// Logs one line for the batch, and one for each message that was refused, failed or is postponed again and again. No
+/// line contains a message's body.
 pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate]) {
     for (record, fate) in records.iter().zip(fates) {
         let message_id = record.message_id.as_deref();

@@ -129,7 +129,7 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// The body of every answer that is not a success (specification, section 7).
+/// The body of every error response (specification, section 7).
 #[derive(Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(description = "The body of every answer that is not a success."))]
@@ -142,7 +142,7 @@ pub struct ErrorEnvelope {
 #[derive(Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
-    /// Stable code to match on.
+    /// The error's code. It is stable: match on it.
     #[cfg_attr(feature = "schema", schema(examples("rate_limits.exceeded")))]
     pub code: String,
     /// The values for the placeholders of the code's message. Always present, but may be empty.
@@ -157,7 +157,7 @@ pub struct ErrorBody {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FieldError {
-    /// The parameter's name as sent.
+    /// The parameter's name, as it was sent.
     #[cfg_attr(feature = "schema", schema(examples("page_size")))]
     pub field: String,
     /// What is wrong with the parameter.

@@ -4,9 +4,9 @@ use types::paging::Paging;
 
 use super::params::{Input, Params, integer};
 
-/// The parameter that names a page.
+/// The query parameter for the page number.
 pub const PAGE: &str = "page";
-/// The parameter that says how many records a page has.
+/// The query parameter for the number of records per page.
 pub const PAGE_SIZE: &str = "page_size";
 
 /// Reads `page` and `page_size`.
@@ -16,7 +16,7 @@ pub fn paging(params: &mut Params<'_>) -> Paging {
     Paging { page, page_size }
 }
 
-/// An endpoint that takes nothing but a page.
+/// The input of an endpoint whose only parameters are those of a page.
 impl Input for Paging {
     const QUERY: &'static [&'static str] = &[PAGE, PAGE_SIZE];
 

@@ -10,7 +10,7 @@ use super::table::KeyRecord;
 /// The state of a budget, as the rate-limit headers show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Tokens per minute; 0 where no key write was completed.
+    /// Tokens per minute; 0 if no key write was completed.
     pub limit: u32,
     /// Tokens left in this minute.
     pub remaining: u32,
@@ -19,7 +19,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The state shown where no key write was completed.
+    /// Returns the state that is shown if no key write was completed.
     pub fn none(now: Timestamp) -> Self {
         Self { limit: 0, remaining: 0, reset: now.seconds_to_next_minute() }
     }
@@ -30,18 +30,18 @@ impl Rate {
 pub struct Grant {
     /// The key as it stood after the write.
     pub key: KeyRecord,
-    /// Its budget after the write.
+    /// The budget after the write.
     pub rate: Rate,
-    /// Counters worth removing with [`Gate::clean_up`]; usually none.
+    /// Counters to remove with [`Gate::clean_up`]; usually none.
     pub stale: Vec<String>,
 }
 
-/// A request that took none.
+/// A request that did not get a token.
 #[derive(Debug)]
 pub struct Refused {
     /// Why.
     pub reason: Refusal,
-    /// The budget, where it is known.
+    /// The budget, if it is known, or else [`Rate::none`].
     pub rate: Rate,
     /// The key, where it is known.
     pub key_id: Option<KeyId>,
@@ -65,7 +65,6 @@ pub enum Refusal {
     BudgetSpent {
         /// What was spent.
         budget: Budget,
-        /// Tokens per minute.
         limit: u32,
         /// Seconds until the next minute, 1 to 60.
         retry_after: u32,

@@ -12,20 +12,19 @@ use uuid::Uuid;
 use super::chunk;
 use super::columns::{Columnar, Columns};
 
-/// So many chunks are read at a time.
+/// How many chunks are read at the same time.
 const AT_A_TIME: usize = 16;
 
 /// A stream's records as of a position of its log, and the log from there to its end.
 pub struct Snapshot<R: Columnar> {
-    /// The records at the position.
+    /// The records at the position. If they come from the entities, some may already be newer; the tail has those, too.
     pub records: Vec<R::Columns>,
-    /// What they stand at.
     pub position: Position,
-    /// The log behind the position, to its end.
+    /// The log after the position, to its end.
     pub tail: Vec<Batch<R>>,
     /// When the Query that saw the end of the log was sent.
     pub as_of: Moment,
-    /// The base that the records come from; none if they were read from the entities.
+    /// The base that the records come from, or `None` if they were read from the entities.
     pub(crate) base: Option<Pointer>,
 }
 
@@ -39,7 +38,7 @@ impl<R: Columnar> Snapshot<R> {
         }
     }
 
-    /// The records at the end of the log: those at the position that it does not touch, then those that it does.
+    /// The records as of the end of the log: first those that the tail does not touch, then those that it does.
     pub fn folded(self) -> Vec<R::Columns> {
         let Self { mut records, tail, .. } = self;
         let mut last: HashMap<R::Id, Option<R>> = HashMap::new();

@@ -9,20 +9,19 @@ use super::object::Object;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{field}: {reason}")]
 pub struct Rejection {
-    /// The offending field as a path, such as `variants[3].wear`; empty when it is the message as a whole.
+    /// The offending field as a path, such as `variants[3].wear`. It is empty for the message as a whole.
     pub field: String,
     /// The rule that it breaks.
     pub reason: String,
 }
 
 impl Rejection {
-    /// A rejection of one field.
     pub fn new(field: &str, reason: impl Into<String>) -> Self {
         Self { field: field.to_owned(), reason: reason.into() }
     }
 }
 
-/// Reads one object.
+/// Reads a text that is one JSON object and nothing more.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
     let mut json = serde_json::Deserializer::from_str(text);
     let Object(read) = serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -33,7 +32,8 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
     Ok(read)
 }
 
-/// Names the field: the path, and for a missing, unknown or repeated field the name in serde's message.
+/// Turns serde's error into a rejection that names the field. If the field is missing, unknown or repeated, its name
+/// comes from serde's message.
 fn rejection(path: &str, error: &serde_json::Error) -> Rejection {
     let text = error.to_string();
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);

@@ -9,18 +9,17 @@ use super::pointer::Pointer;
 use super::table;
 use crate::Record;
 
-/// Where a stream stands.
+/// A stream's head and base pointer, as of one moment.
 pub struct Standing {
-    /// The end of its log.
     pub head: Position,
-    /// The base's pointer; the error if there is one that cannot be read.
+    /// The base's pointer, if there is one; an error if it cannot be read.
     pub base: Option<Result<Pointer, StoreError>>,
-    /// Which generation the pointer names, readable or not.
+    /// The generation that the pointer names, even if the rest of the pointer cannot be read.
     generation: Option<String>,
 }
 
 impl Standing {
-    /// How many changes lie behind the base; all, where there is none that can be read.
+    /// How many changes have come after the base. If no pointer can be read, these are all changes.
     pub fn behind(&self) -> u64 {
         let base = self.base.as_ref().and_then(|base| base.as_ref().ok());
         self.head.changes.saturating_sub(base.map_or(0, |base| base.position.changes))
@@ -28,7 +27,7 @@ impl Standing {
 }
 
 impl<R: Record> Log<R> {
-    /// Head and pointer by one Query, as of one time.
+    /// Reads head and pointer by one Query, so that both are as of one moment.
     pub async fn standing(&self) -> Result<Standing, StoreError> {
         let items = self.market.partition(table::standing_partition::<R>()).await?;
         let find = |name: &str| items.iter().find(|item| Attributes(item).text(table::SK) == Some(name));

@@ -11,21 +11,19 @@ use super::metrics::Meter;
 use super::preflight::{Preflight, Probe, ProbeFuture, ResourceKind};
 use super::resources::Table;
 
-/// The environment of a function, read once. Clients are made when they are asked for, so that a function's
-/// binary holds the code of those alone that it uses.
+/// The environment of a function, read once. AWS clients are made when a function asks for them, so its binary contains
+/// only the code of those that it uses.
 pub struct Service<'a> {
     lookup: Lookup<'a>,
     environment: Environment,
     dynamodb: OnceCell<Client>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
-    /// What the function's metrics are made with.
     pub meter: Arc<Meter>,
     preflight: RefCell<Preflight>,
 }
 
 impl<'a> Service<'a> {
-    /// Reads the environment.
+    /// Reads the environment variables.
     pub fn new(lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         Ok(Self::with_environment(Environment::read(lookup)?, lookup, clock))
     }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use types::clock::SystemClock;
 
-/// A function, as whatever triggers it sees it: a queue, a schedule, or the gateway.
+/// A function that a queue or a schedule triggers.
 pub trait Worker: Send + Sync + 'static {
     /// What triggers it.
     type Event: DeserializeOwned + Send + 'static;
@@ -26,7 +26,7 @@ pub trait Worker: Send + Sync + 'static {
     /// Does the work of one event. After an error, as after a crash, the same event may come again.
     fn work(&self, event: Self::Event) -> impl Future<Output = Result<Self::Response, Error>> + Send;
 
-    /// Prepares the instance before its first event. An error tells what is left to the first event.
+    /// Prepares the instance before its first event. An error says what the first event still has to do.
     fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
         async { Ok(()) }
     }
@@ -49,7 +49,6 @@ where
     };
     let (worker, meter) = (&worker, &*meter);
     let ended = lambda_runtime::run(service_fn(move |event| {
-        // Boxed, because what a worker awaits may be large and deep.
         async move {
             let event = begin(meter, event)?;
             worker.work(event).await
@@ -86,8 +85,10 @@ where
     Ok((worker, meter))
 }
 
-/// What is counted and logged from here on belongs to this invocation. Its event is read here, since what the runtime
-/// cannot read it logs, and a header may be a key: the error tells where the event breaks, and not what stands there.
+/// Begins an invocation: everything counted and logged from here on belongs to it.
+///
+/// The event is parsed here and not by the runtime. The runtime logs an event that it cannot parse, and a header of the
+/// event may hold a key. The error here says where the event is broken, but not what is there.
 fn begin<T: DeserializeOwned>(meter: &Meter, event: LambdaEvent<Box<RawValue>>) -> Result<T, Error> {
     let LambdaEvent { payload, context } = event;
     meter.begin();

@@ -6,19 +6,19 @@ use thiserror::Error;
 use super::keyring::KeyringError;
 use super::sealing::SealError;
 
-/// Why a secret cannot be sealed or opened now, or the keyring not be changed.
+/// Why a secret cannot be sealed or opened now, or why the keyring cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyringUnavailable {
-    /// Secrets Manager does not answer, or refuses.
+    /// Secrets Manager does not answer, or refuses to.
     #[error("the keyring {0}")]
     Unread(Problem),
-    /// Secrets Manager does not take it, or does not say so.
+    /// Secrets Manager does not accept the change, or its answer was lost.
     #[error("the keyring cannot be written: {0}")]
     Unwritten(String),
-    /// What it answers is no keyring.
+    /// Secrets Manager returned something that is not a keyring.
     #[error(transparent)]
     Invalid(#[from] KeyringError),
-    /// The secret does not open under any of its keys.
+    /// A secret cannot be sealed, or does not open under any of the keys.
     #[error(transparent)]
     Sealed(#[from] SealError),
 }

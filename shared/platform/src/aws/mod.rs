@@ -36,7 +36,7 @@ pub struct Environment {
     interceptors: Vec<SharedInterceptor>,
 }
 
-/// How long a caller waits for the store.
+/// How long a caller waits for a call to AWS, retries included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// A client is waiting for an answer: at most three attempts within 2.5 seconds.
@@ -88,7 +88,7 @@ impl Environment {
             .region(Region::new(self.region.clone()))
             .credentials_provider(SharedCredentialsProvider::new(self.credentials.clone()))
             .http_client(self.http.get_or_init(transport::client).clone())
-            // Time-outs bound every call already; this would watch each body besides.
+            // The time-outs already bound every call. This protection would also have to watch each body.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .timeout_config(patience.timeouts())
             .retry_config(patience.retries());

@@ -45,8 +45,8 @@ pub use meter::{Meter, NAMESPACE_VARIABLE};
 /// The state that an instance's answers come from, if a replica gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaGauge {
-    /// For how long it may have been out of date.
+    /// For how long the replica may have been out of date.
     pub age: Duration,
-    /// Its records.
+    /// How many records it holds.
     pub records: usize,
 }

@@ -28,7 +28,7 @@ pub struct ListingCreated {
     /// The name that external marketplaces use. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub market_hash_name: Option<Label>,
-    /// Price in US dollars.
+    /// The price in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub price_usd: Usd,
     /// `bot` (instant delivery) or `p2p` (escrow).
@@ -49,7 +49,7 @@ pub struct ListingSold {
     /// The id of the buyer's order.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
-    /// Price in US dollars.
+    /// The price in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub price_usd: Usd,
     /// `bot` (instant delivery) or `p2p` (escrow).
@@ -62,7 +62,7 @@ pub struct ListingSold {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListingCancelled {
-    /// The listing.
+    /// The listing's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
     /// Who cancelled the listing: `owner` or `service`.
@@ -92,7 +92,7 @@ pub struct OrderCompleted {
     /// The order's total in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub total_usd: Usd,
-    /// When it was delivered.
+    /// When the order was delivered, with any UTC offset.
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     #[serde(deserialize_with = "date_time")]
     pub delivered_at: Timestamp,
@@ -116,7 +116,7 @@ pub struct OrderRefunded {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trade {
-    /// The trade.
+    /// The trade's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub trade_id: TradeId,
     /// `bot` (instant delivery) or `p2p` (escrow).
@@ -151,7 +151,7 @@ pub struct WalletWithdrawal {
     /// The withdrawal's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub withdrawal_id: WithdrawalId,
-    /// Amount in US dollars.
+    /// The amount in US dollars, with at most two decimals.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub amount_usd: Usd,
     /// How the withdrawal ended: `sent` (the money is on its way) or `failed` (the money stays in the balance).

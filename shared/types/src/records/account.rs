@@ -14,7 +14,7 @@ pub struct PublicMe {
     /// The key's id. It is not the secret `sk_` text.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("9a1c6f0e-2f7d-4c3b-9a55-5d0f3b1f7c10")))]
     pub api_key_id: KeyId,
-    /// Owner of the key.
+    /// The id of the account that owns the key.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("3e0b1a8c-1f7a-4b58-8f0b-6c3d2a1e9f00")))]
     pub user_id: UserId,
     /// The key's tier.
@@ -27,7 +27,7 @@ pub struct PublicMe {
     pub rate_limit_per_minute: u32,
 }
 
-/// Where an order came from. A closed list.
+/// How an order came about. The list is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -51,7 +51,7 @@ pub struct PublicOrder {
     /// The order's id.
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid, examples("7d2f4a90-58c1-4f0e-8a35-1c9be0a4d6f2")))]
     pub id: OrderId,
-    /// Known values are `awaiting_delivery`, `delivered` and `refunded`; the list is open-ended.
+    /// The order's status. Known values are `awaiting_delivery`, `delivered` and `refunded`; the list is open-ended.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[a-z0-9_]{1,32}$", examples("delivered")))]
     pub status: OrderStatus,
     /// How the order came about.
@@ -62,7 +62,7 @@ pub struct PublicOrder {
     /// When the order was placed, in UTC.
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime, examples("2026-11-20T10:00:00.000Z")))]
     pub created_at: Timestamp,
-    /// When it was delivered, null before.
+    /// When the order was delivered, in UTC; null until then.
     #[cfg_attr(feature = "schema", schema(required, value_type = Option<String>, format = DateTime, examples("2026-11-20T10:04:31.250Z")))]
     pub delivered_at: Option<Timestamp>,
     /// The listings bought in the order, at most 200.
@@ -105,7 +105,7 @@ pub struct PublicBalance {
     /// Set aside for your leading bids and open offers.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("2.50")))]
     pub held_usd: Usd,
-    /// Payouts in escrow that the external platform has not yet confirmed.
+    /// Payouts of P2P sales in escrow that the external platform has not confirmed yet.
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}\\.[0-9]{2}$", examples("0.00")))]
     pub escrow_usd: Usd,
 }

@@ -6,7 +6,7 @@ use crate::ids::{Id8, ItemId, Label, ListingId, VariantId};
 use crate::money::Usd;
 use crate::timestamp::Timestamp;
 
-/// How a listing is delivered. A closed list.
+/// How a listing is delivered: `bot` (instant delivery) or `p2p` (escrow). The list is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -44,7 +44,7 @@ pub struct PublicListing {
     /// The id of the listing's variant, or null if it is unknown.
     #[cfg_attr(feature = "schema", schema(required, value_type = Option<uuid::Uuid>, examples("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11")))]
     pub variant_id: Option<VariantId>,
-    /// The name that external marketplaces use, null when unknown.
+    /// The name that external marketplaces use, or null if it is unknown.
     #[cfg_attr(feature = "schema", schema(required, value_type = Option<String>, examples("AK-47 | Redline (Field-Tested)")))]
     pub market_hash_name: Option<Label>,
 }

@@ -1,7 +1,5 @@
-use feed;
 use serde_json::{Value, json};
 use types::timestamp::Timestamp;
-use webhooks;
 
 use super::{document, misfits};
 use crate::events;
