@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use admin::webhooks::NewEndpoint;
+use feed::{MAX_MESSAGE_BYTES, Rejection, parse};
 use serde_json::{Value, json};
-use shared::feed::{MAX_MESSAGE_BYTES, Rejection, parse};
-use shared::ids::UserId;
-use shared::webhooks::EventKind;
-use shared::webhooks::admin::NewEndpoint;
 use tests::{DeadLetter, NOON, Receiver, Stack, tables};
+use types::event::EventKind;
+use types::ids::UserId;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/feed.md");
 const TYPES: [&str; 7] = ["marketplace", "item", "quote", "listing", "order", "balance", "event"];

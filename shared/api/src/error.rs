@@ -132,7 +132,7 @@ impl From<Refusal> for ApiError {
 /// The body of every error response (specification, section 7).
 #[derive(Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(description = "The body of every answer that is not a success."))]
+#[cfg_attr(feature = "schema", schema(description = "The body of every error response."))]
 pub struct ErrorEnvelope {
     /// What went wrong.
     pub error: ErrorBody,

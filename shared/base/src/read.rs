@@ -80,7 +80,7 @@ pub(super) async fn load_at<R: Columnar>(
     };
     match from_base {
         Err(error @ StoreError::Corrupt { .. }) => {
-            tracing::error!(stream = R::STREAM, %error, "the base cannot be read: the entities are read instead");
+            tracing::error!(stream = R::STREAM, %error, "the base cannot be read: reading the entities instead");
             load_entities(log, standing.head, clock).await
         }
         other => other,

@@ -124,7 +124,7 @@ impl<V: View> Replica<V> {
                 Err(error) => return Err(error),
             }
         }
-        tracing::warn!(stream = V::Record::STREAM, "a gap in the log: the replica is loaded afresh");
+        tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
         self.load().await
     }
 

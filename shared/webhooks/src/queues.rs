@@ -9,7 +9,7 @@ use super::delivery::{Dispatch, Lane};
 use platform::store::explain;
 use types::timestamp::Timestamp;
 
-/// The largest number of messages in a SendMessageBatch (SQS's limit).
+/// The largest number of messages in a `SendMessageBatch` (SQS's limit).
 const BATCH: usize = 10;
 /// The longest delay of a message, in seconds (SQS's limit).
 const MAX_DELAY_SECONDS: u32 = 900;

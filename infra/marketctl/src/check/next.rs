@@ -5,16 +5,19 @@ use platform::preflight::{Problem, ResourceKind};
 /// The whole sentence: which resource, what is wrong, what to do next.
 pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> String {
     let next = match (problem, kind) {
-        (Problem::Missing, _) => "deploy the stack, or name the right one with --stack and its region with AWS_REGION",
-        (Problem::NotActive(_), ResourceKind::Secret) => "restore it: without it no webhook secret can be opened",
+        (Problem::Missing, _) => {
+            "deploy the stack, or select the right stack with --stack and its region with AWS_REGION"
+        }
+        (Problem::NotActive(_), ResourceKind::Secret) => {
+            "restore it (`aws secretsmanager restore-secret`); without it no webhook delivery can be signed"
+        }
         (Problem::NotActive(_), _) => "wait until it is active, then check again",
         (Problem::NoIndex(_), _) => {
             "deploy the stack again; without the index, webhook deliveries cannot be listed or retried"
         }
-        (Problem::NoKeyring(_), _) => {
+        (Problem::Content(_), _) => {
             "restore the secret's previous version; without a keyring no webhook delivery can be signed"
         }
-        (Problem::Content(_), _) => "put its previous version back: without it no webhook secret can be opened",
         (Problem::Denied(_), ResourceKind::Table) => "allow dynamodb:DescribeTable, or use another profile",
         (Problem::Denied(_), ResourceKind::Queue) => {
             "allow sqs:GetQueueUrl and sqs:GetQueueAttributes, or use another profile"

@@ -33,7 +33,7 @@ impl Watch {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
                     return Err(check::sentence(&problem, ResourceKind::Table, name));
                 }
-                // Being changed, or not to be looked at: it may well be written to.
+                // The table is being changed, or we may not describe it. Writing to it may still succeed.
                 Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::Content(_) | Problem::Denied(_))
                 | Ok(()) => {}
             }

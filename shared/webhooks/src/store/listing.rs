@@ -12,7 +12,7 @@ use platform::store::{Attributes, Item, StoreError, n, s};
 use types::ids::{EndpointId, NoticeId};
 use types::timestamp::Timestamp;
 
-/// The largest number of keys in a BatchGetItem (DynamoDB's limit).
+/// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 const PAGE: i32 = 100;
 
 /// A page of an endpoint's deliveries.
