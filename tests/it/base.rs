@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base::{Compacted, Compaction};
-use platform::store::Item;
+use platform::store::Row;
 use tests::{Fault, Running, Stack, compaction, dynamodb, listing, uuid};
 use types::clock::Clock;
 use types::records::PublicListing;
@@ -42,13 +42,13 @@ fn expected(numbers: impl Iterator<Item = u128>) -> Vec<String> {
 }
 
 /// Returns the table's items with this start of the partition key and this sort key.
-async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Item> {
+async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Row> {
     let scan = dynamodb(stack).scan().table_name(MARKET).send().await.unwrap();
-    let text = |item: &Item, name: &str| item[name].as_s().unwrap().to_owned();
+    let text = |item: &Row, name: &str| item[name].as_s().unwrap().to_owned();
     scan.items().iter().filter(|item| text(item, "pk").starts_with(start) && text(item, "sk") == sk).cloned().collect()
 }
 
-async fn put(stack: &Stack, item: Item) {
+async fn put(stack: &Stack, item: Row) {
     dynamodb(stack).put_item().table_name(MARKET).set_item(Some(item)).send().await.unwrap();
 }
 
@@ -60,7 +60,7 @@ async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
     add(&stack, 30..40).await;
     stack.feed(&[tests::ended(3, 2)]).await;
     // Deletes the entities, so that only base and log can answer.
-    let entities: Vec<Item> = dynamodb(&stack).scan().table_name(MARKET).send().await.unwrap().items().to_vec();
+    let entities: Vec<Row> = dynamodb(&stack).scan().table_name(MARKET).send().await.unwrap().items().to_vec();
     for entity in entities.iter().filter(|item| item["pk"].as_s().unwrap().starts_with("entity#listings")) {
         let delete = dynamodb(&stack).delete_item().table_name(MARKET);
         delete.key("pk", entity["pk"].clone()).key("sk", entity["sk"].clone()).send().await.unwrap();

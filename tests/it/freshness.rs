@@ -164,6 +164,6 @@ async fn throttled_and_conflicting_transactions_are_tried_again() {
             tests::order(user.into(), 1, "2026-11-20T10:00:00Z", version),
         ];
         let outcomes = stack.feed_through(through.stores(), &messages).await;
-        assert_eq!(outcomes, [feed::Applied::Changed, feed::Applied::Changed], "{code}");
+        assert_eq!(outcomes, [feed::ApplyOutcome::Changed, feed::ApplyOutcome::Changed], "{code}");
     }
 }

@@ -55,7 +55,7 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
     let stack = Stack::new().await;
     let variables = Variables::at(&stack.aws.endpoint_url);
     let environment = Environment::read(&|name| variables.get(name)).unwrap();
-    let resources = Resources::of(Resources::DEFAULT_STACK);
+    let resources = Resources::new(Resources::DEFAULT_STACK);
     let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), queues::client(&environment, Patience::Bulk));
     for table in Table::ALL {
         dynamodb.delete_table().table_name(resources.table(table)).send().await.unwrap();

@@ -90,7 +90,7 @@ async fn play(mut messages: Vec<Message>) {
     // Everything is sent again in reverse order, which must change nothing.
     messages.reverse();
     let again: Vec<Value> = messages.iter().map(feed_message).collect();
-    assert!(stack.feed_outcomes(&again).await.iter().all(|outcome| *outcome == feed::Applied::Unchanged));
+    assert!(stack.feed_outcomes(&again).await.iter().all(|outcome| *outcome == feed::ApplyOutcome::Unchanged));
     let running = stack.instance().await;
     let reply = running.client.get(&stack.full_key().await, &format!("/v1/public/prices/{}", uuid(7))).await;
     if asks.is_empty() {

@@ -13,10 +13,10 @@ use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::Schedule;
 use webhooks::delivery::{
-    AfterFailure, Attempt, Change, Condition, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, Transition,
-    after_failure, cease, claim, end, hold, resend, succeed, sweep,
+    AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition,
+    after_failure, claim, end, end_for_removed_endpoint, hold, resend, succeed, sweep,
 };
-use webhooks::store::{Applied, WebhookStore};
+use webhooks::store::{StepOutcome, WebhookStore};
 
 const CASES: u32 = 400;
 
@@ -33,10 +33,10 @@ fn dynamodb_makes_each_step_as_the_pure_function_does() {
         let (expected, after) = if let Some(progress) = transition.apply(&before.progress) {
             changed.fetch_add(1, Ordering::Relaxed);
             let after = Delivery { progress, ..before };
-            (Applied::Changed(Box::new(after.clone())), after)
+            (StepOutcome::Changed(Box::new(after.clone())), after)
         } else {
             refused.fetch_add(1, Ordering::Relaxed);
-            (Applied::Refused(Some(Box::new(before.clone()))), before)
+            (StepOutcome::Refused(Some(Box::new(before.clone()))), before)
         };
         assert_eq!(applied, expected);
         assert_eq!(store.delivery(after.id).await.unwrap(), Some(after));
@@ -60,10 +60,10 @@ async fn no_step_creates_a_missing_delivery() {
         end(&dispatch, now),
         resend(&missing.progress, token, now),
     ];
-    steps.extend(cease(&missing.progress, now));
+    steps.extend(end_for_removed_endpoint(&missing.progress, now));
     steps.extend(sweep(Schedule::default(), &missing.progress, now).map(|resending| resending.then));
     for step in steps {
-        assert_eq!(store.step(missing.id, &step).await.unwrap(), Applied::Refused(None), "{step:?}");
+        assert_eq!(store.step(missing.id, &step).await.unwrap(), StepOutcome::Refused(None), "{step:?}");
     }
     assert_eq!(store.delivery(missing.id).await.unwrap(), None);
 }
@@ -86,9 +86,9 @@ fn progress() -> impl Strategy<Value = Progress> {
     let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
     let times = (0u32..5, times(), option::of(times()), 0u32..3, prop::collection::vec(attempt(), 0..3));
     (next, times).prop_map(|(next, times)| {
-        let (status, failure, round, recorded, token, lease) = next;
+        let (status, failure, round, failed_attempts, token, lease) = next;
         let (claims, due, wake_at, resent, attempts) = times;
-        Progress { status, failure, round, recorded, token, lease, claims, due, wake_at, resent, attempts }
+        Progress { status, failure, round, failed_attempts, token, lease, claims, due, wake_at, resent, attempts }
     })
 }
 
@@ -106,7 +106,7 @@ fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
             end(&dispatch, now),
             resend(&seen, lease, now),
         ];
-        steps.extend(cease(&seen, now));
+        steps.extend(end_for_removed_endpoint(&seen, now));
         steps.extend(sweep(Schedule::default(), &seen, now).map(|resending| resending.then));
         select(steps)
     });
@@ -126,7 +126,7 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
         let mut conditions = vec![
             Condition::Status(progress.status),
             Condition::Round(progress.round),
-            Condition::Recorded(progress.recorded),
+            Condition::FailedAttempts(progress.failed_attempts),
             Condition::Token(progress.token),
             Condition::NoLease(now),
         ];
@@ -139,20 +139,20 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
 }
 
 /// Some changes, each of another attribute, because an update cannot set one twice.
-fn changes() -> impl Strategy<Value = Vec<Change>> {
+fn changes() -> impl Strategy<Value = Vec<Effect>> {
     (progress(), attempt(), any::<bool>()).prop_flat_map(|(progress, attempt, is_claimed)| {
         let changes = vec![
-            Change::Status(progress.status),
-            Change::Failure(progress.failure),
-            Change::Round(progress.round),
-            Change::Recorded(progress.recorded),
-            Change::Token(progress.token),
-            Change::Lease(progress.lease),
-            if is_claimed { Change::Claimed } else { Change::Claims(progress.claims) },
-            Change::Due(progress.due),
-            Change::WakeAt(progress.wake_at),
-            Change::Resent(progress.resent),
-            Change::Attempt(attempt),
+            Effect::Status(progress.status),
+            Effect::Failure(progress.failure),
+            Effect::Round(progress.round),
+            Effect::FailedAttempts(progress.failed_attempts),
+            Effect::Token(progress.token),
+            Effect::Lease(progress.lease),
+            if is_claimed { Effect::Claimed } else { Effect::Claims(progress.claims) },
+            Effect::Due(progress.due),
+            Effect::WakeAt(progress.wake_at),
+            Effect::Resent(progress.resent),
+            Effect::Attempt(attempt),
         ];
         let all = changes.len();
         subsequence(changes, 1..=all)

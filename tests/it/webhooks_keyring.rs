@@ -12,7 +12,7 @@ use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{Stack, uuid};
 use types::ids::UserId;
 use types::rotation::Secrets;
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_them() {
@@ -113,12 +113,12 @@ async fn rotations_at_the_same_moment_lose_no_reported_key() {
 /// Returns an endpoint's active secret, opened by a function that still remembers the old keyring.
 async fn opened(stack: &Stack, running: &WebhookAdmin, id: &str) -> String {
     stack.clock.advance(Duration::from_secs(3));
-    let Endpoint { id, secrets, .. } = find(running, id).await;
+    let WebhookEndpoint { id, secrets, .. } = find(running, id).await;
     let secrets = running.keyring.open(id, &secrets).await.unwrap();
     secrets.active(running.clock.now()).reveal()
 }
 
-async fn find(admin: &WebhookAdmin, id: &str) -> Endpoint {
+async fn find(admin: &WebhookAdmin, id: &str) -> WebhookEndpoint {
     let endpoints = admin.list(OWNER.parse().unwrap()).await.unwrap();
     endpoints.into_iter().find(|endpoint| endpoint.id.to_string() == id).unwrap()
 }

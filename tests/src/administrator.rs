@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admin::keys::NewKey;
 use auth::KeyRecord;
-use feed::{Applied, Applier, Stores, parse};
+use feed::{Applier, ApplyOutcome, Stores, parse};
 use local::environment::Variables;
 use local::seed::Admin;
 use serde_json::Value;
@@ -61,17 +61,17 @@ impl Administrator {
     /// Applies messages, and asserts that each changes something.
     pub async fn feed(&self, messages: &[Value]) {
         for outcome in self.feed_outcomes(messages).await {
-            assert_eq!(outcome, Applied::Changed);
+            assert_eq!(outcome, ApplyOutcome::Changed);
         }
     }
 
     /// Applies messages and returns what became of each, in order.
-    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
+    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<ApplyOutcome> {
         self.feed_through(self.admin.stores(), messages).await
     }
 
     /// Like `feed_outcomes`, but through these stores.
-    pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<Applied> {
+    pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<ApplyOutcome> {
         let now = self.now();
         let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
         let mut outcomes = Applier::new(stores).apply(parsed.collect(), now).await;

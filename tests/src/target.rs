@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use feed::Applied;
+use feed::ApplyOutcome;
 use local::environment::Variables;
 use local::workers::Workers;
 use serde_json::Value;
@@ -116,7 +116,7 @@ impl Target {
     }
 
     /// Applies messages, waits until they are seen everywhere, and returns what became of each, in order.
-    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<Applied> {
+    pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<ApplyOutcome> {
         let outcomes = self.administrator.feed_outcomes(messages).await;
         self.wait(VISIBLE).await;
         outcomes

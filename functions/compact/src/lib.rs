@@ -48,7 +48,7 @@ impl Worker for Compact {
 
 /// Compacts a stream, and writes a line about it.
 async fn told<R: Columnar>(meter: &Meter, behind: &'static str, compaction: &Compaction<R>) -> Result<(), StoreError> {
-    let standing = compaction.look().await;
+    let standing = compaction.standing().await;
     let found = standing.as_ref().ok().map(Standing::behind);
     let outcome = match standing {
         Ok(standing) => compaction.run_from(standing).await,

@@ -7,23 +7,23 @@
 //! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
 //! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.
 
-mod fate;
 mod log;
 mod outbox;
+mod outcome;
 
 use accounts::Accounts;
-use feed::Applied;
+use feed::ApplyOutcome;
 use market::Market;
 use std::sync::Arc;
 use std::time::Duration;
 use webhooks::store::WebhookStore;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-use fate::Fate;
 use feed::{Applier, Message, Stores, parse};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use outbox::Outbox;
+use outcome::MessageOutcome;
 use platform::aws::{Missing, Patience};
 use platform::metrics::Meter;
 use platform::preflight;
@@ -35,7 +35,7 @@ use types::clock::Clock;
 use webhooks::{FanOut, Queues, Schedule};
 
 /// How long applying a batch may take. Sending a copy may take another 2.5 seconds, and the function has five.
-const APPLY: Duration = Duration::from_secs(2);
+const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct Ingest {
     /// Remembers the heads of the streams between batches.
@@ -70,12 +70,14 @@ impl Worker for Ingest {
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
         let records = event.records;
-        let fates = self.apply(&records).boxed().await;
-        let settled = records.iter().zip(fates).map(|(record, fate)| self.outbox.settle(record, fate));
-        let fates = join_all(settled).await;
-        log::log(&self.meter, &records, &fates);
+        let outcomes = self.apply(&records).boxed().await;
+        let settled = records.iter().zip(outcomes).map(|(record, outcome)| self.outbox.settle(record, outcome));
+        let outcomes = join_all(settled).await;
+        log::log(&self.meter, &records, &outcomes);
         let mut response = SqsBatchResponse::default();
-        for (record, _) in records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
+        for (record, _) in
+            records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Failed(_)))
+        {
             // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
             response.add_failure(record.message_id.clone().unwrap_or_default());
         }
@@ -88,28 +90,29 @@ impl Worker for Ingest {
 }
 
 impl Ingest {
-    async fn apply(&self, records: &[SqsMessage]) -> Vec<Fate> {
+    async fn apply(&self, records: &[SqsMessage]) -> Vec<MessageOutcome> {
         let now = self.clock.now();
-        let mut fates = vec![Fate::Postponed(format!("it was not applied within {APPLY:?}")); records.len()];
+        let mut outcomes =
+            vec![MessageOutcome::Postponed(format!("it was not applied within {APPLY_TIMEOUT:?}")); records.len()];
         let (mut messages, mut events) = (Vec::with_capacity(records.len()), Vec::new());
         for (index, record) in records.iter().enumerate() {
             match parse(record.body.as_deref().unwrap_or_default(), now) {
                 Ok(Message::Event(event)) => events.push((index, event)),
                 Ok(message) => messages.push((index, message)),
-                Err(rejection) => fates[index] = Fate::Refused(rejection),
+                Err(rejection) => outcomes[index] = MessageOutcome::Refused(rejection),
             }
         }
         let mut applier = self.applier.lock().await;
         // Some writes may have succeeded although the time ran out. Their messages are `Unchanged` the next time.
         let (written, fanned_out) = tokio::join!(
-            tokio::time::timeout(APPLY, applier.apply(messages, now)),
-            tokio::time::timeout(APPLY, self.fan_out.apply(events, now)),
+            tokio::time::timeout(APPLY_TIMEOUT, applier.apply(messages, now)),
+            tokio::time::timeout(APPLY_TIMEOUT, self.fan_out.apply(events, now)),
         );
         let fanned_out = fanned_out.into_iter().flatten();
-        let fanned_out = fanned_out.map(|(index, changed)| (index, changed.map(Applied::from_changed)));
+        let fanned_out = fanned_out.map(|(index, changed)| (index, changed.map(ApplyOutcome::from_changed)));
         for (index, outcome) in written.into_iter().flatten().chain(fanned_out) {
-            fates[index] = outcome.into();
+            outcomes[index] = outcome.into();
         }
-        fates
+        outcomes
     }
 }

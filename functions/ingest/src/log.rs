@@ -4,41 +4,45 @@ use aws_lambda_events::sqs::SqsMessage;
 use feed::Rejection;
 use platform::metrics::{Meter, Unit};
 
-use crate::fate::Fate;
 use crate::outbox::times_postponed;
+use crate::outcome::MessageOutcome;
 
 /// A message that is postponed this often gets a log line of its own. By then it has waited for 23 to 47 minutes.
-const STUCK: u64 = 12;
+const STUCK_POSTPONEMENTS: u64 = 12;
 
 /// Logs one line for the batch, and one for each message that was refused, failed or is postponed again and again. No
 /// line contains a message's body.
-pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate]) {
-    for (record, fate) in records.iter().zip(fates) {
+pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutcome]) {
+    for (record, outcome) in records.iter().zip(outcomes) {
         let message_id = record.message_id.as_deref();
-        match fate {
-            Fate::Refused(Rejection { field, reason }) => tracing::warn!(message_id, field, reason, "refused"),
-            Fate::Failed(error) => tracing::error!(message_id, error, "failed"),
-            Fate::Postponed(reason) => {
+        match outcome {
+            MessageOutcome::Refused(Rejection { field, reason }) => {
+                tracing::warn!(message_id, field, reason, "refused")
+            }
+            MessageOutcome::Failed(error) => tracing::error!(message_id, error, "failed"),
+            MessageOutcome::Postponed(reason) => {
                 let times = u64::from(times_postponed(record)) + 1;
-                if times >= STUCK {
+                if times >= STUCK_POSTPONEMENTS {
                     tracing::warn!(message_id, times, reason, "postponed again and again");
                 }
             }
-            Fate::Changed | Fate::Unchanged => {}
+            MessageOutcome::Changed | MessageOutcome::Unchanged => {}
         }
     }
-    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as u64;
-    let because = fates.iter().find_map(|fate| if let Fate::Postponed(error) = fate { Some(error) } else { None });
-    let postponed = records.iter().zip(fates).filter(|(_, fate)| matches!(fate, Fate::Postponed(_)));
+    let count = |is: fn(&MessageOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count() as u64;
+    let because = outcomes
+        .iter()
+        .find_map(|outcome| if let MessageOutcome::Postponed(error) = outcome { Some(error) } else { None });
+    let postponed = records.iter().zip(outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Postponed(_)));
     let times: Vec<u64> = postponed.map(|(record, _)| u64::from(times_postponed(record)) + 1).collect();
     let mut line = meter.line("batch");
-    line.member("received", &fates.len());
-    line.count("Changed", count(|fate| matches!(fate, Fate::Changed)));
-    line.count("Unchanged", count(|fate| matches!(fate, Fate::Unchanged)));
-    line.count("Refused", count(|fate| matches!(fate, Fate::Refused(_))));
+    line.member("received", &outcomes.len());
+    line.count("Changed", count(|outcome| matches!(outcome, MessageOutcome::Changed)));
+    line.count("Unchanged", count(|outcome| matches!(outcome, MessageOutcome::Unchanged)));
+    line.count("Refused", count(|outcome| matches!(outcome, MessageOutcome::Refused(_))));
     line.count("Postponed", times.len() as u64);
     line.samples("PostponedTimes", Unit::Count, &times);
     line.known("postponed_because", because);
-    line.count("Failed", count(|fate| matches!(fate, Fate::Failed(_))));
+    line.count("Failed", count(|outcome| matches!(outcome, MessageOutcome::Failed(_))));
     line.log(false);
 }

@@ -8,7 +8,7 @@ use aws_sdk_sqs::types::MessageAttributeValue;
 use feed::Rejection;
 use platform::store::explain;
 
-use crate::fate::Fate;
+use crate::outcome::MessageOutcome;
 
 /// The message attribute that counts how often a message was postponed.
 const POSTPONED: &str = "postponed";
@@ -34,11 +34,11 @@ impl Outbox {
 
     /// Sends a copy of a message that was refused or postponed, and returns the message's final outcome. If it is not
     /// certain that the copy was sent, the message has failed and stays in its queue.
-    pub(crate) async fn settle(&self, record: &SqsMessage, fate: Fate) -> Fate {
-        let copy = match &fate {
-            Fate::Refused(rejection) => self.refusal(rejection),
-            Fate::Postponed(_) => self.postponement(times_postponed(record)),
-            Fate::Changed | Fate::Unchanged | Fate::Failed(_) => return fate,
+    pub(crate) async fn settle(&self, record: &SqsMessage, outcome: MessageOutcome) -> MessageOutcome {
+        let copy = match &outcome {
+            MessageOutcome::Refused(rejection) => self.refusal(rejection),
+            MessageOutcome::Postponed(_) => self.postponement(times_postponed(record)),
+            MessageOutcome::Changed | MessageOutcome::Unchanged | MessageOutcome::Failed(_) => return outcome,
         };
         // Body and attributes together may exceed the size limit of SQS. Then this fails on every receive, until the
         // redrive policy moves the message itself.
@@ -47,8 +47,8 @@ impl Outbox {
             Err(error) => Err(error.to_string()),
         };
         match sent {
-            Ok(_) => fate,
-            Err(error) => Fate::Failed(format!("its copy cannot be sent: {error}")),
+            Ok(_) => outcome,
+            Err(error) => MessageOutcome::Failed(format!("its copy cannot be sent: {error}")),
         }
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use types::timestamp::Timestamp;
 use webhooks::Call;
 use webhooks::delivery::{Delivery, Dispatch, Lane, Resending, sweep};
-use webhooks::store::{DuePage, Position, WAKE_SHARDS};
+use webhooks::store::{DuePage, StartKey, WAKE_SHARDS};
 
 use crate::Sweep;
 
@@ -44,7 +44,7 @@ impl Sweep {
     }
 
     async fn sweep_shard(&self, shard: u32, begin: Timestamp, behind: &OnceCell<bool>) -> Swept {
-        let (mut swept, mut from): (_, Option<Position>) = (Swept::default(), None);
+        let (mut swept, mut from): (_, Option<StartKey>) = (Swept::default(), None);
         loop {
             let now = self.clock.now();
             let page = match self.store.due(shard, now, from.take()).await {

@@ -8,13 +8,13 @@ use platform::store::StoreError;
 use secrets::{EndpointSecret, KeyringUnavailable};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Attempt, CLAIMS, Delivery, Dispatch, Refusal, Token, claim, refusal};
-use webhooks::endpoint::Endpoint;
-use webhooks::store::Applied;
+use webhooks::delivery::{Attempt, Delivery, Dispatch, MAX_CLAIMS, Refusal, Token, claim, refusal};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::store::StepOutcome;
 
 use crate::Webhook;
-use crate::fate::Fate;
 use crate::headers::headers;
+use crate::outcome::DispatchOutcome;
 use crate::transport::Posted;
 
 /// An attempt that takes longer than this marks its endpoint as slow.
@@ -24,7 +24,11 @@ const SLOW_FOR_MILLIS: i64 = 60_000;
 
 impl Webhook {
     /// Makes the attempt that a message calls for, unless the delivery has moved on.
-    pub(crate) async fn attempt(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
+    pub(crate) async fn attempt(
+        &self,
+        dispatch: &Dispatch,
+        endpoint: &WebhookEndpoint,
+    ) -> Result<DispatchOutcome, StoreError> {
         // Before the claim: without a signature there is no attempt.
         let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
             KeyringUnavailable::Unread(_) | KeyringUnavailable::Unwritten(_) => {
@@ -39,17 +43,17 @@ impl Webhook {
         let lease = Token::random();
         let now = self.clock.now();
         let delivery = match self.store.step(dispatch.delivery_id, &claim(dispatch, lease, now)).await? {
-            Applied::Changed(delivery) => delivery,
-            Applied::Refused(found) => {
+            StepOutcome::Changed(delivery) => delivery,
+            StepOutcome::Refused(found) => {
                 let progress = found.as_ref().map(|found| &found.progress);
                 match (refusal(progress, dispatch, lease, now), found) {
                     (Refusal::Ours, Some(delivery)) => delivery,
                     (Refusal::Leased(until), _) => return Ok(self.wait_for(*dispatch, until).await),
-                    _ => return Ok(Fate::Void),
+                    _ => return Ok(DispatchOutcome::Void),
                 }
             }
         };
-        if delivery.progress.claims > CLAIMS {
+        if delivery.progress.claims > MAX_CLAIMS {
             return self.record(dispatch, &delivery, endpoint, lease, Attempt::lost(now)).await;
         }
         let attempt = self.send(&delivery, endpoint, &secrets).await?;
@@ -59,7 +63,7 @@ impl Webhook {
     async fn send(
         &self,
         delivery: &Delivery,
-        endpoint: &Endpoint,
+        endpoint: &WebhookEndpoint,
         secrets: &Secrets<EndpointSecret>,
     ) -> Result<Attempt, StoreError> {
         let at = self.clock.now();
@@ -74,12 +78,12 @@ impl Webhook {
             Ok(posted) => posted,
             Err(_) => tokio::join!(post, self.mark_slow(endpoint)).0,
         };
-        Ok(of(at, posted))
+        Ok(recorded_attempt(at, posted))
     }
 
     /// Marks an endpoint as slow. An error is only logged: without the mark, other receivers may wait longer, but
     /// nothing is lost.
-    async fn mark_slow(&self, endpoint: &Endpoint) {
+    async fn mark_slow(&self, endpoint: &WebhookEndpoint) {
         let now = self.clock.now();
         if endpoint.is_slow(now) {
             return;
@@ -91,7 +95,7 @@ impl Webhook {
     }
 }
 
-fn of(at: Timestamp, posted: Posted) -> Attempt {
+fn recorded_attempt(at: Timestamp, posted: Posted) -> Attempt {
     let (status, error) = match posted.outcome {
         Ok(status @ 200..=299) => (Some(status), None),
         Ok(status) => (Some(status), Some(format!("the endpoint answered {status}"))),

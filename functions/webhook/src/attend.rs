@@ -5,12 +5,12 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use webhooks::Call;
 use webhooks::delivery::Lane;
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 
 use crate::Webhook;
 use crate::attempt::SLOW_AFTER;
 use crate::batch::{Placed, up_to_twice};
-use crate::fate::Fate;
+use crate::outcome::DispatchOutcome;
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
 /// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed go to the retry lane.
@@ -21,31 +21,40 @@ const NO_ROOM_SECONDS: u32 = 15;
 impl Webhook {
     /// Makes the attempts that messages call for. Messages on the first lane go to the retry lane instead if the
     /// endpoint is slow.
-    pub(crate) async fn attend(&self, lane: Lane, endpoint: &Endpoint, calls: Vec<Placed>) -> Vec<(usize, Fate)> {
+    pub(crate) async fn attend(
+        &self,
+        lane: Lane,
+        endpoint: &WebhookEndpoint,
+        calls: Vec<Placed>,
+    ) -> Vec<(usize, DispatchOutcome)> {
         if lane == Lane::First && endpoint.is_slow(self.clock.now()) {
             return self.leave(lane, calls).await;
         }
         let mut waiting = calls.into_iter();
-        let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, Fate)>>>::new();
+        let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
         under_way.extend(waiting.by_ref().take(IN_FLIGHT).map(|call| self.attempt_one(call, endpoint)));
         let mut patience = std::pin::pin!(tokio::time::sleep(SLOW_AFTER));
-        let mut fates = Vec::with_capacity(waiting.len() + under_way.len());
+        let mut outcomes = Vec::with_capacity(waiting.len() + under_way.len());
         loop {
             tokio::select! {
                 Some(done) = under_way.next() => {
-                    fates.extend(done);
+                    outcomes.extend(done);
                     under_way.extend(waiting.next().map(|call| self.attempt_one(call, endpoint)));
                 }
                 () = &mut patience, if waiting.len() > 0 => {
                     let rest = waiting.by_ref().collect();
                     under_way.push(Box::pin(self.leave(lane, rest)));
                 }
-                else => return fates,
+                else => return outcomes,
             }
         }
     }
 
-    fn attempt_one<'a>(&'a self, call: Placed, endpoint: &'a Endpoint) -> BoxFuture<'a, Vec<(usize, Fate)>> {
+    fn attempt_one<'a>(
+        &'a self,
+        call: Placed,
+        endpoint: &'a WebhookEndpoint,
+    ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         let (place, dispatch) = call;
         Box::pin(async move {
             let done = self.attempt(&dispatch, endpoint).await;
@@ -54,19 +63,19 @@ impl Webhook {
     }
 
     /// Sends messages to the retry lane. Messages that came from it return to it with a delay.
-    async fn leave(&self, lane: Lane, messages: Vec<Placed>) -> Vec<(usize, Fate)> {
+    async fn leave(&self, lane: Lane, messages: Vec<Placed>) -> Vec<(usize, DispatchOutcome)> {
         let calls = messages.iter().map(|(_, dispatch)| Call {
             dispatch: *dispatch,
             delay_seconds: if lane == Lane::First { 0 } else { up_to_twice(NO_ROOM_SECONDS) },
         });
         let sent = self.queues.call(Lane::Retry, &calls.collect::<Vec<_>>()).await;
-        let fates = messages.iter().zip(sent).map(|((place, _), sent)| {
-            let fate = match sent {
-                Ok(()) => Fate::Forwarded,
-                Err(unsent) => Fate::uncopied(&unsent),
+        let outcomes = messages.iter().zip(sent).map(|((place, _), sent)| {
+            let outcome = match sent {
+                Ok(()) => DispatchOutcome::Forwarded,
+                Err(unsent) => DispatchOutcome::uncopied(&unsent),
             };
-            (*place, fate)
+            (*place, outcome)
         });
-        fates.collect()
+        outcomes.collect()
     }
 }

@@ -8,11 +8,11 @@ use futures_util::{FutureExt, StreamExt, stream};
 use platform::store::StoreError;
 use types::ids::{EndpointId, UserId};
 use webhooks::delivery::{Dispatch, Lane};
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 use webhooks::{Call, QueueMessage};
 
 use crate::Webhook;
-use crate::fate::Fate;
+use crate::outcome::DispatchOutcome;
 
 /// The delay of a message if the store or the keyring is unavailable, in seconds: a random time from this to twice
 /// this.
@@ -23,8 +23,8 @@ pub(crate) type Placed = (usize, Dispatch);
 
 impl Webhook {
     /// Handles every message of a batch. Returns their outcomes in the same order.
-    pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<Fate> {
-        let mut fates = vec![Fate::Failed("it was not handled".to_owned()); records.len()];
+    pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<DispatchOutcome> {
+        let mut outcomes = vec![DispatchOutcome::Failed("it was not handled".to_owned()); records.len()];
         let mut calls = BTreeMap::<EndpointId, Vec<Placed>>::new();
         let mut probes = Vec::new();
         for (place, record) in records.iter().enumerate() {
@@ -34,23 +34,29 @@ impl Webhook {
                 }
                 Ok(QueueMessage::Probe { sent_at }) => probes.push(async move {
                     let noted = self.store.probed(self.lane(record), sent_at).await;
-                    (place, noted.map_or_else(|error| Fate::Failed(error.to_string()), |()| Fate::Probed))
+                    (
+                        place,
+                        noted.map_or_else(
+                            |error| DispatchOutcome::Failed(error.to_string()),
+                            |()| DispatchOutcome::Probed,
+                        ),
+                    )
                 }),
-                Err(error) => fates[place] = Fate::Failed(error),
+                Err(error) => outcomes[place] = DispatchOutcome::Failed(error),
             }
         }
         // All messages of a batch come from the same queue.
         let lane = records.first().map_or(Lane::Retry, |record| self.lane(record));
         let (answered, noted) = tokio::join!(self.answer(lane, calls).boxed(), join_all(probes));
-        for (place, fate) in answered.into_iter().chain(noted) {
-            fates[place] = fate;
+        for (place, outcome) in answered.into_iter().chain(noted) {
+            outcomes[place] = outcome;
         }
-        fates
+        outcomes
     }
 
-    async fn answer(&self, lane: Lane, calls: BTreeMap<EndpointId, Vec<Placed>>) -> Vec<(usize, Fate)> {
+    async fn answer(&self, lane: Lane, calls: BTreeMap<EndpointId, Vec<Placed>>) -> Vec<(usize, DispatchOutcome)> {
         let accounts: BTreeSet<UserId> = calls.values().flatten().map(|(_, dispatch)| dispatch.account_id).collect();
-        let endpoints: HashMap<EndpointId, Endpoint> = match self.store.endpoints_of(&accounts).await {
+        let endpoints: HashMap<EndpointId, WebhookEndpoint> = match self.store.endpoints_of(&accounts).await {
             Ok(found) => found.into_values().flatten().map(|endpoint| (endpoint.id, endpoint)).collect(),
             Err(error) => {
                 let put_off = calls.into_values().flatten().map(|(place, dispatch)| {
@@ -69,9 +75,9 @@ impl Webhook {
     fn answer_all<'a>(
         &'a self,
         lane: Lane,
-        endpoint: Option<&'a Endpoint>,
+        endpoint: Option<&'a WebhookEndpoint>,
         calls: Vec<Placed>,
-    ) -> BoxFuture<'a, Vec<(usize, Fate)>> {
+    ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         match endpoint {
             Some(endpoint) if endpoint.is_on() => self.attend(lane, endpoint, calls).boxed(),
             _ => join_all(calls.into_iter().map(move |(place, dispatch)| async move {
@@ -87,21 +93,27 @@ impl Webhook {
 
     /// Turns a result into an outcome. If the store was busy or unavailable, a copy of the message is sent for later,
     /// so that an outage of any length uses up no message's receives.
-    pub(crate) async fn or_later(&self, dispatch: Dispatch, done: Result<Fate, StoreError>) -> Fate {
+    pub(crate) async fn or_later(
+        &self,
+        dispatch: Dispatch,
+        done: Result<DispatchOutcome, StoreError>,
+    ) -> DispatchOutcome {
         match done {
-            Ok(fate) => fate,
+            Ok(outcome) => outcome,
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
                 self.postpone(dispatch, up_to_twice(AWAY_SECONDS), error.to_string()).await
             }
-            Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => Fate::Failed(error.to_string()),
+            Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
+                DispatchOutcome::Failed(error.to_string())
+            }
         }
     }
 
     /// Sends a copy of a message to the retry queue, with a delay.
-    pub(crate) async fn postpone(&self, dispatch: Dispatch, delay_seconds: u32, why: String) -> Fate {
+    pub(crate) async fn postpone(&self, dispatch: Dispatch, delay_seconds: u32, why: String) -> DispatchOutcome {
         match self.queues.call_once(Lane::Retry, Call { dispatch, delay_seconds }).await {
-            Ok(()) => Fate::Postponed(why),
-            Err(unsent) => Fate::uncopied(&unsent),
+            Ok(()) => DispatchOutcome::Postponed(why),
+            Err(unsent) => DispatchOutcome::uncopied(&unsent),
         }
     }
 

@@ -7,8 +7,8 @@
 mod attempt;
 mod attend;
 mod batch;
-mod fate;
 mod headers;
+mod outcome;
 mod settle;
 pub mod transport;
 
@@ -26,7 +26,7 @@ use types::clock::Clock;
 use webhooks::store::WebhookStore;
 use webhooks::{Notices, Queues, Schedule};
 
-use fate::Fate;
+use outcome::DispatchOutcome;
 use transport::{Reach, Transport};
 
 /// The function. Clones share their connections and the cached keyring.
@@ -78,11 +78,13 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        let fates = self.handle(&event.records).await;
+        let outcomes = self.handle(&event.records).await;
         let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        fate::log(&self.meter, &event.records, &fates, &waits);
+        outcome::log(&self.meter, &event.records, &outcomes, &waits);
         let mut response = SqsBatchResponse::default();
-        for (record, _) in event.records.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Failed(_))) {
+        for (record, _) in
+            event.records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, DispatchOutcome::Failed(_)))
+        {
             // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
             response.add_failure(record.message_id.clone().unwrap_or_default());
         }

@@ -6,12 +6,12 @@ use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Lane, Refusal, Token, Transition, after_failure, end, hold, refusal,
     succeed,
 };
-use webhooks::endpoint::{Endpoint, Notice, notice_id};
-use webhooks::store::{Applied, Off};
+use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
+use webhooks::store::{DisableOutcome, StepOutcome};
 use webhooks::{Call, Wait};
 
 use crate::Webhook;
-use crate::fate::Fate;
+use crate::outcome::DispatchOutcome;
 
 /// How often the function tries to record an acknowledgement. Without the record, the delivery is sent again.
 const TRIES: u32 = 3;
@@ -26,10 +26,10 @@ impl Webhook {
         &self,
         dispatch: &Dispatch,
         delivery: &Delivery,
-        endpoint: &Endpoint,
+        endpoint: &WebhookEndpoint,
         lease: Token,
         attempt: Attempt,
-    ) -> Result<Fate, StoreError> {
+    ) -> Result<DispatchOutcome, StoreError> {
         if attempt.is_acknowledged() {
             return self.record_success(dispatch, attempt).await;
         }
@@ -41,21 +41,21 @@ impl Webhook {
                 let call = Call { dispatch: dispatch.after(lease), delay_seconds: seconds };
                 let sent = self.queues.call_once(Lane::Retry, call).await;
                 sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
-                self.step(dispatch, &step, Fate::Unacknowledged).await
+                self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await
             }
             AfterFailure::GiveUp(step) if !delivery.is_test => self.give_up(dispatch, endpoint, &step, now).await,
             AfterFailure::Again(Wait::Parked { .. }, step) | AfterFailure::GiveUp(step) => {
-                self.step(dispatch, &step, Fate::Unacknowledged).await
+                self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await
             }
         }
     }
 
-    async fn record_success(&self, dispatch: &Dispatch, attempt: Attempt) -> Result<Fate, StoreError> {
+    async fn record_success(&self, dispatch: &Dispatch, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
         let step = succeed(dispatch, attempt);
         let mut tries = 1;
         loop {
             match self.store.settle(dispatch.delivery_id, &step).await {
-                Ok(_) => return Ok(Fate::Delivered),
+                Ok(_) => return Ok(DispatchOutcome::Delivered),
                 Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < TRIES => tries += 1,
                 Err(error) => return Err(error),
             }
@@ -66,10 +66,10 @@ impl Webhook {
     async fn give_up(
         &self,
         dispatch: &Dispatch,
-        endpoint: &Endpoint,
+        endpoint: &WebhookEndpoint,
         step: &Transition,
         now: Timestamp,
-    ) -> Result<Fate, StoreError> {
+    ) -> Result<DispatchOutcome, StoreError> {
         let notice = Notice {
             notice_id: notice_id(endpoint.id, endpoint.epoch),
             endpoint_id: endpoint.id,
@@ -80,32 +80,43 @@ impl Webhook {
         };
         let wake_at = now.plus_millis(i64::from(self.schedule.scaled(NOTICE_SECONDS)) * 1_000);
         match self.store.switch_off(step, endpoint, &notice, wake_at).await? {
-            Off::Done => {
+            DisableOutcome::Done => {
                 let Notice { endpoint_id, account_id, delivery_id, .. } = &notice;
                 tracing::warn!(%endpoint_id, %account_id, %delivery_id, "switched off");
                 if let Err(error) = self.notices.send(notice.notice_id).await {
                     tracing::warn!(notice_id = %notice.notice_id, %error, "cannot send the notice yet");
                 }
-                Ok(Fate::SwitchedOff)
+                Ok(DispatchOutcome::SwitchedOff)
             }
             // Since it was read, the endpoint was switched off or on again, or removed: only the delivery fails.
-            Off::EndpointMoved => self.step(dispatch, step, Fate::Exhausted).await,
-            Off::DeliveryMoved => Ok(Fate::Void),
+            DisableOutcome::EndpointMoved => self.step(dispatch, step, DispatchOutcome::Exhausted).await,
+            DisableOutcome::DeliveryMoved => Ok(DispatchOutcome::Void),
         }
     }
 
-    async fn step(&self, dispatch: &Dispatch, step: &Transition, made: Fate) -> Result<Fate, StoreError> {
+    async fn step(
+        &self,
+        dispatch: &Dispatch,
+        step: &Transition,
+        made: DispatchOutcome,
+    ) -> Result<DispatchOutcome, StoreError> {
         let is_made = self.store.settle(dispatch.delivery_id, step).await?;
-        Ok(if is_made { made } else { Fate::Void })
+        Ok(if is_made { made } else { DispatchOutcome::Void })
     }
 
     /// Holds a delivery whose endpoint is off.
-    pub(crate) async fn hold(&self, dispatch: &Dispatch, endpoint: &Endpoint) -> Result<Fate, StoreError> {
+    pub(crate) async fn hold(
+        &self,
+        dispatch: &Dispatch,
+        endpoint: &WebhookEndpoint,
+    ) -> Result<DispatchOutcome, StoreError> {
         let now = self.clock.now();
         match self.store.hold(dispatch.delivery_id, &hold(dispatch, now), endpoint).await? {
-            Off::Done => Ok(Fate::Held),
-            Off::EndpointMoved => Ok(self.postpone(*dispatch, AGAIN_SECONDS, "its endpoint changed".to_owned()).await),
-            Off::DeliveryMoved => {
+            DisableOutcome::Done => Ok(DispatchOutcome::Held),
+            DisableOutcome::EndpointMoved => {
+                Ok(self.postpone(*dispatch, AGAIN_SECONDS, "its endpoint changed".to_owned()).await)
+            }
+            DisableOutcome::DeliveryMoved => {
                 let found = self.store.delivery(dispatch.delivery_id).await?;
                 self.refused(dispatch, found.as_ref(), now).await
             }
@@ -113,25 +124,30 @@ impl Webhook {
     }
 
     /// Ends a delivery whose endpoint was removed.
-    pub(crate) async fn end(&self, dispatch: &Dispatch) -> Result<Fate, StoreError> {
+    pub(crate) async fn end(&self, dispatch: &Dispatch) -> Result<DispatchOutcome, StoreError> {
         let now = self.clock.now();
         match self.store.step(dispatch.delivery_id, &end(dispatch, now)).await? {
-            Applied::Changed(_) => Ok(Fate::Void),
-            Applied::Refused(found) => self.refused(dispatch, found.as_deref(), now).await,
+            StepOutcome::Changed(_) => Ok(DispatchOutcome::Void),
+            StepOutcome::Refused(found) => self.refused(dispatch, found.as_deref(), now).await,
         }
     }
 
-    async fn refused(&self, dispatch: &Dispatch, found: Option<&Delivery>, now: Timestamp) -> Result<Fate, StoreError> {
+    async fn refused(
+        &self,
+        dispatch: &Dispatch,
+        found: Option<&Delivery>,
+        now: Timestamp,
+    ) -> Result<DispatchOutcome, StoreError> {
         let progress = found.map(|found| &found.progress);
         // A random token matches no lease, so the refusal is never `Ours`.
         match refusal(progress, dispatch, Token::random(), now) {
             Refusal::Leased(until) => Ok(self.wait_for(*dispatch, until).await),
-            Refusal::Ours | Refusal::Void => Ok(Fate::Void),
+            Refusal::Ours | Refusal::Void => Ok(DispatchOutcome::Void),
         }
     }
 
     /// Postpones a message until the lease on its attempt has ended.
-    pub(crate) async fn wait_for(&self, dispatch: Dispatch, until: Timestamp) -> Fate {
+    pub(crate) async fn wait_for(&self, dispatch: Dispatch, until: Timestamp) -> DispatchOutcome {
         let millis = until.millis().saturating_sub(self.clock.now().millis()).max(0);
         let seconds = u32::try_from(millis / 1_000 + 1).unwrap_or(u32::MAX);
         self.postpone(dispatch, seconds, "another instance is making the attempt".to_owned()).await

@@ -23,7 +23,7 @@ pub struct Variables(BTreeMap<String, String>);
 impl Variables {
     /// Returns the variables of the default stack on our own AWS side, which does not check credentials.
     pub fn at(endpoint_url: &str) -> Self {
-        let resources = Resources::of(Resources::DEFAULT_STACK);
+        let resources = Resources::new(Resources::DEFAULT_STACK);
         let mut variables = BTreeMap::from([
             ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),
             ("AWS_SECRET_ACCESS_KEY".to_owned(), "local".to_owned()),
@@ -52,7 +52,7 @@ impl Variables {
         let environment = Environment::read(&|name| variables.get(name)).map_err(|error| error.to_string())?;
         let sqs = &queues::client(&environment, Patience::Request);
         let urls = Queue::ALL.map(|queue| async move {
-            let name = Resources::of(Resources::DEFAULT_STACK).queue(queue);
+            let name = Resources::new(Resources::DEFAULT_STACK).queue(queue);
             let found = sqs.get_queue_url().queue_name(&name).send().await;
             let found = found.map_err(|error| format!("queue {name}: {}", explain(&error)))?;
             Ok::<_, String>((queue.variable().to_owned(), found.queue_url.unwrap_or_default()))

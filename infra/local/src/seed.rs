@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use admin::keys::{KeyAdmin, NewKey};
 use auth::KeyText;
-use feed::{Applied, Applier, Stores};
+use feed::{Applier, ApplyOutcome, Stores};
 use indicatif::{ProgressBar, ProgressStyle};
 use platform::aws::{Environment, Patience};
 use platform::resources::{Resources, Table};
@@ -52,7 +52,7 @@ impl Admin {
             sqs: queues::client(&environment, Patience::Bulk),
             secrets: secrets::client(&environment, Patience::Bulk),
         };
-        Ok(Self { clients, resources: Resources::of(Resources::DEFAULT_STACK), clock })
+        Ok(Self { clients, resources: Resources::new(Resources::DEFAULT_STACK), clock })
     }
 
     /// Creates the tables, queues and secret that are missing. If the folder of the tables has a keyring, the secret is
@@ -76,7 +76,7 @@ impl Admin {
 
     /// Returns the tables that messages are applied to.
     pub fn stores(&self) -> Stores {
-        Stores::of(&self.clients.dynamodb, &self.resources)
+        Stores::new(&self.clients.dynamodb, &self.resources)
     }
 
     /// Returns the administration of keys.
@@ -105,7 +105,7 @@ impl Admin {
             let messages = messages.map(|(index, message)| (index, message.clone())).collect();
             for (_, outcome) in applier.apply(messages, now).await {
                 match outcome {
-                    Ok(Applied::Rejected(rejection)) => return Err(format!("demo market: {rejection}")),
+                    Ok(ApplyOutcome::Rejected(rejection)) => return Err(format!("demo market: {rejection}")),
                     Ok(_) => bar.inc(1),
                     Err(error) => return Err(format!("demo market: {error}")),
                 }

@@ -51,7 +51,7 @@ impl Session {
             credentials.provide_credentials().await.map_err(|error| Failure::NoCredentials(causes(&error)))?;
         }
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
-        Ok(Self { config, resources: Resources::of(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
+        Ok(Self { config, resources: Resources::new(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
     }
 
     pub(crate) fn keys(&self) -> KeyAdmin {
@@ -80,7 +80,7 @@ impl Session {
     }
 
     pub(crate) fn stores(&self) -> Stores {
-        Stores::of(&self.dynamodb, &self.resources)
+        Stores::new(&self.dynamodb, &self.resources)
     }
 
     pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {

@@ -15,7 +15,7 @@ use platform::aws::{Missing, Patience};
 use platform::preflight;
 use platform::resources::Table;
 use platform::service::Service;
-use platform::store::{Item, StoreError};
+use platform::store::{Row, StoreError};
 
 /// The accounts table.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl Accounts {
         Ok(Self::new(client, table))
     }
 
-    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         Ok(request.send().await?.item)
     }

@@ -5,14 +5,14 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::store::{Attributes, Item, StoreError, b, jitter, n, s};
+use platform::store::{Attributes, Row, StoreError, b, jitter, n, s};
 use platform::transaction;
 use types::ids::UserId;
 use types::records::PublicOrder;
 use types::timestamp::Timestamp;
 
 /// How many attempts a writer makes while it loses races. After that it returns a conflict, for a later try.
-const ATTEMPTS: u32 = 50;
+const MAX_RACES: u32 = 50;
 
 /// What became of an order message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Accounts {
     /// Applies an order message.
     pub async fn put_order(&self, user: UserId, order: &PublicOrder, version: u64) -> Result<OrderOutcome, StoreError> {
         let data = pack(order)?;
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_RACES {
             let authority = self.get(table::authority(order.id)).await?;
             let written = match &authority {
                 Some(authority) => {
@@ -69,7 +69,7 @@ impl Accounts {
             (table::ORDINAL.to_owned(), n(next.total)),
             (table::DATA.to_owned(), b(data)),
         ]);
-        let new = [authority, record].map(|item| self.put_new(item));
+        let new = [authority, record].map(|row| self.put_new(row));
         let mut writes = new.into_iter().collect::<Result<Vec<_>, _>>()?;
         writes.push(self.move_summary(user, &seen, &next)?);
         self.transact(writes).await
@@ -82,10 +82,10 @@ impl Accounts {
         self.transact(vec![authority, record]).await
     }
 
-    fn put_new(&self, item: Item) -> Result<TransactWriteItem, StoreError> {
+    fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {
         let put = Put::builder()
             .table_name(&self.table)
-            .set_item(Some(item))
+            .set_item(Some(row))
             .condition_expression("attribute_not_exists(#pk)")
             .expression_attribute_names("#pk", table::PK)
             .build()?;
@@ -109,7 +109,7 @@ impl Accounts {
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    fn newer(&self, key: Item, version: u64, data: Option<&[u8]>) -> Result<TransactWriteItem, StoreError> {
+    fn newer(&self, key: Row, version: u64, data: Option<&[u8]>) -> Result<TransactWriteItem, StoreError> {
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key))
@@ -152,7 +152,7 @@ pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
 /// Returns the outcome if a known order's authority shows that the message does not apply: the message contradicts the
 /// order, or it is not newer.
 fn settled(
-    authority: &Item,
+    authority: &Row,
     user: UserId,
     created_at: Timestamp,
     version: u64,

@@ -15,20 +15,20 @@ use std::sync::{Mutex, PoisonError};
 
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
-use platform::store::{Attributes, Item, StoreError, s};
+use platform::store::{Attributes, Row, StoreError, s};
 use types::ids::UserId;
 use types::paging::{Paged, Paging};
 use types::records::PublicOrder;
 
 /// If the user's summary is not remembered, a page after at most this many orders is read from the newest order on. For
 /// a deeper page the summary is read first.
-const NEAR: usize = 500;
+const MAX_ORDERS_READ_OVER: usize = 500;
 /// How many orders are read beyond the page, so that inserts during the read do not make a second read necessary.
-const SLACK: usize = 8;
+const EXTRA_ORDERS: usize = 8;
 /// How many times the orders are read after their summary, if inserts keep getting in between.
-const READS_AFTER: u32 = 4;
+const MAX_REREADS: u32 = 4;
 /// The most users whose summaries an instance remembers. When they are that many, it forgets all of them.
-const REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED_USERS: usize = 10_000;
 
 /// Reads pages of orders, and remembers the summaries that this instance has seen.
 pub struct OrderPages {
@@ -71,7 +71,7 @@ impl OrderPages {
         let remembered = self.recall(user);
         let start = match &remembered {
             Some(summary) => summary.start(paging.skip()),
-            None if paging.skip() <= NEAR => Start { below: None, skip: paging.skip() },
+            None if paging.skip() <= MAX_ORDERS_READ_OVER => Start { below: None, skip: paging.skip() },
             None => {
                 let summary = self.accounts.summary(user).await?;
                 return self.read_after(user, paging, summary).await;
@@ -90,14 +90,14 @@ impl OrderPages {
     }
 
     /// Reads the orders after their summary, so that they include what it counts. The orders are read again only if
-    /// more inserts than [`SLACK`] came between the two reads, or if one that the summary counts does not show yet.
+    /// more inserts than [`EXTRA_ORDERS`] came between the two reads, or if one that the summary counts does not show yet.
     async fn read_after(
         &self,
         user: UserId,
         paging: Paging,
         mut summary: Summary,
     ) -> Result<(Summary, Read, usize), StoreError> {
-        for _ in 0..READS_AFTER {
+        for _ in 0..MAX_REREADS {
             let start = summary.start(paging.skip());
             if paging.skip() as u64 >= summary.total {
                 return Ok((summary, Read::default(), 0));
@@ -117,7 +117,7 @@ impl OrderPages {
 
     fn remember(&self, user: UserId, summary: Summary) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= REMEMBERED {
+        if remembered.len() >= MAX_REMEMBERED_USERS {
             remembered.clear();
         }
         let newer = remembered.get(&user).is_none_or(|known| known.total <= summary.total);
@@ -156,8 +156,8 @@ impl Read {
 }
 
 impl Placed {
-    fn from_item(item: &Item) -> Result<Self, StoreError> {
-        let read = Attributes(item);
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let read = Attributes(row);
         Ok(Self {
             position: read.parsed(table::SK)?,
             ordinal: read.required_number(table::ORDINAL)?,
@@ -171,9 +171,9 @@ impl Placed {
 }
 
 impl Accounts {
-    /// Reads orders backwards from `start`: those to skip, those of the page, and [`SLACK`] more.
+    /// Reads orders backwards from `start`: those to skip, those of the page, and [`EXTRA_ORDERS`] more.
     async fn orders(&self, user: UserId, start: &Start, take: usize) -> Result<Read, StoreError> {
-        let wanted = start.skip.saturating_add(take + SLACK);
+        let wanted = start.skip.saturating_add(take + EXTRA_ORDERS);
         let mut query = self
             .client
             .query()
@@ -194,8 +194,8 @@ impl Accounts {
         let mut read = Read { orders: Vec::new(), complete: true };
         while let Some(page) = pages.next().await {
             let page = page?;
-            for item in page.items() {
-                read.orders.push(Placed::from_item(item)?);
+            for row in page.items() {
+                read.orders.push(Placed::from_row(row)?);
             }
             read.complete = page.last_evaluated_key().is_none();
             if read.orders.len() >= wanted {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Accounts, table};
-use platform::store::{Attributes, Item, StoreError, n, s};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::UserId;
 
 /// How many of the latest inserts a summary lists by position.
@@ -65,13 +65,13 @@ impl Summary {
         ]
     }
 
-    fn from_item(item: &Item) -> Result<Self, StoreError> {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
         let corrupt = || StoreError::corrupt("order summary");
-        let months = item.get(table::MONTHS).and_then(|value| value.as_m().ok()).ok_or_else(corrupt)?;
+        let months = row.get(table::MONTHS).and_then(|value| value.as_m().ok()).ok_or_else(corrupt)?;
         let months = months.keys().map(|month| Some((month.clone(), Attributes(months).number(month)?)));
-        let recent = item.get(table::RECENT).and_then(|value| value.as_l().ok()).ok_or_else(corrupt)?;
+        let recent = row.get(table::RECENT).and_then(|value| value.as_l().ok()).ok_or_else(corrupt)?;
         Ok(Self {
-            total: Attributes(item).required_number(table::TOTAL)?,
+            total: Attributes(row).required_number(table::TOTAL)?,
             months: months.collect::<Option<_>>().ok_or_else(corrupt)?,
             recent: recent.iter().filter_map(|position| position.as_s().ok()).cloned().collect(),
         })
@@ -81,8 +81,8 @@ impl Summary {
 impl Accounts {
     /// Reads the user's summary. Before the first order it is empty.
     pub(super) async fn summary(&self, user: UserId) -> Result<Summary, StoreError> {
-        let item = self.get(table::summary(user)).await?;
-        item.as_ref().map_or_else(|| Ok(Summary::default()), Summary::from_item)
+        let row = self.get(table::summary(user)).await?;
+        row.as_ref().map_or_else(|| Ok(Summary::default()), Summary::from_row)
     }
 }
 

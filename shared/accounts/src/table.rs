@@ -1,7 +1,7 @@
 //! The accounts table: key shapes and attribute names.
 
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
-use platform::store::{Item, s};
+use platform::store::{Row, s};
 use types::ids::{OrderId, UserId};
 use types::timestamp::Timestamp;
 
@@ -24,22 +24,22 @@ pub(super) fn order_position(created_at: Timestamp, id: OrderId) -> String {
     format!("{created_at}#{id}")
 }
 
-pub(super) fn order(user: UserId, position: &str) -> Item {
+pub(super) fn order(user: UserId, position: &str) -> Row {
     place(orders_partition(user), position)
 }
 
-pub(super) fn authority(id: OrderId) -> Item {
+pub(super) fn authority(id: OrderId) -> Row {
     place(format!("order#{id}"), "authority")
 }
 
-pub(super) fn summary(user: UserId) -> Item {
+pub(super) fn summary(user: UserId) -> Row {
     place(format!("summary#{user}"), "summary")
 }
 
-pub(super) fn balance(user: UserId) -> Item {
+pub(super) fn balance(user: UserId) -> Row {
     place(format!("balance#{user}"), "balance")
 }
 
-fn place(pk: String, sk: &str) -> Item {
-    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+fn place(pk: String, sk: &str) -> Row {
+    Row::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
 }

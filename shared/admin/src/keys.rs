@@ -11,7 +11,7 @@ use uuid::Uuid;
 use auth::table;
 use auth::table::{HASH, KeyRecord, KeyStatus, PK, STATUS};
 use auth::{KeyHash, KeyText};
-use platform::store::{Attributes, Item, StoreError, retry_conflicts, s};
+use platform::store::{Attributes, Row, StoreError, retry_conflicts, s};
 use types::clock::Clock;
 use types::ids::{KeyId, UserId};
 use types::scope::{Scopes, Tier};
@@ -91,7 +91,7 @@ impl KeyAdmin {
         let mut keys = Vec::new();
         while let Some(entry) = pages.next().await {
             let entry = entry.map_err(StoreError::from)?;
-            keys.push(self.read(table::hash_item(hash_of(&entry)?)));
+            keys.push(self.read(table::hash_row(hash_of(&entry)?)));
         }
         let mut keys: Vec<KeyRecord> = try_join_all(keys).await?.into_iter().flatten().collect();
         keys.sort_by_key(|key| (key.created_at, key.key_id));
@@ -106,7 +106,7 @@ impl KeyAdmin {
                 .client
                 .update_item()
                 .table_name(&self.table)
-                .set_key(Some(table::hash_item(&hash)))
+                .set_key(Some(table::hash_row(&hash)))
                 .update_expression("SET #status = :revoked")
                 .condition_expression("attribute_exists(#status)")
                 .expression_attribute_names("#status", STATUS)
@@ -167,21 +167,21 @@ impl KeyAdmin {
     }
 
     fn puts(&self, hash: &KeyHash, record: &KeyRecord) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let finder = |mut item: Item| {
-            item.insert(HASH.to_owned(), s(hash.hex()));
-            item
+        let finder = |mut row: Row| {
+            row.insert(HASH.to_owned(), s(hash.hex()));
+            row
         };
         let items = [
-            record.to_item(hash),
-            finder(table::id_item(record.key_id)),
-            finder(table::user_item(record.user_id, record.key_id)),
+            record.to_row(hash),
+            finder(table::id_row(record.key_id)),
+            finder(table::user_row(record.user_id, record.key_id)),
         ];
         items
             .into_iter()
-            .map(|item| {
+            .map(|row| {
                 let put = Put::builder()
                     .table_name(&self.table)
-                    .set_item(Some(item))
+                    .set_item(Some(row))
                     .condition_expression("attribute_not_exists(#pk)")
                     .expression_attribute_names("#pk", PK)
                     .build()?;
@@ -193,7 +193,7 @@ impl KeyAdmin {
     fn revocation(&self, hash: &str) -> Result<TransactWriteItem, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(table::hash_item(hash)))
+            .set_key(Some(table::hash_row(hash)))
             .update_expression("SET #status = :revoked")
             .condition_expression("#status = :active")
             .expression_attribute_names("#status", STATUS)
@@ -215,22 +215,22 @@ impl KeyAdmin {
     }
 
     async fn find(&self, key_id: KeyId) -> Result<(String, KeyRecord), AdminError> {
-        let found = self.get(table::id_item(key_id)).await?.ok_or(AdminError::Unknown(key_id))?;
+        let found = self.get(table::id_row(key_id)).await?.ok_or(AdminError::Unknown(key_id))?;
         let hash = hash_of(&found)?;
-        let record = self.read(table::hash_item(hash)).await?.ok_or(AdminError::Unknown(key_id))?;
+        let record = self.read(table::hash_row(hash)).await?.ok_or(AdminError::Unknown(key_id))?;
         Ok((hash.to_owned(), record))
     }
 
-    async fn read(&self, key: Item) -> Result<Option<KeyRecord>, StoreError> {
-        self.get(key).await?.map(|item| KeyRecord::from_item(&item)).transpose()
+    async fn read(&self, key: Row) -> Result<Option<KeyRecord>, StoreError> {
+        self.get(key).await?.map(|row| KeyRecord::from_row(&row)).transpose()
     }
 
-    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         Ok(request.send().await?.item)
     }
 }
 
-fn hash_of(item: &Item) -> Result<&str, StoreError> {
-    Attributes(item).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))
+fn hash_of(row: &Row) -> Result<&str, StoreError> {
+    Attributes(row).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))
 }

@@ -39,7 +39,7 @@ pub struct Params<'a> {
 pub type Refusal = (FieldCode, Vec<(&'static str, Value)>);
 
 /// Longer names, in bytes, get no suggestion. Every known name is far shorter.
-const LONGEST_NEAR_MISS: usize = 32;
+const MAX_SUGGESTED_NAME_BYTES: usize = 32;
 
 const MALFORMED: Refusal = (FieldCode::Malformed, Vec::new());
 
@@ -150,7 +150,7 @@ impl Params<'_> {
 
 /// The allowed name that was probably meant: at most two edits away.
 fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
-    if name.len() > LONGEST_NEAR_MISS {
+    if name.len() > MAX_SUGGESTED_NAME_BYTES {
         return None;
     }
     let name = name.to_ascii_lowercase();

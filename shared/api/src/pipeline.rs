@@ -23,10 +23,10 @@ use types::clock::Clock;
 use types::ids::KeyId;
 
 /// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds.
-const DEADLINE: Duration = Duration::from_millis(2_600);
+const STORE_DEADLINE: Duration = Duration::from_millis(2_600);
 
 /// The longest time that the clean-up of stale counters may add to a request.
-const CLEAN_UP: Duration = Duration::from_millis(250);
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A function as its host calls it. The host is API Gateway through Lambda, or the local stack.
 pub trait Handler: Send + Sync {
@@ -67,7 +67,7 @@ impl<E: Endpoint> Api<E> {
             Ok(key) => key.hash(),
             Err(error) => return refuse(error),
         };
-        let deadline = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + STORE_DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
                 // A bad request is refused without the replica, so its line does not report the replica's age.
@@ -136,7 +136,7 @@ impl<E: Endpoint> Api<E> {
         let clean_up = async {
             if !grant.stale.is_empty() {
                 // The clean-up is optional, so a slow one must not delay the response.
-                let _ = timeout(CLEAN_UP, self.gate.clean_up(key, &grant.stale)).await;
+                let _ = timeout(CLEAN_UP_TIMEOUT, self.gate.clean_up(key, &grant.stale)).await;
             }
         };
         let (outcome, ()) = tokio::join!(read, clean_up);
@@ -150,7 +150,7 @@ impl<E: Endpoint> Api<E> {
 }
 
 fn late(what: &str) -> String {
-    format!("the {what} took longer than {DEADLINE:?}")
+    format!("the {what} took longer than {STORE_DEADLINE:?}")
 }
 
 fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {

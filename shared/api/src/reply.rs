@@ -20,9 +20,9 @@ pub type Event = ApiGatewayV2httpRequest;
 pub type Response = ApiGatewayV2httpResponse;
 
 /// Bodies above this many bytes are compressed for clients that accept it.
-const COMPRESS_ABOVE: usize = 1_024;
+const COMPRESS_ABOVE_BYTES: usize = 1_024;
 /// The `Retry-After` of a 503, in seconds.
-const RETRY_UNAVAILABLE: u32 = 1;
+const UNAVAILABLE_RETRY_SECONDS: u32 = 1;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -85,7 +85,7 @@ pub fn respond(event: &Event, outcome: Result<Reply, ApiError>, rate: Rate) -> R
 }
 
 fn success(event: &Event, reply: Reply) -> Response {
-    let compressible = reply.body.len() > COMPRESS_ABOVE;
+    let compressible = reply.body.len() > COMPRESS_ABOVE_BYTES;
     let compress = compressible && accepts_gzip(&event.headers);
     let tag = entity_tag(&reply.body, compress);
     let mut headers = HeaderMap::new();
@@ -125,7 +125,7 @@ fn failure(error: ApiError) -> Response {
             headers.insert(RETRY_AFTER, (*retry_after).into());
         }
         ApiError::Unavailable(_) => {
-            headers.insert(RETRY_AFTER, RETRY_UNAVAILABLE.into());
+            headers.insert(RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS.into());
         }
         _ => {}
     }

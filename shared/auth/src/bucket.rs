@@ -17,34 +17,34 @@ use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::grant::{Grant, Rate, Refusal, Refused};
 use super::table::{EXPIRES_AT, KeyRecord, KeyStatus, LAST_REQUEST, LAST_USED_AT, LIMIT, PK, SCOPES, STATUS};
-use platform::store::{Attributes, Item, StoreError, b, n, s};
+use platform::store::{Attributes, Row, StoreError, b, n, s};
 use types::scope::{Budget, Scope};
 use types::timestamp::Timestamp;
 
 /// The ages, in minutes, of the counters that each write removes from its own budget. Those of this minute and the
 /// last one stay.
-const SWEPT: std::ops::RangeInclusive<i64> = 2..=16;
+const REMOVED_AGES_MINUTES: std::ops::RangeInclusive<i64> = 2..=16;
 /// The lowest age, in minutes, of the counters that a clean-up removes. It keeps one minute more than a write does,
 /// because it also removes counters of other budgets. Those may have no newer counter that would fence off a host
 /// whose clock is half a minute behind.
-const CLEANED_AFTER: i64 = 3;
+const STALE_AFTER_MINUTES: i64 = 3;
 /// Once a write leaves this many stale counters behind, of whatever budget, one extra call removes them.
-const STALE_ENOUGH: usize = 16;
+const MIN_STALE_COUNTERS: usize = 16;
 
 /// One request's attempt to take a token. If an answer is lost, repeating the attempt takes no second token.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
+pub(super) struct TokenRequest {
     pub(super) budget: Budget,
     pub(super) now: Timestamp,
-    /// Random. The item keeps it, so that a repeated attempt is recognised.
+    /// Random. The row keeps it, so that a repeated attempt is recognised.
     pub(super) request: [u8; 16],
 }
 
-impl Attempt {
+impl TokenRequest {
     /// Completes the update that takes a token if key, scope and bucket allow it.
     pub(super) fn take(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
         let minute = self.now.minute();
-        let swept: Vec<String> = SWEPT.map(|age| format!("#swept{age}")).collect();
+        let swept: Vec<String> = REMOVED_AGES_MINUTES.map(|age| format!("#swept{age}")).collect();
         let mut update = update
             .expression_attribute_names("#used", counter(self.budget, minute))
             .expression_attribute_names("#ahead", counter(self.budget, minute + 2))
@@ -53,7 +53,7 @@ impl Attempt {
             .expression_attribute_values(":now", n(self.now.millis()))
             .expression_attribute_values(":request", b(self.request))
             .expression_attribute_values(":active", s(KeyStatus::Active.as_str()));
-        for (age, name) in SWEPT.zip(&swept) {
+        for (age, name) in REMOVED_AGES_MINUTES.zip(&swept) {
             update = update.expression_attribute_names(name, counter(self.budget, minute - age));
         }
         let mut condition = "attribute_exists(#pk) AND #status = :active \
@@ -88,28 +88,28 @@ impl Attempt {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
-    /// Returns the grant for a token that was taken. `item` is the item after that.
-    pub(super) fn granted(&self, item: &Item) -> Result<Grant, StoreError> {
-        let key = KeyRecord::from_item(item)?;
-        let rate = self.rate(&key, item);
-        Ok(Grant { key, rate, stale: self.stale(item) })
+    /// Returns the grant for a token that was taken. `row` is the row after that.
+    pub(super) fn granted(&self, row: &Row) -> Result<Grant, StoreError> {
+        let key = KeyRecord::from_row(row)?;
+        let rate = self.rate(&key, row);
+        Ok(Grant { key, rate, stale: self.stale(row) })
     }
 
-    /// Returns why the condition failed. `item` is the item as it stood, or `None` if there was none. If an earlier
+    /// Returns why the condition failed. `row` is the row as it stood, or `None` if there was none. If an earlier
     /// try of this very attempt took the token and its answer was lost, the request is granted.
-    pub(super) fn refused(&self, item: Option<&Item>) -> Result<Grant, Refused> {
-        let Some(item) = item.filter(|item| item.contains_key(STATUS)) else {
+    pub(super) fn refused(&self, row: Option<&Row>) -> Result<Grant, Refused> {
+        let Some(row) = row.filter(|row| row.contains_key(STATUS)) else {
             return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
         };
-        let key = KeyRecord::from_item(item).map_err(|error| Refused::without_budget(error.into(), self.now))?;
+        let key = KeyRecord::from_row(row).map_err(|error| Refused::without_budget(error.into(), self.now))?;
         if !key.is_live(self.now) {
             return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
         }
-        let rate = self.rate(&key, item);
+        let rate = self.rate(&key, row);
         if let Some(scope) = self.budget.scope().filter(|scope| !key.scopes.contains(scope)) {
             return Err(Refused { reason: Refusal::ScopeMissing(scope), rate, key_id: Some(key.key_id) });
         }
-        let read = Attributes(item);
+        let read = Attributes(row);
         if read.bytes(LAST_REQUEST) == Some(&self.request) {
             return Ok(Grant { key, rate, stale: Vec::new() });
         }
@@ -123,22 +123,22 @@ impl Attempt {
         Err(Refused { reason, rate, key_id: Some(key.key_id) })
     }
 
-    fn rate(&self, key: &KeyRecord, item: &Item) -> Rate {
-        let used = Attributes(item).number::<u32>(&counter(self.budget, self.now.minute())).unwrap_or(0);
+    fn rate(&self, key: &KeyRecord, row: &Row) -> Rate {
+        let used = Attributes(row).number::<u32>(&counter(self.budget, self.now.minute())).unwrap_or(0);
         Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
     }
 
     /// Returns the counters, of every budget, that are old enough for a clean-up; none if there are too few to be
     /// worth it.
-    fn stale(&self, item: &Item) -> Vec<String> {
-        let newest_stale = self.now.minute() - CLEANED_AFTER;
+    fn stale(&self, row: &Row) -> Vec<String> {
+        let newest_stale = self.now.minute() - STALE_AFTER_MINUTES;
         let is_stale = |name: &&String| minute_of(name).is_some_and(|minute| minute <= newest_stale);
-        let stale: Vec<String> = item.keys().filter(is_stale).cloned().collect();
-        if stale.len() >= STALE_ENOUGH { stale } else { Vec::new() }
+        let stale: Vec<String> = row.keys().filter(is_stale).cloned().collect();
+        if stale.len() >= MIN_STALE_COUNTERS { stale } else { Vec::new() }
     }
 }
 
-/// Completes the update that removes stale counters. Its condition keeps it from creating an item for a key that was
+/// Completes the update that removes stale counters. Its condition keeps it from creating a row for a key that was
 /// deleted.
 pub(super) fn clean_up(update: UpdateItemFluentBuilder, stale: &[String]) -> UpdateItemFluentBuilder {
     let names: Vec<String> = (0..stale.len()).map(|at| format!("#s{at}")).collect();

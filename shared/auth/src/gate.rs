@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 
-use super::bucket::{Attempt, clean_up};
+use super::bucket::{TokenRequest, clean_up};
 use super::grant::{Grant, Rate, Refusal, Refused};
 use super::table;
 use super::text::KeyHash;
@@ -24,9 +24,9 @@ use types::timestamp::Timestamp;
 
 /// How long an instance repeats a 429 without asking the table. Otherwise a client that keeps asking could use up the
 /// write capacity of its item.
-const REPEAT_REFUSAL: Duration = Duration::from_secs(1);
+const REPEAT_REFUSAL_FOR: Duration = Duration::from_secs(1);
 /// How many entries each memory of an instance may have. At the limit it is emptied.
-const REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED_KEYS: usize = 10_000;
 /// How often the key write is tried. It meets a conflict only while its key is being rotated.
 const CONFLICT_ATTEMPTS: u32 = 4;
 
@@ -72,7 +72,7 @@ impl Gate {
         let mut request = [0; 16];
         getrandom::fill(&mut request)
             .map_err(|error| Refused::without_budget(StoreError::Defect(error.to_string()).into(), now))?;
-        let attempt = Attempt { budget, now, request };
+        let attempt = TokenRequest { budget, now, request };
         let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || self.write(key, &attempt)).await;
         let verdict = outcome.unwrap_or_else(|error| Err(Refused::without_budget(error.into(), now)));
         self.remember(key, budget, now, &verdict);
@@ -81,14 +81,14 @@ impl Gate {
 
     /// Removes stale counters. If the call fails, a later one removes them.
     pub async fn clean_up(&self, key: &KeyHash, stale: &[String]) {
-        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_item(key)));
+        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_row(key)));
         if let Err(error) = clean_up(update, stale).send().await {
             tracing::warn!(error = %StoreError::from(error), "stale counters stay until the next clean-up");
         }
     }
 
-    async fn write(&self, key: &KeyHash, attempt: &Attempt) -> Result<Result<Grant, Refused>, StoreError> {
-        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_item(key)));
+    async fn write(&self, key: &KeyHash, attempt: &TokenRequest) -> Result<Result<Grant, Refused>, StoreError> {
+        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_row(key)));
         match attempt.take(update).send().await {
             Ok(taken) => {
                 let item = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
@@ -119,7 +119,7 @@ impl Gate {
         match verdict {
             Ok(grant) => bounded_insert(&self.users, *key, grant.key.user_id),
             Err(Refused { reason: Refusal::BudgetSpent { limit, .. }, key_id, .. }) => {
-                let until = self.clock.monotonic() + REPEAT_REFUSAL;
+                let until = self.clock.monotonic() + REPEAT_REFUSAL_FOR;
                 let spent = Spent { minute: now.minute(), until, limit: *limit, key_id: *key_id };
                 bounded_insert(&self.spent, (*key, budget), spent);
             }
@@ -130,7 +130,7 @@ impl Gate {
 
 fn bounded_insert<K: std::hash::Hash + Eq, V>(map: &Mutex<HashMap<K, V>>, key: K, value: V) {
     let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
-    if map.len() >= REMEMBERED {
+    if map.len() >= MAX_REMEMBERED_KEYS {
         map.clear();
     }
     map.insert(key, value);

@@ -1,6 +1,6 @@
-//! The keys table: key shapes, attribute names, and a key's item in its parsed form.
+//! The keys table: key shapes, attribute names, and a key's row in its parsed form.
 //!
-//! A key has three items, written in one transaction. The key item lies under the key's hash, and only this item
+//! A key has three items, written in one transaction. The key row lies under the key's hash, and only this row
 //! changes afterwards. The other two find it by key id and by user.
 
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 use super::text::KeyHash;
-use platform::store::{Attributes, Item, StoreError, n, s};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{KeyId, UserId};
 use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
@@ -87,10 +87,10 @@ impl KeyRecord {
         self.status == KeyStatus::Active && self.expires_at.is_none_or(|at| at > now)
     }
 
-    pub fn to_item(&self, hash: &KeyHash) -> Item {
+    pub fn to_row(&self, hash: &KeyHash) -> Row {
         let scopes = self.scopes.iter().map(ToString::to_string).collect();
-        let mut item = key_item(hash);
-        item.extend([
+        let mut row = key_row(hash);
+        row.extend([
             (KEY_ID.to_owned(), s(self.key_id.to_string())),
             (USER_ID.to_owned(), s(self.user_id.to_string())),
             (TIER.to_owned(), s(self.tier.as_str())),
@@ -100,15 +100,15 @@ impl KeyRecord {
             (CREATED_AT.to_owned(), n(self.created_at.millis())),
             (LAST4.to_owned(), s(&self.last4)),
         ]);
-        item.extend(self.name.as_ref().map(|name| (NAME.to_owned(), s(name))));
-        item.extend(self.expires_at.map(|at| (EXPIRES_AT.to_owned(), n(at.millis()))));
-        item
+        row.extend(self.name.as_ref().map(|name| (NAME.to_owned(), s(name))));
+        row.extend(self.expires_at.map(|at| (EXPIRES_AT.to_owned(), n(at.millis()))));
+        row
     }
 
-    pub fn from_item(item: &Item) -> Result<Self, StoreError> {
-        let read = Attributes(item);
+    pub fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let read = Attributes(row);
         let time = |name| read.number(name).map(Timestamp::from_millis);
-        let scopes = item.get(SCOPES).and_then(|value| value.as_ss().ok());
+        let scopes = row.get(SCOPES).and_then(|value| value.as_ss().ok());
         let scopes = scopes.ok_or_else(|| StoreError::corrupt(SCOPES))?;
         Ok(Self {
             key_id: read.parsed(KEY_ID)?,
@@ -126,18 +126,18 @@ impl KeyRecord {
     }
 }
 
-/// The table key of the key item.
-pub fn key_item(hash: &KeyHash) -> Item {
-    hash_item(&hash.hex())
+/// The table key of the key row.
+pub fn key_row(hash: &KeyHash) -> Row {
+    hash_row(&hash.hex())
 }
 
-/// The table key of the key item, from the hash in hex.
-pub fn hash_item(hex: &str) -> Item {
+/// The table key of the key row, from the hash in hex.
+pub fn hash_row(hex: &str) -> Row {
     place(format!("key#{hex}"), "key")
 }
 
-/// The table key of the item that tells the hash of a key id.
-pub fn id_item(key_id: KeyId) -> Item {
+/// The table key of the row that tells the hash of a key id.
+pub fn id_row(key_id: KeyId) -> Row {
     place(format!("id#{key_id}"), "hash")
 }
 
@@ -147,10 +147,10 @@ pub fn user_partition(user: UserId) -> String {
 }
 
 /// The table key of a key's entry in its user's list.
-pub fn user_item(user: UserId, key_id: KeyId) -> Item {
+pub fn user_row(user: UserId, key_id: KeyId) -> Row {
     place(user_partition(user), &key_id.to_string())
 }
 
-fn place(pk: String, sk: &str) -> Item {
-    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+fn place(pk: String, sk: &str) -> Row {
+    Row::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
 }

@@ -15,7 +15,7 @@ const MAX_UNPACKED_BYTES: usize = 128 * 1_024 * 1_024;
 /// the layout returns an error.
 const LAYOUT: u8 = 1;
 /// The compression level. Higher levels take several times as long and save a few percent.
-const LEVEL: i32 = 3;
+const COMPRESSION_LEVEL: i32 = 3;
 
 /// Records, in their order, as packed chunks.
 pub(super) fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -29,7 +29,8 @@ pub(super) fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreErro
 /// Packs into one chunk, or into two of half as many records, and so on.
 fn pack_halves<R: Columnar>(records: &[R], chunks: &mut Vec<Vec<u8>>) -> Result<(), StoreError> {
     let columns = postcard::to_stdvec(&R::Columns::from_records(records))?;
-    let compressed = zstd::bulk::compress(&columns, LEVEL).map_err(|error| StoreError::Defect(error.to_string()))?;
+    let compressed =
+        zstd::bulk::compress(&columns, COMPRESSION_LEVEL).map_err(|error| StoreError::Defect(error.to_string()))?;
     let length = u32::try_from(columns.len()).map_err(|error| StoreError::Defect(error.to_string()))?;
     let packed = [&[LAYOUT], &length.to_le_bytes()[..], &compressed].concat();
     if packed.len() > MAX_BYTES && records.len() > 1 {

@@ -25,11 +25,11 @@ const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
 /// Chunks are kept for 28 days, as long as log entries.
 const KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 /// So many changes behind the base are never worth a new one ...
-const FEW_CHANGES: u64 = 1_000;
+const MIN_CHANGES: u64 = 1_000;
 /// ... and more than the old one's number of records divided by this.
-const SHARE: u64 = 10;
+const RECORDS_PER_CHANGE: u64 = 10;
 /// How many chunks are written at the same time.
-const AT_A_TIME: usize = 8;
+const CONCURRENT_WRITES: usize = 8;
 
 /// The compaction of one stream.
 pub struct Compaction<R> {
@@ -65,13 +65,13 @@ impl<R: Columnar> Compaction<R> {
     }
 
     /// Reads the stream's head and base pointer.
-    pub async fn look(&self) -> Result<Standing, StoreError> {
+    pub async fn standing(&self) -> Result<Standing, StoreError> {
         self.log.standing().await
     }
 
     /// Writes a new base if one is due.
     pub async fn run(&self) -> Result<Compacted, StoreError> {
-        self.run_from(self.look().await?).await
+        self.run_from(self.standing().await?).await
     }
 
     /// Writes a new base if one is due, for a caller that has already read where the stream stands.
@@ -99,7 +99,7 @@ impl<R: Columnar> Compaction<R> {
         let behind = standing.behind();
         if age(base.scanned_at) >= TWO_WEEKS_MILLIS {
             Plan::Rebuild
-        } else if behind > FEW_CHANGES.max(base.records / SHARE) || age(base.written_at) >= WEEK_MILLIS {
+        } else if behind > MIN_CHANGES.max(base.records / RECORDS_PER_CHANGE) || age(base.written_at) >= WEEK_MILLIS {
             Plan::Fold
         } else if *self.sound.lock().unwrap_or_else(PoisonError::into_inner) == Some(base.generation) {
             Plan::Idle { behind }
@@ -120,7 +120,7 @@ impl<R: Columnar> Compaction<R> {
         let expires = now.plus_millis(KEEP_MILLIS);
         let puts = (0..).zip(chunks);
         let puts = puts.map(|(number, packed)| self.log.put_base_chunk(generation, number, packed, expires));
-        stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(AT_A_TIME).try_collect::<Vec<()>>().await?;
+        stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(CONCURRENT_WRITES).try_collect::<Vec<()>>().await?;
         let count = records.len();
         let pointer = Pointer { generation, position, records: count as u64, hashes, written_at: now, scanned_at };
         if !self.log.put_base_pointer(&pointer, standing).await? {

@@ -9,6 +9,6 @@ mod columns;
 mod compact;
 mod read;
 
-pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingRow, items};
+pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
 pub use compact::{Compacted, Compaction};
 pub use read::{Snapshot, load};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::future::{try_join, try_join_all};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use market::{Batch, Change, ENTITY_PARTITIONS, Hash, Log, Pointer, Position, Standing, Tail};
+use market::{Batch, Change, ENTITY_PARTITIONS, Hash, Log, LogPosition, Pointer, Standing, Tail};
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 use uuid::Uuid;
@@ -13,13 +13,13 @@ use super::chunk;
 use super::columns::{Columnar, Columns};
 
 /// How many chunks are read at the same time.
-const AT_A_TIME: usize = 16;
+const CONCURRENT_READS: usize = 16;
 
 /// A stream's records as of a position of its log, and the log from there to its end.
 pub struct Snapshot<R: Columnar> {
     /// The records at the position. If they come from the entities, some may already be newer; the tail has those, too.
     pub records: Vec<R::Columns>,
-    pub position: Position,
+    pub position: LogPosition,
     /// The log after the position, to its end.
     pub tail: Vec<Batch<R>>,
     /// When the Query that saw the end of the log was sent.
@@ -30,9 +30,9 @@ pub struct Snapshot<R: Columnar> {
 
 impl<R: Columnar> Snapshot<R> {
     /// The position at the end of the log.
-    pub fn end(&self) -> Position {
+    pub fn end(&self) -> LogPosition {
         let changes: usize = self.tail.iter().map(|(_, changes)| changes.len()).sum();
-        Position {
+        LogPosition {
             seq: self.tail.last().map_or(self.position.seq, |(seq, _)| *seq),
             changes: self.position.changes + changes as u64,
         }
@@ -57,7 +57,7 @@ impl<R: Columnar> Snapshot<R> {
         records
     }
 
-    fn new(records: Vec<R::Columns>, position: Position, tail: Tail<R>, base: Option<Pointer>) -> Self {
+    fn new(records: Vec<R::Columns>, position: LogPosition, tail: Tail<R>, base: Option<Pointer>) -> Self {
         Self { records, position, tail: tail.batches, as_of: tail.as_of, base }
     }
 }
@@ -91,12 +91,12 @@ pub(super) async fn load_at<R: Columnar>(
 async fn load_base<R: Columnar>(
     log: &Log<R>,
     pointer: &Pointer,
-    head: Position,
+    head: LogPosition,
     clock: &dyn Clock,
 ) -> Result<Snapshot<R>, StoreError> {
     let chunks = pointer.hashes.iter().enumerate();
     let chunks = chunks.map(|(number, hash)| chunk(log, pointer.generation, number, *hash));
-    let chunks = stream::iter(chunks.collect::<Vec<_>>()).buffered(AT_A_TIME).try_collect();
+    let chunks = stream::iter(chunks.collect::<Vec<_>>()).buffered(CONCURRENT_READS).try_collect();
     let tail = log.tail(pointer.position.seq, head.seq, clock);
     let (records, tail) = try_join(chunks, tail).await?;
     let tail = tail.ok_or_else(|| StoreError::corrupt("the log behind the base has a gap"))?;
@@ -107,7 +107,7 @@ async fn load_base<R: Columnar>(
 /// entity stands by then.
 pub(super) async fn load_entities<R: Columnar>(
     log: &Log<R>,
-    head: Position,
+    head: LogPosition,
     clock: &dyn Clock,
 ) -> Result<Snapshot<R>, StoreError> {
     let partitions = (0..ENTITY_PARTITIONS).map(|partition| async move {

@@ -30,7 +30,7 @@ pub struct Stores {
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum ApplyOutcome {
     /// Something changed.
     Changed,
     /// The stored data is as new as the message, or newer.
@@ -39,7 +39,7 @@ pub enum Applied {
     Rejected(Rejection),
 }
 
-impl Applied {
+impl ApplyOutcome {
     /// What became of a message that changed something, or nothing.
     pub const fn from_changed(changed: bool) -> Self {
         if changed { Self::Changed } else { Self::Unchanged }
@@ -47,7 +47,7 @@ impl Applied {
 }
 
 /// What became of the message handed in with this tag, such as a line number.
-pub type Outcome<T> = (T, Result<Applied, StoreError>);
+pub type TaggedOutcome<T> = (T, Result<ApplyOutcome, StoreError>);
 
 /// Applies messages in bulk. Between batches it remembers the heads of the streams.
 pub struct Applier {
@@ -76,7 +76,11 @@ impl Applier {
     ///
     /// Messages about one entity may come in any order: the newest version wins. An error concerns only its own
     /// message, which may be handed in again.
-    pub async fn apply<T: Copy + Send>(&mut self, messages: Vec<(T, Message)>, now: Timestamp) -> Vec<Outcome<T>> {
+    pub async fn apply<T: Copy + Send>(
+        &mut self,
+        messages: Vec<(T, Message)>,
+        now: Timestamp,
+    ) -> Vec<TaggedOutcome<T>> {
         let (mut items, mut listings, mut others) = (Vec::new(), Vec::new(), Vec::new());
         // New orders of one user all change the same summary, so they are applied in turn instead of racing each other.
         let mut orders = BTreeMap::<UserId, Vec<(T, Message)>>::new();
@@ -110,7 +114,7 @@ async fn commit<T: Copy, R: Record>(
     tagged: Vec<(T, Result<Write<R>, StoreError>)>,
     head: &mut Option<u64>,
     now: Timestamp,
-) -> Vec<Outcome<T>> {
+) -> Vec<TaggedOutcome<T>> {
     let (mut tags, mut writes, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for (tag, write) in tagged {
         match write {
@@ -127,7 +131,7 @@ async fn commit<T: Copy, R: Record>(
         let batch_tags = tags.by_ref().take(batch.len());
         match committed {
             Ok(changed) => {
-                let applied = changed.into_iter().map(|changed| Ok(Applied::from_changed(changed)));
+                let applied = changed.into_iter().map(|changed| Ok(ApplyOutcome::from_changed(changed)));
                 outcomes.extend(batch_tags.zip(applied));
             }
             Err(error) => outcomes.extend(batch_tags.map(|tag| (tag, Err(error.clone())))),
@@ -138,14 +142,14 @@ async fn commit<T: Copy, R: Record>(
 
 impl Stores {
     /// The tables of a stack.
-    pub fn of(client: &Client, resources: &Resources) -> Self {
+    pub fn new(client: &Client, resources: &Resources) -> Self {
         Self {
             market: Market::new(client.clone(), resources.table(Table::Market)),
             accounts: Accounts::new(client.clone(), resources.table(Table::Accounts)),
         }
     }
 
-    async fn apply_in_turn<T>(&self, messages: Vec<(T, Message)>) -> Vec<Outcome<T>> {
+    async fn apply_in_turn<T>(&self, messages: Vec<(T, Message)>) -> Vec<TaggedOutcome<T>> {
         let mut outcomes = Vec::with_capacity(messages.len());
         for (tag, message) in messages {
             outcomes.push((tag, self.apply(message).await));
@@ -154,20 +158,22 @@ impl Stores {
     }
 
     /// Applies a message that belongs to no stream.
-    async fn apply(&self, message: Message) -> Result<Applied, StoreError> {
+    async fn apply(&self, message: Message) -> Result<ApplyOutcome, StoreError> {
         match message {
             Message::Marketplace(marketplace, version) => {
-                self.market.put_marketplace(&marketplace, version).await.map(Applied::from_changed)
+                self.market.put_marketplace(&marketplace, version).await.map(ApplyOutcome::from_changed)
             }
-            Message::Quote(variant, quote) => self.market.put_quote(variant, &quote).await.map(Applied::from_changed),
+            Message::Quote(variant, quote) => {
+                self.market.put_quote(variant, &quote).await.map(ApplyOutcome::from_changed)
+            }
             Message::Balance(user, balance, version) => {
-                self.accounts.put_balance(user, balance, version).await.map(Applied::from_changed)
+                self.accounts.put_balance(user, balance, version).await.map(ApplyOutcome::from_changed)
             }
             Message::Order(user, order, version) => {
                 let outcome = self.accounts.put_order(user, &order, version).await?;
                 Ok(match outcome {
-                    OrderOutcome::Applied => Applied::Changed,
-                    OrderOutcome::Unchanged => Applied::Unchanged,
+                    OrderOutcome::Applied => ApplyOutcome::Changed,
+                    OrderOutcome::Unchanged => ApplyOutcome::Unchanged,
                     OrderOutcome::OtherAccount => rejected("account_id", "the order belongs to another account"),
                     OrderOutcome::OtherCreation => rejected("created_at", "the order was created at another time"),
                 })
@@ -180,6 +186,6 @@ impl Stores {
     }
 }
 
-fn rejected(field: &str, reason: &str) -> Applied {
-    Applied::Rejected(Rejection::new(field, reason))
+fn rejected(field: &str, reason: &str) -> ApplyOutcome {
+    ApplyOutcome::Rejected(Rejection::new(field, reason))
 }

@@ -6,6 +6,6 @@ mod message;
 mod object;
 mod rejection;
 
-pub use apply::{Applied, Applier, Outcome, Stores};
+pub use apply::{Applier, ApplyOutcome, Stores, TaggedOutcome};
 pub use message::{MAX_MESSAGE_BYTES, Message, parse};
 pub use rejection::Rejection;

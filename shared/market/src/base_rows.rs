@@ -4,14 +4,14 @@ use platform::store::{Attributes, StoreError, b, changed, n, s};
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
-use super::log::{Log, Position, position};
+use super::log::{Log, LogPosition, position};
 use super::pointer::Pointer;
 use super::table;
 use crate::Record;
 
 /// A stream's head and base pointer, as of one moment.
 pub struct Standing {
-    pub head: Position,
+    pub head: LogPosition,
     /// The base's pointer, if there is one; an error if it cannot be read.
     pub base: Option<Result<Pointer, StoreError>>,
     /// The generation that the pointer names, even if the rest of the pointer cannot be read.

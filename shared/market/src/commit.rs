@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use super::log::Log;
 use super::table;
 use crate::{Record, Write};
-use platform::store::{Item, StoreError, b, n, s};
+use platform::store::{Row, StoreError, b, n, s};
 use platform::transaction;
 use types::timestamp::Timestamp;
 
@@ -132,7 +132,7 @@ impl<R: Record> Log<R> {
         Ok(writes)
     }
 
-    fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {
+    fn put(&self, item: Row) -> aws_sdk_dynamodb::types::builders::PutBuilder {
         Put::builder().table_name(&self.market.table).set_item(Some(item))
     }
 }
@@ -146,12 +146,12 @@ async fn lost(races: u32) -> Result<u32, StoreError> {
     Ok(races + 1)
 }
 
-fn entity<R: Record>(write: &Write<R>) -> Item {
-    let mut item = table::entity::<R>(&write.id().to_string());
-    item.insert(table::VERSION.to_owned(), n(write.version));
+fn entity<R: Record>(write: &Write<R>) -> Row {
+    let mut row = table::entity::<R>(&write.id().to_string());
+    row.insert(table::VERSION.to_owned(), n(write.version));
     match &write.data {
-        Some(data) => item.insert(table::DATA.to_owned(), s(data)),
-        None => item.insert(table::REMOVED.to_owned(), AttributeValue::Bool(true)),
+        Some(data) => row.insert(table::DATA.to_owned(), s(data)),
+        None => row.insert(table::REMOVED.to_owned(), AttributeValue::Bool(true)),
     };
-    item
+    row
 }

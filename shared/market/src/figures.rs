@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    fn of(quotes: Vec<Quote>) -> Option<VariantPrices> {
+    fn figures_of(quotes: Vec<Quote>) -> Option<VariantPrices> {
         let places = [place("b", true), place("a", true), place("off", false)];
         figures(Uuid::nil().into(), quotes, &places, Timestamp::from_millis(NOW))
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn only_fresh_asks_of_enabled_known_marketplaces_count() {
-        let prices = of(vec![
+        let prices = figures_of(vec![
             quote("b", &[300, 100], FRESH_MILLIS),
             quote("a", &[200], 0),
             quote("off", &[1], 0),
@@ -114,20 +114,20 @@ mod tests {
         assert_eq!(prices.sample_size, 3);
         assert_eq!(prices.source_keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(cents(prices.lowest_usd), Some(100));
-        assert_eq!(of(vec![quote("a", &[100], FRESH_MILLIS + 1), quote("b", &[], 0)]), None);
+        assert_eq!(figures_of(vec![quote("a", &[100], FRESH_MILLIS + 1), quote("b", &[], 0)]), None);
     }
 
     #[test]
     fn halves_go_to_the_even_cent() {
-        let prices = of(vec![quote("a", &[100, 101], 0)]).unwrap();
+        let prices = figures_of(vec![quote("a", &[100, 101], 0)]).unwrap();
         assert_eq!((cents(prices.mean_usd), cents(prices.median_usd)), (Some(100), Some(100)));
-        let prices = of(vec![quote("a", &[101, 102], 0)]).unwrap();
+        let prices = figures_of(vec![quote("a", &[101, 102], 0)]).unwrap();
         assert_eq!((cents(prices.mean_usd), cents(prices.median_usd)), (Some(102), Some(102)));
     }
 
     #[test]
     fn a_stray_ask_does_not_set_the_recommendation() {
-        let recommended = |asks: &[u64]| cents(of(vec![quote("a", asks, 0)]).unwrap().recommended_list_usd);
+        let recommended = |asks: &[u64]| cents(figures_of(vec![quote("a", asks, 0)]).unwrap().recommended_list_usd);
         assert_eq!(recommended(&[100, 200]), None);
         assert_eq!(recommended(&[99, 200, 210]), Some(199));
         assert_eq!(recommended(&[100, 200, 210]), Some(99));
@@ -138,7 +138,7 @@ mod tests {
     proptest! {
         #[test]
         fn figures_agree_with_integer_arithmetic(mut asks in prop::collection::vec(0u64..100_000, 1..40)) {
-            let prices = of(vec![quote("a", &asks, 0)]).unwrap();
+            let prices = figures_of(vec![quote("a", &asks, 0)]).unwrap();
             asks.sort_unstable();
             let n = asks.len() as u64;
             let sum: u64 = asks.iter().sum();

@@ -18,13 +18,13 @@ use platform::aws::{Missing, Patience};
 use platform::preflight::Probe;
 use platform::resources::Table;
 use platform::service::Service;
-use platform::store::{Attributes, Item, StoreError, s};
+use platform::store::{Attributes, Row, StoreError, s};
 use types::ids::ItemId;
 use types::records::{PublicItem, PublicItemDetail};
 
 pub use base_rows::Standing;
 pub use figures::figures;
-pub use log::{LOOKS_AT_A_GAP, Log, Position, Tail, contiguous};
+pub use log::{GAP_READS, Log, LogPosition, Tail, contiguous};
 pub use marketplaces::MarketplaceCache;
 pub use pointer::{Hash, Pointer};
 pub use quotes::Quote;
@@ -66,13 +66,13 @@ impl Market {
         Ok(scan.items().is_empty())
     }
 
-    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         Ok(request.send().await?.item)
     }
 
     /// Reads every row of a partition, in the order of the sort key.
-    async fn partition(&self, partition: String) -> Result<Vec<Item>, StoreError> {
+    async fn partition(&self, partition: String) -> Result<Vec<Row>, StoreError> {
         let mut pages = self.query(partition, None).into_paginator().send();
         let mut items = Vec::new();
         while let Some(page) = pages.next().await {

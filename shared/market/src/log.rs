@@ -11,13 +11,13 @@ use std::marker::PhantomData;
 
 use super::{Market, table};
 use crate::{Batch, ChangeOf, Record};
-use platform::store::{Attributes, Item, StoreError};
+use platform::store::{Attributes, Row, StoreError};
 use types::clock::{Clock, Moment};
 
 /// The layout of packed changes, as their first byte. A reader that does not know it returns an error.
 const LAYOUT: u8 = 1;
 /// How many times a gap must be seen before it counts as one. A Query may see a transaction before an earlier one.
-pub const LOOKS_AT_A_GAP: u32 = 3;
+pub const GAP_READS: u32 = 3;
 
 /// One stream of the market table.
 pub struct Log<R> {
@@ -27,7 +27,7 @@ pub struct Log<R> {
 
 /// A position in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
+pub struct LogPosition {
     /// The sequence number of the last committed batch; 0 before the first.
     pub seq: u64,
     /// How many changes have been committed up to there.
@@ -65,7 +65,7 @@ impl<R: Record> Log<R> {
     pub async fn scan(&self, partition: u32, mut visit: impl FnMut(R) + Send) -> Result<(), StoreError> {
         let mut pages = self.market.query(table::entity_partition::<R>(partition), None).into_paginator().send();
         while let Some(page) = pages.next().await {
-            for data in page?.items().iter().filter_map(|item| Attributes(item).text(table::DATA)) {
+            for data in page?.items().iter().filter_map(|row| Attributes(row).text(table::DATA)) {
                 let record = R::from_data(data);
                 visit(record.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))?);
             }
@@ -85,8 +85,8 @@ impl<R: Record> Log<R> {
     /// Reads the log after `seq` to its end, which is at `head` or later. Returns `None` if the log has a gap.
     pub async fn tail(&self, seq: u64, head: u64, clock: &dyn Clock) -> Result<Option<Tail<R>>, StoreError> {
         let (mut batches, mut cursor, mut looks) = (Vec::new(), seq, 0);
-        while looks < LOOKS_AT_A_GAP {
-            let as_of = Moment::of(clock);
+        while looks < GAP_READS {
+            let as_of = Moment::now(clock);
             let (page, more) = self.since(cursor).await?;
             let whole = contiguous(&mut cursor, page, &mut batches);
             if whole && !more && cursor >= head {
@@ -102,8 +102,8 @@ impl<R: Record> Log<R> {
         Ok(postcard::to_extend(&changes, vec![LAYOUT])?)
     }
 
-    fn unpack(item: &Item) -> Result<Batch<R>, StoreError> {
-        let read = Attributes(item);
+    fn unpack(row: &Row) -> Result<Batch<R>, StoreError> {
+        let read = Attributes(row);
         let seq = read.parsed(table::SK)?;
         let packed = read.bytes(table::CHANGES).unwrap_or_default();
         let Some((&LAYOUT, changes)) = packed.split_first() else {
@@ -128,10 +128,10 @@ pub fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(
 }
 
 /// Reads the position from the stream's head row. Without that row it is the beginning.
-pub(super) fn position(head: Option<&Item>) -> Result<Position, StoreError> {
-    head.map_or(Ok(Position::default()), |item| {
-        let read = Attributes(item);
-        Ok(Position {
+pub(super) fn position(head: Option<&Row>) -> Result<LogPosition, StoreError> {
+    head.map_or(Ok(LogPosition::default()), |row| {
+        let read = Attributes(row);
+        Ok(LogPosition {
             seq: read.required_number(table::SEQ)?,
             changes: read.number(table::CHANGES).unwrap_or_default(),
         })

@@ -65,7 +65,7 @@ impl MarketplaceCache {
         {
             return Ok(Arc::clone(&held.marketplaces));
         }
-        let asked = Moment::of(&*self.clock);
+        let asked = Moment::now(&*self.clock);
         let marketplaces = Arc::new(self.market.marketplaces().await?);
         let held = Held { marketplaces: Arc::clone(&marketplaces), asked };
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);

@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
-use super::log::Position;
+use super::log::LogPosition;
 use super::table;
 use crate::Record;
-use platform::store::{Attributes, Item, StoreError, b, n, s};
+use platform::store::{Attributes, Row, StoreError, b, n, s};
 use types::timestamp::Timestamp;
 
 /// SHA-256 of a packed chunk.
@@ -17,7 +17,7 @@ pub struct Pointer {
     /// The run that wrote the base. The chunks' keys contain it.
     pub generation: Uuid,
     /// The base holds every change up to this position, and none after it.
-    pub position: Position,
+    pub position: LogPosition,
     /// How many records the base holds.
     pub records: u64,
     /// The chunks' hashes, in order.
@@ -29,9 +29,9 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    pub(super) fn row<R: Record>(&self) -> Item {
-        let mut item = table::base_pointer::<R>();
-        item.extend([
+    pub(super) fn row<R: Record>(&self) -> Row {
+        let mut row = table::base_pointer::<R>();
+        row.extend([
             (table::GENERATION.to_owned(), s(self.generation.to_string())),
             (table::SEQ.to_owned(), n(self.position.seq)),
             (table::CHANGES.to_owned(), n(self.position.changes)),
@@ -40,11 +40,11 @@ impl Pointer {
             (table::WRITTEN_AT.to_owned(), n(self.written_at.millis())),
             (table::SCANNED_AT.to_owned(), n(self.scanned_at.millis())),
         ]);
-        item
+        row
     }
 
-    pub(super) fn from_row(item: &Item) -> Result<Self, StoreError> {
-        let read = Attributes(item);
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let read = Attributes(row);
         let time = |name| read.required_number(name).map(Timestamp::from_millis);
         let (hashes, rest) = read.bytes(table::HASHES).unwrap_or_default().as_chunks();
         if !rest.is_empty() {
@@ -52,7 +52,7 @@ impl Pointer {
         }
         Ok(Self {
             generation: read.parsed(table::GENERATION)?,
-            position: Position {
+            position: LogPosition {
                 seq: read.required_number(table::SEQ)?,
                 changes: read.required_number(table::CHANGES)?,
             },

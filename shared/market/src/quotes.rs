@@ -1,7 +1,7 @@
 //! Quotes: one marketplace's current asks for a variant.
 
 use super::{Market, table};
-use platform::store::{Attributes, Item, StoreError, b, changed, n};
+use platform::store::{Attributes, Row, StoreError, b, changed, n};
 use types::ids::{MarketplaceKey, VariantId};
 use types::money::Usd;
 use types::timestamp::Timestamp;
@@ -46,8 +46,8 @@ impl Market {
     }
 }
 
-fn quote(item: &Item) -> Result<Quote, StoreError> {
-    let read = Attributes(item);
+fn quote(row: &Row) -> Result<Quote, StoreError> {
+    let read = Attributes(row);
     let packed = read.bytes(table::ASKS).unwrap_or_default();
     let cents: Vec<u64> = postcard::from_bytes(packed).map_err(|_| StoreError::corrupt(table::ASKS))?;
     Ok(Quote {

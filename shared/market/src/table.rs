@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::Record;
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
-use platform::store::{Item, s};
+use platform::store::{Row, s};
 use types::ids::{MarketplaceKey, VariantId};
 
 pub(super) const VERSION: &str = "version";
@@ -24,7 +24,7 @@ pub(super) const PACKED: &str = "packed";
 /// The number of partitions that hold a stream's entities, so that a scan can read them in parallel.
 pub const ENTITY_PARTITIONS: u32 = 16;
 
-pub(super) fn entity<R: Record>(id: &str) -> Item {
+pub(super) fn entity<R: Record>(id: &str) -> Row {
     place(entity_partition::<R>(crc32fast::hash(id.as_bytes()) % ENTITY_PARTITIONS), id.to_owned())
 }
 
@@ -40,16 +40,16 @@ pub(super) fn standing_partition<R: Record>() -> String {
 pub(super) const HEAD: &str = "head";
 pub(super) const BASE: &str = "base";
 
-pub(super) fn head<R: Record>() -> Item {
+pub(super) fn head<R: Record>() -> Row {
     place(standing_partition::<R>(), HEAD.to_owned())
 }
 
-pub(super) fn base_pointer<R: Record>() -> Item {
+pub(super) fn base_pointer<R: Record>() -> Row {
     place(standing_partition::<R>(), BASE.to_owned())
 }
 
 /// Each chunk has its own partition, so that the read capacity of a single partition does not slow down a cold start.
-pub(super) fn base_chunk<R: Record>(generation: Uuid, number: usize) -> Item {
+pub(super) fn base_chunk<R: Record>(generation: Uuid, number: usize) -> Row {
     place(format!("base#{}#{generation}#{number}", R::STREAM), "chunk".to_owned())
 }
 
@@ -62,13 +62,13 @@ pub(super) fn log_position(seq: u64) -> String {
     format!("{seq:020}")
 }
 
-pub(super) fn log_entry<R: Record>(seq: u64) -> Item {
+pub(super) fn log_entry<R: Record>(seq: u64) -> Row {
     place(log_partition::<R>(), log_position(seq))
 }
 
 pub(super) const MARKETPLACES: &str = "marketplaces";
 
-pub(super) fn marketplace(key: &MarketplaceKey) -> Item {
+pub(super) fn marketplace(key: &MarketplaceKey) -> Row {
     place(MARKETPLACES.to_owned(), key.to_string())
 }
 
@@ -76,10 +76,10 @@ pub(super) fn quotes_partition(variant: VariantId) -> String {
     format!("quotes#{variant}")
 }
 
-pub(super) fn quote(variant: VariantId, marketplace: &MarketplaceKey) -> Item {
+pub(super) fn quote(variant: VariantId, marketplace: &MarketplaceKey) -> Row {
     place(quotes_partition(variant), marketplace.to_string())
 }
 
-fn place(pk: String, sk: String) -> Item {
-    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+fn place(pk: String, sk: String) -> Row {
+    Row::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
 }

@@ -188,7 +188,7 @@ impl Resources {
     pub const DEFAULT_STACK: &'static str = "marketplace";
 
     /// The resources of the stack with this name.
-    pub fn of(stack: &str) -> Self {
+    pub fn new(stack: &str) -> Self {
         Self { stack: stack.to_owned() }
     }
 

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
 
 /// A row as DynamoDB returns it.
-pub type Item = HashMap<String, AttributeValue>;
+pub type Row = HashMap<String, AttributeValue>;
 
 /// Why a DynamoDB call failed.
 #[derive(Clone, Debug, Error)]
@@ -135,7 +135,7 @@ pub fn jitter(attempt: u32) -> Duration {
 
 /// Reads the attributes of a row. Errors name the attribute that is missing or malformed.
 #[derive(Clone, Copy, Debug)]
-pub struct Attributes<'a>(pub &'a Item);
+pub struct Attributes<'a>(pub &'a Row);
 
 impl<'a> Attributes<'a> {
     /// A string, if there is one.

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsFluentBuilder;
 use aws_sdk_dynamodb::types::CancellationReason;
 
-use super::store::{Item, StoreError};
+use super::store::{Row, StoreError};
 
 /// A transaction in which at least one condition failed. Nothing was written.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Cancelled {
     }
 
     /// The stored row that made the write at `index` fail, if the write asked for it.
-    pub fn item(&self, index: usize) -> Option<&Item> {
+    pub fn item(&self, index: usize) -> Option<&Row> {
         self.reasons.get(index)?.item()
     }
 }

@@ -14,18 +14,18 @@ use futures_util::FutureExt;
 use futures_util::future::Shared;
 
 use base::Columnar;
-use market::{Batch, ChangeOf, LOOKS_AT_A_GAP, Log, Record, contiguous};
+use market::{Batch, ChangeOf, GAP_READS, Log, Record, contiguous};
 use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 
 /// How long after the last successful Query was sent the next one is due.
-const DUE: Duration = Duration::from_secs(1);
+const QUERY_INTERVAL: Duration = Duration::from_secs(1);
 /// The oldest state that an instance answers from.
-const STALE: Duration = Duration::from_secs(2);
+const MAX_STALENESS: Duration = Duration::from_secs(2);
 /// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
 /// in the first invocation.
-const WARM_UP: Duration = Duration::from_secs(7);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// An index over a stream's records.
 pub trait View: Send + Sync + 'static {
@@ -78,7 +78,7 @@ impl<V: View> Replica<V> {
 
     /// Starts the load in the init phase, and waits for it as long as the time allows.
     pub async fn warm_up(&self) -> Result<(), String> {
-        match tokio::time::timeout(WARM_UP, self.load()).await {
+        match tokio::time::timeout(WARM_UP_TIMEOUT, self.load()).await {
             Ok(Err(error)) => Err(format!("the first request has to load the replica: {error}")),
             Err(_) => Err("the replica is still loading, and the first request waits for it".to_owned()),
             Ok(Ok(())) => Ok(()),
@@ -88,9 +88,9 @@ impl<V: View> Replica<V> {
     /// Answers from one state that holds every change committed more than two seconds ago.
     pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, StoreError> {
         let inner = &self.0;
-        if !inner.is_fresh(DUE) {
+        if !inner.is_fresh(QUERY_INTERVAL) {
             let _turn = inner.following.lock().await;
-            if !inner.is_fresh(DUE) {
+            if !inner.is_fresh(QUERY_INTERVAL) {
                 self.catch_up().await?;
             }
         }
@@ -112,15 +112,15 @@ impl<V: View> Replica<V> {
         if self.0.cursor().is_none() {
             self.load().await?;
             // If the instance was frozen during the load, the state is already old.
-            if self.0.is_fresh(STALE) {
+            if self.0.is_fresh(MAX_STALENESS) {
                 return Ok(());
             }
         }
-        for _ in 0..LOOKS_AT_A_GAP {
+        for _ in 0..GAP_READS {
             match self.0.follow().await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(_) if self.0.is_fresh(STALE) => return Ok(()),
+                Err(_) if self.0.is_fresh(MAX_STALENESS) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
@@ -173,7 +173,7 @@ impl<V: View> Inner<V> {
     async fn follow(&self) -> Result<bool, StoreError> {
         loop {
             let Some(cursor) = self.cursor() else { return Ok(false) };
-            let sent = Moment::of(&*self.clock);
+            let sent = Moment::now(&*self.clock);
             let (batches, more) = self.log.since(cursor).await?;
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
             let Some(state) = state.as_mut() else { return Ok(false) };

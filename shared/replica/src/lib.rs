@@ -4,7 +4,7 @@ mod catalog;
 mod follow;
 mod listings;
 mod sequence;
-mod tiers;
+mod spans;
 
 pub use catalog::{Catalog, CatalogQuery};
 pub use follow::{Replica, View};

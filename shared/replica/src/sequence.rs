@@ -2,12 +2,12 @@
 //!
 //! An insertion moves only the entries of one block. A position, or a price in a sequence sorted by price, is found by
 //! binary search. In any other sequence, the entries in a price range are found by running over a packed column of
-//! prices. If the sequence is long, [`Tiers`] first leap over the stretches before the page.
+//! prices. If the sequence is long, [`PriceSpans`] first leap over the stretches before the page.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
-use super::tiers::{Tiers, WORTHWHILE};
+use super::spans::{MIN_BLOCKS, PriceSpans};
 
 /// The most entries in a block. A block that would hold more is split in two.
 const BLOCK: usize = if cfg!(test) { 8 } else { 1_024 };
@@ -36,11 +36,11 @@ struct Block {
 pub(super) struct Sequence {
     blocks: Vec<Block>,
     len: u32,
-    /// `None` in a short sequence, and in every sequence without `has_tiers`.
-    tiers: Option<Tiers>,
-    /// Whether the sequence keeps tiers once it is long enough. Only a sequence that is asked for price ranges and is
+    /// `None` in a short sequence, and in every sequence without `has_spans`.
+    spans: Option<PriceSpans>,
+    /// Whether the sequence keeps spans once it is long enough. Only a sequence that is asked for price ranges and is
     /// not sorted by price needs them.
-    has_tiers: bool,
+    has_spans: bool,
 }
 
 impl Sequence {
@@ -56,19 +56,19 @@ impl Sequence {
         Self { blocks: blocks.collect(), len: slots.len() as u32, ..Self::default() }
     }
 
-    /// Returns the same sequence, which keeps tiers from now on if it is long enough.
-    pub(super) fn with_tiers(mut self) -> Self {
-        self.has_tiers = true;
-        self.keep_tiers();
+    /// Returns the same sequence, which keeps spans from now on if it is long enough.
+    pub(super) fn with_spans(mut self) -> Self {
+        self.has_spans = true;
+        self.keep_spans();
         self
     }
 
-    /// Makes or drops the tiers, depending on the length.
-    fn keep_tiers(&mut self) {
-        if self.blocks.len() < WORTHWHILE / 2 {
-            self.tiers = None;
-        } else if self.has_tiers && self.tiers.is_none() && self.blocks.len() >= WORTHWHILE {
-            self.tiers = Some(Tiers::of(self.blocks.iter().map(|block| &block.prices[..])));
+    /// Makes or drops the spans, depending on the length.
+    fn keep_spans(&mut self) {
+        if self.blocks.len() < MIN_BLOCKS / 2 {
+            self.spans = None;
+        } else if self.has_spans && self.spans.is_none() && self.blocks.len() >= MIN_BLOCKS {
+            self.spans = Some(PriceSpans::from_blocks(self.blocks.iter().map(|block| &block.prices[..])));
         }
     }
 
@@ -87,8 +87,8 @@ impl Sequence {
         block.slots.insert(place, slot);
         block.prices.insert(place, packed(cents));
         self.len += 1;
-        if let Some(tiers) = &mut self.tiers {
-            tiers.insert(at, packed(cents));
+        if let Some(spans) = &mut self.spans {
+            spans.insert(at, packed(cents));
         }
         for block in &mut self.blocks[at + 1..] {
             block.first += 1;
@@ -107,10 +107,10 @@ impl Sequence {
         };
         self.blocks.insert(at + 1, upper);
         let blocks = &self.blocks;
-        if let Some(tiers) = &mut self.tiers {
-            tiers.split(at, |block| &blocks[block].prices);
+        if let Some(spans) = &mut self.spans {
+            spans.split(at, |block| &blocks[block].prices);
         }
-        self.keep_tiers();
+        self.keep_spans();
     }
 
     /// Removes the slot that `compare` finds equal.
@@ -126,8 +126,8 @@ impl Sequence {
             for block in &mut self.blocks[at + 1..] {
                 block.first -= 1;
             }
-            if let Some(tiers) = &mut self.tiers {
-                tiers.remove(at, price);
+            if let Some(spans) = &mut self.spans {
+                spans.remove(at, price);
             }
             if is_empty {
                 self.close(at);
@@ -137,10 +137,10 @@ impl Sequence {
 
     fn close(&mut self, at: usize) {
         self.blocks.remove(at);
-        if let Some(tiers) = &mut self.tiers {
-            tiers.close(at);
+        if let Some(spans) = &mut self.spans {
+            spans.close(at);
         }
-        self.keep_tiers();
+        self.keep_spans();
     }
 
     /// The slots from a position on.
@@ -170,9 +170,9 @@ impl Sequence {
         skip: usize,
         take: usize,
     ) -> Vec<Slot> {
-        let wanted = Wanted::of(range, exact);
-        let (first, mut before) = match &self.tiers {
-            Some(tiers) if wanted.large.is_none() => tiers.find(wanted.start, wanted.start + wanted.span, skip),
+        let wanted = PriceRange::new(range, exact);
+        let (first, mut before) = match &self.spans {
+            Some(spans) if wanted.large.is_none() => spans.find(wanted.start, wanted.start + wanted.span, skip),
             _ => (0, 0),
         };
         let mut found = Vec::with_capacity(take);
@@ -207,7 +207,7 @@ impl Block {
 }
 
 /// A price range as the packed column sees it.
-struct Wanted<'a, E> {
+struct PriceRange<'a, E> {
     start: u32,
     /// How far the range reaches above `start`.
     span: u32,
@@ -215,8 +215,8 @@ struct Wanted<'a, E> {
     large: Option<(&'a RangeInclusive<u64>, &'a E)>,
 }
 
-impl<'a, E: Exact> Wanted<'a, E> {
-    fn of(range: &'a RangeInclusive<u64>, exact: &'a E) -> Self {
+impl<'a, E: Exact> PriceRange<'a, E> {
+    fn new(range: &'a RangeInclusive<u64>, exact: &'a E) -> Self {
         let (start, end) = (packed(*range.start()), packed(*range.end()));
         let is_cut = start == LARGE || (end == LARGE && *range.end() != u64::MAX);
         Self { start, span: end.saturating_sub(start), large: is_cut.then_some((range, exact)) }
@@ -274,7 +274,7 @@ mod tests {
         ) {
             let mut model = initial;
             let sorted: Vec<_> = model.iter().copied().collect();
-            let mut sequence = Sequence::from_sorted(&sorted, &Prices).with_tiers();
+            let mut sequence = Sequence::from_sorted(&sorted, &Prices).with_spans();
             for (insert, slot) in steps {
                 if insert && model.insert(slot) {
                     sequence.insert(slot, Prices.cents(slot), |known| known.cmp(&slot));

@@ -21,10 +21,10 @@ use types::ids::EndpointId;
 use types::rotation::Secrets;
 
 /// How old a remembered keyring may be before it is read again.
-const KEPT: Duration = Duration::from_mins(5);
+const MAX_AGE: Duration = Duration::from_mins(5);
 /// The same limit if a key is missing from it, or if a secret is to be sealed. It keeps a key that is lost for good
 /// from causing a read for every delivery.
-const LEAST: Duration = Duration::from_secs(2);
+const MAX_AGE_AFTER_MISS: Duration = Duration::from_secs(2);
 
 /// The keyring, and the moment at which the request for it was sent.
 type Read = (Arc<Keyring>, Moment);
@@ -60,20 +60,20 @@ impl KeyringCache {
         sealed: &Secrets<String>,
     ) -> Result<Secrets<EndpointSecret>, KeyringUnavailable> {
         let open = |keyring: &Keyring| sealed.try_map(|sealed| keyring.open(endpoint, sealed));
-        match open(self.keyring(KEPT).await?.as_ref()) {
-            Err(SealError::UnknownKey) => Ok(open(self.keyring(LEAST).await?.as_ref())?),
+        match open(self.keyring(MAX_AGE).await?.as_ref()) {
+            Err(SealError::UnknownKey) => Ok(open(self.keyring(MAX_AGE_AFTER_MISS).await?.as_ref())?),
             opened => Ok(opened?),
         }
     }
 
     /// Seals a secret for an endpoint under the current key of a keyring that was read less than two seconds ago.
     pub async fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, KeyringUnavailable> {
-        Ok(self.keyring(LEAST).await?.seal(endpoint, secret)?)
+        Ok(self.keyring(MAX_AGE_AFTER_MISS).await?.seal(endpoint, secret)?)
     }
 
     /// Reads the keyring before it is needed.
     pub async fn warm_up(&self) -> Result<(), Problem> {
-        Ok(self.keyring(KEPT).await.map(drop)?)
+        Ok(self.keyring(MAX_AGE).await.map(drop)?)
     }
 
     /// Returns the secret that holds the keyring, for code that changes it.
@@ -90,7 +90,7 @@ impl KeyringCache {
         {
             return Ok(Arc::clone(keyring));
         }
-        let at = Moment::of(self.clock.as_ref());
+        let at = Moment::now(self.clock.as_ref());
         let keyring = Arc::new(self.secret.read().await?.keyring);
         *read = Some((Arc::clone(&keyring), at));
         Ok(keyring)

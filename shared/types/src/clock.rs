@@ -22,13 +22,13 @@ pub struct Moment {
 
 impl Moment {
     /// Reads both clocks.
-    pub fn of(clock: &dyn Clock) -> Self {
+    pub fn now(clock: &dyn Clock) -> Self {
         Self { wall: clock.now(), monotonic: clock.monotonic() }
     }
 
     /// How long ago this moment was, by the clock that shows more.
     pub fn age(self, clock: &dyn Clock) -> Duration {
-        let now = Self::of(clock);
+        let now = Self::now(clock);
         let by_wall = u64::try_from(now.wall.millis() - self.wall.millis()).unwrap_or_default();
         now.monotonic.saturating_sub(self.monotonic).max(Duration::from_millis(by_wall))
     }
@@ -36,7 +36,7 @@ impl Moment {
     /// Whether less than `age` has passed since this moment by *both* clocks, and the wall clock has not gone back.
     /// The monotonic clock alone would not do: it may stand still while the instance is frozen.
     pub fn is_within(self, age: Duration, clock: &dyn Clock) -> bool {
-        let now = Self::of(clock);
+        let now = Self::now(clock);
         let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
         let by_wall = now.wall.millis() - self.wall.millis();
         now.monotonic.saturating_sub(self.monotonic) < age && (0..millis).contains(&by_wall)

@@ -17,7 +17,7 @@ pub const MAX_ENDPOINTS: u32 = 10;
 
 /// A URL to which an account wants its events delivered, and what belongs to it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct WebhookEndpoint {
     pub id: EndpointId,
     pub account_id: UserId,
     /// Checked at registration, and again for each attempt.
@@ -56,7 +56,7 @@ pub enum DisabledReason {
     DeliveriesFailed,
 }
 
-impl Endpoint {
+impl WebhookEndpoint {
     /// Returns whether its deliveries are sent.
     pub const fn is_on(&self) -> bool {
         matches!(self.switch, Switch::On)
@@ -109,9 +109,9 @@ pub struct Notice {
     pub disabled_at: Timestamp,
 }
 
-impl std::fmt::Debug for Endpoint {
+impl std::fmt::Debug for WebhookEndpoint {
     /// Shows no secrets, not even sealed ones.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("id", &self.id).field("switch", &self.switch).finish_non_exhaustive()
+        f.debug_struct("WebhookEndpoint").field("id", &self.id).field("switch", &self.switch).finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::delivery::{Delivery, Dispatch, Lane, Progress, Status, overdue_at};
-use super::endpoint::Endpoint;
+use super::endpoint::WebhookEndpoint;
 use super::pace::Pace;
 use super::queues::{Call, Queues};
 use super::schedule::{Schedule, delivery_id};
@@ -100,7 +100,7 @@ impl FanOut {
     fn deliveries<T>(
         &self,
         events: &[(T, Event)],
-        endpoints: &HashMap<UserId, Vec<Endpoint>>,
+        endpoints: &HashMap<UserId, Vec<WebhookEndpoint>>,
         now: Timestamp,
     ) -> Vec<Made> {
         let mut made = Vec::new();
@@ -115,7 +115,7 @@ impl FanOut {
         made
     }
 
-    fn delivery(&self, event: &Event, endpoint: &Endpoint, now: Timestamp) -> Delivery {
+    fn delivery(&self, event: &Event, endpoint: &WebhookEndpoint, now: Timestamp) -> Delivery {
         let id = delivery_id(event.id, endpoint.id);
         let status = if endpoint.is_on() { Status::Pending } else { Status::Held };
         Delivery {

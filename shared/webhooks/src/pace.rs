@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::delivery::Lane;
-use super::endpoint::Endpoint;
+use super::endpoint::WebhookEndpoint;
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 
 /// Each instance that fans out sends at most this many first attempts per endpoint and second to the first lane. The
 /// rest go to the retry lane.
-const A_SECOND: u32 = 10;
+const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
 /// Counts the deliveries that it lets into the first lane. Without a limit, the deliveries to an endpoint that is not
 /// yet known to be slow could occupy every instance that serves this lane.
@@ -25,7 +25,7 @@ struct Second {
 
 impl Pace {
     /// Returns the lane for a delivery's first attempt, and counts it.
-    pub(super) fn lane(&self, endpoint: &Endpoint, now: Timestamp) -> Lane {
+    pub(super) fn lane(&self, endpoint: &WebhookEndpoint, now: Timestamp) -> Lane {
         if endpoint.is_slow(now) {
             return Lane::Retry;
         }
@@ -35,6 +35,6 @@ impl Pace {
         }
         let admitted = second.admitted.entry(endpoint.id).or_default();
         *admitted += 1;
-        if *admitted <= A_SECOND { Lane::First } else { Lane::Retry }
+        if *admitted <= FIRST_ATTEMPTS_PER_SECOND { Lane::First } else { Lane::Retry }
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/public/wallet/balance`.
 
-use feed::Applied;
+use feed::ApplyOutcome;
 use serde_json::json;
 use tests::{Target, balance};
 use types::scope::Scope;
@@ -34,7 +34,7 @@ async fn only_a_newer_version_changes_it() {
     let user = target.uuid(1);
     let (key, _) = target.key_of(user.into(), &[Scope::WalletRead]).await;
     for (version, store, expected) in
-        [(2, "2.00", Applied::Changed), (2, "9.00", Applied::Unchanged), (1, "1.00", Applied::Unchanged)]
+        [(2, "2.00", ApplyOutcome::Changed), (2, "9.00", ApplyOutcome::Unchanged), (1, "1.00", ApplyOutcome::Unchanged)]
     {
         let message = balance(user.into(), store, "0.00", store, version);
         assert_eq!(target.feed_outcomes(&[message]).await, [expected]);

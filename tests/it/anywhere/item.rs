@@ -43,7 +43,7 @@ async fn a_missing_item_is_404_with_the_id_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_or_equal_version_changes_nothing() {
-    use feed::Applied::{Changed, Unchanged};
+    use feed::ApplyOutcome::{Changed, Unchanged};
     let target = Target::new().await;
     let id = target.word();
     let versions = [(3, "Three"), (3, "Three again"), (2, "Two"), (4, "Four")];

@@ -1,6 +1,6 @@
 //! `GET /v1/public/listings`.
 
-use feed::Applied::Unchanged;
+use feed::ApplyOutcome::Unchanged;
 use serde_json::{Value, json};
 use tests::{Target, listing};
 

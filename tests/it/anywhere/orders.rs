@@ -1,6 +1,6 @@
 //! `GET /v1/public/orders`.
 
-use feed::Applied;
+use feed::ApplyOutcome;
 use serde_json::{Value, json};
 use tests::Target;
 use types::ids::UserId;
@@ -60,14 +60,14 @@ async fn an_order_is_updated_in_place_and_never_moves() {
     let mut refunded = order(&target, user, 1, "2026-11-20T11:00:00+01:00", 2);
     refunded["status"] = json!("refunded");
     let late = order(&target, user, 1, created, 1);
-    assert_eq!(target.feed_outcomes(&[refunded]).await, [Applied::Changed]);
-    assert_eq!(target.feed_outcomes(&[late]).await, [Applied::Unchanged]);
+    assert_eq!(target.feed_outcomes(&[refunded]).await, [ApplyOutcome::Changed]);
+    assert_eq!(target.feed_outcomes(&[late]).await, [ApplyOutcome::Unchanged]);
     for (message, field) in [
         (order(&target, target.uuid(200).into(), 1, created, 3), "account_id"),
         (order(&target, user, 1, "2026-11-20T10:00:00.001Z", 3), "created_at"),
     ] {
         let outcome = target.feed_outcomes(&[message]).await;
-        assert!(matches!(&outcome[..], [Applied::Rejected(rejection)] if rejection.field == field), "{outcome:?}");
+        assert!(matches!(&outcome[..], [ApplyOutcome::Rejected(rejection)] if rejection.field == field), "{outcome:?}");
     }
     let body = target.client.get(&key(&target, user).await, "/v1/public/orders").await.json();
     assert_eq!((&body["total"], &body["items"][1]["status"]), (&json!(2), &json!("refunded")));

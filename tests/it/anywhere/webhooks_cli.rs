@@ -77,7 +77,7 @@ async fn a_url_is_refused_with_the_rule_that_it_breaks() {
     for (url, rule) in &bad[2..] {
         assert_eq!(cli.refused(&add(url)).await, format!("url: {rule}"), "{url}");
     }
-    assert!(cli.refused(&add("http://10.0.0.1/")).await.contains("not public"));
+    assert!(cli.refused(&add("http://10.0.0.1/")).await.contains("must use a public IP address"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ use tests::Template;
 
 /// The resource names of the stack for which the template is read.
 fn names() -> Resources {
-    Resources::of(Resources::DEFAULT_STACK)
+    Resources::new(Resources::DEFAULT_STACK)
 }
 
 /// Returns the properties of all resources of a type, by their names in AWS.

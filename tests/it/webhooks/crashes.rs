@@ -3,7 +3,7 @@
 use platform::resources::Queue;
 use tests::{Fault, hand, hand_to_die};
 use types::ids::DeliveryId;
-use webhooks::delivery::{CLAIMS, Status};
+use webhooks::delivery::{MAX_CLAIMS, Status};
 use webhooks::endpoint::notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
@@ -94,7 +94,7 @@ async fn three_posts_without_a_record_count_as_one_attempt_without_a_result() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
     let message = [scene.stack.next_message(id).await];
-    for claims in 1..=CLAIMS {
+    for claims in 1..=MAX_CLAIMS {
         let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
         assert!(hand_to_die(&mortal, &proxy, &message, 4, Fault::Hang).await);
         let progress = scene.delivery(id).await.progress;
@@ -104,7 +104,7 @@ async fn three_posts_without_a_record_count_as_one_attempt_without_a_result() {
     }
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
     let progress = scene.delivery(id).await.progress;
-    assert_eq!((progress.status, progress.recorded, progress.claims), (Status::Pending, 1, 0));
+    assert_eq!((progress.status, progress.failed_attempts, progress.claims), (Status::Pending, 1, 0));
     assert_eq!((progress.attempts[0].status, progress.attempts[0].error.as_deref()), (None, Some("no result")));
     assert_eq!(scene.posts(id).len(), 3);
     scene.attempt(id).await;

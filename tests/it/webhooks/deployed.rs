@@ -23,7 +23,7 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
     let answer = sender.invoke(serde_json::to_value(&batch).unwrap()).await;
     assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "poison"}]}));
 
-    let delivery = stack.delivery_when(id, |delivery| delivery.progress.recorded == 1).await;
+    let delivery = stack.delivery_when(id, |delivery| delivery.progress.failed_attempts == 1).await;
     let [attempt] = &delivery.progress.attempts[..] else { panic!("{delivery:?}") };
     let error = attempt.error.as_deref().unwrap();
     assert_eq!((delivery.progress.status, attempt.status), (Status::Pending, None));

@@ -52,7 +52,7 @@ async fn a_late_acknowledgement_makes_the_next_attempt_void() {
     let id = scene.event(1).await;
     let mut retry = None;
     two_open_posts(&scene, id, async |_| {
-        scene.stack.delivery_when(id, |delivery| delivery.progress.recorded == 1).await;
+        scene.stack.delivery_when(id, |delivery| delivery.progress.failed_attempts == 1).await;
         retry = Some(scene.stack.next_message(id).await);
         scene.receiver.go_on();
     })

@@ -24,7 +24,7 @@ use tests::{Answer, Received, Receiver, Stack, hand, sale, uuid};
 use types::ids::{DeliveryId, UserId};
 use webhooks::delivery::{Delivery, LEASE_SECONDS, Status};
 use webhooks::delivery_id;
-use webhooks::endpoint::{DisabledReason, Endpoint, Switch};
+use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 
 const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 
@@ -34,7 +34,7 @@ pub(crate) struct Scene {
     pub(crate) stack: Arc<Stack>,
     receiver: Arc<Receiver>,
     user: UserId,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: WebhookEndpoint,
     secret: EndpointSecret,
 }
 
@@ -82,7 +82,7 @@ impl Scene {
         for failed in 1..=6 {
             self.attempt(id).await;
             let delivery = self.delivery(id).await;
-            assert_eq!((delivery.progress.status, delivery.progress.recorded), (Status::Pending, failed));
+            assert_eq!((delivery.progress.status, delivery.progress.failed_attempts), (Status::Pending, failed));
         }
         id
     }

@@ -119,5 +119,5 @@ fn secrets(stack: &Stack) -> aws_sdk_secretsmanager::Client {
 }
 
 fn name() -> String {
-    Resources::of(Resources::DEFAULT_STACK).keyring()
+    Resources::new(Resources::DEFAULT_STACK).keyring()
 }

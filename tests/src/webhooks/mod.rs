@@ -26,7 +26,7 @@ use types::ids::{DeliveryId, EndpointId, UserId};
 use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
 use webhooks::delivery::{Delivery, Status};
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 use webhooks::{Queues, Schedule};
 
 use crate::stack::Stack;
@@ -74,19 +74,19 @@ impl Stack {
     }
 
     /// Adds an endpoint that selects sales.
-    pub async fn endpoint(&self, user_id: UserId, url: &str) -> (Endpoint, EndpointSecret) {
+    pub async fn endpoint(&self, user_id: UserId, url: &str) -> (WebhookEndpoint, EndpointSecret) {
         let new = NewEndpoint { user_id, url: url.to_owned(), events: [EventKind::ListingSold].into() };
         self.webhooks().add(new).await.unwrap()
     }
 
     /// Returns an account's only endpoint.
-    pub async fn endpoint_of(&self, user_id: UserId) -> Endpoint {
+    pub async fn endpoint_of(&self, user_id: UserId) -> WebhookEndpoint {
         let [endpoint] = self.webhooks().list(user_id).await.unwrap().try_into().unwrap();
         endpoint
     }
 
     /// Waits until an account's only endpoint is as it should be.
-    pub async fn endpoint_when(&self, user_id: UserId, is_so: impl Fn(&Endpoint) -> bool) -> Endpoint {
+    pub async fn endpoint_when(&self, user_id: UserId, is_so: impl Fn(&WebhookEndpoint) -> bool) -> WebhookEndpoint {
         let begun = Instant::now();
         loop {
             let endpoint = self.endpoint_of(user_id).await;

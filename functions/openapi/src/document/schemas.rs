@@ -48,14 +48,14 @@ type Schemas = BTreeMap<String, RefOr<Schema>>;
 
 /// Returns every schema by name.
 pub(super) fn all() -> Schemas {
-    let mut schemas = of(Answers::openapi());
+    let mut schemas = schemas_of(Answers::openapi());
     for schema in schemas.values_mut() {
         leave_open(schema);
     }
     for record in ["PublicItem", "PublicListing", "PublicOrder"] {
         name_records(&mut schemas, record);
     }
-    schemas.extend(of(Data::openapi()));
+    schemas.extend(schemas_of(Data::openapi()));
     schemas
 }
 
@@ -69,7 +69,7 @@ pub(super) fn page_of(record: &str) -> RefOr<Schema> {
     Ref::from_schema_name(paged(record)).into()
 }
 
-fn of(openapi: utoipa::openapi::OpenApi) -> Schemas {
+fn schemas_of(openapi: utoipa::openapi::OpenApi) -> Schemas {
     openapi.components.unwrap_or_default().schemas
 }
 

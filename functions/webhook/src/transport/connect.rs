@@ -88,7 +88,7 @@ impl Parts {
         let name = ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned());
         let name = name.map_err(|_| PostError::Tls(TlsFailure::Name))?;
         let tls = self.tls.connect(name, TokioIo::new(TokioIo::new(tcp))).await;
-        Ok(tls.map_err(|error| TlsFailure::of(&error).unwrap_or(TlsFailure::Handshake))?.into())
+        Ok(tls.map_err(|error| TlsFailure::from_io(&error).unwrap_or(TlsFailure::Handshake))?.into())
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, PostError> {

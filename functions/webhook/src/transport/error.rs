@@ -61,7 +61,7 @@ pub enum TlsFailure {
 
 impl TlsFailure {
     /// Reads the failure from an I/O error of the TLS library; `None` if the error is not about TLS.
-    pub(super) fn of(error: &io::Error) -> Option<Self> {
+    pub(super) fn from_io(error: &io::Error) -> Option<Self> {
         Some(match error.get_ref()?.downcast_ref()? {
             rustls::Error::InvalidCertificate(certificate) => match certificate {
                 Certificate::Expired
@@ -117,5 +117,5 @@ fn read_cause(cause: &(dyn Error + 'static)) -> Option<PostError> {
         };
     }
     // With TLS 1.3 a server refuses a client, for example one without a certificate, only after the handshake.
-    TlsFailure::of(cause.downcast_ref()?).map(PostError::Tls)
+    TlsFailure::from_io(cause.downcast_ref()?).map(PostError::Tls)
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use feed::{Applied, Applier, Message, Stores, parse};
+use feed::{Applier, ApplyOutcome, Message, Stores, parse};
 use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
 use types::clock::{Clock, SystemClock};
@@ -24,7 +24,7 @@ pub(super) async fn apply(
     let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
     let meter = Meter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));
-    let stores = Stores::of(&client, &Resources::of(Resources::DEFAULT_STACK));
+    let stores = Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK));
     let started = Started::now();
     let batches = RefCell::new(messages.chunks(batch));
     let appliers = (0..appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
@@ -42,7 +42,7 @@ async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, St
         let messages: Vec<((), Message)> = parsed.collect::<Result<_, String>>()?;
         for ((), outcome) in applier.apply(messages, now).await {
             match outcome {
-                Ok(Applied::Changed | Applied::Unchanged) => {}
+                Ok(ApplyOutcome::Changed | ApplyOutcome::Unchanged) => {}
                 other => return Err(format!("a message was not applied: {other:?}")),
             }
         }

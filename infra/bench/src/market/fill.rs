@@ -1,6 +1,6 @@
 //! Puts a market into the tables the way `marketctl import` does.
 
-use feed::{Applied, Applier, Message};
+use feed::{Applier, ApplyOutcome, Message};
 use indicatif::ProgressBar;
 use local::seed::Admin;
 use types::clock::{Clock, SystemClock};
@@ -21,7 +21,7 @@ pub(crate) async fn fill(admin: &Admin, market: &Market, bar: &ProgressBar) -> R
         let messages: Vec<_> = items.chain(listings).map(|message| ((), message)).collect();
         for ((), outcome) in applier.apply(messages, clock.now()).await {
             match outcome {
-                Ok(Applied::Changed) => bar.inc(1),
+                Ok(ApplyOutcome::Changed) => bar.inc(1),
                 other => return Err(format!("filling: {other:?}")),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use feed::{Applied, Outcome, Rejection};
+use feed::{ApplyOutcome, Rejection, TaggedOutcome};
 use serde::Serialize;
 
 use crate::output::shortened;
@@ -37,13 +37,13 @@ impl ImportReport {
 
     /// Counts the outcomes of a chunk's messages. Returns an error if at least [`MANY`] messages all failed, which
     /// means that the store is down.
-    pub(super) fn settle(&mut self, outcomes: Vec<Outcome<u64>>) -> Result<(), String> {
+    pub(super) fn settle(&mut self, outcomes: Vec<TaggedOutcome<u64>>) -> Result<(), String> {
         let (messages, mut errors) = (outcomes.len(), Vec::new());
         for (line, outcome) in outcomes {
             match outcome {
-                Ok(Applied::Changed) => self.applied += 1,
-                Ok(Applied::Unchanged) => self.unchanged += 1,
-                Ok(Applied::Rejected(rejection)) => self.refused.push(Refusal::of(line, &rejection)),
+                Ok(ApplyOutcome::Changed) => self.applied += 1,
+                Ok(ApplyOutcome::Unchanged) => self.unchanged += 1,
+                Ok(ApplyOutcome::Rejected(rejection)) => self.refused.push(Refusal::of(line, &rejection)),
                 Err(error) => errors.push(Refusal::whole(line, &error.to_string())),
             }
         }
@@ -119,7 +119,7 @@ mod tests {
         let mut report = ImportReport::default();
         assert!(report.settle((1..=19).map(|line| (line, error())).collect()).is_ok());
         assert!(report.settle((20..=60).map(|line| (line, error())).collect()).is_err());
-        let one_stored = (61..=99).map(|line| (line, error())).chain([(100, Ok(Applied::Changed))]);
+        let one_stored = (61..=99).map(|line| (line, error())).chain([(100, Ok(ApplyOutcome::Changed))]);
         assert!(report.settle(one_stored.collect()).is_ok());
         assert_eq!((report.applied, report.lines()), (1, 100));
         assert_eq!(report.refused[0], Refusal::whole(1, "away"));

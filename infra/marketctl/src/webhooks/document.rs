@@ -8,7 +8,7 @@ use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 use webhooks::delivery::{Attempt, Delivery, Failure, Status};
-use webhooks::endpoint::{DisabledReason, Endpoint, Switch};
+use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 
 /// An endpoint without its secrets.
 #[derive(Serialize)]
@@ -73,19 +73,19 @@ pub(super) struct DeliveryDocument<'a> {
     pub(super) body: &'a str,
 }
 
-impl<'a> From<&'a Endpoint> for EndpointDocument<'a> {
-    fn from(endpoint: &'a Endpoint) -> Self {
+impl<'a> From<&'a WebhookEndpoint> for EndpointDocument<'a> {
+    fn from(endpoint: &'a WebhookEndpoint) -> Self {
         let (status, disabled_reason) = match endpoint.switch {
             Switch::On => ("enabled", None),
             Switch::Off(reason) => ("disabled", Some(reason)),
         };
-        let Endpoint { id, url, events, created_at, .. } = endpoint;
+        let WebhookEndpoint { id, url, events, created_at, .. } = endpoint;
         Self { id: *id, url, events, status, disabled_reason, created_at: *created_at }
     }
 }
 
 impl<'a> ShownOnce<'a> {
-    pub(super) fn new(endpoint: &'a Endpoint, secret: &EndpointSecret) -> Self {
+    pub(super) fn new(endpoint: &'a WebhookEndpoint, secret: &EndpointSecret) -> Self {
         Self { endpoint: endpoint.into(), secret: secret.reveal() }
     }
 }

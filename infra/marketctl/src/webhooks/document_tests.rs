@@ -11,8 +11,8 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-fn endpoint(switch: Switch) -> Endpoint {
-    Endpoint {
+fn endpoint(switch: Switch) -> WebhookEndpoint {
+    WebhookEndpoint {
         id: ID.parse().unwrap(),
         account_id: ID.parse().unwrap(),
         url: "https://a.example/".to_owned(),

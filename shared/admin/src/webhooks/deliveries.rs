@@ -6,15 +6,15 @@ use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId};
 use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, overdue_at, resend};
-use webhooks::store::{Applied, DeliveryPage, Position};
+use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
 use webhooks::{Call, Schedule, body, delivery_id};
 
 /// How long after its fan-out a delivery can be resent: 35 days.
-const KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+const SHOWN_FOR_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 impl WebhookAdmin {
     /// Returns a page of an endpoint's deliveries, newest first. The endpoint may have been removed.
-    pub async fn deliveries(&self, id: EndpointId, from: Option<Position>) -> Result<DeliveryPage, WebhookAdminError> {
+    pub async fn deliveries(&self, id: EndpointId, from: Option<StartKey>) -> Result<DeliveryPage, WebhookAdminError> {
         self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         Ok(self.store.deliveries_of(id, from).await?)
     }
@@ -53,7 +53,7 @@ impl WebhookAdmin {
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         let now = self.clock.now();
-        if seen.created_at.plus_millis(KEPT_MILLIS) <= now {
+        if seen.created_at.plus_millis(SHOWN_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
         }
         let endpoints = self.store.endpoints(seen.account_id).await?;
@@ -62,9 +62,9 @@ impl WebhookAdmin {
             return Err(WebhookAdminError::Disabled(seen.endpoint_id));
         }
         match self.store.step(id, &resend(&seen.progress, Token::random(), now)).await? {
-            Applied::Changed(delivery) => self.call(Lane::Retry, &delivery).await,
-            Applied::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
-            Applied::Refused(_) => Err(WebhookAdminError::Changed),
+            StepOutcome::Changed(delivery) => self.call(Lane::Retry, &delivery).await,
+            StepOutcome::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
+            StepOutcome::Refused(_) => Err(WebhookAdminError::Changed),
         }
     }
 

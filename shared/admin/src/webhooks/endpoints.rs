@@ -2,25 +2,25 @@
 
 use super::{WebhookAdmin, WebhookAdminError};
 use types::ids::{EndpointId, UserId};
-use webhooks::delivery::{Delivery, cease};
-use webhooks::endpoint::Endpoint;
+use webhooks::delivery::{Delivery, end_for_removed_endpoint};
+use webhooks::endpoint::WebhookEndpoint;
 
 impl WebhookAdmin {
     /// Returns an account's endpoints, oldest first.
-    pub async fn list(&self, user: UserId) -> Result<Vec<Endpoint>, WebhookAdminError> {
+    pub async fn list(&self, user: UserId) -> Result<Vec<WebhookEndpoint>, WebhookAdminError> {
         Ok(self.store.endpoints(user).await?)
     }
 
     /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody
     /// resends them, one by one.
-    pub async fn enable(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
+    pub async fn enable(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         self.store.enable(endpoint.account_id, id).await?;
         self.find(id).await
     }
 
     /// Switches an endpoint off. From now on its events are held.
-    pub async fn disable(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
+    pub async fn disable(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         self.store.disable(endpoint.account_id, id).await?;
         self.find(id).await
@@ -47,7 +47,7 @@ impl WebhookAdmin {
     /// Ends a delivery; returns `false` if it has ended already or its attempt is being made. In the second case
     /// the delivery ends with that attempt or, if there is a retry, when the retry's message is received.
     async fn end(&self, delivery: &Delivery) -> Result<bool, WebhookAdminError> {
-        let Some(step) = cease(&delivery.progress, self.clock.now()) else { return Ok(false) };
+        let Some(step) = end_for_removed_endpoint(&delivery.progress, self.clock.now()) else { return Ok(false) };
         Ok(self.store.settle(delivery.id, &step).await?)
     }
 }

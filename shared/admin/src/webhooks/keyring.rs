@@ -11,13 +11,13 @@ use secrets::StoredKeyring;
 use secrets::{Keyring, SealError};
 use types::ids::EndpointId;
 use types::rotation::Secrets;
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 
 /// How often an endpoint is tried if somebody else keeps changing its secrets at the same moment.
-const ATTEMPTS: usize = 5;
+const RESEAL_ATTEMPTS: usize = 5;
 /// How long to wait before older keys are removed. Whoever seals a secret has read the keyring less than two seconds
 /// before. So after this wait, every secret that was sealed under a formerly current key has been stored.
-const SETTLED: Duration = Duration::from_secs(10);
+const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// How many endpoints have been sealed anew so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl WebhookAdmin {
         if seen.keyring.older() == 0 {
             return Ok(0);
         }
-        tokio::time::sleep(SETTLED).await;
+        tokio::time::sleep(SETTLE_TIME).await;
         let done = self.reseal(|_| {}).await?;
         if !done.failed.is_empty() {
             return Err(WebhookAdminError::KeysNeeded(done.failed.len()));
@@ -100,15 +100,15 @@ impl WebhookAdmin {
         if replaced { Ok(()) } else { Err(WebhookAdminError::Changed) }
     }
 
-    async fn reseal_endpoint(&self, keyring: &Keyring, seen: Endpoint) -> Result<Outcome, WebhookAdminError> {
+    async fn reseal_endpoint(&self, keyring: &Keyring, seen: WebhookEndpoint) -> Result<Outcome, WebhookAdminError> {
         let mut endpoint = seen;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..RESEAL_ATTEMPTS {
             let secrets = match renewed(keyring, &endpoint) {
                 Ok(Some(secrets)) => secrets,
                 Ok(None) => return Ok(Outcome::Unchanged),
                 Err(_) => return Ok(Outcome::Failed),
             };
-            let Endpoint { account_id, id, secret_version, .. } = endpoint;
+            let WebhookEndpoint { account_id, id, secret_version, .. } = endpoint;
             if self.store.put_secrets(account_id, id, &secrets, secret_version).await? {
                 return Ok(Outcome::Resealed);
             }
@@ -123,7 +123,7 @@ impl WebhookAdmin {
 }
 
 /// Seals an endpoint's secrets under the current key. Returns `None` if all of them are already.
-fn renewed(keyring: &Keyring, endpoint: &Endpoint) -> Result<Option<Secrets<String>>, SealError> {
+fn renewed(keyring: &Keyring, endpoint: &WebhookEndpoint) -> Result<Option<Secrets<String>>, SealError> {
     let renew = |sealed: &String| Ok(keyring.reseal(endpoint.id, sealed)?.unwrap_or_else(|| sealed.clone()));
     let secrets = endpoint.secrets.try_map(renew)?;
     Ok((secrets != endpoint.secrets).then_some(secrets))

@@ -19,7 +19,7 @@ use secrets::KeyringCache;
 use types::clock::Clock;
 use types::ids::EndpointId;
 use webhooks::Queues;
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::WebhookStore;
 
 /// Administers the endpoints of a stack.
@@ -36,7 +36,7 @@ pub struct WebhookAdmin {
 }
 
 impl WebhookAdmin {
-    async fn find(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
+    async fn find(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let unknown = WebhookAdminError::UnknownEndpoint(id);
         let Some(account) = self.store.owner_of(id).await? else { return Err(unknown) };
         let endpoints = self.store.endpoints(account).await?;

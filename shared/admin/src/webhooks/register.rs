@@ -9,11 +9,11 @@ use secrets::EndpointSecret;
 use types::event::EventKind;
 use types::ids::{EndpointId, UserId};
 use types::rotation::Secrets;
-use webhooks::endpoint::{Endpoint, Switch};
+use webhooks::endpoint::{Switch, WebhookEndpoint};
 use webhooks::store::Added;
 
 /// A host name that takes longer to resolve is treated as one that has no address yet.
-const RESOLVE: Duration = Duration::from_secs(5);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What an owner chooses about a new endpoint.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct NewEndpoint {
 
 impl WebhookAdmin {
     /// Adds an endpoint, switched on. This is the only time that its secret is returned.
-    pub async fn add(&self, new: NewEndpoint) -> Result<(Endpoint, EndpointSecret), WebhookAdminError> {
+    pub async fn add(&self, new: NewEndpoint) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
         if new.events.is_empty() {
             return Err(invalid("event", "at least one is needed"));
         }
@@ -37,7 +37,7 @@ impl WebhookAdmin {
         let secret = fresh_secret()?;
         let sealed = self.keyring.seal(id, &secret).await?;
         let now = self.clock.now();
-        let endpoint = Endpoint {
+        let endpoint = WebhookEndpoint {
             id,
             account_id: new.user_id,
             url: url.as_str().to_owned(),
@@ -62,7 +62,7 @@ impl WebhookAdmin {
         if host.parse::<std::net::IpAddr>().is_ok() {
             return Ok(());
         }
-        match tokio::time::timeout(RESOLVE, self.resolver.resolve(host)).await {
+        match tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(host)).await {
             Ok(Ok(addresses)) if !addresses.is_empty() => check_resolved(&addresses, self.policy).map(drop),
             _ => Ok(()),
         }

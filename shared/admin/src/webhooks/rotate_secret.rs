@@ -4,12 +4,12 @@ use super::register::fresh_secret;
 use super::{WebhookAdmin, WebhookAdminError};
 use secrets::EndpointSecret;
 use types::ids::EndpointId;
-use webhooks::endpoint::Endpoint;
+use webhooks::endpoint::WebhookEndpoint;
 
 impl WebhookAdmin {
     /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a
     /// signature under it as well.
-    pub async fn rotate_secret(&self, id: EndpointId) -> Result<(Endpoint, EndpointSecret), WebhookAdminError> {
+    pub async fn rotate_secret(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let secret = fresh_secret()?;
         let sealed = self.keyring.seal(id, &secret).await?;
@@ -20,7 +20,7 @@ impl WebhookAdmin {
     }
 
     /// Makes the next secret sign `X-Service-Signature` at once, instead of 24 h after it was added.
-    pub async fn activate_secret(&self, id: EndpointId) -> Result<Endpoint, WebhookAdminError> {
+    pub async fn activate_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let mut secrets = endpoint.secrets.clone();
         secrets.activate(self.clock.now())?;

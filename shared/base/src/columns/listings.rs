@@ -37,7 +37,7 @@ pub struct ListingColumns {
 }
 
 /// A listing whose shared values are indexes into the dictionaries of its columns.
-pub struct ListingRow {
+pub struct ListingEntry {
     pub id: Uuid,
     pub id8: Id8,
     pub created_at: Timestamp,
@@ -50,10 +50,10 @@ pub struct ListingRow {
 }
 
 impl ListingColumns {
-    pub fn rows(&self) -> impl Iterator<Item = ListingRow> {
+    pub fn rows(&self) -> impl Iterator<Item = ListingEntry> {
         let shared = self.item.iter().zip(&self.name).zip(&self.variant);
         let own = self.ids.iter().zip(&self.id8s).zip(self.times()).zip(&self.cents).zip(&self.flags);
-        own.zip(shared).map(|(((((id, id8), created_at), cents), flags), ((item, name), variant))| ListingRow {
+        own.zip(shared).map(|(((((id, id8), created_at), cents), flags), ((item, name), variant))| ListingEntry {
             id: Uuid::from_bytes(*id),
             id8: Id8::from_bits(id8 ^ head(id)),
             created_at: Timestamp::from_millis(created_at),
@@ -74,7 +74,7 @@ impl ListingColumns {
         })
     }
 
-    fn record(&self, row: &ListingRow) -> Option<PublicListing> {
+    fn record(&self, row: &ListingEntry) -> Option<PublicListing> {
         Some(PublicListing {
             id: row.id.into(),
             id8: row.id8,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use items::ItemColumns;
-pub use listings::{ListingColumns, ListingRow};
+pub use listings::{ListingColumns, ListingEntry};
 
 use market::Record;
 use platform::store::StoreError;

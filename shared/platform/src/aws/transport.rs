@@ -25,10 +25,10 @@ use rustls::{ClientConfig, RootCertStore};
 
 /// The longest time for connecting, shared among a host's addresses of one family. It is shorter than an attempt, so
 /// an address that does not answer does not use up the whole attempt.
-const CONNECT: Duration = Duration::from_millis(800);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(800);
 /// A connection that has been idle for longer is not used again: the other side closes idle connections, and finding
 /// that out costs an attempt. While a function is frozen, its monotonic clock may stop; that time does not count.
-const IDLE: Duration = Duration::from_secs(50);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// Makes an HTTP client with its own pool of connections. All AWS clients that are given it share the pool.
 pub(super) fn client() -> SharedHttpClient {
@@ -39,10 +39,10 @@ fn client_trusting(roots: RootCertStore) -> SharedHttpClient {
     let mut tcp = connect::HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT));
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     let connector = HttpsConnector::from((tcp, Arc::new(tls(roots))));
     let mut client = Client::builder(TokioExecutor::new());
-    let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector);
+    let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIMEOUT).build(connector);
     let transport = Transport(client);
     http_client_fn(move |_, _| SharedHttpConnector::new(transport.clone()))
 }

@@ -13,7 +13,7 @@ pub use probe::{Probe, ProbeFuture, batch_get, get, nobody, query, update};
 pub use problem::{Problem, ResourceKind};
 
 /// How long to wait for answers. Lambda gives the whole init phase ten seconds.
-const LONGEST: Duration = Duration::from_secs(3);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The resources to check, each at most once.
 #[derive(Default)]
@@ -50,9 +50,9 @@ impl Preflight {
 impl Check {
     /// Whether the problem lasts, and what it is.
     async fn run(self) -> Option<(bool, String)> {
-        let found = tokio::time::timeout(LONGEST, self.found).await;
+        let found = tokio::time::timeout(PROBE_TIMEOUT, self.found).await;
         let problem =
-            found.unwrap_or_else(|_| Err(Problem::Unreachable(format!("no answer within {LONGEST:?}")))).err()?;
+            found.unwrap_or_else(|_| Err(Problem::Unreachable(format!("no answer within {PROBE_TIMEOUT:?}")))).err()?;
         Some((problem.lasts(), problem.sentence(self.kind, &self.name)))
     }
 }

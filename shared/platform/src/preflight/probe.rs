@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 
 use super::Problem;
 use crate::resources::{PARTITION_KEY, SORT_KEY};
-use crate::store::{Item, s};
+use crate::store::{Row, s};
 
 /// What a probe comes to.
 pub type ProbeFuture = BoxFuture<'static, Result<(), Problem>>;
@@ -65,6 +65,6 @@ pub fn query(client: &Client, table: String) -> ProbeFuture {
     async move { Ok(query.send().await.map(drop)?) }.boxed()
 }
 
-pub fn nobody() -> Item {
+pub fn nobody() -> Row {
     [(PARTITION_KEY, NOBODY), (SORT_KEY, NOBODY)].map(|(name, value)| (name.to_owned(), s(value))).into()
 }

@@ -49,7 +49,7 @@ pub enum Problem {
 }
 
 /// An error whose code contains one of these says nothing about the resource, and neither does a 5xx.
-const PASSING: &[&str] =
+const TRANSIENT_CODES: &[&str] =
     &["Throttl", "LimitExceeded", "ThroughputExceeded", "TooManyRequests", "Timeout", "Internal", "Unavailable"];
 
 impl ResourceKind {
@@ -82,7 +82,7 @@ where
     fn from(error: SdkError<E, HttpResponse>) -> Self {
         let status = error.raw_response().map(|response| response.status().as_u16());
         match (error.code(), status) {
-            (Some(code), Some(400..500)) if !PASSING.iter().any(|part| code.contains(part)) => match code {
+            (Some(code), Some(400..500)) if !TRANSIENT_CODES.iter().any(|part| code.contains(part)) => match code {
                 "ResourceNotFoundException" | "QueueDoesNotExist" | "AWS.SimpleQueueService.NonExistentQueue" => {
                     Self::Missing
                 }

@@ -3,7 +3,7 @@
 use super::Symbol;
 use super::names::Names;
 use super::needle::Needle;
-use super::rows::Rows;
+use super::rows::PackedItems;
 use crate::sequence::Slot;
 
 /// The most items in a block. A block that would hold more is split in two.
@@ -95,7 +95,7 @@ impl Block {
     }
 
     /// Indexes the names again if items were added or removed.
-    pub(super) fn refresh(&mut self, rows: &Rows) {
+    pub(super) fn refresh(&mut self, rows: &PackedItems) {
         if std::mem::take(&mut self.is_stale) {
             self.names.index(self.slots.iter().map(|slot| rows.get(*slot).name()));
         }

@@ -21,7 +21,7 @@ use indexmap::IndexSet;
 use super::catalog::block::{Block, Wanted};
 use super::catalog::names::{END, push_lower};
 use super::catalog::needle::Needle;
-use super::catalog::rows::{Key, Row, Rows};
+use super::catalog::rows::{Key, PackedItem, PackedItems};
 use super::follow::View;
 use base::ItemColumns;
 use market::Change;
@@ -47,7 +47,7 @@ pub struct CatalogQuery {
 /// Every item of the catalog, ordered by name and then id. Items without a name come last.
 #[derive(Default)]
 pub struct Catalog {
-    rows: Rows,
+    rows: PackedItems,
     blocks: Vec<Block>,
     /// Kinds by number. None is ever removed.
     kinds: IndexSet<Box<str>, DefaultHashBuilder>,
@@ -85,7 +85,7 @@ impl Catalog {
 
     /// Adds or replaces an item. An item that keeps its name also keeps its place.
     fn put(&mut self, item: &PublicItem) {
-        let row = Row::from(item);
+        let row = PackedItem::from(item);
         let kind = self.number(item.kind.as_str());
         if let Ok((at, place)) = self.find(row.key()) {
             self.rows.replace(self.blocks[at].get(place).0, row);
@@ -96,7 +96,7 @@ impl Catalog {
         }
     }
 
-    fn insert(&mut self, row: Row, kind: Symbol) {
+    fn insert(&mut self, row: PackedItem, kind: Symbol) {
         if self.blocks.is_empty() {
             self.blocks.push(Block::default());
         }
@@ -142,11 +142,11 @@ impl View for Catalog {
         for chunk in chunks {
             let numbers: Vec<Symbol> = chunk.kinds.iter().map(|kind| catalog.number(kind)).collect();
             for (kind, texts) in chunk.into_rows() {
-                rows.push(Row::from(texts));
+                rows.push(PackedItem::from(texts));
                 kinds.push(numbers[kind]);
             }
         }
-        catalog.rows = Rows::of(rows);
+        catalog.rows = PackedItems::new(rows);
         let slots = catalog.rows.in_order();
         let blocks = slots.chunks(Block::START).map(|slots| {
             let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();

@@ -12,18 +12,18 @@ use types::records::PublicItem;
 pub(super) type Key<'a> = (bool, &'a str, &'a str);
 
 /// An item without its kind, packed as in [`items`].
-pub(super) struct Row(Box<str>);
+pub(super) struct PackedItem(Box<str>);
 
 /// Every item, by slot.
 #[derive(Default)]
-pub(super) struct Rows {
-    packed: Vec<Row>,
+pub(super) struct PackedItems {
+    packed: Vec<PackedItem>,
     free: Vec<Slot>,
     index: HashTable<Slot>,
     hasher: DefaultHashBuilder,
 }
 
-impl Row {
+impl PackedItem {
     pub(super) fn key(&self) -> Key<'_> {
         let (id, rest) = self.0.split_once(items::BETWEEN).unwrap_or_default();
         let name = rest.split_once(items::BETWEEN).map_or("", |(name, _)| name);
@@ -44,21 +44,21 @@ impl Row {
     }
 }
 
-impl From<Box<str>> for Row {
+impl From<Box<str>> for PackedItem {
     fn from(texts: Box<str>) -> Self {
         Self(texts)
     }
 }
 
-impl From<&PublicItem> for Row {
+impl From<&PublicItem> for PackedItem {
     fn from(item: &PublicItem) -> Self {
         Self(items::texts(item))
     }
 }
 
-impl Rows {
+impl PackedItems {
     /// Stores these rows in the slots 0, 1, 2, …
-    pub(super) fn of(rows: Vec<Row>) -> Self {
+    pub(super) fn new(rows: Vec<PackedItem>) -> Self {
         let (mut index, hasher) = (HashTable::with_capacity(rows.len()), DefaultHashBuilder::default());
         for (slot, row) in (0..).zip(&rows) {
             index.insert_unique(hasher.hash_one(row.id()), slot, |known: &Slot| {
@@ -71,8 +71,8 @@ impl Rows {
     /// The slots in the catalog's order. None of them may be free.
     pub(super) fn in_order(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = (0..self.packed.len() as Slot).collect();
-        // Rows that come from a base are already in order.
-        if !self.packed.is_sorted_by_key(Row::key) {
+        // PackedItems that come from a base are already in order.
+        if !self.packed.is_sorted_by_key(PackedItem::key) {
             slots.sort_unstable_by(|a, b| self.get(*a).key().cmp(&self.get(*b).key()));
         }
         slots
@@ -82,7 +82,7 @@ impl Rows {
         self.index.len()
     }
 
-    pub(super) fn get(&self, slot: Slot) -> &Row {
+    pub(super) fn get(&self, slot: Slot) -> &PackedItem {
         &self.packed[slot as usize]
     }
 
@@ -91,7 +91,7 @@ impl Rows {
     }
 
     /// Stores a row. Its id must not be there yet.
-    pub(super) fn insert(&mut self, row: Row) -> Slot {
+    pub(super) fn insert(&mut self, row: PackedItem) -> Slot {
         let hash = self.hasher.hash_one(row.id());
         let slot = if let Some(slot) = self.free.pop() {
             self.packed[slot as usize] = row;
@@ -106,7 +106,7 @@ impl Rows {
     }
 
     /// Stores a row in the place of one with the same id.
-    pub(super) fn replace(&mut self, slot: Slot, row: Row) {
+    pub(super) fn replace(&mut self, slot: Slot, row: PackedItem) {
         self.packed[slot as usize] = row;
     }
 

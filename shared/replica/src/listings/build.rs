@@ -2,34 +2,34 @@
 
 use super::Listings;
 use super::group::{Group, Variant};
-use super::rows::{Rows, Symbol};
+use super::rows::{PackedListings, Symbol};
 use crate::sequence::{Exact, Slot};
 use base::ListingColumns;
 
 pub(super) fn build(chunks: Vec<ListingColumns>) -> Listings {
-    let rows = Rows::of(chunks);
+    let rows = PackedListings::from_columns(chunks);
     let newest = newest_first(&rows);
     let by_price = cheapest_first(&rows, &newest);
-    let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::of(order, numbers, symbol);
+    let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::new(order, numbers, symbol);
     let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
         let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
-        (0..numbers).map(|number| Group::of(newest.hand(number), by_price.hand(number), &rows)).collect::<Vec<_>>()
+        (0..numbers).map(|number| Group::new(newest.hand(number), by_price.hand(number), &rows)).collect::<Vec<_>>()
     };
     let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
     let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
-    let variants = variants.into_iter().map(|group| Variant::of(group, &rows)).collect();
-    let all = Group::of(&newest, &by_price, &rows);
+    let variants = variants.into_iter().map(|group| Variant::new(group, &rows)).collect();
+    let all = Group::new(&newest, &by_price, &rows);
     Listings { rows, all, items, variants }
 }
 
-fn newest_first(rows: &Rows) -> Vec<Slot> {
+fn newest_first(rows: &PackedListings) -> Vec<Slot> {
     let mut keyed: Vec<_> = (0..rows.count()).map(|slot| (rows.get(slot).created_at, slot)).collect();
     keyed.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| rows.get(*one).id.cmp(&rows.get(*other).id)));
     keyed.into_iter().map(|(_, slot)| slot).collect()
 }
 
 /// Sorts by price. Slots of equal prices stay in the order of `newest`.
-fn cheapest_first(rows: &Rows, newest: &[Slot]) -> Vec<Slot> {
+fn cheapest_first(rows: &PackedListings, newest: &[Slot]) -> Vec<Slot> {
     let mut keyed: Vec<_> = newest.iter().zip(0_u32..).map(|(slot, place)| (rows.cents(*slot), place)).collect();
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, place)| newest[place as usize]).collect()
@@ -44,7 +44,7 @@ struct Dealt {
 
 impl Dealt {
     /// Deals slots out to the numbers below `numbers`. A slot whose symbol is none of these is left out.
-    fn of(order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
+    fn new(order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
         let symbols: Vec<Symbol> = order.iter().map(|slot| symbol(*slot)).collect();
         let mut ends = vec![0_u32; numbers];
         for symbol in &symbols {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::Sort;
-use super::rows::{NONE, Row, Rows, Symbol, cheapest, newest};
+use super::rows::{NONE, PackedListing, PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
 use types::paging::Paging;
 
@@ -15,14 +15,14 @@ pub(super) struct Group {
 
 impl Default for Group {
     fn default() -> Self {
-        Self { newest: Sequence::default().with_tiers(), by_price: Sequence::default() }
+        Self { newest: Sequence::default().with_spans(), by_price: Sequence::default() }
     }
 }
 
 impl Group {
     /// Makes a group from its slots in both orders.
-    pub(super) fn of(newest: &[Slot], by_price: &[Slot], rows: &Rows) -> Self {
-        let newest = Sequence::from_sorted(newest, rows).with_tiers();
+    pub(super) fn new(newest: &[Slot], by_price: &[Slot], rows: &PackedListings) -> Self {
+        let newest = Sequence::from_sorted(newest, rows).with_spans();
         Self { newest, by_price: Sequence::from_sorted(by_price, rows) }
     }
 
@@ -30,13 +30,13 @@ impl Group {
         self.newest.len()
     }
 
-    pub(super) fn insert(&mut self, rows: &Rows, slot: Slot) {
+    pub(super) fn insert(&mut self, rows: &PackedListings, slot: Slot) {
         let row = rows.get(slot);
         self.newest.insert(slot, row.cents, |known| newest(rows.get(known), row));
         self.by_price.insert(slot, row.cents, |known| cheapest(rows.get(known), row));
     }
 
-    pub(super) fn remove(&mut self, rows: &Rows, slot: Slot) {
+    pub(super) fn remove(&mut self, rows: &PackedListings, slot: Slot) {
         let row = rows.get(slot);
         self.newest.remove(|known| newest(rows.get(known), row));
         self.by_price.remove(|known| cheapest(rows.get(known), row));
@@ -45,7 +45,7 @@ impl Group {
     /// Returns a page of the listings in a price range, and how many there are in all.
     pub(super) fn page(
         &self,
-        rows: &Rows,
+        rows: &PackedListings,
         prices: &RangeInclusive<u64>,
         sort: Sort,
         paging: Paging,
@@ -73,7 +73,13 @@ impl Group {
 
     /// Walks over positions of the price order by descending price, skips `skip` slots and returns `take`. Listings of
     /// the same price stay in their own order.
-    fn descending(&self, rows: &Rows, positions: std::ops::Range<usize>, skip: usize, take: usize) -> Vec<Slot> {
+    fn descending(
+        &self,
+        rows: &PackedListings,
+        positions: std::ops::Range<usize>,
+        skip: usize,
+        take: usize,
+    ) -> Vec<Slot> {
         let mut found = Vec::with_capacity(take);
         let (mut end, mut left) = (positions.end, skip);
         while found.len() < take && end > positions.start {
@@ -93,8 +99,8 @@ impl Group {
     /// Returns a page of the listings that pass a test, and how many pass. Looks at every listing.
     pub(super) fn filtered(
         &self,
-        rows: &Rows,
-        test: impl Fn(&Row) -> bool,
+        rows: &PackedListings,
+        test: impl Fn(&PackedListing) -> bool,
         sort: Sort,
         paging: Paging,
     ) -> (Vec<Slot>, usize) {
@@ -124,7 +130,7 @@ impl Default for Variant {
 }
 
 impl Variant {
-    pub(super) fn of(group: Group, rows: &Rows) -> Self {
+    pub(super) fn new(group: Group, rows: &PackedListings) -> Self {
         let mut variant = Self { group, ..Self::default() };
         variant.choose_item(rows);
         variant
@@ -135,7 +141,7 @@ impl Variant {
         (self.of_item == self.group.len()).then_some(self.item)
     }
 
-    pub(super) fn insert(&mut self, rows: &Rows, slot: Slot) {
+    pub(super) fn insert(&mut self, rows: &PackedListings, slot: Slot) {
         let item = rows.get(slot).item;
         if self.of_item == 0 {
             self.item = item;
@@ -144,7 +150,7 @@ impl Variant {
         self.group.insert(rows, slot);
     }
 
-    pub(super) fn remove(&mut self, rows: &Rows, slot: Slot) {
+    pub(super) fn remove(&mut self, rows: &PackedListings, slot: Slot) {
         self.group.remove(rows, slot);
         self.of_item -= usize::from(rows.get(slot).item == self.item);
         if self.of_item == 0 {
@@ -152,7 +158,7 @@ impl Variant {
         }
     }
 
-    fn choose_item(&mut self, rows: &Rows) {
+    fn choose_item(&mut self, rows: &PackedListings) {
         let items = || self.group.newest.starting_at(0).map(|slot| rows.get(slot).item);
         let item = items().next().unwrap_or(NONE);
         self.of_item = items().filter(|known| *known == item).count();

@@ -14,7 +14,7 @@ use types::records::PublicListing;
 use super::follow::View;
 use super::sequence::Slot;
 use group::{Group, Variant};
-use rows::{NONE, Row, Rows};
+use rows::{NONE, PackedListing, PackedListings};
 
 /// The order of a page of listings. Ties: newest first, then by id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct ListingQuery {
 /// Every active listing.
 #[derive(Default)]
 pub struct Listings {
-    rows: Rows,
+    rows: PackedListings,
     all: Group,
     /// By the item's number.
     items: Vec<Group>,
@@ -76,7 +76,7 @@ impl Listings {
                 match (item, variant.only_item()) {
                     (Some(item), Some(only)) if item != only as usize => return None,
                     (Some(item), None) => {
-                        let test = |row: &Row| row.item as usize == item && (min..=max).contains(&row.cents);
+                        let test = |row: &PackedListing| row.item as usize == item && (min..=max).contains(&row.cents);
                         return Some(variant.group.filtered(&self.rows, test, query.sort, paging));
                     }
                     _ => &variant.group,

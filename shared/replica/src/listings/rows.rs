@@ -23,7 +23,7 @@ pub(super) const NONE: Symbol = Symbol::MAX;
 type Distinct<T> = IndexSet<T, DefaultHashBuilder>;
 
 /// One listing, packed.
-pub(super) struct Row {
+pub(super) struct PackedListing {
     pub(super) id: Uuid,
     pub(super) created_at: Timestamp,
     pub(super) cents: u64,
@@ -37,8 +37,8 @@ pub(super) struct Row {
 
 /// Every active listing, by slot.
 #[derive(Default)]
-pub(super) struct Rows {
-    slots: Vec<Row>,
+pub(super) struct PackedListings {
+    slots: Vec<PackedListing>,
     free: Vec<Slot>,
     index: HashTable<Slot>,
     hasher: DefaultHashBuilder,
@@ -47,9 +47,9 @@ pub(super) struct Rows {
     names: Distinct<Box<str>>,
 }
 
-impl Rows {
+impl PackedListings {
     /// Stores the rows of many listings in the slots 0, 1, 2, …
-    pub(super) fn of(chunks: Vec<ListingColumns>) -> Self {
+    pub(super) fn from_columns(chunks: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
         let len = chunks.iter().map(ListingColumns::len).sum();
         rows.slots.reserve_exact(len);
@@ -69,7 +69,7 @@ impl Rows {
             columns.variants.iter().map(|id| self.variants.insert_full(*id).0 as Symbol).collect();
         let symbol = |known: &[Symbol], place: Option<usize>| place.map_or(NONE, |place| known[place]);
         for row in columns.rows() {
-            self.insert(Row {
+            self.insert(PackedListing {
                 id: row.id,
                 created_at: row.created_at,
                 cents: row.cents,
@@ -83,8 +83,8 @@ impl Rows {
         }
     }
 
-    pub(super) fn pack(&mut self, listing: &PublicListing) -> Row {
-        Row {
+    pub(super) fn pack(&mut self, listing: &PublicListing) -> PackedListing {
+        PackedListing {
             id: listing.id.uuid(),
             created_at: listing.created_at,
             cents: listing.price_usd.cents(),
@@ -112,7 +112,7 @@ impl Rows {
         }
     }
 
-    pub(super) fn get(&self, slot: Slot) -> &Row {
+    pub(super) fn get(&self, slot: Slot) -> &PackedListing {
         &self.slots[slot as usize]
     }
 
@@ -122,7 +122,7 @@ impl Rows {
     }
 
     /// Stores a row. Its id must not be there yet.
-    pub(super) fn insert(&mut self, row: Row) -> Slot {
+    pub(super) fn insert(&mut self, row: PackedListing) -> Slot {
         let hash = self.hasher.hash_one(row.id);
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = row;
@@ -151,19 +151,19 @@ impl Rows {
     }
 }
 
-impl Exact for Rows {
+impl Exact for PackedListings {
     fn cents(&self, slot: Slot) -> u64 {
         self.get(slot).cents
     }
 }
 
 /// Latest first, then by id.
-pub(super) fn newest(a: &Row, b: &Row) -> Ordering {
+pub(super) fn newest(a: &PackedListing, b: &PackedListing) -> Ordering {
     b.created_at.cmp(&a.created_at).then_with(|| a.id.cmp(&b.id))
 }
 
 /// Cheapest first, then as [`newest`].
-pub(super) fn cheapest(a: &Row, b: &Row) -> Ordering {
+pub(super) fn cheapest(a: &PackedListing, b: &PackedListing) -> Ordering {
     a.cents.cmp(&b.cents).then_with(|| newest(a, b))
 }
 

@@ -50,7 +50,7 @@ impl Dispatch {
             account_id: delivery.account_id,
             endpoint_id: delivery.endpoint_id,
             round: progress.round,
-            attempt: progress.recorded + 1,
+            attempt: progress.failed_attempts + 1,
             token: progress.token,
         }
     }

@@ -18,10 +18,11 @@ use uuid::Uuid;
 pub use attempt::Attempt;
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
-    AfterFailure, CLAIMS, LEASE_SECONDS, Refusal, after_failure, cease, claim, end, hold, refusal, resend, succeed,
+    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, Refusal, after_failure, claim, end, end_for_removed_endpoint, hold,
+    refusal, resend, succeed,
 };
 pub use sweep::{Resending, overdue_at, sweep};
-pub use transition::{Change, Condition, Transition};
+pub use transition::{Condition, Effect, Transition};
 
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, UserId};
@@ -55,7 +56,7 @@ pub struct Progress {
     /// The number of the current round of attempts, from 1. Each resend begins a new round.
     pub round: u32,
     /// How many failed attempts of this round are recorded.
-    pub recorded: u32,
+    pub failed_attempts: u32,
     /// What a message must carry to call for the next attempt.
     pub token: Token,
     /// The latest claim of the next attempt, which may have run out.
@@ -175,7 +176,7 @@ impl Delivery {
     /// Returns whether the attempt under way is the very first for its event. Retries, repeated claims, resends and
     /// tests do not count.
     pub fn is_first_attempt(&self) -> bool {
-        !self.is_test && self.progress.round == 1 && self.progress.recorded == 0 && self.progress.claims <= 1
+        !self.is_test && self.progress.round == 1 && self.progress.failed_attempts == 0 && self.progress.claims <= 1
     }
 }
 
@@ -188,7 +189,7 @@ impl Progress {
             status,
             failure: None,
             round: 1,
-            recorded: 0,
+            failed_attempts: 0,
             token: Token(id.uuid()),
             lease: None,
             claims: 0,

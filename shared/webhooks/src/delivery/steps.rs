@@ -3,14 +3,14 @@
 //! Some conditions look odd. In each of these cases the simpler condition would lose or repeat something in some
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
-use super::{Attempt, Change, Condition, Dispatch, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
+use super::{Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
 use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
 
 /// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt
 /// as failed, without a result. So whatever kills the function on this delivery does not do so for ever.
-pub const CLAIMS: u32 = 3;
+pub const MAX_CLAIMS: u32 = 3;
 /// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
 /// clocks may differ, and 5 s in reserve.
 pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
@@ -18,7 +18,7 @@ pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
 /// Claims the attempt that a message calls for, under a lease with this id.
 pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
     let lease = Lease { id, until: now.plus_millis(LEASE_SECONDS * 1_000) };
-    Transition { when: open_to(dispatch, now), then: vec![Change::Lease(Some(lease)), Change::Claimed] }
+    Transition { when: open_to(dispatch, now), then: vec![Effect::Lease(Some(lease)), Effect::Claimed] }
 }
 
 /// Why a step for a message changed nothing.
@@ -48,7 +48,7 @@ pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Ti
 /// comes after the lease has run out must still prevent a switch-off.
 pub fn succeed(dispatch: &Dispatch, attempt: Attempt) -> Transition {
     let when = vec![Condition::Status(Status::Pending), Condition::Round(dispatch.round)];
-    let mut then = vec![Change::Status(Status::Delivered), Change::Attempt(attempt)];
+    let mut then = vec![Effect::Status(Status::Delivered), Effect::Attempt(attempt)];
     then.extend(at_rest());
     Transition { when, then }
 }
@@ -73,13 +73,16 @@ pub fn after_failure(
     schedule: Schedule,
     now: Timestamp,
 ) -> AfterFailure {
-    let when =
-        vec![Condition::LeaseOf(lease), Condition::Recorded(dispatch.attempt - 1), Condition::Status(Status::Pending)];
-    let mut then = vec![Change::Recorded(dispatch.attempt), Change::Attempt(attempt)];
+    let when = vec![
+        Condition::LeaseOf(lease),
+        Condition::FailedAttempts(dispatch.attempt - 1),
+        Condition::Status(Status::Pending),
+    ];
+    let mut then = vec![Effect::FailedAttempts(dispatch.attempt), Effect::Attempt(attempt)];
     let last = if is_test { 1 } else { ATTEMPTS };
     let wait = if dispatch.attempt < last { schedule.after_failure(dispatch.attempt, now) } else { None };
     let Some(wait) = wait else {
-        then.extend([Change::Status(Status::Failed), Change::Failure(Some(Failure::Unacknowledged))]);
+        then.extend([Effect::Status(Status::Failed), Effect::Failure(Some(Failure::Unacknowledged))]);
         then.extend(at_rest());
         return AfterFailure::GiveUp(Transition { when, then });
     };
@@ -91,19 +94,19 @@ pub fn after_failure(
         Wait::Parked { due, wake_at } => (due, wake_at),
     };
     then.extend([
-        Change::Token(lease),
-        Change::Lease(None),
-        Change::Claims(0),
-        Change::Due(due),
-        Change::WakeAt(Some(wake_at)),
-        Change::Resent(0),
+        Effect::Token(lease),
+        Effect::Lease(None),
+        Effect::Claims(0),
+        Effect::Due(due),
+        Effect::WakeAt(Some(wake_at)),
+        Effect::Resent(0),
     ]);
     AfterFailure::Again(wait, Transition { when, then })
 }
 
 /// Holds a delivery because its endpoint is off, unless an attempt is being made.
 pub fn hold(dispatch: &Dispatch, now: Timestamp) -> Transition {
-    let mut then = vec![Change::Status(Status::Held)];
+    let mut then = vec![Effect::Status(Status::Held)];
     then.extend(at_rest());
     Transition { when: open_to(dispatch, now), then }
 }
@@ -115,7 +118,7 @@ pub fn end(dispatch: &Dispatch, now: Timestamp) -> Transition {
 
 /// Ends a delivery because its endpoint was removed. This is the step of whoever removes the endpoint. Returns `None`
 /// if the delivery has already ended.
-pub fn cease(seen: &Progress, now: Timestamp) -> Option<Transition> {
+pub fn end_for_removed_endpoint(seen: &Progress, now: Timestamp) -> Option<Transition> {
     let is_unsettled = matches!(seen.status, Status::Pending | Status::Held);
     let when = vec![Condition::Status(seen.status), Condition::Round(seen.round), Condition::NoLease(now)];
     is_unsettled.then(|| Transition { when, then: ended() })
@@ -125,16 +128,16 @@ pub fn cease(seen: &Progress, now: Timestamp) -> Option<Transition> {
 /// messages void.
 pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
     let then = vec![
-        Change::Status(Status::Pending),
-        Change::Failure(None),
-        Change::Round(seen.round + 1),
-        Change::Recorded(0),
-        Change::Token(token),
-        Change::Lease(None),
-        Change::Claims(0),
-        Change::Due(now),
-        Change::WakeAt(Some(now)),
-        Change::Resent(0),
+        Effect::Status(Status::Pending),
+        Effect::Failure(None),
+        Effect::Round(seen.round + 1),
+        Effect::FailedAttempts(0),
+        Effect::Token(token),
+        Effect::Lease(None),
+        Effect::Claims(0),
+        Effect::Due(now),
+        Effect::WakeAt(Some(now)),
+        Effect::Resent(0),
     ];
     Transition { when: vec![Condition::Round(seen.round), Condition::NoLease(now)], then }
 }
@@ -150,18 +153,18 @@ fn same_attempt(dispatch: &Dispatch) -> [Condition; 4] {
     [
         Condition::Status(Status::Pending),
         Condition::Round(dispatch.round),
-        Condition::Recorded(dispatch.attempt - 1),
+        Condition::FailedAttempts(dispatch.attempt - 1),
         Condition::Token(dispatch.token),
     ]
 }
 
-fn ended() -> Vec<Change> {
-    let mut then = vec![Change::Status(Status::Failed), Change::Failure(Some(Failure::EndpointRemoved))];
+fn ended() -> Vec<Effect> {
+    let mut then = vec![Effect::Status(Status::Failed), Effect::Failure(Some(Failure::EndpointRemoved))];
     then.extend(at_rest());
     then
 }
 
 /// Removes the lease and the wake-up: nobody makes an attempt any more, and `sweep` looks for none.
-fn at_rest() -> [Change; 2] {
-    [Change::Lease(None), Change::WakeAt(None)]
+fn at_rest() -> [Effect; 2] {
+    [Effect::Lease(None), Effect::WakeAt(None)]
 }

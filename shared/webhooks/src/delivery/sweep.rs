@@ -1,6 +1,6 @@
 //! What a sweep does for a delivery whose wake-up has come.
 
-use super::{Change, Condition, Progress, Status, Transition};
+use super::{Condition, Effect, Progress, Status, Transition};
 use crate::{Schedule, delay_until};
 use types::timestamp::Timestamp;
 
@@ -42,7 +42,7 @@ pub fn sweep(schedule: Schedule, seen: &Progress, now: Timestamp) -> Option<Rese
     let resent = if is_overdue { seen.resent + 1 } else { 0 };
     let then = Transition {
         when: vec![Condition::WakeAt(wake_at), Condition::Status(Status::Pending), Condition::Token(seen.token)],
-        then: vec![Change::WakeAt(Some(overdue_at(schedule, seen.due.max(now), resent))), Change::Resent(resent)],
+        then: vec![Effect::WakeAt(Some(overdue_at(schedule, seen.due.max(now), resent))), Effect::Resent(resent)],
     };
     Some(Resending { delay_seconds, is_overdue, then })
 }

@@ -7,7 +7,7 @@ use types::timestamp::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
     pub when: Vec<Condition>,
-    pub then: Vec<Change>,
+    pub then: Vec<Effect>,
 }
 
 /// A condition on a delivery's progress. Where nothing else is said, the field of that name must have this value.
@@ -15,7 +15,7 @@ pub struct Transition {
 pub enum Condition {
     Status(Status),
     Round(u32),
-    Recorded(u32),
+    FailedAttempts(u32),
     Token(Token),
     /// There is a lease with this id, even if its time is up.
     LeaseOf(Token),
@@ -26,11 +26,11 @@ pub enum Condition {
 
 /// A change of a delivery's progress. Where nothing else is said, it sets the field of that name; `None` removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum Effect {
     Status(Status),
     Failure(Option<Failure>),
     Round(u32),
-    Recorded(u32),
+    FailedAttempts(u32),
     Token(Token),
     Lease(Option<Lease>),
     Claims(u32),
@@ -60,7 +60,7 @@ impl Condition {
         match self {
             Self::Status(status) => progress.status == status,
             Self::Round(round) => progress.round == round,
-            Self::Recorded(recorded) => progress.recorded == recorded,
+            Self::FailedAttempts(recorded) => progress.failed_attempts == recorded,
             Self::Token(token) => progress.token == token,
             Self::LeaseOf(id) => progress.lease.is_some_and(|lease| lease.id == id),
             Self::NoLease(now) => !progress.is_leased(now),
@@ -69,13 +69,13 @@ impl Condition {
     }
 }
 
-impl Change {
+impl Effect {
     fn make(&self, progress: &mut Progress) {
         match self {
             Self::Status(status) => progress.status = *status,
             Self::Failure(failure) => progress.failure = *failure,
             Self::Round(round) => progress.round = *round,
-            Self::Recorded(recorded) => progress.recorded = *recorded,
+            Self::FailedAttempts(recorded) => progress.failed_attempts = *recorded,
             Self::Token(token) => progress.token = *token,
             Self::Lease(lease) => progress.lease = *lease,
             Self::Claims(claims) => progress.claims = *claims,

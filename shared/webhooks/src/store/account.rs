@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
-use super::delivery_item::KEPT_MILLIS;
-use super::endpoint_item::{endpoints, to_value};
+use super::delivery_row::DELIVERY_TTL_MILLIS;
+use super::endpoint_row::{endpoints, to_value};
 use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::endpoint::{Endpoint, MAX_ENDPOINTS};
+use crate::endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 use platform::store::{Attributes, StoreError, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::{EndpointId, UserId};
@@ -28,7 +28,7 @@ impl WebhookStore {
     pub async fn endpoints_of(
         &self,
         accounts: &BTreeSet<UserId>,
-    ) -> Result<HashMap<UserId, Vec<Endpoint>>, StoreError> {
+    ) -> Result<HashMap<UserId, Vec<WebhookEndpoint>>, StoreError> {
         let owners: HashMap<String, UserId> = accounts.iter().map(|id| (table::account_partition(*id), *id)).collect();
         let items = self.get_all(accounts.iter().map(|id| table::account(*id)).collect()).await?;
         let found = items.into_iter().map(|item| {
@@ -40,7 +40,7 @@ impl WebhookStore {
     }
 
     /// Returns an account's endpoints, oldest first.
-    pub async fn endpoints(&self, account: UserId) -> Result<Vec<Endpoint>, StoreError> {
+    pub async fn endpoints(&self, account: UserId) -> Result<Vec<WebhookEndpoint>, StoreError> {
         let item = self.get(table::account(account)).await?;
         item.map_or_else(|| Ok(Vec::new()), |item| endpoints(account, &item))
     }
@@ -53,7 +53,7 @@ impl WebhookStore {
     }
 
     /// Adds an endpoint if its account has room for it.
-    pub async fn add_endpoint(&self, endpoint: &Endpoint) -> Result<Added, StoreError> {
+    pub async fn add_endpoint(&self, endpoint: &WebhookEndpoint) -> Result<Added, StoreError> {
         let attribute = table::endpoint_attribute(endpoint.id);
         let update = Update::builder()
             .table_name(&self.table)
@@ -107,7 +107,7 @@ impl WebhookStore {
             .expression_attribute_names("#removed", REMOVED_AT)
             .expression_attribute_names("#ttl", TTL)
             .expression_attribute_values(":now", n(now.millis()))
-            .expression_attribute_values(":ttl", n(now.plus_millis(KEPT_MILLIS).seconds()))
+            .expression_attribute_values(":ttl", n(now.plus_millis(DELIVERY_TTL_MILLIS).seconds()))
             .build()?;
         let writes =
             [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().update(finder).build()];

@@ -1,23 +1,23 @@
 //! Reading the endpoints of all accounts.
 
-use super::endpoint_item::endpoints;
+use super::endpoint_row::endpoints;
 use super::table::{ACCOUNT_PARTITION, PK};
-use super::{Position, WebhookStore, table};
-use crate::endpoint::Endpoint;
+use super::{StartKey, WebhookStore, table};
+use crate::endpoint::WebhookEndpoint;
 use platform::store::{Attributes, StoreError, s};
 
 /// A page of all endpoints.
 #[derive(Clone, Debug)]
 pub struct EndpointPage {
     /// In no particular order, except that those of one account come together.
-    pub endpoints: Vec<Endpoint>,
-    pub next: Option<Position>,
+    pub endpoints: Vec<WebhookEndpoint>,
+    pub next: Option<StartKey>,
 }
 
 impl WebhookStore {
     /// Returns a page of all endpoints. It scans the whole table, deliveries included, so it is only for rare work of
     /// an operator.
-    pub async fn all_endpoints(&self, from: Option<Position>) -> Result<EndpointPage, StoreError> {
+    pub async fn all_endpoints(&self, from: Option<StartKey>) -> Result<EndpointPage, StoreError> {
         let scan = self
             .client
             .scan()

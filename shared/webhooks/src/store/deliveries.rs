@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
-use super::delivery_item::{from_item, to_item};
+use super::delivery_row::{from_row, to_row};
 use super::expression::Expression;
 use super::table::PK;
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
@@ -23,7 +23,7 @@ pub enum Put {
 
 /// What became of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum StepOutcome {
     /// The step was made; the delivery after it.
     Changed(Box<Delivery>),
     /// A condition did not hold; the delivery as it stands, if there is one.
@@ -33,7 +33,7 @@ pub enum Applied {
 impl WebhookStore {
     /// Writes a new delivery, unless it exists already.
     pub async fn put_delivery(&self, delivery: &Delivery) -> Result<Put, StoreError> {
-        let item = to_item(delivery)?;
+        let item = to_row(delivery)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let put = self
                 .client
@@ -47,7 +47,7 @@ impl WebhookStore {
             match error.as_service_error() {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
                     let found = failed.item().ok_or_else(|| StoreError::corrupt("a delivery without attributes"))?;
-                    Ok(Put::Present(Box::new(from_item(found)?)))
+                    Ok(Put::Present(Box::new(from_row(found)?)))
                 }
                 _ => Err(error.into()),
             }
@@ -57,12 +57,12 @@ impl WebhookStore {
 
     /// Reads a delivery, strongly consistently.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        self.get(table::delivery(id)).await?.map(|item| from_item(&item)).transpose()
+        self.get(table::delivery(id)).await?.map(|item| from_row(&item)).transpose()
     }
 
     /// Makes a step in one conditional write, which also returns the delivery.
-    pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<Applied, StoreError> {
-        let expression = Expression::of(transition)?;
+    pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<StepOutcome, StoreError> {
+        let expression = Expression::new(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
                 .update(id, &expression)
@@ -71,15 +71,15 @@ impl WebhookStore {
             let error = match update.send().await {
                 Ok(updated) => {
                     let item = updated.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
-                    return Ok(Applied::Changed(Box::new(from_item(&item)?)));
+                    return Ok(StepOutcome::Changed(Box::new(from_row(&item)?)));
                 }
                 Err(error) => error,
             };
             match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
                     let found = failed.item().filter(|item| !item.is_empty());
-                    let found = found.map(|item| from_item(item).map(Box::new)).transpose()?;
-                    Ok(Applied::Refused(found))
+                    let found = found.map(|item| from_row(item).map(Box::new)).transpose()?;
+                    Ok(StepOutcome::Refused(found))
                 }
                 _ => Err(error.into()),
             }
@@ -89,7 +89,7 @@ impl WebhookStore {
 
     /// Makes a step in one conditional write; returns whether its conditions held.
     pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
-        let expression = Expression::of(transition)?;
+        let expression = Expression::new(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let Err(error) = self.update(id, &expression).send().await else { return Ok(true) };
             match error.as_service_error() {

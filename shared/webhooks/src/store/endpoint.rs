@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::endpoint_item::{DISABLED, ENABLED};
+use super::endpoint_row::{DISABLED, ENABLED};
 use super::table::{EPOCH, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::endpoint::DisabledReason;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table::{
-    ATTEMPTS, CLAIMS, DUE, FAILURE, LEASE_ID, LEASE_UNTIL, RECORDED, RESENT, ROUND, STATUS, TOKEN, WAKE_AT,
+    ATTEMPTS, CLAIMS, DUE, FAILED_ATTEMPTS, FAILURE, LEASE_ID, LEASE_UNTIL, RESENT, ROUND, STATUS, TOKEN, WAKE_AT,
 };
-use crate::delivery::{Change, Condition, Transition};
+use crate::delivery::{Condition, Effect, Transition};
 use platform::store::{StoreError, n, s};
 
 /// The expressions of a conditional update.
@@ -23,7 +23,7 @@ pub(super) struct Expression {
 impl Expression {
     /// Renders a transition. The write is refused if the item is missing, because each transition requires at least
     /// one attribute to have a certain value.
-    pub(super) fn of(transition: &Transition) -> Result<Self, StoreError> {
+    pub(super) fn new(transition: &Transition) -> Result<Self, StoreError> {
         let mut expression = Self::default();
         for condition in &transition.when {
             expression.require(*condition);
@@ -49,7 +49,7 @@ impl Expression {
         match condition {
             Condition::Status(status) => self.equals(STATUS, s(status.as_str())),
             Condition::Round(round) => self.equals(ROUND, n(round)),
-            Condition::Recorded(recorded) => self.equals(RECORDED, n(recorded)),
+            Condition::FailedAttempts(recorded) => self.equals(FAILED_ATTEMPTS, n(recorded)),
             Condition::Token(token) => self.equals(TOKEN, s(token.to_string())),
             Condition::LeaseOf(id) => self.equals(LEASE_ID, s(id.to_string())),
             Condition::WakeAt(at) => self.equals(WAKE_AT, n(at.millis())),
@@ -60,26 +60,26 @@ impl Expression {
         }
     }
 
-    fn make(&mut self, change: &Change) -> Result<(), StoreError> {
+    fn make(&mut self, change: &Effect) -> Result<(), StoreError> {
         match change {
-            Change::Status(status) => self.set(STATUS, s(status.as_str())),
-            Change::Failure(failure) => self.set_or_remove(FAILURE, failure.map(|failure| s(failure.as_str()))),
-            Change::Round(round) => self.set(ROUND, n(round)),
-            Change::Recorded(recorded) => self.set(RECORDED, n(recorded)),
-            Change::Token(token) => self.set(TOKEN, s(token.to_string())),
-            Change::Lease(lease) => {
+            Effect::Status(status) => self.set(STATUS, s(status.as_str())),
+            Effect::Failure(failure) => self.set_or_remove(FAILURE, failure.map(|failure| s(failure.as_str()))),
+            Effect::Round(round) => self.set(ROUND, n(round)),
+            Effect::FailedAttempts(recorded) => self.set(FAILED_ATTEMPTS, n(recorded)),
+            Effect::Token(token) => self.set(TOKEN, s(token.to_string())),
+            Effect::Lease(lease) => {
                 self.set_or_remove(LEASE_ID, lease.map(|lease| s(lease.id.to_string())));
                 self.set_or_remove(LEASE_UNTIL, lease.map(|lease| n(lease.until.millis())));
             }
-            Change::Claims(claims) => self.set(CLAIMS, n(claims)),
-            Change::Claimed => {
+            Effect::Claims(claims) => self.set(CLAIMS, n(claims)),
+            Effect::Claimed => {
                 let (name, one) = (self.name(CLAIMS), self.value(n(1)));
                 self.set.push(format!("{name} = {name} + {one}"));
             }
-            Change::Due(due) => self.set(DUE, n(due.millis())),
-            Change::WakeAt(at) => self.set_or_remove(WAKE_AT, at.map(|at| n(at.millis()))),
-            Change::Resent(resent) => self.set(RESENT, n(resent)),
-            Change::Attempt(attempt) => {
+            Effect::Due(due) => self.set(DUE, n(due.millis())),
+            Effect::WakeAt(at) => self.set_or_remove(WAKE_AT, at.map(|at| n(at.millis()))),
+            Effect::Resent(resent) => self.set(RESENT, n(resent)),
+            Effect::Attempt(attempt) => {
                 let attempt = AttributeValue::L(vec![s(serde_json::to_string(attempt)?)]);
                 let (name, value) = (self.name(ATTEMPTS), self.value(attempt));
                 self.set.push(format!("{name} = list_append({name}, {value})"));

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::delivery_item::from_item;
+use super::delivery_row::from_row;
 use super::table::{DELIVERIES_INDEX, ENDPOINT_ID, PK, SK, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
 use super::{WebhookStore, table};
 use crate::delivery::Delivery;
-use platform::store::{Attributes, Item, StoreError, n, s};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{EndpointId, NoticeId};
 use types::timestamp::Timestamp;
 
@@ -20,7 +20,7 @@ const PAGE: i32 = 100;
 pub struct DeliveryPage {
     /// Newest first.
     pub deliveries: Vec<Delivery>,
-    pub next: Option<Position>,
+    pub next: Option<StartKey>,
 }
 
 /// A page of what a sweep must look at.
@@ -30,11 +30,11 @@ pub struct DuePage {
     pub deliveries: Vec<Delivery>,
     /// Notices that may not have been sent.
     pub notices: Vec<NoticeId>,
-    pub next: Option<Position>,
+    pub next: Option<StartKey>,
 }
 
 /// Where a page begins.
-pub type Position = HashMap<String, AttributeValue>;
+pub type StartKey = HashMap<String, AttributeValue>;
 
 impl WebhookStore {
     /// Returns a page of an endpoint's deliveries, newest first. The index that finds them may lag a little, but the
@@ -42,7 +42,7 @@ impl WebhookStore {
     pub async fn deliveries_of(
         &self,
         endpoint: EndpointId,
-        from: Option<Position>,
+        from: Option<StartKey>,
     ) -> Result<DeliveryPage, StoreError> {
         let query = self
             .client
@@ -56,15 +56,15 @@ impl WebhookStore {
             .limit(PAGE)
             .set_exclusive_start_key(from);
         let found = query.send().await?;
-        let keys: Vec<Item> = found.items.unwrap_or_default().iter().map(key_of).collect();
+        let keys: Vec<Row> = found.items.unwrap_or_default().iter().map(key_of).collect();
         let items = self.get_all(keys).await?;
-        let mut deliveries = items.iter().map(from_item).collect::<Result<Vec<_>, _>>()?;
+        let mut deliveries = items.iter().map(from_row).collect::<Result<Vec<_>, _>>()?;
         deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
         Ok(DeliveryPage { deliveries, next: found.last_evaluated_key })
     }
 
     /// Returns a page of one shard's entries whose wake-up has come. The earliest come in the first page.
-    pub async fn due(&self, shard: u32, now: Timestamp, from: Option<Position>) -> Result<DuePage, StoreError> {
+    pub async fn due(&self, shard: u32, now: Timestamp, from: Option<StartKey>) -> Result<DuePage, StoreError> {
         let query = self
             .client
             .query()
@@ -80,20 +80,20 @@ impl WebhookStore {
         let found = query.send().await?;
         let mut page = DuePage { deliveries: Vec::new(), notices: Vec::new(), next: found.last_evaluated_key };
         let mut keys = Vec::new();
-        for item in found.items.unwrap_or_default() {
-            match Attributes(&item).text(PK).and_then(table::wake) {
-                Some(Wake::Delivery) => keys.push(key_of(&item)),
+        for row in found.items.unwrap_or_default() {
+            match Attributes(&row).text(PK).and_then(table::wake) {
+                Some(Wake::Delivery) => keys.push(key_of(&row)),
                 Some(Wake::Notice(id)) => page.notices.push(id),
                 None => return Err(StoreError::corrupt(PK)),
             }
         }
         let items = self.get_all(keys).await?;
-        page.deliveries = items.iter().map(from_item).collect::<Result<_, _>>()?;
+        page.deliveries = items.iter().map(from_row).collect::<Result<_, _>>()?;
         Ok(page)
     }
 }
 
-fn key_of(item: &Item) -> Item {
-    let part = |name: &str| item.get(name).map(|value| (name.to_owned(), value.clone()));
+fn key_of(row: &Row) -> Row {
+    let part = |name: &str| row.get(name).map(|value| (name.to_owned(), value.clone()));
     [PK, SK].into_iter().filter_map(part).collect()
 }

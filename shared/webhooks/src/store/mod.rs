@@ -3,9 +3,9 @@
 mod account;
 mod accounts;
 mod deliveries;
-mod delivery_item;
+mod delivery_row;
 mod endpoint;
-mod endpoint_item;
+mod endpoint_row;
 mod expression;
 mod lanes;
 mod listing;
@@ -19,16 +19,16 @@ use futures_util::FutureExt;
 
 pub use account::Added;
 pub use accounts::EndpointPage;
-pub use deliveries::{Applied, Put};
-pub use listing::{DeliveryPage, DuePage, Position};
-pub use settle::Off;
+pub use deliveries::{Put, StepOutcome};
+pub use listing::{DeliveryPage, DuePage, StartKey};
+pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
 
 use platform::aws::{Missing, Patience};
 use platform::preflight::{Probe, ProbeFuture};
 use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use platform::service::Service;
-use platform::store::{Item, StoreError, jitter, n, s};
+use platform::store::{Row, StoreError, jitter, n, s};
 
 /// How often a write is tried while it conflicts with a transaction.
 const CONFLICT_ATTEMPTS: u32 = 8;
@@ -53,13 +53,13 @@ impl WebhookStore {
         Ok(Self::new(client, table))
     }
 
-    async fn get(&self, key: Item) -> Result<Option<Item>, StoreError> {
+    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         Ok(request.send().await?.item)
     }
 
-    /// Returns the items of at most 100 keys, in no particular order. Keys without an item are left out.
-    async fn get_all(&self, mut keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+    /// Returns the items of at most 100 keys, in no particular order. Keys without a row are left out.
+    async fn get_all(&self, mut keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
         let mut items = Vec::with_capacity(keys.len());
         for attempt in 0..BATCH_ATTEMPTS {
             if keys.is_empty() {

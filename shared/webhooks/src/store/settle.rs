@@ -3,23 +3,23 @@
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 
-use super::endpoint_item::{DISABLED, ENABLED};
+use super::endpoint_row::{DISABLED, ENABLED};
 use super::expression::Expression;
 use super::table::{EPOCH, NOTICE, PK, REASON, STATUS, TTL, WAKE_AT, WAKE_SHARD};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::Transition;
-use crate::endpoint::{DisabledReason, Endpoint, Notice};
+use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
 use platform::store::{StoreError, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 
 /// How long a notice is kept after the switch-off, so that an operator can see it: 35 days.
-const NOTICE_KEPT_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+const NOTICE_TTL_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 /// What became of a step that depends on the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Off {
+pub enum DisableOutcome {
     /// The whole transaction was made.
     Done,
     /// The endpoint has changed since it was read. Nothing was written.
@@ -31,7 +31,12 @@ pub enum Off {
 impl WebhookStore {
     /// Holds a delivery if its endpoint is still off and has not been on since it was read. Without this check,
     /// a delivery could be held just after its endpoint was switched on, and then stay held for ever.
-    pub async fn hold(&self, id: DeliveryId, step: &Transition, endpoint: &Endpoint) -> Result<Off, StoreError> {
+    pub async fn hold(
+        &self,
+        id: DeliveryId,
+        step: &Transition,
+        endpoint: &WebhookEndpoint,
+    ) -> Result<DisableOutcome, StoreError> {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(table::account(endpoint.account_id)))
@@ -50,10 +55,10 @@ impl WebhookStore {
     pub async fn switch_off(
         &self,
         step: &Transition,
-        endpoint: &Endpoint,
+        endpoint: &WebhookEndpoint,
         notice: &Notice,
         wake_at: Timestamp,
-    ) -> Result<Off, StoreError> {
+    ) -> Result<DisableOutcome, StoreError> {
         let off = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::account(endpoint.account_id)))
@@ -74,7 +79,7 @@ impl WebhookStore {
             .item(NOTICE, s(serde_json::to_string(notice)?))
             .item(WAKE_SHARD, s(table::wake_shard(notice.notice_id.uuid())))
             .item(WAKE_AT, n(wake_at.millis()))
-            .item(TTL, n(notice.disabled_at.plus_millis(NOTICE_KEPT_MILLIS).seconds()))
+            .item(TTL, n(notice.disabled_at.plus_millis(NOTICE_TTL_MILLIS).seconds()))
             .condition_expression("attribute_not_exists(#pk)")
             .expression_attribute_names("#pk", PK)
             .build()?;
@@ -83,8 +88,13 @@ impl WebhookStore {
         self.both(notice.delivery_id, step, others).await
     }
 
-    async fn both(&self, id: DeliveryId, step: &Transition, others: Vec<TransactWriteItem>) -> Result<Off, StoreError> {
-        let expression = Expression::of(step)?;
+    async fn both(
+        &self,
+        id: DeliveryId,
+        step: &Transition,
+        others: Vec<TransactWriteItem>,
+    ) -> Result<DisableOutcome, StoreError> {
+        let expression = Expression::new(step)?;
         let delivery = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::delivery(id)))
@@ -100,9 +110,9 @@ impl WebhookStore {
             transaction::send(request).await
         });
         Ok(match sent.await? {
-            Ok(()) => Off::Done,
-            Err(cancelled) if cancelled.failed(0) => Off::DeliveryMoved,
-            Err(_) => Off::EndpointMoved,
+            Ok(()) => DisableOutcome::Done,
+            Err(cancelled) if cancelled.failed(0) => DisableOutcome::DeliveryMoved,
+            Err(_) => DisableOutcome::EndpointMoved,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The webhooks table: key shapes, attribute names, indexes.
 //!
-//! The endpoints of an account are attributes of one item. So one call finds the endpoints of a whole batch of events
+//! The endpoints of an account are attributes of one row. So one call finds the endpoints of a whole batch of events
 //! or messages, and one condition limits how many an account can have.
 
 use crate::delivery::Lane;
@@ -8,7 +8,7 @@ pub(super) use platform::resources::{
     CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, PARTITION_KEY as PK, SORT_KEY as SK, TTL, WAKE_AT, WAKE_INDEX,
     WAKE_SHARD,
 };
-use platform::store::{Item, s};
+use platform::store::{Row, s};
 use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 
 pub(super) const ACCOUNT_ID: &str = "account_id";
@@ -18,7 +18,7 @@ pub(super) const BODY: &str = "body";
 pub(super) const STATUS: &str = "status";
 pub(super) const FAILURE: &str = "failure";
 pub(super) const ROUND: &str = "round";
-pub(super) const RECORDED: &str = "recorded";
+pub(super) const FAILED_ATTEMPTS: &str = "recorded";
 pub(super) const TOKEN: &str = "token";
 pub(super) const LEASE_ID: &str = "lease_id";
 pub(super) const LEASE_UNTIL: &str = "lease_until";
@@ -57,8 +57,8 @@ pub(super) enum Wake {
     Notice(NoticeId),
 }
 
-/// The table key of an account's item, which holds its endpoints.
-pub(super) fn account(id: UserId) -> Item {
+/// The table key of an account's row, which holds its endpoints.
+pub(super) fn account(id: UserId) -> Row {
     place(account_partition(id), "endpoints")
 }
 
@@ -70,7 +70,7 @@ pub(super) fn account_of(pk: &str) -> Option<UserId> {
     pk.strip_prefix(ACCOUNT_PARTITION)?.parse().ok()
 }
 
-/// The name of an endpoint's attribute in its account's item.
+/// The name of an endpoint's attribute in its account's row.
 pub(super) fn endpoint_attribute(id: EndpointId) -> String {
     format!("endpoint_{id}")
 }
@@ -79,20 +79,20 @@ pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
     name.strip_prefix("endpoint_")?.parse().ok()
 }
 
-/// The table key of the item that tells the account of an endpoint.
-pub(super) fn finder(id: EndpointId) -> Item {
+/// The table key of the row that tells the account of an endpoint.
+pub(super) fn finder(id: EndpointId) -> Row {
     place(format!("endpoint#{id}"), "account")
 }
 
-pub(super) fn delivery(id: DeliveryId) -> Item {
+pub(super) fn delivery(id: DeliveryId) -> Row {
     place(format!("{DELIVERY_PARTITION}{id}"), "delivery")
 }
 
-pub(super) fn notice(id: NoticeId) -> Item {
+pub(super) fn notice(id: NoticeId) -> Row {
     place(format!("{NOTICE_PARTITION}{id}"), "notice")
 }
 
-pub(super) fn lane(lane: Lane) -> Item {
+pub(super) fn lane(lane: Lane) -> Row {
     place(format!("lane#{}", lane.as_str()), "lane")
 }
 
@@ -117,6 +117,6 @@ pub(super) fn wake_partition(shard: u32) -> String {
     format!("wake#{shard}")
 }
 
-fn place(pk: String, sk: &str) -> Item {
-    Item::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
+fn place(pk: String, sk: &str) -> Row {
+    Row::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
 }

@@ -1,7 +1,7 @@
 //! The invariants that must hold in every state.
 
 use stateright::Property;
-use webhooks::delivery::{CLAIMS, Status};
+use webhooks::delivery::{MAX_CLAIMS, Status};
 
 use crate::bounds::Bounds;
 use crate::world::World;
@@ -59,7 +59,7 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
         Property::sometimes("held", |_, world: &World| is_any(world, Status::Held)),
         Property::sometimes("removed", |_, world: &World| world.endpoint.is_none() && is_any(world, Status::Failed)),
         Property::sometimes("no result", |_, world: &World| {
-            world.deliveries.iter().any(|delivery| delivery.progress.claims > CLAIMS)
+            world.deliveries.iter().any(|delivery| delivery.progress.claims > MAX_CLAIMS)
         }),
         Property::sometimes("switched off", |_, world: &World| !world.notices.is_empty()),
         Property::sometimes("switched off twice", |_, world: &World| world.notices.len() > 1),

@@ -1,7 +1,7 @@
 //! An operator who switches endpoints, resends deliveries and removes endpoints, in the steps of `webhooks::admin`.
 
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Dispatch, Progress, Status, Token, cease, resend};
+use webhooks::delivery::{Dispatch, Progress, Status, Token, end_for_removed_endpoint, resend};
 
 use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
@@ -81,7 +81,7 @@ impl World {
             }
             Task::Call(dispatch) => self.send(dispatch, 0),
             Task::Cease { delivery, seen } => {
-                if let Some(step) = cease(&seen, clock)
+                if let Some(step) = end_for_removed_endpoint(&seen, clock)
                     && self.write(delivery, &step).0
                 {
                     self.check(self.endpoint.is_none(), Broken::EndedWhileThere);

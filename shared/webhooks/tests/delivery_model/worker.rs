@@ -4,8 +4,8 @@ use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::delivery::{
-    AfterFailure, Attempt, CLAIMS, Dispatch, Progress, Refusal, Status, Token, Transition, after_failure, claim, end,
-    hold, refusal, succeed,
+    AfterFailure, Attempt, Dispatch, MAX_CLAIMS, Progress, Refusal, Status, Token, Transition, after_failure, claim,
+    end, hold, refusal, succeed,
 };
 use webhooks::{ATTEMPTS, Schedule, Wait};
 
@@ -162,7 +162,7 @@ impl World {
             return worker.refused(&found, worker.lease, self.now);
         }
         let claims = if applied { found.claims + 1 } else { found.claims };
-        if claims > CLAIMS {
+        if claims > MAX_CLAIMS {
             return Then::Go(worker.failed(Failed { at: self.now, is_lost: true }));
         }
         Then::Go(Phase::Post)
@@ -177,8 +177,8 @@ impl World {
         self.check(worker.seen.is_some_and(|endpoint| endpoint.is_on), Broken::SentToOff);
         let delivery = &mut self.deliveries[index];
         delivery.posts += 1;
-        let (posts, failed_at, recorded) = (delivery.posts, delivery.failed_at, delivery.progress.recorded);
-        self.check(posts <= CLAIMS, Broken::SentTooOften);
+        let (posts, failed_at, recorded) = (delivery.posts, delivery.failed_at, delivery.progress.failed_attempts);
+        self.check(posts <= MAX_CLAIMS, Broken::SentTooOften);
         if let Some(failed_at) = failed_at {
             self.check(self.now >= failed_at + DELAYS[recorded as usize - 1], Broken::Early);
         }
@@ -226,7 +226,7 @@ impl World {
             return Then::Go(Phase::Fail(failed));
         };
         self.write_for(worker, &step);
-        let has_failed = self.progress_of(&worker.dispatch).recorded == ATTEMPTS;
+        let has_failed = self.progress_of(&worker.dispatch).failed_attempts == ATTEMPTS;
         self.check(has_failed && endpoint.is_on && Some(endpoint.epoch) == epoch, Broken::SwitchedOff);
         self.endpoint = Some(Switch { is_on: false, ..endpoint });
         self.notices.push(endpoint.epoch);

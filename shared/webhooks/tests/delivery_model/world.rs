@@ -158,7 +158,7 @@ impl Tracked {
         let (start, delays) = (Timestamp::from_millis(0), &DELAYS[..failed as usize]);
         let wake_at = overdue_at(Schedule::default(), start, 0);
         let mut progress = Progress::new(number(index).into(), Status::Pending, start, wake_at);
-        progress.recorded = failed;
+        progress.failed_attempts = failed;
         let failed_at = delays.last().map(|delay| -delay);
         Self { progress, began_at: -delays.iter().sum::<Millis>(), attempts: failed, failed_at, posts: 0 }
     }
@@ -171,7 +171,7 @@ impl Tracked {
             (self.began_at, self.attempts, self.failed_at) = (now, 0, None);
         }
         self.attempts += std::mem::take(&mut after.attempts).len() as u32;
-        let is_next = is_resent || after.recorded > before.recorded;
+        let is_next = is_resent || after.failed_attempts > before.failed_attempts;
         if is_next {
             self.posts = 0;
         }
@@ -184,7 +184,7 @@ impl Tracked {
             (is_settled == after.wake_at.is_some(), Broken::NoWakeUp),
             (is_final || is_repeated, Broken::Reopened),
             (is_worn, Broken::Worn),
-            (self.attempts > ATTEMPTS || self.attempts != after.recorded + acknowledged, Broken::Miscounted),
+            (self.attempts > ATTEMPTS || self.attempts != after.failed_attempts + acknowledged, Broken::Miscounted),
         ];
         broken.into_iter().find_map(|(is_broken, broken)| is_broken.then_some(broken))
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, Select};
-use platform::store::{Item, StoreError};
+use platform::store::{Row, StoreError};
 use serde::Serialize;
 use types::paging::Paging;
 
@@ -31,7 +31,7 @@ pub(in crate::read_model) struct Asker {
 }
 
 /// A number of matches, and where the walk stood when it had counted them.
-type Mark = (usize, Option<Item>);
+type Mark = (usize, Option<Row>);
 
 impl Asker {
     pub(super) fn new(client: &Client) -> Self {
@@ -44,7 +44,7 @@ impl Asker {
         &self,
         plan: &Plan,
         paging: Paging,
-    ) -> Result<(Vec<Item>, usize, Cost), StoreError> {
+    ) -> Result<(Vec<Row>, usize, Cost), StoreError> {
         self.meter.take();
         let began = Instant::now();
         let (total, mark) = self.count(plan, paging.skip()).await?;
@@ -73,7 +73,7 @@ impl Asker {
     }
 
     /// Returns the keys of the page's records.
-    async fn keys(&self, plan: &Plan, paging: Paging, (counted, mut start): Mark) -> Result<Vec<Item>, StoreError> {
+    async fn keys(&self, plan: &Plan, paging: Paging, (counted, mut start): Mark) -> Result<Vec<Row>, StoreError> {
         let (skip, mut keys) = (paging.skip() - counted, Vec::new());
         loop {
             let mut query = self.query(plan).set_exclusive_start_key(start);
@@ -91,7 +91,7 @@ impl Asker {
     }
 
     /// Returns the records, in no particular order. Whoever shows them would sort them by the order of the keys.
-    async fn records(&self, plan: &Plan, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+    async fn records(&self, plan: &Plan, keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
         let keys = keys.into_iter().map(|mut key| key.remove_entry(ID).into_iter().collect()).collect();
         let mut wanted = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;
         let mut records = Vec::new();

@@ -1,4 +1,4 @@
-//! An endpoint's attribute in the item of its account.
+//! An endpoint's attribute in the row of its account.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{CREATED_AT, EPOCH, EVENTS, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS, URL};
-use crate::endpoint::{Endpoint, Switch};
-use platform::store::{Attributes, Item, StoreError, n, s};
+use crate::endpoint::{Switch, WebhookEndpoint};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
 
 pub(super) const ENABLED: &str = "enabled";
 pub(super) const DISABLED: &str = "disabled";
 
-pub(super) fn to_value(endpoint: &Endpoint) -> Result<AttributeValue, StoreError> {
+pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, StoreError> {
     let events = endpoint.events.iter().map(|event| event.as_str().to_owned()).collect();
     let (status, reason) = match endpoint.switch {
         Switch::On => (ENABLED, None),
@@ -37,21 +37,21 @@ pub(super) fn to_value(endpoint: &Endpoint) -> Result<AttributeValue, StoreError
     Ok(AttributeValue::M(value))
 }
 
-/// The endpoints in an account's item, oldest first.
-pub(super) fn endpoints(account: UserId, item: &Item) -> Result<Vec<Endpoint>, StoreError> {
-    let found = item.iter().filter_map(|(name, value)| Some((table::endpoint_of_attribute(name)?, value)));
+/// The endpoints in an account's row, oldest first.
+pub(super) fn endpoints(account: UserId, row: &Row) -> Result<Vec<WebhookEndpoint>, StoreError> {
+    let found = row.iter().filter_map(|(name, value)| Some((table::endpoint_of_attribute(name)?, value)));
     let mut endpoints = found.map(|(id, value)| endpoint(account, id, value)).collect::<Result<Vec<_>, _>>()?;
     endpoints.sort_by_key(|endpoint| (endpoint.created_at, endpoint.id));
     Ok(endpoints)
 }
 
-fn endpoint(account_id: UserId, id: EndpointId, value: &AttributeValue) -> Result<Endpoint, StoreError> {
+fn endpoint(account_id: UserId, id: EndpointId, value: &AttributeValue) -> Result<WebhookEndpoint, StoreError> {
     let corrupt = |name: &str| StoreError::corrupt(format!("{name} of endpoint {id}"));
-    let item = value.as_m().map_err(|_| corrupt("attribute"))?;
-    let read = Attributes(item);
-    let events = item.get(EVENTS).and_then(|value| value.as_ss().ok()).ok_or_else(|| corrupt(EVENTS))?;
+    let row = value.as_m().map_err(|_| corrupt("attribute"))?;
+    let read = Attributes(row);
+    let events = row.get(EVENTS).and_then(|value| value.as_ss().ok()).ok_or_else(|| corrupt(EVENTS))?;
     let secrets = read.text(SECRETS).and_then(|text| serde_json::from_str(text).ok());
-    Ok(Endpoint {
+    Ok(WebhookEndpoint {
         id,
         account_id,
         url: read.text(URL).ok_or_else(|| corrupt(URL))?.to_owned(),

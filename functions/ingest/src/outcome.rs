@@ -1,11 +1,11 @@
 //! The outcome of each message of a batch, and the batch's log lines.
 
-use feed::{Applied, Rejection};
+use feed::{ApplyOutcome, Rejection};
 use platform::store::StoreError;
 
 /// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum MessageOutcome {
     /// The message changed something.
     Changed,
     /// The message is not newer than what is stored.
@@ -19,12 +19,12 @@ pub(crate) enum Fate {
     Failed(String),
 }
 
-impl From<Result<Applied, StoreError>> for Fate {
-    fn from(outcome: Result<Applied, StoreError>) -> Self {
+impl From<Result<ApplyOutcome, StoreError>> for MessageOutcome {
+    fn from(outcome: Result<ApplyOutcome, StoreError>) -> Self {
         match outcome {
-            Ok(Applied::Changed) => Self::Changed,
-            Ok(Applied::Unchanged) => Self::Unchanged,
-            Ok(Applied::Rejected(rejection)) => Self::Refused(rejection),
+            Ok(ApplyOutcome::Changed) => Self::Changed,
+            Ok(ApplyOutcome::Unchanged) => Self::Unchanged,
+            Ok(ApplyOutcome::Rejected(rejection)) => Self::Refused(rejection),
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Self::Postponed(error.to_string()),
             Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => Self::Failed(error.to_string()),
         }

@@ -1,26 +1,26 @@
-//! A delivery's item.
+//! A delivery's row.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DUE, ENDPOINT_ID, EVENT, FAILURE, IS_TEST, LEASE_ID, LEASE_UNTIL,
-    PK, RECORDED, RESENT, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
+    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DUE, ENDPOINT_ID, EVENT, FAILED_ATTEMPTS, FAILURE, IS_TEST,
+    LEASE_ID, LEASE_UNTIL, PK, RESENT, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
 };
 use crate::delivery::{Attempt, Delivery, Lease, Progress};
-use platform::store::{Attributes, Item, StoreError, n, s};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::timestamp::Timestamp;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 /// How long a delivery is kept: 35 days, as promised, and two more. A round of attempts takes up to 33 hours, so even
 /// a delivery that is resent on its last day is still there for its last attempt.
-pub(super) const KEPT_MILLIS: i64 = 37 * DAY_MILLIS;
+pub(super) const DELIVERY_TTL_MILLIS: i64 = 37 * DAY_MILLIS;
 
-pub(super) fn to_item(delivery: &Delivery) -> Result<Item, StoreError> {
+pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
     let progress = &delivery.progress;
     let attempts = progress.attempts.iter().map(|attempt| Ok(s(serde_json::to_string(attempt)?)));
-    let mut item = table::delivery(delivery.id);
-    item.extend(
+    let mut row = table::delivery(delivery.id);
+    row.extend(
         [
             (ENDPOINT_ID, s(delivery.endpoint_id.to_string())),
             (ACCOUNT_ID, s(delivery.account_id.to_string())),
@@ -29,14 +29,14 @@ pub(super) fn to_item(delivery: &Delivery) -> Result<Item, StoreError> {
             (BODY, s(&delivery.body)),
             (STATUS, s(progress.status.as_str())),
             (ROUND, n(progress.round)),
-            (RECORDED, n(progress.recorded)),
+            (FAILED_ATTEMPTS, n(progress.failed_attempts)),
             (TOKEN, s(progress.token.to_string())),
             (CLAIMS, n(progress.claims)),
             (DUE, n(progress.due.millis())),
             (RESENT, n(progress.resent)),
             (ATTEMPTS, AttributeValue::L(attempts.collect::<Result<_, StoreError>>()?)),
             (WAKE_SHARD, s(table::wake_shard(delivery.id.uuid()))),
-            (TTL, n(delivery.created_at.plus_millis(KEPT_MILLIS).seconds())),
+            (TTL, n(delivery.created_at.plus_millis(DELIVERY_TTL_MILLIS).seconds())),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
@@ -47,27 +47,27 @@ pub(super) fn to_item(delivery: &Delivery) -> Result<Item, StoreError> {
         (LEASE_UNTIL, progress.lease.map(|lease| n(lease.until.millis()))),
         (WAKE_AT, progress.wake_at.map(|at| n(at.millis()))),
     ];
-    item.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    Ok(item)
+    row.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Ok(row)
 }
 
-pub(super) fn from_item(item: &Item) -> Result<Delivery, StoreError> {
-    let read = Attributes(item);
+pub(super) fn from_row(row: &Row) -> Result<Delivery, StoreError> {
+    let read = Attributes(row);
     let pk = read.text(PK).unwrap_or_default();
     Ok(Delivery {
         id: table::delivery_of(pk).ok_or_else(|| StoreError::corrupt(PK))?,
         endpoint_id: read.parsed(ENDPOINT_ID)?,
         account_id: read.parsed(ACCOUNT_ID)?,
         event: read.parsed(EVENT)?,
-        is_test: item.contains_key(IS_TEST),
+        is_test: row.contains_key(IS_TEST),
         created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
         body: read.text(BODY).ok_or_else(|| StoreError::corrupt(BODY))?.to_owned(),
-        progress: progress(item)?,
+        progress: progress(row)?,
     })
 }
 
-fn progress(item: &Item) -> Result<Progress, StoreError> {
-    let read = Attributes(item);
+fn progress(row: &Row) -> Result<Progress, StoreError> {
+    let read = Attributes(row);
     let time = |name| read.number(name).map(Timestamp::from_millis);
     let lease = match time(LEASE_UNTIL) {
         Some(until) => Some(Lease { id: read.parsed(LEASE_ID)?, until }),
@@ -75,22 +75,22 @@ fn progress(item: &Item) -> Result<Progress, StoreError> {
     };
     Ok(Progress {
         status: read.parsed(STATUS)?,
-        failure: item.contains_key(FAILURE).then(|| read.parsed(FAILURE)).transpose()?,
+        failure: row.contains_key(FAILURE).then(|| read.parsed(FAILURE)).transpose()?,
         round: read.required_number(ROUND)?,
-        recorded: read.required_number(RECORDED)?,
+        failed_attempts: read.required_number(FAILED_ATTEMPTS)?,
         token: read.parsed(TOKEN)?,
         lease,
         claims: read.required_number(CLAIMS)?,
         due: time(DUE).ok_or_else(|| StoreError::corrupt(DUE))?,
         wake_at: time(WAKE_AT),
         resent: read.required_number(RESENT)?,
-        attempts: attempts(item)?,
+        attempts: attempts(row)?,
     })
 }
 
-fn attempts(item: &Item) -> Result<Vec<Attempt>, StoreError> {
+fn attempts(row: &Row) -> Result<Vec<Attempt>, StoreError> {
     let unreadable = || StoreError::corrupt(ATTEMPTS);
-    let attempts = item.get(ATTEMPTS).and_then(|value| value.as_l().ok()).ok_or_else(unreadable)?;
+    let attempts = row.get(ATTEMPTS).and_then(|value| value.as_l().ok()).ok_or_else(unreadable)?;
     let attempt = |value: &AttributeValue| {
         let text = value.as_s().map_err(|_| unreadable())?;
         serde_json::from_str(text).map_err(|_| unreadable())

@@ -6,7 +6,7 @@ use webhooks::Unsent;
 
 /// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum DispatchOutcome {
     /// The endpoint acknowledged the attempt.
     Delivered,
     /// The attempt failed, and its failure is recorded.
@@ -30,7 +30,7 @@ pub(crate) enum Fate {
     Failed(String),
 }
 
-impl Fate {
+impl DispatchOutcome {
     /// Returns the outcome of a message whose copy cannot be sent.
     pub(crate) fn uncopied(unsent: &Unsent) -> Self {
         Self::Failed(format!("its copy cannot be sent: {unsent}"))
@@ -38,29 +38,39 @@ impl Fate {
 }
 
 /// Logs one line for the batch, and one for each message that failed. No line contains a body, a URL or a secret.
-pub(crate) fn log(meter: &Meter, records: &[SqsMessage], fates: &[Fate], waits: &[u64]) {
-    for (record, fate) in records.iter().zip(fates) {
-        if let Fate::Failed(error) = fate {
+pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOutcome], waits: &[u64]) {
+    for (record, outcome) in records.iter().zip(outcomes) {
+        if let DispatchOutcome::Failed(error) = outcome {
             tracing::error!(message_id = record.message_id.as_deref(), error, "failed");
         }
     }
-    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as u64;
-    let because = fates.iter().find_map(|fate| if let Fate::Postponed(why) = fate { Some(why) } else { None });
+    let count = |is: fn(&DispatchOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count() as u64;
+    let because = outcomes
+        .iter()
+        .find_map(|outcome| if let DispatchOutcome::Postponed(why) = outcome { Some(why) } else { None });
     let mut line = meter.line("batch");
-    line.member("received", &fates.len());
-    line.count("Delivered", count(|fate| matches!(fate, Fate::Delivered)));
+    line.member("received", &outcomes.len());
+    line.count("Delivered", count(|outcome| matches!(outcome, DispatchOutcome::Delivered)));
     line.count(
         "Unacknowledged",
-        count(|fate| matches!(fate, Fate::Unacknowledged | Fate::Exhausted | Fate::SwitchedOff)),
+        count(|outcome| {
+            matches!(
+                outcome,
+                DispatchOutcome::Unacknowledged | DispatchOutcome::Exhausted | DispatchOutcome::SwitchedOff
+            )
+        }),
     );
-    line.count("Exhausted", count(|fate| matches!(fate, Fate::Exhausted | Fate::SwitchedOff)));
-    line.count("SwitchedOff", count(|fate| matches!(fate, Fate::SwitchedOff)));
-    line.count("Held", count(|fate| matches!(fate, Fate::Held)));
-    line.member("void", &count(|fate| matches!(fate, Fate::Void)));
-    line.member("forwarded", &count(|fate| matches!(fate, Fate::Forwarded)));
-    line.count("Postponed", count(|fate| matches!(fate, Fate::Postponed(_))));
+    line.count(
+        "Exhausted",
+        count(|outcome| matches!(outcome, DispatchOutcome::Exhausted | DispatchOutcome::SwitchedOff)),
+    );
+    line.count("SwitchedOff", count(|outcome| matches!(outcome, DispatchOutcome::SwitchedOff)));
+    line.count("Held", count(|outcome| matches!(outcome, DispatchOutcome::Held)));
+    line.member("void", &count(|outcome| matches!(outcome, DispatchOutcome::Void)));
+    line.member("forwarded", &count(|outcome| matches!(outcome, DispatchOutcome::Forwarded)));
+    line.count("Postponed", count(|outcome| matches!(outcome, DispatchOutcome::Postponed(_))));
     line.known("postponed_because", because);
-    line.count("Failed", count(|fate| matches!(fate, Fate::Failed(_))));
+    line.count("Failed", count(|outcome| matches!(outcome, DispatchOutcome::Failed(_))));
     line.samples("EventToPost", Unit::Milliseconds, waits);
     line.log(false);
 }

@@ -5,9 +5,9 @@
 /// How many blocks a new stretch covers. A stretch is split in two when it would cover more than twice as many.
 const SPAN: usize = 32;
 /// For sequences of fewer blocks, running over all prices is cheaper than keeping stretches.
-pub(super) const WORTHWHILE: usize = 2 * SPAN;
+pub(super) const MIN_BLOCKS: usize = 2 * SPAN;
 
-struct Tier {
+struct PriceSpan {
     /// How many blocks the stretch covers.
     blocks: usize,
     /// The prices of these blocks, sorted.
@@ -15,13 +15,13 @@ struct Tier {
 }
 
 /// The stretches in order. Together they cover all blocks, from the first to the last.
-pub(super) struct Tiers(Vec<Tier>);
+pub(super) struct PriceSpans(Vec<PriceSpan>);
 
-impl Tiers {
+impl PriceSpans {
     /// Makes stretches over blocks with these prices.
-    pub(super) fn of<'a>(blocks: impl Iterator<Item = &'a [u32]>) -> Self {
+    pub(super) fn from_blocks<'a>(blocks: impl Iterator<Item = &'a [u32]>) -> Self {
         let blocks: Vec<&[u32]> = blocks.collect();
-        Self(blocks.chunks(SPAN).map(Tier::of).collect())
+        Self(blocks.chunks(SPAN).map(PriceSpan::from_blocks).collect())
     }
 
     /// Takes in a price that was added to a block.
@@ -56,7 +56,7 @@ impl Tiers {
         self.0[at].blocks += 1;
         let blocks = self.0[at].blocks;
         if blocks > 2 * SPAN {
-            let of = |blocks: std::ops::Range<usize>| Tier::of(&blocks.map(&prices).collect::<Vec<_>>());
+            let of = |blocks: std::ops::Range<usize>| PriceSpan::from_blocks(&blocks.map(&prices).collect::<Vec<_>>());
             self.0[at] = of(first..first + SPAN);
             self.0.insert(at + 1, of(first + SPAN..first + blocks));
         }
@@ -91,8 +91,8 @@ impl Tiers {
     }
 }
 
-impl Tier {
-    fn of(blocks: &[&[u32]]) -> Self {
+impl PriceSpan {
+    fn from_blocks(blocks: &[&[u32]]) -> Self {
         let mut prices = blocks.concat();
         prices.sort_unstable();
         Self { blocks: blocks.len(), prices }
