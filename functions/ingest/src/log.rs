@@ -17,7 +17,7 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutc
         let message_id = record.message_id.as_deref();
         match outcome {
             MessageOutcome::Refused(Rejection { field, reason }) => {
-                tracing::warn!(message_id, field, reason, "refused")
+                tracing::warn!(message_id, field, reason, "refused");
             }
             MessageOutcome::Failed(error) => tracing::error!(message_id, error, "failed"),
             MessageOutcome::Postponed(reason) => {
