@@ -46,6 +46,7 @@ impl Administrator {
             user_id,
             name: None,
             tier: Tier::Free,
+            limit_override: None,
             scopes: scopes.iter().copied().collect(),
             expires_at: None,
         })

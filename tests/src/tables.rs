@@ -18,10 +18,10 @@ pub fn dynamodb(stack: &Stack) -> Client {
     Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk)
 }
 
-/// Changes a key's limit as a change of tier would.
+/// Gives a key a limit of its own.
 pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
     let update = dynamodb(stack).update_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
-    let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit");
+    let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit_override");
     update.expression_attribute_values(":limit", AttributeValue::N(limit.to_string())).send().await.unwrap();
 }
 

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use auth::Refusal;
 use platform::store::StoreError;
+use types::closed_enum;
 use types::ids::VariantId;
 use types::scope::{Budget, Scope};
 
@@ -167,24 +168,26 @@ pub struct FieldError {
     pub params: Map<String, Value>,
 }
 
-/// What is wrong with a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FieldCode {
-    /// The value does not have the parameter's format.
-    Malformed,
-    /// The format is right, but the value is outside its bounds.
-    OutOfRange,
-    /// The value is not one of the allowed values.
-    NotAllowed,
-    /// The endpoint has no such parameter.
-    Unknown,
-    /// The parameter is given more than once.
-    Duplicate,
-    /// The minimum is above its maximum.
-    Inverted,
+closed_enum! {
+    /// What is wrong with a parameter.
+    pub enum FieldCode {
+        /// The value does not have the parameter's format.
+        Malformed = "malformed",
+        /// The format is right, but the value is outside its bounds.
+        OutOfRange = "out_of_range",
+        /// The value is not one of the allowed values.
+        NotAllowed = "not_allowed",
+        /// The endpoint has no such parameter.
+        Unknown = "unknown",
+        /// The parameter is given more than once.
+        Duplicate = "duplicate",
+        /// The minimum is above its maximum.
+        Inverted = "inverted",
+    }
 }
+
+#[cfg(feature = "schema")]
+types::closed_enum_schema!(FieldCode);
 
 impl FieldError {
     /// Creates an entry with these details.

@@ -16,9 +16,11 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::grant::{Grant, Rate, Refusal, Refused};
-use super::table::{EXPIRES_AT, KeyRecord, KeyStatus, LAST_REQUEST, LAST_USED_AT, LIMIT, PK, SCOPES, STATUS};
+use super::table::{
+    EXPIRES_AT, KeyRecord, KeyStatus, LAST_REQUEST, LAST_USED_AT, LIMIT_OVERRIDE, PK, SCOPES, STATUS, TIER,
+};
 use platform::store::{Attributes, Row, StoreError, b, n, s};
-use types::scope::{Budget, Scope};
+use types::scope::{Budget, Scope, Tier};
 use types::timestamp::Timestamp;
 
 /// The ages, in minutes, of the counters that each write removes from its own budget. Those of this minute and the
@@ -58,15 +60,22 @@ impl TokenRequest {
         }
         let mut condition = "attribute_exists(#pk) AND #status = :active \
              AND (attribute_not_exists(#expires) OR #expires > :now) \
-             AND ((attribute_not_exists(#used) AND #limit > :zero) OR #used < #limit) \
              AND attribute_not_exists(#ahead) \
-             AND (attribute_not_exists(#request) OR #request <> :request)"
+             AND (attribute_not_exists(#request) OR #request <> :request) AND "
             .to_owned();
+        condition.push_str(&has_token());
+        for tier in Tier::ALL {
+            let (name, limit) = placeholders(tier);
+            update = update
+                .expression_attribute_values(name, s(tier.as_str()))
+                .expression_attribute_values(limit, n(tier.limit()));
+        }
         for (name, attribute) in [
             ("#pk", PK),
             ("#status", STATUS),
             ("#expires", EXPIRES_AT),
-            ("#limit", LIMIT),
+            ("#override", LIMIT_OVERRIDE),
+            ("#tier", TIER),
             ("#request", LAST_REQUEST),
             ("#last_used", LAST_USED_AT),
         ] {
@@ -150,6 +159,25 @@ pub(super) fn clean_up(update: UpdateItemFluentBuilder, stale: &[String]) -> Upd
         .expression_attribute_names("#pk", PK)
         .update_expression(format!("REMOVE {}", names.join(", ")))
         .condition_expression("attribute_exists(#pk)")
+}
+
+/// Returns the condition that a token is left: below the key's own limit or, if it has none, below its tier's. The write
+/// does not know the tier beforehand, so the condition asks for each.
+fn has_token() -> String {
+    let tiers = Tier::ALL.map(|tier| {
+        let (name, limit) = placeholders(tier);
+        format!("(#tier = {name} AND (attribute_not_exists(#used) OR #used < {limit}))")
+    });
+    format!(
+        "((attribute_not_exists(#used) AND #override > :zero) OR #used < #override \
+         OR (attribute_not_exists(#override) AND ({})))",
+        tiers.join(" OR ")
+    )
+}
+
+/// Returns the placeholders of a tier's name and of its limit.
+fn placeholders(tier: Tier) -> (String, String) {
+    (format!(":{tier}"), format!(":{tier}_limit"))
 }
 
 /// Returns the name of the attribute that counts a budget's requests in one minute.

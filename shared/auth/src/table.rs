@@ -3,13 +3,12 @@
 //! A key has three items, written in one transaction. The key row lies under the key's hash, and only this row
 //! changes afterwards. The other two find it by key id and by user.
 
-use std::str::FromStr;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 use super::text::KeyHash;
 use platform::store::{Attributes, Row, StoreError, n, s};
+use types::closed_enum;
 use types::ids::{KeyId, UserId};
 use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
@@ -19,42 +18,27 @@ pub const SK: &str = "sk";
 pub const STATUS: &str = "status";
 pub const EXPIRES_AT: &str = "expires_at";
 pub const SCOPES: &str = "scopes";
-pub const LIMIT: &str = "limit";
+pub const LIMIT_OVERRIDE: &str = "limit_override";
+pub const TIER: &str = "tier";
+pub const NAME: &str = "name";
 pub const LAST_REQUEST: &str = "lr";
 pub const LAST_USED_AT: &str = "last_used_at";
 pub const HASH: &str = "hash";
 const KEY_ID: &str = "key_id";
 const USER_ID: &str = "user_id";
-const NAME: &str = "name";
-const TIER: &str = "tier";
+/// The limit as the release before this one reads it: it runs beside this one during a deployment, and again after a
+/// rollback. This release follows the tier, or [`LIMIT_OVERRIDE`].
+pub const LIMIT_BEFORE: &str = "limit";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
 
-/// Whether a key was revoked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyStatus {
-    /// It is accepted, until it expires.
-    Active,
-    /// It is never accepted again.
-    Revoked,
-}
-
-impl KeyStatus {
-    /// Returns the name used in the table and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Revoked => "revoked",
-        }
-    }
-}
-
-impl FromStr for KeyStatus {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Active, Self::Revoked].into_iter().find(|status| status.as_str() == text).ok_or(())
+closed_enum! {
+    /// Whether a key was revoked.
+    pub enum KeyStatus {
+        /// It is accepted, until it expires.
+        Active = "active",
+        /// It is never accepted again.
+        Revoked = "revoked",
     }
 }
 
@@ -68,9 +52,12 @@ pub struct KeyRecord {
     pub name: Option<String>,
     pub tier: Tier,
     pub scopes: Scopes,
-    /// Tokens per minute and scope.
+    /// Tokens per minute and scope: the key's own limit, or its tier's.
     #[serde(rename = "rate_limit_per_minute")]
     pub limit: u32,
+    /// The key's own limit, if it does not follow its tier.
+    #[serde(skip)]
+    pub limit_override: Option<u32>,
     pub status: KeyStatus,
     pub created_at: Timestamp,
     /// When it stops being accepted; `None` for never.
@@ -95,12 +82,13 @@ impl KeyRecord {
             (USER_ID.to_owned(), s(self.user_id.to_string())),
             (TIER.to_owned(), s(self.tier.as_str())),
             (SCOPES.to_owned(), AttributeValue::Ss(scopes)),
-            (LIMIT.to_owned(), n(self.limit)),
+            (LIMIT_BEFORE.to_owned(), n(self.limit)),
             (STATUS.to_owned(), s(self.status.as_str())),
             (CREATED_AT.to_owned(), n(self.created_at.millis())),
             (LAST4.to_owned(), s(&self.last4)),
         ]);
         row.extend(self.name.as_ref().map(|name| (NAME.to_owned(), s(name))));
+        row.extend(self.limit_override.map(|limit| (LIMIT_OVERRIDE.to_owned(), n(limit))));
         row.extend(self.expires_at.map(|at| (EXPIRES_AT.to_owned(), n(at.millis()))));
         row
     }
@@ -110,13 +98,15 @@ impl KeyRecord {
         let time = |name| read.number(name).map(Timestamp::from_millis);
         let scopes = row.get(SCOPES).and_then(|value| value.as_ss().ok());
         let scopes = scopes.ok_or_else(|| StoreError::corrupt(SCOPES))?;
+        let (tier, limit_override) = (read.parsed::<Tier>(TIER)?, read.number(LIMIT_OVERRIDE));
         Ok(Self {
             key_id: read.parsed(KEY_ID)?,
             user_id: read.parsed(USER_ID)?,
             name: read.text(NAME).map(str::to_owned),
-            tier: read.parsed(TIER)?,
+            tier,
             scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
-            limit: read.required_number(LIMIT)?,
+            limit: limit_override.unwrap_or(tier.limit()),
+            limit_override,
             status: read.parsed(STATUS)?,
             created_at: time(CREATED_AT).ok_or_else(|| StoreError::corrupt(CREATED_AT))?,
             expires_at: time(EXPIRES_AT),

@@ -4,9 +4,12 @@ pub mod clock;
 pub mod event;
 pub mod ids;
 pub mod money;
+pub mod names;
 mod packed;
 pub mod paging;
 pub mod records;
 pub mod rotation;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod scope;
 pub mod timestamp;

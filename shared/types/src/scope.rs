@@ -1,96 +1,41 @@
 //! What a key may do, and how often.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use crate::closed_enum;
 
-/// A right that a key carries (specification, section 5). A closed list: an unknown name grants nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(description = "A right that a key carries."))]
-pub enum Scope {
-    /// Items, prices and marketplaces.
-    #[serde(rename = "catalog:read")]
-    CatalogRead,
-    /// Active listings.
-    #[serde(rename = "listings:read")]
-    ListingsRead,
-    /// The caller's own orders.
-    #[serde(rename = "orders:read")]
-    OrdersRead,
-    /// The caller's own balance.
-    #[serde(rename = "wallet:read")]
-    WalletRead,
+// Closed lists: an unknown scope grants nothing (specification 5.3.1). The descriptions go into the OpenAPI document.
+closed_enum! {
+    /// A right that a key carries.
+    pub enum Scope {
+        /// Items, prices and marketplaces.
+        CatalogRead = "catalog:read",
+        /// Active listings.
+        ListingsRead = "listings:read",
+        /// The caller's own orders.
+        OrdersRead = "orders:read",
+        /// The caller's own balance.
+        WalletRead = "wallet:read",
+    }
+}
+
+closed_enum! {
+    /// A plan: how many requests a key may make per minute and scope.
+    pub enum Tier {
+        Free = "free",
+        /// Coming soon.
+        Pro = "pro",
+        /// Coming soon.
+        Business = "business",
+    }
 }
 
 /// The scopes of a key, in the order of the specification's section 5.
 pub type Scopes = BTreeSet<Scope>;
 
-/// A name that is not in a closed list. The error shows the list.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("must be one of {0}")]
-pub struct UnknownName(String);
-
-impl Scope {
-    /// Every scope, in the order of the specification's section 5.
-    pub const ALL: [Self; 4] = [Self::CatalogRead, Self::ListingsRead, Self::OrdersRead, Self::WalletRead];
-
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CatalogRead => "catalog:read",
-            Self::ListingsRead => "listings:read",
-            Self::OrdersRead => "orders:read",
-            Self::WalletRead => "wallet:read",
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        one_of(&Self::ALL, Self::as_str, text)
-    }
-}
-
-/// A plan: how many requests a key may make per minute and scope (specification, section 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schema", schema(description = "A plan: how many requests a key may make per minute and scope."))]
-pub enum Tier {
-    /// 60 requests per minute and scope.
-    Free,
-    /// 600 requests per minute and scope; coming soon.
-    Pro,
-    /// 3,000 requests per minute and scope; coming soon.
-    Business,
-}
-
 impl Tier {
-    /// Every tier, smallest first.
-    pub const ALL: [Self; 3] = [Self::Free, Self::Pro, Self::Business];
-
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Pro => "pro",
-            Self::Business => "business",
-        }
-    }
-
-    /// Requests per minute and scope.
+    /// Requests per minute and scope (specification 8.1.1). A key follows its tier unless it has a limit of its own, so a
+    /// change here reaches existing keys with the next deployment.
     pub const fn limit(self) -> u32 {
         match self {
             Self::Free => 60,
@@ -102,14 +47,6 @@ impl Tier {
     /// Whether the tier is announced but not yet on offer.
     pub const fn is_coming_soon(self) -> bool {
         matches!(self, Self::Pro | Self::Business)
-    }
-}
-
-impl FromStr for Tier {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        one_of(&Self::ALL, Self::as_str, text)
     }
 }
 
@@ -138,12 +75,6 @@ impl Budget {
             Self::Me => None,
         }
     }
-}
-
-/// Finds the member of a closed list that has this name.
-pub fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, UnknownName> {
-    let known = all.iter().copied().find(|one| name(*one) == text);
-    known.ok_or_else(|| UnknownName(all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")))
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! An endpoint: the URL to which an account wants its events delivered.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{EndpointId, NoticeId, UserId};
 use types::rotation::Secrets;
-use types::scope::{UnknownName, one_of};
 use types::timestamp::Timestamp;
 
 /// The largest number of endpoints that an account may have.
@@ -46,14 +45,14 @@ pub enum Switch {
     Off(DisabledReason),
 }
 
-/// Why an endpoint is off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DisabledReason {
-    /// Its owner switched it off.
-    Owner,
-    /// A delivery's last retry failed (specification, section 6).
-    DeliveriesFailed,
+closed_enum! {
+    /// Why an endpoint is off.
+    pub enum DisabledReason {
+        /// Its owner switched it off.
+        Owner = "owner",
+        /// A delivery's last retry failed (specification, section 6).
+        DeliveriesFailed = "deliveries_failed",
+    }
 }
 
 impl WebhookEndpoint {
@@ -65,26 +64,6 @@ impl WebhookEndpoint {
     /// Returns whether its deliveries use the retry lane at this time.
     pub fn is_slow(&self, now: Timestamp) -> bool {
         self.slow_until.is_some_and(|until| until > now)
-    }
-}
-
-impl DisabledReason {
-    const ALL: [Self; 2] = [Self::Owner, Self::DeliveriesFailed];
-
-    /// Returns the name used in the table and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::DeliveriesFailed => "deliveries_failed",
-        }
-    }
-}
-
-impl FromStr for DisabledReason {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        one_of(&Self::ALL, Self::as_str, text)
     }
 }
 

@@ -22,7 +22,7 @@ impl Events {
     pub(super) async fn new(aws: &AwsSide, market: &Market) -> Result<Self, String> {
         let scopes = Scope::ALL.into_iter().collect();
         let user_id = Uuid::new_v4().into();
-        let new = NewKey { user_id, name: None, tier: Tier::Business, scopes, expires_at: None };
+        let new = NewKey { user_id, name: None, tier: Tier::Business, limit_override: None, scopes, expires_at: None };
         let (key, _) = aws.admin()?.keys().create(new).await.map_err(text)?;
         let item = market.item_id(0).ok_or("the market is empty")?.to_string();
         Ok(Self { authorization: format!("Bearer {}", key.reveal()), item, variant: variant_id(0, 0).to_string() })

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Create, list, revoke and rotate API keys
+    /// Create, list, change, revoke and rotate API keys
     #[command(subcommand)]
     Keys(KeyCommand),
     /// Manage webhook endpoints; show and resend their deliveries
@@ -62,6 +62,13 @@ pub(crate) enum KeyCommand {
         /// The owner's user id
         #[arg(long, value_name = "UUID")]
         user: UserId,
+    },
+    /// Change a key's name, tier or limit; its next request is counted against the new limit
+    Update {
+        /// The key's id, as `keys list` shows it
+        key_id: KeyId,
+        #[command(flatten)]
+        changes: KeyChanges,
     },
     /// Revoke a key for good: its next request is refused
     Revoke {
@@ -102,6 +109,25 @@ pub(crate) struct CreateKey {
     /// When the key expires, such as 2027-01-01T00:00:00Z; never, if this is not given
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<Timestamp>,
+    /// Allow a tier that is coming soon
+    #[arg(long)]
+    pub(crate) preview: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeyChanges {
+    /// A new name, 1 to 128 bytes
+    #[arg(long, required_unless_present_any = ["tier", "limit", "follow_tier"])]
+    pub(crate) name: Option<String>,
+    /// Another plan: free, pro or business; pro and business are coming soon and need --preview
+    #[arg(long)]
+    pub(crate) tier: Option<Tier>,
+    /// A limit of the key's own, in requests per minute and scope: 0 to 60000; it outlasts a change of the tier
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Drop the key's own limit and follow the tier again
+    #[arg(long, conflicts_with = "limit")]
+    pub(crate) follow_tier: bool,
     /// Allow a tier that is coming soon
     #[arg(long)]
     pub(crate) preview: bool,

@@ -2,11 +2,12 @@
 
 mod show;
 
-use admin::keys::NewKey;
+use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use auth::{KeyRecord, KeyText};
 use serde::Serialize;
+use types::scope::Tier;
 
-use crate::cli::{CreateKey, KeyCommand};
+use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -37,6 +38,11 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
             let keys = session.keys().list(user).await?;
             output.print(&keys, |keys| show::list(user, keys, session.clock.now()))
         }
+        KeyCommand::Update { key_id, changes } => {
+            let update = key_update(changes)?;
+            let record = Session::open(stack).await?.keys().update(key_id, update).await?;
+            output.print(&record, show::updated)
+        }
         KeyCommand::Revoke { key_id } => {
             let record = Session::open(stack).await?.keys().revoke(key_id).await?;
             output.print(&record, show::revoked)
@@ -50,10 +56,19 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
 
 fn new_key(create: CreateKey) -> Result<NewKey, Failure> {
     let CreateKey { user, name, tier, scopes, expires_at, preview } = create;
-    if tier.is_coming_soon() && !preview {
-        return Err(Failure::ComingSoon(tier));
-    }
-    Ok(NewKey { user_id: user, name, tier, scopes: scopes.into_iter().collect(), expires_at })
+    check_offered(tier, preview)?;
+    Ok(NewKey { user_id: user, name, tier, limit_override: None, scopes: scopes.into_iter().collect(), expires_at })
+}
+
+fn key_update(changes: KeyChanges) -> Result<KeyUpdate, Failure> {
+    let KeyChanges { name, tier, limit, follow_tier, preview } = changes;
+    tier.map_or(Ok(()), |tier| check_offered(tier, preview))?;
+    let limit = if follow_tier { Some(LimitChange::FollowTier) } else { limit.map(LimitChange::Own) };
+    Ok(KeyUpdate { name, tier, limit })
+}
+
+fn check_offered(tier: Tier, preview: bool) -> Result<(), Failure> {
+    if tier.is_coming_soon() && !preview { Err(Failure::ComingSoon(tier)) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -61,7 +76,7 @@ mod tests {
     use super::*;
     use auth::KeyStatus;
     use serde_json::json;
-    use types::scope::{Scope, Tier};
+    use types::scope::Scope;
     use types::timestamp::Timestamp;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
@@ -89,7 +104,8 @@ mod tests {
             name: None,
             tier: Tier::Free,
             scopes: [Scope::CatalogRead].into(),
-            limit: 60,
+            limit: Tier::Free.limit(),
+            limit_override: None,
             status: KeyStatus::Active,
             created_at: Timestamp::from_millis(0),
             expires_at: None,
@@ -98,7 +114,7 @@ mod tests {
         };
         let expected = json!({
             "key_id": ID, "user_id": ID, "name": null, "tier": "free", "scopes": ["catalog:read"],
-            "rate_limit_per_minute": 60, "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
+            "rate_limit_per_minute": Tier::Free.limit(), "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
             "expires_at": null, "last_used_at": null, "last4": text.last4(), "api_key": text.reveal(),
         });
         let key = (text, record);

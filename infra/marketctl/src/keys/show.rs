@@ -17,6 +17,12 @@ pub(super) fn rotated(old: KeyId, key: &ShownOnce<'_>) -> String {
     format!("Key {old} is revoked. Key {key_id} of user {user_id} replaces it.\n\n{}", once(key))
 }
 
+pub(super) fn updated(key: &KeyRecord) -> String {
+    let KeyRecord { key_id, user_id, tier, limit, limit_override, .. } = key;
+    let source = if limit_override.is_some() { "its own limit" } else { "as its tier says" };
+    format!("Key {key_id} of user {user_id} is changed. Tier {tier}: {limit} requests per minute for each scope, {source}.")
+}
+
 pub(super) fn revoked(key: &KeyRecord) -> String {
     format!(
         "Key {} of user {} is revoked: its next request is refused. This cannot be undone; `marketctl keys create` creates a new key.",

@@ -5,21 +5,22 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use serde::Serialize;
 use thiserror::Error;
+
+use types::closed_enum;
 
 use crate::store::explain;
 
-/// The kinds of resources that a stack is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ResourceKind {
-    /// In DynamoDB.
-    Table,
-    /// In SQS.
-    Queue,
-    /// In Secrets Manager.
-    Secret,
+closed_enum! {
+    /// The kinds of resources that a stack is made of.
+    pub enum ResourceKind {
+        /// In DynamoDB.
+        Table = "table",
+        /// In SQS.
+        Queue = "queue",
+        /// In Secrets Manager.
+        Secret = "secret",
+    }
 }
 
 /// Why a resource cannot be used.
@@ -51,17 +52,6 @@ pub enum Problem {
 /// An error whose code contains one of these says nothing about the resource, and neither does a 5xx.
 const TRANSIENT_CODES: &[&str] =
     &["Throttl", "LimitExceeded", "ThroughputExceeded", "TooManyRequests", "Timeout", "Internal", "Unavailable"];
-
-impl ResourceKind {
-    /// The name in sentences.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Queue => "queue",
-            Self::Secret => "secret",
-        }
-    }
-}
 
 impl Problem {
     /// The sentence: which resource, what is wrong.

@@ -3,9 +3,10 @@
 //! Data is sent byte for byte as the marketplace wrote it, so an amount may have fewer than two decimals and a time
 //! may have any offset. No fields other than these are accepted. An optional field may be absent or null.
 
-use serde::de::{Error, IntoDeserializer};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::closed_enum;
 use crate::ids::{DepositId, ItemId, Label, ListingId, OrderId, TradeId, VariantId, WithdrawalId};
 use crate::money::Usd;
 use crate::records::ListingKind;
@@ -32,7 +33,6 @@ pub struct ListingCreated {
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub price_usd: Usd,
     /// `bot` (instant delivery) or `p2p` (escrow).
-    #[serde(deserialize_with = "name")]
     pub kind: ListingKind,
     /// Whether the listing is an auction.
     pub is_auction: bool,
@@ -53,7 +53,6 @@ pub struct ListingSold {
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub price_usd: Usd,
     /// `bot` (instant delivery) or `p2p` (escrow).
-    #[serde(deserialize_with = "name")]
     pub kind: ListingKind,
 }
 
@@ -66,19 +65,17 @@ pub struct ListingCancelled {
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
     /// Who cancelled the listing: `owner` or `service`.
-    #[serde(deserialize_with = "name")]
     pub cancelled_by: CancelledBy,
 }
 
-/// Who cancelled a listing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum CancelledBy {
-    /// The account's owner.
-    Owner,
-    /// The service.
-    Service,
+closed_enum! {
+    /// Who cancelled a listing.
+    pub enum CancelledBy {
+        /// The account's owner.
+        Owner = "owner",
+        /// The service.
+        Service = "service",
+    }
 }
 
 /// The data of `order.completed`: the order that was delivered.
@@ -120,7 +117,6 @@ pub struct Trade {
     #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub trade_id: TradeId,
     /// `bot` (instant delivery) or `p2p` (escrow).
-    #[serde(deserialize_with = "name")]
     pub kind: ListingKind,
     /// The id of the order that the trade belongs to. May be null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
@@ -155,24 +151,17 @@ pub struct WalletWithdrawal {
     #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub amount_usd: Usd,
     /// How the withdrawal ended: `sent` (the money is on its way) or `failed` (the money stays in the balance).
-    #[serde(deserialize_with = "name")]
     pub status: WithdrawalStatus,
 }
 
-/// How a withdrawal ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum WithdrawalStatus {
-    /// The money is on its way.
-    Sent,
-    /// The money stays in the balance.
-    Failed,
-}
-
-/// Reads an enum from its name. Only a string is accepted, whereas serde's derived enums also accept an object.
-fn name<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    T::deserialize(String::deserialize(deserializer)?.into_deserializer())
+closed_enum! {
+    /// How a withdrawal ended.
+    pub enum WithdrawalStatus {
+        /// The money is on its way.
+        Sent = "sent",
+        /// The money stays in the balance.
+        Failed = "failed",
+    }
 }
 
 /// Reads a time as JSON Schema's `date-time` allows it. RFC 3339 lets applications put a space between date and time;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::closed_enum;
 use crate::ids::{ItemId, KeyId, ListingId, OrderId, OrderStatus, UserId};
 use crate::money::Usd;
 use crate::scope::{Scopes, Tier};
@@ -27,21 +28,20 @@ pub struct PublicMe {
     pub rate_limit_per_minute: u32,
 }
 
-/// How an order came about. The list is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum OrderSource {
-    /// Bought at a listing's price.
-    Checkout,
-    /// Won in an auction.
-    Auction,
-    /// An accepted offer.
-    Offer,
-    /// A filled buy order.
-    BuyOrder,
-    /// A trade.
-    Trade,
+closed_enum! {
+    /// How an order came about. The list is closed.
+    pub enum OrderSource {
+        /// Bought at a listing's price.
+        Checkout = "checkout",
+        /// Won in an auction.
+        Auction = "auction",
+        /// An accepted offer.
+        Offer = "offer",
+        /// A filled buy order.
+        BuyOrder = "buy_order",
+        /// A trade.
+        Trade = "trade",
+    }
 }
 
 /// One of the caller's orders.

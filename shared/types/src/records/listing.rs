@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::closed_enum;
 use crate::ids::{Id8, ItemId, Label, ListingId, VariantId};
 use crate::money::Usd;
 use crate::timestamp::Timestamp;
 
-/// How a listing is delivered: `bot` (instant delivery) or `p2p` (escrow). The list is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum ListingKind {
-    /// Instant delivery.
-    Bot,
-    /// Escrow.
-    P2p,
+closed_enum! {
+    /// How a listing is delivered: `bot` (instant delivery) or `p2p` (escrow). The list is closed.
+    pub enum ListingKind {
+        /// Instant delivery.
+        Bot = "bot",
+        /// Escrow.
+        P2p = "p2p",
+    }
 }
 
 /// An active listing.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Delivery, Token};
+use types::closed_enum;
 use types::ids::{DeliveryId, EndpointId, UserId};
 
 /// A message of the delivery queues. It calls for one attempt of one delivery, and it is void once the delivery
@@ -22,22 +23,13 @@ pub struct Dispatch {
     pub token: Token,
 }
 
-/// A delivery queue. Each has workers of its own, so that slow endpoints do not hold up first attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// First attempts to endpoints that answer fast.
-    First,
-    /// Everything else.
-    Retry,
-}
-
-impl Lane {
-    /// Returns the name used in the table.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Retry => "retry",
-        }
+closed_enum! {
+    /// A delivery queue. Each has workers of its own, so that slow endpoints do not hold up first attempts.
+    pub enum Lane {
+        /// First attempts to endpoints that answer fast.
+        First = "first",
+        /// Everything else.
+        Retry = "retry",
     }
 }
 

@@ -24,9 +24,9 @@ pub use steps::{
 pub use sweep::{Resending, overdue_at, sweep};
 pub use transition::{Condition, Effect, Transition};
 
+use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, UserId};
-use types::scope::{UnknownName, one_of};
 use types::timestamp::Timestamp;
 
 /// One event on its way to one endpoint.
@@ -87,68 +87,26 @@ pub struct Lease {
     pub until: Timestamp,
 }
 
-/// Where a delivery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// Another attempt will be made.
-    Pending,
-    /// The endpoint acknowledged it.
-    Delivered,
-    /// No further attempt will be made, unless the delivery is resent.
-    Failed,
-    /// The endpoint was off. Once it is on again, the delivery can be resent by hand.
-    Held,
-}
-
-/// Why a delivery failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// No attempt of the round was acknowledged.
-    Unacknowledged,
-    EndpointRemoved,
-}
-
-impl Status {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Delivered, Self::Failed, Self::Held];
-
-    /// Returns the name used in the table and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-            Self::Held => "held",
-        }
+closed_enum! {
+    /// Where a delivery stands.
+    pub enum Status {
+        /// Another attempt will be made.
+        Pending = "pending",
+        /// The endpoint acknowledged it.
+        Delivered = "delivered",
+        /// No further attempt will be made, unless the delivery is resent.
+        Failed = "failed",
+        /// The endpoint was off. Once it is on again, the delivery can be resent by hand.
+        Held = "held",
     }
 }
 
-impl FromStr for Status {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        one_of(&Self::ALL, Self::as_str, text)
-    }
-}
-
-impl Failure {
-    const ALL: [Self; 2] = [Self::Unacknowledged, Self::EndpointRemoved];
-
-    /// Returns the name used in the table and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unacknowledged => "unacknowledged",
-            Self::EndpointRemoved => "endpoint_removed",
-        }
-    }
-}
-
-impl FromStr for Failure {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        one_of(&Self::ALL, Self::as_str, text)
+closed_enum! {
+    /// Why a delivery failed.
+    pub enum Failure {
+        /// No attempt of the round was acknowledged.
+        Unacknowledged = "unacknowledged",
+        EndpointRemoved = "endpoint_removed",
     }
 }
 

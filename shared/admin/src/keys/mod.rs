@@ -1,4 +1,6 @@
-//! Creating, listing, revoking and rotating keys.
+//! Creating, listing, changing, revoking and rotating keys.
+
+mod update;
 
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use types::ids::{KeyId, UserId};
 use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
 
+pub use update::{KeyUpdate, LimitChange, MAX_LIMIT};
+
 const CONFLICT_ATTEMPTS: u32 = 8;
 const MAX_NAME_BYTES: usize = 128;
 
@@ -27,6 +31,8 @@ pub struct NewKey {
     /// The owner's name for it, 1 to 128 bytes.
     pub name: Option<String>,
     pub tier: Tier,
+    /// A limit of the key's own, instead of its tier's.
+    pub limit_override: Option<u32>,
     /// At least one.
     pub scopes: Scopes,
     /// When it stops being accepted; `None` for never.
@@ -40,7 +46,7 @@ pub enum AdminError {
     Store(#[from] StoreError),
     #[error("no key has the id {0}")]
     Unknown(KeyId),
-    /// Only an active key can be rotated.
+    /// Only an active key can be changed or rotated.
     #[error("key {0} is revoked or expired; create a new one instead")]
     NotActive(KeyId),
     /// Somebody else changed the key at the same moment. Nothing was done.
@@ -124,8 +130,8 @@ impl KeyAdmin {
         if !old.is_live(self.clock.now()) {
             return Err(AdminError::NotActive(key_id));
         }
-        let KeyRecord { user_id, name, tier, scopes, expires_at, .. } = old;
-        let (text, record) = self.fresh(NewKey { user_id, name, tier, scopes, expires_at })?;
+        let KeyRecord { user_id, name, tier, limit_override, scopes, expires_at, .. } = old;
+        let (text, record) = self.fresh(NewKey { user_id, name, tier, limit_override, scopes, expires_at })?;
         let mut writes = self.puts(&text.hash(), &record)?;
         writes.push(self.revocation(&old_hash)?);
         self.transact(&writes).await?;
@@ -137,9 +143,7 @@ impl KeyAdmin {
         if new.scopes.is_empty() {
             return invalid("scope", "at least one is needed");
         }
-        if new.name.as_ref().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) {
-            return invalid("name", "must have 1 to 128 bytes");
-        }
+        check_name(new.name.as_deref())?;
         if new.expires_at.is_some_and(|at| at <= self.clock.now()) {
             return invalid("expires_at", "must lie in the future");
         }
@@ -156,7 +160,8 @@ impl KeyAdmin {
             name: new.name,
             tier: new.tier,
             scopes: new.scopes,
-            limit: new.tier.limit(),
+            limit: new.limit_override.unwrap_or(new.tier.limit()),
+            limit_override: new.limit_override,
             status: KeyStatus::Active,
             created_at: self.clock.now(),
             expires_at: new.expires_at,
@@ -229,6 +234,13 @@ impl KeyAdmin {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         Ok(request.send().await?.item)
     }
+}
+
+fn check_name(name: Option<&str>) -> Result<(), AdminError> {
+    if name.is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) {
+        return Err(AdminError::Invalid { field: "name", reason: "must have 1 to 128 bytes" });
+    }
+    Ok(())
 }
 
 fn hash_of(row: &Row) -> Result<&str, StoreError> {

@@ -1,0 +1,108 @@
+//! Changing a key that is in use.
+
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::ReturnValue;
+
+use auth::table::{KeyRecord, KeyStatus, LIMIT_BEFORE, LIMIT_OVERRIDE, NAME, STATUS, TIER, hash_row};
+use platform::store::{StoreError, n, s};
+use types::ids::KeyId;
+use types::scope::Tier;
+
+use super::{AdminError, KeyAdmin, check_name};
+
+/// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
+/// 1,000 of those a second.
+pub const MAX_LIMIT: u32 = 60_000;
+
+/// What changes about a key. What is `None` stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct KeyUpdate {
+    /// 1 to 128 bytes.
+    pub name: Option<String>,
+    pub tier: Option<Tier>,
+    pub limit: Option<LimitChange>,
+}
+
+/// A change of where a key's limit comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitChange {
+    /// The key gets a limit of its own, in requests per minute and scope: at most [`MAX_LIMIT`]; 0 stops it.
+    Own(u32),
+    /// The key follows its tier again.
+    FollowTier,
+}
+
+impl KeyAdmin {
+    /// Changes an active key by one conditional write, and returns it as it is now. Its next request is counted
+    /// against the new limit; what it has used in this minute stays used.
+    pub async fn update(&self, key_id: KeyId, update: KeyUpdate) -> Result<KeyRecord, AdminError> {
+        check_name(update.name.as_deref())?;
+        if matches!(update.limit, Some(LimitChange::Own(limit)) if limit > MAX_LIMIT) {
+            return Err(AdminError::Invalid { field: "limit", reason: "must be at most 60,000" });
+        }
+        let (hash, seen) = self.find(key_id).await?;
+        if !seen.is_live(self.clock.now()) {
+            return Err(AdminError::NotActive(key_id));
+        }
+        let next = update.applied_to(&seen);
+        let request = self.client.update_item().table_name(&self.table).set_key(Some(hash_row(&hash)));
+        let changed = conditional(request, &seen, &next).send().await.map_err(|error| match error.as_service_error() {
+            Some(UpdateItemError::ConditionalCheckFailedException(_)) => AdminError::Changed,
+            _ => StoreError::from(error).into(),
+        })?;
+        let row = changed.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
+        Ok(KeyRecord::from_row(&row)?)
+    }
+}
+
+impl KeyUpdate {
+    fn applied_to(self, seen: &KeyRecord) -> KeyRecord {
+        let tier = self.tier.unwrap_or(seen.tier);
+        let limit_override = match self.limit {
+            Some(LimitChange::Own(limit)) => Some(limit),
+            Some(LimitChange::FollowTier) => None,
+            None => seen.limit_override,
+        };
+        let limit = limit_override.unwrap_or(tier.limit());
+        let name = self.name.or_else(|| seen.name.clone());
+        KeyRecord { name, tier, limit, limit_override, ..seen.clone() }
+    }
+}
+
+/// Completes the update that turns `seen` into `next`, on condition that tier and limit are still those of `seen`.
+fn conditional(request: UpdateItemFluentBuilder, seen: &KeyRecord, next: &KeyRecord) -> UpdateItemFluentBuilder {
+    let mut set = vec!["#tier = :tier", "#before = :limit"];
+    let mut request = request
+        .expression_attribute_names("#status", STATUS)
+        .expression_attribute_names("#tier", TIER)
+        .expression_attribute_names("#before", LIMIT_BEFORE)
+        .expression_attribute_names("#override", LIMIT_OVERRIDE)
+        .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
+        .expression_attribute_values(":seen_tier", s(seen.tier.as_str()))
+        .expression_attribute_values(":tier", s(next.tier.as_str()))
+        .expression_attribute_values(":limit", n(next.limit));
+    if let Some(name) = &next.name {
+        set.push("#name = :name");
+        request = request.expression_attribute_names("#name", NAME).expression_attribute_values(":name", s(name));
+    }
+    let same_override = match seen.limit_override {
+        Some(limit) => {
+            request = request.expression_attribute_values(":seen_override", n(limit));
+            "#override = :seen_override"
+        }
+        None => "attribute_not_exists(#override)",
+    };
+    let remove = match next.limit_override {
+        Some(limit) => {
+            set.push("#override = :override");
+            request = request.expression_attribute_values(":override", n(limit));
+            ""
+        }
+        None => " REMOVE #override",
+    };
+    request
+        .update_expression(format!("SET {}{remove}", set.join(", ")))
+        .condition_expression(format!("#status = :active AND #tier = :seen_tier AND {same_override}"))
+        .return_values(ReturnValue::AllNew)
+}
