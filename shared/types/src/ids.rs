@@ -68,27 +68,27 @@ macro_rules! uuid_id {
 }
 
 uuid_id! {
-    /// An account of the marketplace; the owner of keys, orders and a balance.
+    /// Identifies an account of the marketplace, which owns keys, orders and a balance.
     UserId;
-    /// An API key's public identifier.
+    /// Identifies an API key in public. It is not the key's secret text.
     KeyId;
-    /// An item combined with a wear and a StatTrak flag.
+    /// Identifies a variant: an item combined with a wear and a StatTrak flag.
     VariantId;
     ListingId;
     OrderId;
-    /// A trade, between users or with the service's bot.
+    /// Identifies a trade, between users or with the service's bot.
     TradeId;
-    /// A deposit to a balance.
+    /// Identifies a deposit to a balance.
     DepositId;
-    /// A withdrawal from a balance.
+    /// Identifies a withdrawal from a balance.
     WithdrawalId;
-    /// Something that happened to an account, as the feed reports it.
+    /// Identifies an event: something that happened to an account, as the feed reports it.
     EventId;
-    /// An endpoint that an account registered for its events.
+    /// Identifies an endpoint that an account registered for its events.
     EndpointId;
-    /// The delivery of an event to an endpoint; the same on every attempt.
+    /// Identifies the delivery of an event to an endpoint. It is the same on every attempt.
     DeliveryId;
-    /// The notice that an endpoint was switched off.
+    /// Identifies the notice that an endpoint was switched off.
     NoticeId;
 }
 
@@ -149,7 +149,6 @@ text_id! {
     OrderStatus("1 to 32 of a-z 0-9 _", word);
     /// A marketplace's kind; the list is open-ended.
     MarketplaceKind("1 to 32 of a-z 0-9 _", word);
-    /// A marketplace's key.
     MarketplaceKey("1 to 64 of A-Z a-z 0-9 . _ ~ -", |t| {
         bounded(t, 64) && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
     });

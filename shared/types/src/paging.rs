@@ -1,4 +1,4 @@
-//! Paging: one-based pages of 1 to 100 records (specification, section 8).
+//! Paging: pages are numbered from 1 and have 1 to 100 records (specification 4.3).
 
 use serde::Serialize;
 

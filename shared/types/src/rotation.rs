@@ -1,4 +1,4 @@
-//! Which of an endpoint's secrets sign at a given time.
+//! Which of an endpoint's secrets sign at a given time (specification 6.13.4 and 6.13.5).
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -22,7 +22,7 @@ pub struct Secrets<S>(Vec<DatedSecret<S>>);
 #[serde(deny_unknown_fields)]
 pub struct DatedSecret<S> {
     pub secret: S,
-    /// When it becomes active. The secret before it ends 24 h later.
+    /// The secret before this one ends 24 h after this time.
     pub active_from: Timestamp,
 }
 

@@ -94,7 +94,7 @@ fn the_stored_form_is_pinned_and_read_strictly() {
     }
 }
 
-/// An operator's commands: the hours since the one before, and whether a secret is added (or else activated).
+/// Generates an operator's commands: the hours since the one before, and whether a secret is added (or else activated).
 fn commands() -> impl Strategy<Value = Vec<(i64, bool)>> {
     prop::collection::vec((prop_oneof![0..4_i64, 20..28_i64, 40..60_i64], any::<bool>()), 0..12)
 }

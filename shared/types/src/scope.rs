@@ -6,7 +6,7 @@ use crate::closed_enum;
 
 // Closed lists: an unknown scope grants nothing (specification 5.3.1). The descriptions go into the OpenAPI document.
 closed_enum! {
-    /// A right that a key carries.
+    /// A right that a key carries (specification 5.3.1). A closed list: an unknown name grants nothing.
     pub enum Scope {
         /// Items, prices and marketplaces.
         CatalogRead = "catalog:read",
@@ -30,7 +30,7 @@ closed_enum! {
     }
 }
 
-/// The scopes of a key, in the order of the specification's section 5.
+/// The scopes of a key, in the order of specification 5.3.1.
 pub type Scopes = BTreeSet<Scope>;
 
 impl Tier {

@@ -10,8 +10,8 @@ use super::packed::text_or_packed;
 
 /// Milliseconds since the Unix epoch; years 0000 to 9999.
 ///
-/// Any RFC 3339 text is accepted, with any offset, and truncated to milliseconds. A timestamp is shown and stored as
-/// `YYYY-MM-DDTHH:MM:SS.mmmZ`. Because the width is fixed, text order is time order.
+/// Any RFC 3339 text is accepted, with any offset, and truncated to milliseconds (specification 1.2.6). A timestamp is
+/// shown and stored as `YYYY-MM-DDTHH:MM:SS.mmmZ`. Because the width is fixed, text order is time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 

@@ -1,4 +1,4 @@
-//! The `data` of webhook events (specification, section 6), as the feed accepts it and deliveries carry it.
+//! The `data` of webhook events (specification 6.2), as the feed accepts it and deliveries carry it.
 //!
 //! Data is sent byte for byte as the marketplace wrote it, so an amount may have fewer than two decimals and a time
 //! may have any offset. No fields other than these are accepted. An optional field may be absent or null.

@@ -3,7 +3,7 @@
 use crate::closed_enum;
 
 closed_enum! {
-    /// What happened to an account (specification, section 6). A closed list.
+    /// What happened to an account (specification 6.1.1). A closed list.
     pub enum EventKind {
         /// One of the account's listings went live.
         ListingCreated = "listing.created",

@@ -16,13 +16,12 @@ use crate::timestamp::Timestamp;
 /// Something that happened to an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Made by the marketplace; the same on every repetition of the message.
+    /// Assigned by the marketplace, and the same each time that the message arrives.
     pub id: EventId,
-    /// What happened.
     pub kind: EventKind,
-    /// The account whose endpoints receive it.
+    /// The account whose endpoints the event is delivered to.
     pub account_id: UserId,
-    /// When it happened.
+    /// When the event happened.
     pub created_at: Timestamp,
     /// A JSON object that fits the kind's schema, byte for byte as received.
     pub data: Box<str>,

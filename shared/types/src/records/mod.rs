@@ -1,5 +1,7 @@
-//! The records of the public API (specification, section 2): the types that serialise the answers, from
-//! which the OpenAPI description is generated too.
+//! The records of the public API (section 2 of the specification).
+//!
+//! These types serialise the responses. The OpenAPI description is generated from them too, and their doc comments are
+//! its texts: write them for the developer of a client.
 
 mod account;
 mod listing;
