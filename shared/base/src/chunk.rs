@@ -1,4 +1,5 @@
-//! A chunk of a base: columns, packed by postcard and compressed by zstd, below DynamoDB's 400 KB for a row.
+//! Packs records into the chunks of a base, and unpacks them. A chunk holds columns, packed by postcard and compressed
+//! by zstd, and stays below the 400 KB that DynamoDB allows for a row.
 
 use super::columns::{Columnar, Columns};
 use market::Hash;
@@ -11,13 +12,13 @@ const MAX_BYTES: usize = 390_000;
 const MAX_RECORDS: usize = 16_384;
 /// The most bytes of a chunk once unpacked: enough for 16,384 records of the largest size that the feed accepts.
 const MAX_UNPACKED_BYTES: usize = 128 * 1_024 * 1_024;
-/// The layout of a chunk, as its first byte. The next four bytes are the unpacked length. A reader that does not know
-/// the layout returns an error.
+/// The first byte of a chunk: the number of its layout. In this layout the next four bytes are the unpacked length. A
+/// reader that does not know the layout returns an error.
 const LAYOUT: u8 = 1;
 /// The compression level. Higher levels take several times as long and save a few percent.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Records, in their order, as packed chunks.
+/// Packs records, in their order, into chunks.
 pub(super) fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut chunks = Vec::new();
     for records in records.chunks(MAX_RECORDS) {
@@ -26,7 +27,7 @@ pub(super) fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreErro
     Ok(chunks)
 }
 
-/// Packs into one chunk, or into two of half as many records, and so on.
+/// Packs records into one chunk. If it would be too large, packs each half of the records on its own, and so on.
 fn pack_halves<R: Columnar>(records: &[R], chunks: &mut Vec<Vec<u8>>) -> Result<(), StoreError> {
     let columns = postcard::to_stdvec(&R::Columns::from_records(records))?;
     let compressed =
@@ -42,12 +43,12 @@ fn pack_halves<R: Columnar>(records: &[R], chunks: &mut Vec<Vec<u8>>) -> Result<
     Ok(())
 }
 
-/// What the pointer says of a chunk.
+/// Returns the hash that the pointer has of a chunk, so that a reader notices if the chunk was damaged.
 pub(super) fn hash(packed: &[u8]) -> Hash {
     Sha256::digest(packed).into()
 }
 
-/// The columns of a packed chunk.
+/// Unpacks the columns of a chunk.
 pub(super) fn unpack<R: Columnar>(packed: &[u8]) -> Result<R::Columns, StoreError> {
     let unreadable = |what: &str| StoreError::corrupt(format!("{} base: {what}", R::STREAM));
     let [LAYOUT, rest @ ..] = packed else { return Err(unreadable("unknown layout")) };

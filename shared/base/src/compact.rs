@@ -18,24 +18,24 @@ use super::columns::{Columnar, Columns};
 use super::read::{Snapshot, load_at, load_entities};
 
 const DAY_MILLIS: i64 = 24 * 3_600 * 1_000;
-/// After a week a base is folded again, well before its chunks expire.
+/// A base that is a week old is folded again, well before its chunks expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
-/// After two weeks a base is made from the entities again. So if anything is wrong with a base, it ends there.
+/// Two weeks after the entities were last read, a base is made from them again. So a mistake in a base does not last.
 const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
-/// Chunks are kept for 28 days, as long as log entries.
+/// How long chunks are kept: 28 days, as long as log entries.
 const KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
-/// So many changes behind the base are never worth a new one ...
+/// A new base is due if more changes than this have come after the old one ...
 const MIN_CHANGES: u64 = 1_000;
 /// ... and more than the old one's number of records divided by this.
 const RECORDS_PER_CHANGE: u64 = 10;
 /// How many chunks are written at the same time.
 const CONCURRENT_WRITES: usize = 8;
 
-/// The compaction of one stream.
+/// Folds the log of one stream into bases.
 pub struct Compaction<R> {
     log: Log<R>,
     clock: Arc<dyn Clock>,
-    /// The generation that this instance has written, or has read whole without an error.
+    /// The generation of the base that this instance has written, or has read whole without an error.
     sound: Mutex<Option<Uuid>>,
 }
 
@@ -59,7 +59,6 @@ pub enum Compacted {
 }
 
 impl<R: Columnar> Compaction<R> {
-    /// The compaction of a stream.
     pub fn new(log: Log<R>, clock: Arc<dyn Clock>) -> Self {
         Self { log, clock, sound: Mutex::default() }
     }
@@ -108,7 +107,7 @@ impl<R: Columnar> Compaction<R> {
         }
     }
 
-    /// Chunks first, then the pointer, on condition that nobody has moved it.
+    /// Writes the chunks and then the pointer, on condition that nobody else has moved it.
     async fn write(&self, snapshot: Snapshot<R>, standing: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
         let (position, from_entities) = (snapshot.end(), snapshot.base.is_none());
         let scanned_at = snapshot.base.as_ref().map_or(now, |base| base.scanned_at);
@@ -142,6 +141,7 @@ enum Plan {
     },
     /// Fold the log into the base, or into the records of the entities if the base turns out to be broken.
     Fold,
+    /// Make the base from the entities.
     Rebuild,
     /// Nothing is due, but this instance does not know yet whether the base can be read.
     Verify {
@@ -150,7 +150,7 @@ enum Plan {
     },
 }
 
-/// The records at the end of the log, in the order of bases.
+/// Returns the records as of the end of the log, in the order of a base.
 fn in_order<R: Columnar>(snapshot: Snapshot<R>) -> Result<Vec<R>, StoreError> {
     let mut records = Vec::new();
     for columns in snapshot.folded() {

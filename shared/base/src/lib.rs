@@ -2,7 +2,8 @@
 //! read megabytes.
 //!
 //! A base is exact: it holds every change up to its sequence number, and none after it. Its chunks never change once
-//! the pointer names them. If a base cannot be read, readers use the entities instead, and `compact` replaces the base.
+//! the pointer names them. If a base cannot be read, readers use the entities instead, and the function `compact`
+//! replaces the base.
 
 mod chunk;
 mod columns;

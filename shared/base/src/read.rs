@@ -1,4 +1,4 @@
-//! Reading a stream whole: from its base, or where none can be read from its entities, then the log behind.
+//! Reads a whole stream: its base, or its entities if no base can be read, and the log after that.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use super::columns::{Columnar, Columns};
 /// How many chunks are read at the same time.
 const CONCURRENT_READS: usize = 16;
 
-/// A stream's records as of a position of its log, and the log from there to its end.
+/// A stream's records as of a position in its log, and the log from there to its end.
 pub struct Snapshot<R: Columnar> {
-    /// The records at the position. If they come from the entities, some may already be newer; the tail has those, too.
+    /// The records at the position. If they come from the entities, some may already be newer. The tail has those too.
     pub records: Vec<R::Columns>,
     pub position: LogPosition,
-    /// The log after the position, to its end.
+    /// The log from the position to its end.
     pub tail: Vec<Batch<R>>,
     /// When the Query that saw the end of the log was sent.
     pub as_of: Moment,
@@ -38,7 +38,7 @@ impl<R: Columnar> Snapshot<R> {
         }
     }
 
-    /// The records as of the end of the log: first those that the tail does not touch, then those that it does.
+    /// Returns the records as of the end of the log: first those that the tail does not touch, then those that it does.
     pub fn folded(self) -> Vec<R::Columns> {
         let Self { mut records, tail, .. } = self;
         let mut last: HashMap<R::Id, Option<R>> = HashMap::new();
@@ -62,12 +62,12 @@ impl<R: Columnar> Snapshot<R> {
     }
 }
 
-/// A stream, as of now.
+/// Reads the whole stream as it is now.
 pub async fn load<R: Columnar>(log: &Log<R>, clock: &dyn Clock) -> Result<Snapshot<R>, StoreError> {
     load_at(log, &log.standing().await?, clock).await
 }
 
-/// A stream, whose head and base were read before.
+/// Reads the whole stream, for a caller that has already read its head and pointer.
 pub(super) async fn load_at<R: Columnar>(
     log: &Log<R>,
     standing: &Standing,
@@ -87,7 +87,8 @@ pub(super) async fn load_at<R: Columnar>(
     }
 }
 
-/// Chunks and log at a time: the base is exact where it stands, so that neither waits for the other.
+/// Reads the chunks and the log at the same time. Neither has to wait for the other, because the base is exact at
+/// its position.
 async fn load_base<R: Columnar>(
     log: &Log<R>,
     pointer: &Pointer,
@@ -103,8 +104,10 @@ async fn load_base<R: Columnar>(
     Ok(Snapshot::new(records, pointer.position, tail, Some(pointer.clone())))
 }
 
-/// The log is read after the entities: whatever a scan saw too early or too late, its last word on each
-/// entity stands by then.
+/// Reads the entities and then the log after `head`.
+///
+/// The head was read before the scan began. The scan sees some of the changes after the head and misses others, but
+/// the log holds all of them, and it is read last. So at its end, the last entry about each entity has decided.
 pub(super) async fn load_entities<R: Columnar>(
     log: &Log<R>,
     head: LogPosition,
@@ -121,6 +124,7 @@ pub(super) async fn load_entities<R: Columnar>(
     Ok(Snapshot::new(records, head, tail, None))
 }
 
+/// Reads a chunk and compares it with its hash in the pointer.
 async fn chunk<R: Columnar>(
     log: &Log<R>,
     generation: Uuid,

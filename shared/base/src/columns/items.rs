@@ -10,7 +10,7 @@ use platform::store::StoreError;
 use types::ids::ItemId;
 use types::records::PublicItem;
 
-/// Separates the texts of an item. None of them contains a control character.
+/// Separates the texts of an item. None of them contains it, because texts have no control characters.
 pub const BETWEEN: char = '\n';
 
 /// Items in columns, without their variants.
@@ -31,7 +31,7 @@ impl ItemColumns {
 impl Columnar for PublicItem {
     type Columns = ItemColumns;
 
-    /// The catalog's own order, so that an index over a base has nothing to sort.
+    /// The catalog's own order, so that building its index from a base needs no sorting.
     fn base_order(&self, other: &Self) -> Ordering {
         self.catalog_key().cmp(&other.catalog_key())
     }

@@ -1,4 +1,4 @@
-//! Listings in columns.
+//! Listings in columns. Items, variants and names, which many listings share, stand in dictionaries.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use types::timestamp::Timestamp;
 const P2P: u8 = 1;
 const AUCTION: u8 = 2;
 
-/// Listings in columns. Compressed, each takes about 23 bytes, of which the id is 16.
+/// Listings in columns. Compressed, each takes about 23 bytes, 16 of them for its id.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ListingColumns {
     pub items: IndexSet<String>,
@@ -92,7 +92,7 @@ impl ListingColumns {
 impl Columnar for PublicListing {
     type Columns = ListingColumns;
 
-    /// Listings of one variant side by side: they share item, variant and name.
+    /// Puts the listings of a variant next to each other, because they share item, variant and name.
     fn base_order(&self, other: &Self) -> Ordering {
         let key = |listing: &Self| (listing.variant_id, listing.created_at, listing.id);
         self.item_id.cmp(&other.item_id).then_with(|| key(self).cmp(&key(other)))

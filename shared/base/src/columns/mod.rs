@@ -1,4 +1,4 @@
-//! Records stored column by column. A base keeps them like this, and an index is built from them.
+//! Records stored column by column. A base keeps them like this, and replicas build their indexes from it.
 //!
 //! A value that many records share stands only once, in a dictionary. So reading a million records does not make a
 //! million small strings on the way.
@@ -20,16 +20,15 @@ use platform::store::StoreError;
 
 /// A record that a base keeps in columns.
 pub trait Columnar: Record {
-    /// Many of them side by side.
+    /// Many such records, stored column by column.
     type Columns: Columns<Record = Self>;
 
-    /// The order in which a base keeps records: those that share most lie side by side.
+    /// The order of records in a base. Records that share the most values stand next to each other.
     fn base_order(&self, other: &Self) -> Ordering;
 }
 
-/// Many records of one stream.
+/// Many records of one stream, stored column by column.
 pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// What they are records of.
     type Record: Columnar;
 
     /// Adds a record at the end.
@@ -40,13 +39,13 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// Keeps the records whose id passes the test.
     fn retain(&mut self, keep: impl FnMut(&IdOf<Self>) -> bool);
 
-    /// Whether the columns fit together. Columns that were read must pass this before they are used.
+    /// Whether the columns fit together. Check this before you use columns that were read from a chunk.
     fn is_sound(&self) -> bool;
 
-    /// The records, in the order in which they were added.
+    /// Returns the records, in the order in which they were added.
     fn records(&self) -> Result<Vec<Self::Record>, StoreError>;
 
-    /// The columns of these records.
+    /// Makes columns from records.
     fn from_records<'a>(records: impl IntoIterator<Item = &'a Self::Record>) -> Self
     where
         Self::Record: 'a,
@@ -74,7 +73,7 @@ fn unreadable(stream: &str) -> StoreError {
     StoreError::corrupt(format!("{stream}: a record of the base"))
 }
 
-/// Finds the index of a text in a dictionary, and adds the text if it is missing.
+/// Returns the index of a text in a dictionary. Adds the text if it is missing.
 fn number(dictionary: &mut IndexSet<String>, text: &str) -> usize {
     dictionary.get_index_of(text).unwrap_or_else(|| dictionary.insert_full(text.to_owned()).0)
 }
@@ -85,12 +84,12 @@ fn optional<T>(place: Option<usize>, get: impl FnOnce(usize) -> Option<T>) -> Op
     place.map_or(Some(None), |place| get(place).map(Some))
 }
 
-/// The column entry for an index into a dictionary. 0 stands for no value.
+/// Returns the column entry for an index into a dictionary. The entry 0 stands for no value.
 fn entry(place: Option<usize>) -> u32 {
     place.map_or(0, |place| place as u32 + 1)
 }
 
-/// The index into a dictionary that a column entry stands for.
+/// Returns the index into a dictionary that a column entry stands for.
 fn place(entry: u32) -> Option<usize> {
     (entry as usize).checked_sub(1)
 }

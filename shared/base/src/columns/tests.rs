@@ -64,7 +64,7 @@ proptest! {
         columns.retain(|id| listings.iter().any(|(listing, keep)| *keep && listing.id == *id));
         let kept: Vec<_> = listings.into_iter().filter(|(_, keep)| *keep).map(|(listing, _)| listing).collect();
         prop_assert_eq!(columns.records().unwrap(), kept);
-        // Ids of items may repeat here: one that is kept keeps its namesakes.
+        // Item ids may repeat here. If one item is kept, so are all others with its id.
         let is_kept = |id: &types::ids::ItemId| items.iter().any(|(item, keep)| *keep && item.id == *id);
         let mut columns = ItemColumns::from_records(items.iter().map(|(item, _)| item));
         columns.retain(is_kept);
