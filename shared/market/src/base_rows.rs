@@ -12,14 +12,14 @@ use crate::Record;
 /// A stream's head and base pointer, as of one moment.
 pub struct Standing {
     pub head: LogPosition,
-    /// The base's pointer, if there is one; an error if it cannot be read.
+    /// The pointer, if there is a base. It is an error if the pointer cannot be read.
     pub base: Option<Result<Pointer, StoreError>>,
     /// The generation that the pointer names, even if the rest of the pointer cannot be read.
     generation: Option<String>,
 }
 
 impl Standing {
-    /// How many changes have come after the base. If no pointer can be read, these are all changes.
+    /// Returns how many changes have come after the base. If no pointer can be read, these are all changes.
     pub fn behind(&self) -> u64 {
         let base = self.base.as_ref().and_then(|base| base.as_ref().ok());
         self.head.changes.saturating_sub(base.map_or(0, |base| base.position.changes))
@@ -36,7 +36,8 @@ impl<R: Record> Log<R> {
         Ok(Standing { head: position(find(table::HEAD))?, base: base.map(Pointer::from_row), generation })
     }
 
-    /// A chunk of a base. It never changes, so that the cheaper read that may be behind is right if it finds one at all.
+    /// Reads a chunk. A chunk never changes, so the cheaper, eventually consistent read is right if it finds one. Only
+    /// if it finds none is the chunk asked for again, by a strongly consistent read.
     pub async fn base_chunk(&self, generation: Uuid, number: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let get = |strongly: bool| {
             let key = table::base_chunk::<R>(generation, number);
@@ -64,7 +65,7 @@ impl<R: Record> Log<R> {
         Ok(())
     }
 
-    /// Moves the pointer, on condition that it still names what `seen` does; says whether it moved.
+    /// Moves the pointer, on condition that it still names the generation that `seen` has. Returns whether it moved.
     pub async fn put_base_pointer(&self, pointer: &Pointer, seen: &Standing) -> Result<bool, StoreError> {
         let put = self.market.client.put_item().table_name(&self.market.table).set_item(Some(pointer.row::<R>()));
         let put = put.expression_attribute_names("#generation", table::GENERATION);

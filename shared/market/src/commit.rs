@@ -9,14 +9,15 @@ use platform::store::{Row, StoreError, b, n, s};
 use platform::transaction;
 use types::timestamp::Timestamp;
 
-/// The most changes in a batch. A DynamoDB transaction holds at most 100 writes. Two are the head and the log entry.
+/// The most changes in a batch. A DynamoDB transaction holds at most 100 writes, and two of them are the head and the
+/// log entry.
 const MAX_BATCH: usize = 98;
 /// The most bytes of entities in a batch. Together with the log entry they stay well below DynamoDB's 4 MB for a
 /// transaction.
 const MAX_BATCH_BYTES: usize = 2_000_000;
 /// The most bytes of a packed log entry, which must stay below DynamoDB's 400 KB for a row.
 const MAX_ENTRY_BYTES: usize = 300_000;
-/// Log entries are kept for 28 days.
+/// How long log entries are kept: 28 days.
 const KEEP_SECONDS: i64 = 28 * 24 * 3_600;
 /// A writer that has lost this many races returns a conflict, and the batch may be tried again later.
 const MAX_RACES: u32 = 50;

@@ -1,4 +1,4 @@
-//! The statistics of a variant's asks.
+//! The statistics of a variant's asks (specification 2.9.2 to 2.9.4).
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use types::money::Usd;
 use types::records::{PublicMarketplace, VariantPrices};
 use types::timestamp::Timestamp;
 
-/// Quotes older than a day enter no figure.
+/// A quote that is older than this enters no figure.
 const FRESH_MILLIS: i64 = 24 * 3_600 * 1_000;
 /// With fewer asks than this, no price is recommended.
 const ENOUGH_TO_RECOMMEND: usize = 3;
@@ -50,14 +50,15 @@ fn mean(asks: &[Usd]) -> Decimal {
     asks.iter().map(|ask| ask.decimal()).sum::<Decimal>() / Decimal::from(asks.len())
 }
 
-/// The exact median of sorted asks. If their number is even, it is the mean of the middle two, and half-cents are kept.
+/// Returns the exact median of sorted asks. If their number is even, it is the mean of the middle two, half-cents kept.
 fn median(asks: &[Usd]) -> Option<Decimal> {
     let upper = asks.get(asks.len() / 2)?.decimal();
     let lower = asks.get(asks.len().checked_sub(1)? / 2)?.decimal();
     Some((lower + upper) / Decimal::TWO)
 }
 
-/// One cent below the lowest ask that is between half and twice the median, so that a stray ask does not set the price.
+/// Returns one cent less than the lowest ask that is between half and twice the median. So a stray ask does not set the
+/// price.
 fn recommended(asks: &[Usd], median: Decimal) -> Option<Usd> {
     if asks.len() < ENOUGH_TO_RECOMMEND {
         return None;

@@ -1,4 +1,5 @@
-//! Public data: items, listings, marketplaces, quotes. No other module reads or writes the market table.
+//! The market table, which holds the public data: items, listings, marketplaces and quotes. No other crate reads or
+//! writes it.
 
 mod base_rows;
 mod commit;
@@ -44,13 +45,13 @@ impl Market {
         Self { client, table }
     }
 
-    /// The market table that the environment names.
+    /// Returns the market table that the environment names, to be checked by `probe`.
     pub fn from_service(service: &Service<'_>, patience: Patience, probe: Probe) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Market, patience, probe)?;
         Ok(Self::new(client, table))
     }
 
-    /// An item with its variants, as it is now.
+    /// Reads an item with its variants.
     pub async fn item(&self, id: &ItemId) -> Result<Option<PublicItemDetail>, StoreError> {
         let key = table::entity::<PublicItem>(id.as_str());
         let found = self.get(key).await?;
@@ -60,7 +61,6 @@ impl Market {
         serde_json::from_str(text).map(Some).map_err(|error| StoreError::corrupt(format!("item {id}: {error}")))
     }
 
-    /// Whether the table is empty.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let scan = self.client.scan().table_name(&self.table).limit(1).consistent_read(true).send().await?;
         Ok(scan.items().is_empty())
@@ -81,7 +81,7 @@ impl Market {
         Ok(items)
     }
 
-    /// A strongly consistent Query of a whole partition, or of the part after a sort key.
+    /// Makes a strongly consistent Query of a whole partition, or of the part after a sort key.
     fn query(&self, partition: String, behind: Option<String>) -> QueryFluentBuilder {
         let query = self
             .client

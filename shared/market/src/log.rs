@@ -48,7 +48,6 @@ impl<R> Clone for Log<R> {
 }
 
 impl<R: Record> Log<R> {
-    /// The stream of `R` in the market table.
     pub fn new(market: Market) -> Self {
         Self { market, _record: PhantomData }
     }
@@ -59,7 +58,7 @@ impl<R: Record> Log<R> {
         Ok(position(head.as_ref())?.seq)
     }
 
-    /// Visits every live record of one of the [`ENTITY_PARTITIONS`], read strongly.
+    /// Visits every live record in one of the [`ENTITY_PARTITIONS`] partitions, by strongly consistent Queries.
     ///
     /// [`ENTITY_PARTITIONS`]: table::ENTITY_PARTITIONS
     pub async fn scan(&self, partition: u32, mut visit: impl FnMut(R) + Send) -> Result<(), StoreError> {
@@ -127,7 +126,7 @@ pub fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(
     true
 }
 
-/// Reads the position from the stream's head row. Without that row it is the beginning.
+/// Reads the position from the stream's head row. Without that row, the stream is at its beginning.
 pub(super) fn position(head: Option<&Row>) -> Result<LogPosition, StoreError> {
     head.map_or(Ok(LogPosition::default()), |row| {
         let read = Attributes(row);

@@ -8,12 +8,12 @@ use platform::store::{Attributes, StoreError, changed, n, s};
 use types::clock::{Clock, Moment};
 use types::records::PublicMarketplace;
 
-/// How long an instance keeps the marketplaces. A disabled one must be out of every answer within a minute, and this is
-/// half of it.
+/// How long an instance keeps the marketplaces. A disabled one must be out of every answer within a minute
+/// (specification 1.3.2), and this is half of it.
 const KEEP: Duration = Duration::from_secs(30);
 
 impl Market {
-    /// Reads every marketplace in the order of keys, disabled ones included.
+    /// Reads every marketplace, in the order of their keys, disabled ones included.
     pub async fn marketplaces(&self) -> Result<Vec<PublicMarketplace>, StoreError> {
         let items = self.partition(table::MARKETPLACES.to_owned()).await?;
         let records = items.iter().map(|item| {

@@ -6,8 +6,8 @@ use types::ids::{MarketplaceKey, VariantId};
 use types::money::Usd;
 use types::timestamp::Timestamp;
 
-/// A quote enters no figure after a day, and may be removed after a week. If an older one is delivered again then, it
-/// is older still and enters no figure either.
+/// How long a quote is kept after it was observed: a week. It enters no figure after a day. If an even older quote is
+/// delivered again once this one is gone, it enters no figure for the same reason.
 const KEEP_SECONDS: i64 = 7 * 24 * 3_600;
 
 /// One marketplace's current asks for a variant.

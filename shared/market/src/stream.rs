@@ -1,11 +1,11 @@
-//! What a stream carries: records, and changes to them.
+//! What a stream carries: records, and changes to them. Streams differ only in what [`Record`] says of theirs.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// A record that travels in a stream and is held by replicas.
+/// A record of a stream. Replicas hold all records of their stream.
 pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + 'static {
     type Id: Clone + Debug + Ord + Hash + Display + Send + Sync + Serialize + DeserializeOwned;
     /// The stream's name in the table.
@@ -13,7 +13,7 @@ pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + '
 
     fn id(&self) -> Self::Id;
 
-    /// The record in an entity's data.
+    /// Reads the record from an entity's data.
     fn from_data(data: &str) -> Result<Self, serde_json::Error>;
 }
 
@@ -44,7 +44,7 @@ pub struct Write<R: Record> {
 }
 
 impl<R: Record> Write<R> {
-    /// The id of the entity that changes.
+    /// Returns the id of the entity that changes.
     pub fn id(&self) -> R::Id {
         match &self.change {
             Change::Put(record) => record.id(),

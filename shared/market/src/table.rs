@@ -1,4 +1,4 @@
-//! The market table: key shapes and attribute names.
+//! The key shapes and attribute names of the market table. They stand nowhere else.
 
 use uuid::Uuid;
 
@@ -57,7 +57,7 @@ pub(super) fn log_partition<R: Record>() -> String {
     format!("log#{}#0", R::STREAM)
 }
 
-/// Fixed width, so that text order is number order.
+/// Writes a sequence number in a fixed width, so that text order is number order.
 pub(super) fn log_position(seq: u64) -> String {
     format!("{seq:020}")
 }
