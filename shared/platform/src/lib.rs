@@ -1,4 +1,4 @@
-//! What every function stands on: the way to AWS, access to tables, preflight checks, logs and metrics.
+//! What every function needs: the way to AWS, access to tables, preflight checks, logs and metrics.
 
 pub mod aws;
 pub mod logging;

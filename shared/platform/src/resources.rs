@@ -95,7 +95,6 @@ pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 pub const MAX_RECEIVES: u32 = 5;
 
 impl Table {
-    /// Every table.
     pub const ALL: [Self; 4] = [Self::Keys, Self::Market, Self::Accounts, Self::Webhooks];
 
     /// The environment variable that tells a function the table's name.
@@ -134,7 +133,7 @@ impl Queue {
     pub const ALL: [Self; 6] =
         [Self::FeedDead, Self::Feed, Self::WebhooksDead, Self::WebhooksFirst, Self::WebhooksRetry, Self::Notices];
 
-    /// The dead-letter queue, which messages go to after [`MAX_RECEIVES`] receives.
+    /// The dead-letter queue to which messages go after [`MAX_RECEIVES`] receives.
     pub const fn dead_letters(self) -> Option<Self> {
         match self {
             Self::Feed => Some(Self::FeedDead),
@@ -187,7 +186,6 @@ impl Resources {
     /// The default name of a stack.
     pub const DEFAULT_STACK: &'static str = "marketplace";
 
-    /// The resources of the stack with this name.
     pub fn new(stack: &str) -> Self {
         Self { stack: stack.to_owned() }
     }

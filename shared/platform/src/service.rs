@@ -1,4 +1,5 @@
-//! What a function is built from.
+//! What a function is built from: clients, clock and meter. It notes what the function asks for, so that no resource is
+//! left unchecked before the first event.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -16,9 +17,11 @@ use super::resources::Table;
 pub struct Service<'a> {
     lookup: Lookup<'a>,
     environment: Environment,
+    /// The DynamoDB client for requests: see [`Patience::Request`].
     dynamodb: OnceCell<Client>,
     pub clock: Arc<dyn Clock>,
     pub meter: Arc<Meter>,
+    /// The checks of every resource that was asked for.
     preflight: RefCell<Preflight>,
 }
 
@@ -28,7 +31,7 @@ impl<'a> Service<'a> {
         Ok(Self::with_environment(Environment::read(lookup)?, lookup, clock))
     }
 
-    /// What a function is built from, with clients of this environment.
+    /// Makes a service from an environment that was already read.
     pub fn with_environment(environment: Environment, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Self {
         let meter = Arc::new(Meter::from_environment(lookup));
         let environment = match meter.interceptor() {
@@ -38,17 +41,17 @@ impl<'a> Service<'a> {
         Self { lookup, environment, dynamodb: OnceCell::new(), clock, meter, preflight: RefCell::default() }
     }
 
-    /// Makes clients of other AWS services.
+    /// Returns the environment, which clients of other AWS services are made from.
     pub const fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Reads variables that must be set; all that are missing are named at once.
+    /// Reads variables that must be set. If several are missing, the error names all of them at once.
     pub fn variables<const N: usize>(&self, names: [&'static str; N]) -> Result<[String; N], Missing> {
         required(self.lookup, names)
     }
 
-    /// A client of the store and the name of a table, which is probed before the first event.
+    /// Returns a DynamoDB client and a table's name, and notes that `probe` is to check the table.
     pub fn table(&self, table: Table, patience: Patience, probe: Probe) -> Result<(Client, String), Missing> {
         let client = match patience {
             Patience::Request => self.dynamodb.get_or_init(|| self.environment.dynamodb(patience)).clone(),
@@ -59,12 +62,12 @@ impl<'a> Service<'a> {
         Ok((client, name))
     }
 
-    /// Adds a resource to what is checked before the first event.
+    /// Notes that a resource is to be checked before the first event, and how.
     pub fn check(&self, kind: ResourceKind, name: &str, probe: ProbeFuture) {
         self.preflight.borrow_mut().add(kind, name, probe);
     }
 
-    /// The checks of everything that was asked for so far.
+    /// Takes the checks of every resource that was asked for so far.
     pub fn preflight(&self) -> Preflight {
         self.preflight.take()
     }

@@ -1,4 +1,4 @@
-//! What the module of every table needs: errors, reading of attributes, retries of conflicts.
+//! What the crate of every table needs: errors, attributes, and retries after conflicts.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -22,7 +22,7 @@ pub enum StoreError {
     /// DynamoDB was unreachable, throttled the call, did not answer in time or refused, or the answer was not its own.
     #[error("{0}")]
     Unavailable(String),
-    /// This code could not put the request together, which is a defect in it.
+    /// This code could not put the request together. That is a defect in the code.
     #[error("cannot put the request together: {0}")]
     Defect(String),
     /// A row that this code did not write, or can no longer read.
@@ -34,7 +34,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The error for a row with an attribute that is missing or malformed.
+    /// Makes the error for a row with an attribute that is missing or malformed.
     pub fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into() }
     }
@@ -81,7 +81,7 @@ pub fn changed(put: Result<PutItemOutput, SdkError<PutItemError, HttpResponse>>)
     }
 }
 
-/// Says in one line what went wrong: the service's own code and message, or the chain of causes.
+/// Returns in one line what went wrong: the code and message of the AWS service, or the chain of causes.
 pub fn explain<E>(error: &SdkError<E, HttpResponse>) -> String
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -92,7 +92,7 @@ where
     causes(error)
 }
 
-/// The messages of an error and of its causes, outermost first.
+/// Returns the messages of an error and of its causes, outermost first.
 pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -125,7 +125,7 @@ where
     }
 }
 
-/// A random pause: below 5 ms for attempt 0, then below 10 ms, 20 ms, … and at most 2.56 s.
+/// Returns a random pause: below 5 ms for attempt 0, then below 10 ms, 20 ms, … and at most 2.56 s.
 pub fn jitter(attempt: u32) -> Duration {
     let ceiling = 5_000u32 << attempt.min(9);
     let mut random = [0; 4];
@@ -138,44 +138,44 @@ pub fn jitter(attempt: u32) -> Duration {
 pub struct Attributes<'a>(pub &'a Row);
 
 impl<'a> Attributes<'a> {
-    /// A string, if there is one.
+    /// Returns a string, if there is one.
     pub fn text(self, name: &str) -> Option<&'a str> {
         self.0.get(name)?.as_s().ok().map(String::as_str)
     }
 
-    /// A string that must be there, parsed.
+    /// Parses a string that must be there.
     pub fn parsed<T: std::str::FromStr>(self, name: &str) -> Result<T, StoreError> {
         self.text(name).and_then(|text| text.parse().ok()).ok_or_else(|| StoreError::corrupt(name))
     }
 
-    /// A number, if there is one.
+    /// Returns a number, if there is one.
     pub fn number<T: std::str::FromStr>(self, name: &str) -> Option<T> {
         self.0.get(name)?.as_n().ok()?.parse().ok()
     }
 
-    /// A number that must be there.
+    /// Returns a number that must be there.
     pub fn required_number<T: std::str::FromStr>(self, name: &str) -> Result<T, StoreError> {
         self.number(name).ok_or_else(|| StoreError::corrupt(name))
     }
 
-    /// Bytes, if there are any.
+    /// Returns bytes, if there are any.
     pub fn bytes(self, name: &str) -> Option<&'a [u8]> {
         self.0.get(name)?.as_b().ok().map(AsRef::as_ref)
     }
 }
 
-/// A string attribute.
+/// Makes a string attribute.
 pub fn s(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
-/// A number attribute.
+/// Makes a number attribute.
 #[expect(clippy::needless_pass_by_value, reason = "numbers are passed by value")]
 pub fn n(number: impl ToString) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-/// A binary attribute.
+/// Makes a binary attribute.
 pub fn b(bytes: impl Into<Vec<u8>>) -> AttributeValue {
     AttributeValue::B(aws_sdk_dynamodb::primitives::Blob::new(bytes))
 }

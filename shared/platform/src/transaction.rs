@@ -16,12 +16,12 @@ pub struct Cancelled {
 }
 
 impl Cancelled {
-    /// Whether the condition of the write at `index` failed.
+    /// Returns whether the condition of the write at `index` failed.
     pub fn failed(&self, index: usize) -> bool {
         self.reasons.get(index).and_then(CancellationReason::code) == Some(CONDITION_FAILED)
     }
 
-    /// The stored row that made the write at `index` fail, if the write asked for it.
+    /// Returns the stored row that made the write at `index` fail, if the write asked for it.
     pub fn item(&self, index: usize) -> Option<&Row> {
         self.reasons.get(index)?.item()
     }

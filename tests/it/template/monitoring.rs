@@ -10,7 +10,7 @@ use super::names;
 
 const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
 
-/// The module of the metrics lists them in a table: name, unit, functions.
+/// The module that lists all metrics in a table: names, unit, functions.
 const METRICS: &str = include_str!("../../../shared/platform/src/metrics/mod.rs");
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 

@@ -76,19 +76,19 @@ impl Environment {
         aws_sdk_dynamodb::Client::from_conf(config.build())
     }
 
-    /// What sees every call of a client.
+    /// Returns the interceptors that see every call of a client.
     pub fn interceptors(&self) -> impl IntoIterator<Item = SharedInterceptor> {
         self.interceptors.clone()
     }
 
-    /// What a client of any AWS service is made from.
+    /// Returns the configuration that a client of any AWS service is made from.
     pub fn config(&self, patience: Patience) -> SdkConfig {
         let mut config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(self.region.clone()))
             .credentials_provider(SharedCredentialsProvider::new(self.credentials.clone()))
             .http_client(self.http.get_or_init(transport::client).clone())
-            // The time-outs already bound every call. This protection would also have to watch each body.
+            // The time-outs already limit every call, and this protection would have to watch each body as well.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .timeout_config(patience.timeouts())
             .retry_config(patience.retries());
@@ -104,7 +104,7 @@ pub fn required<const N: usize>(lookup: Lookup<'_>, names: [&'static str; N]) ->
 }
 
 impl Patience {
-    /// The time limits for connecting, for each attempt and for the whole call.
+    /// Returns the time limits for connecting, for each attempt and for the whole call.
     pub fn timeouts(self) -> TimeoutConfig {
         let (attempt, operation) = match self {
             Self::Request => (Duration::from_secs(1), Duration::from_millis(2_500)),
@@ -117,7 +117,7 @@ impl Patience {
             .build()
     }
 
-    /// The number of attempts and the pauses between them. Throttling and lost connections are retried.
+    /// Returns the number of attempts and the pauses between them. Throttling and lost connections are retried.
     pub fn retries(self) -> RetryConfig {
         let (attempts, first, longest) = match self {
             Self::Request => (3, 25, 200),

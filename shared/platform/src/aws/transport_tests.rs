@@ -1,4 +1,4 @@
-//! Over TLS, the server's certificate is verified.
+//! Checks that the server's certificate is verified over TLS.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Members of a JSON object, written one after another.
+//! Writes the members of a JSON object one after another. Log lines are put together from them.
 
 use std::error::Error;
 use std::fmt::Debug;

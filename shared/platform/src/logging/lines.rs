@@ -22,7 +22,7 @@ static INVOCATION: RwLock<String> = RwLock::new(String::new());
 pub(super) struct Lines {
     /// Events of a more verbose level are left out.
     pub(super) most: LevelFilter,
-    /// Decides about each of the other events whether it is written.
+    /// Decides whether one of the other events is written.
     pub(super) wanted: fn(&Metadata<'_>) -> bool,
     /// The function's name, added to every line that is not wide.
     pub(super) function: Option<String>,

@@ -32,7 +32,7 @@ struct Counts {
 }
 
 impl Meter {
-    /// The meter of a function as its environment describes it.
+    /// Makes a meter with the namespace and the function's name from environment variables.
     pub fn from_environment(lookup: Lookup<'_>) -> Self {
         let known = |name| lookup(name).filter(|value| !value.is_empty());
         Self { namespace: known(NAMESPACE_VARIABLE), function: known(FUNCTION_VARIABLE), counts: Arc::default() }
@@ -53,7 +53,7 @@ impl Meter {
         Line::new(self, message)
     }
 
-    /// The namespace, or `None` if no metrics are published. Without a function name there is no dimension, and so
+    /// Returns the namespace, or `None` if no metrics are published. Without a function name there is no dimension, so
     /// nothing is published.
     pub(super) fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref().filter(|_| self.function.is_some())

@@ -31,14 +31,15 @@ struct Check {
 pub struct Unusable(pub Vec<String>);
 
 impl Preflight {
-    /// Adds a resource, and how it is looked at; once is enough.
+    /// Adds a resource and the call that checks it, unless the resource was added before.
     pub fn add(&mut self, kind: ResourceKind, name: &str, found: ProbeFuture) {
         if !self.0.iter().any(|check| check.kind == kind && check.name == name) {
             self.0.push(Check { kind, name: name.to_owned(), found });
         }
     }
 
-    /// Preflight at everything at once, for three seconds at most. Problems that may pass are returned.
+    /// Checks all resources at the same time, for at most three seconds. Problems that will not go away by themselves
+    /// are the error. If there are none, the problems that may go away are returned.
     pub async fn run(self) -> Result<Vec<String>, Unusable> {
         let found = join_all(self.0.into_iter().map(Check::run)).await;
         let (wrong, passing): (Vec<_>, Vec<_>) = found.into_iter().flatten().partition(|(lasts, _)| *lasts);
@@ -48,7 +49,7 @@ impl Preflight {
 }
 
 impl Check {
-    /// Whether the problem lasts, and what it is.
+    /// Returns whether the problem lasts, and a sentence about it; `None` if there is no problem.
     async fn run(self) -> Option<(bool, String)> {
         let found = tokio::time::timeout(PROBE_TIMEOUT, self.found).await;
         let problem =

@@ -1,5 +1,5 @@
-//! The calls that check resources. They change nothing and cost next to nothing. Functions make calls of these kinds
-//! anyway, so checking needs no permission of its own except `sqs:GetQueueAttributes`.
+//! The calls that check tables. They change nothing and cost next to nothing. Functions make calls of these kinds
+//! anyway, so checking a table needs no permission of its own.
 //!
 //! Each call is a separate function, so a program contains only the code of those that it makes.
 
@@ -14,16 +14,16 @@ use super::Problem;
 use crate::resources::{PARTITION_KEY, SORT_KEY};
 use crate::store::{Row, s};
 
-/// What a probe comes to.
+/// A check that is under way. It ends with the resource's problem, if there is one.
 pub type ProbeFuture = BoxFuture<'static, Result<(), Problem>>;
 
-/// Asks a table of this name for something that it does not have.
+/// Checks the table of this name by asking for a row that it does not have.
 pub type Probe = fn(&Client, String) -> ProbeFuture;
 
 /// A partition key that no row has.
 const NOBODY: &str = "nobody";
 
-/// By an `UpdateItem` whose condition never holds.
+/// Checks a table by an `UpdateItem` whose condition never holds.
 pub fn update(client: &Client, table: String) -> ProbeFuture {
     let update = client.update_item().table_name(table).set_key(Some(nobody()));
     let update = update.condition_expression("attribute_exists(#pk)").expression_attribute_names("#pk", PARTITION_KEY);
@@ -40,13 +40,13 @@ pub fn update(client: &Client, table: String) -> ProbeFuture {
     .boxed()
 }
 
-/// By a `GetItem`.
+/// Checks a table by a `GetItem`.
 pub fn get(client: &Client, table: String) -> ProbeFuture {
     let get = client.get_item().table_name(table).set_key(Some(nobody()));
     async move { Ok(get.send().await.map(drop)?) }.boxed()
 }
 
-/// By a `BatchGetItem`.
+/// Checks a table by a `BatchGetItem`.
 pub fn batch_get(client: &Client, table: String) -> ProbeFuture {
     let client = client.clone();
     async move {
@@ -57,7 +57,7 @@ pub fn batch_get(client: &Client, table: String) -> ProbeFuture {
     .boxed()
 }
 
-/// By a `Query`.
+/// Checks a table by a `Query`.
 pub fn query(client: &Client, table: String) -> ProbeFuture {
     let query = client.query().table_name(table).limit(1).key_condition_expression("#pk = :nobody");
     let query = query.expression_attribute_names("#pk", PARTITION_KEY);
@@ -65,6 +65,7 @@ pub fn query(client: &Client, table: String) -> ProbeFuture {
     async move { Ok(query.send().await.map(drop)?) }.boxed()
 }
 
+/// Returns a key that no row has.
 pub fn nobody() -> Row {
     [(PARTITION_KEY, NOBODY), (SORT_KEY, NOBODY)].map(|(name, value)| (name.to_owned(), s(value))).into()
 }

@@ -35,7 +35,7 @@ pub enum Problem {
     /// The table lacks an index that the service uses.
     #[error("lacks its index {0}")]
     NoIndex(&'static str),
-    /// It does not hold what it should. Nothing of a secret is repeated.
+    /// The secret does not hold a keyring. The error repeats nothing of what it holds.
     #[error("holds {0}")]
     Content(String),
     /// The caller lacks a permission; the service's own words name it.
@@ -54,12 +54,12 @@ const TRANSIENT_CODES: &[&str] =
     &["Throttl", "LimitExceeded", "ThroughputExceeded", "TooManyRequests", "Timeout", "Internal", "Unavailable"];
 
 impl Problem {
-    /// The sentence: which resource, what is wrong.
+    /// Returns a sentence that names the resource and says what is wrong with it.
     pub fn sentence(&self, kind: ResourceKind, name: &str) -> String {
         format!("{} {name} {self}", kind.as_str())
     }
 
-    /// Whether somebody has to change something before the resource can be used.
+    /// Returns whether somebody has to change something before the resource can be used.
     pub const fn lasts(&self) -> bool {
         !matches!(self, Self::Unreachable(_))
     }
