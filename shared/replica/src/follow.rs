@@ -1,4 +1,4 @@
-//! Keeps a replica up to date. It is loaded once, and catches up by one Query if a second has passed.
+//! Keeps a replica up to date. It is loaded once, and then catches up by one Query whenever a second has passed.
 //!
 //! Clocks never decide what is right, only when to look. A Query is due if *either* clock says that a second has passed
 //! since the last successful Query was sent, or if the wall clock went back. The monotonic clock alone would not do,
@@ -19,9 +19,9 @@ use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 
-/// How long after the last successful Query was sent the next one is due.
+/// A Query is due this long after the last successful one was sent.
 const QUERY_INTERVAL: Duration = Duration::from_secs(1);
-/// The oldest state that an instance answers from.
+/// An instance never answers from a state that is older than this (specification 1.3.1).
 const MAX_STALENESS: Duration = Duration::from_secs(2);
 /// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
 /// in the first invocation.
@@ -29,16 +29,15 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// An index over a stream's records.
 pub trait View: Send + Sync + 'static {
-    /// What it indexes.
     type Record: Columnar;
 
-    /// An index over all of these; no id is among them twice.
+    /// Builds an index over all of these records. No id may be among them twice.
     fn build(chunks: Vec<<Self::Record as Columnar>::Columns>) -> Self;
 
     /// Applies changes, in their order.
     fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);
 
-    /// How many records it holds.
+    /// Returns how many records it holds.
     fn records(&self) -> usize;
 }
 
@@ -70,7 +69,7 @@ impl<V: View> Clone for Replica<V> {
 }
 
 impl<V: View> Replica<V> {
-    /// An empty replica. Its first use loads it.
+    /// Makes an empty replica. Its first use loads it.
     pub fn new(log: Log<V::Record>, clock: Arc<dyn Clock>) -> Self {
         let (state, following, loading) = (RwLock::new(None), tokio::sync::Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { log, clock, state, following, loading }))
@@ -99,15 +98,15 @@ impl<V: View> Replica<V> {
         Ok(answer(&state.view))
     }
 
-    /// What the replica stands at; nothing until it is loaded.
+    /// Returns the replica's age and size, or `None` until it is loaded.
     pub fn gauge(&self) -> Option<ReplicaGauge> {
         let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let state = state.as_ref()?;
         Some(ReplicaGauge { age: state.caught_up.age(&*self.0.clock), records: state.view.records() })
     }
 
-    /// Follows the log to its end, or loads where there is nothing to follow from. What has been applied
-    /// stays applied when the request gives up in between, so that any backlog is worked off.
+    /// Follows the log to its end, or loads the replica if it is empty. If the request gives up in between, what has
+    /// been applied stays applied, so that any backlog is worked off in the end.
     async fn catch_up(&self) -> Result<(), StoreError> {
         if self.0.cursor().is_none() {
             self.load().await?;
@@ -153,7 +152,7 @@ impl<V: View> Inner<V> {
         outcome.shared()
     }
 
-    /// Base or entities, then the log behind them: see [`base::Snapshot`].
+    /// Reads the base or the entities, and then the log after them: see [`base::Snapshot`].
     async fn load(&self) -> Result<(), StoreError> {
         let snapshot = base::load(&self.log, &*self.clock).await?;
         let (cursor, caught_up) = (snapshot.end().seq, snapshot.as_of);
@@ -194,7 +193,7 @@ impl<V: View> Inner<V> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.cursor)
     }
 
-    /// Whether both clocks say that less than `age` has passed since the last successful Query was sent.
+    /// Returns whether both clocks say that less than `age` has passed since the last successful Query was sent.
     fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state.as_ref().is_some_and(|state| state.caught_up.is_within(age, &*self.clock))
@@ -210,7 +209,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// The changes of batches, in their order.
+/// Returns the changes of batches, in their order.
 fn changes<R: Columnar>(batches: Vec<Batch<R>>) -> Vec<ChangeOf<R>> {
     batches.into_iter().flat_map(|(_, changes)| changes).collect()
 }

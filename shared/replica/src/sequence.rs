@@ -14,7 +14,7 @@ const BLOCK: usize = if cfg!(test) { 8 } else { 1_024 };
 /// Stands in the packed column for prices that do not fit in it. Their exact value comes from [`Exact`].
 const LARGE: u32 = u32::MAX;
 
-/// A record's place in the replica's rows.
+/// A record's place in its replica.
 pub(super) type Slot = u32;
 
 /// Knows the exact price of every slot, in cents.
@@ -143,14 +143,14 @@ impl Sequence {
         self.keep_spans();
     }
 
-    /// The slots from a position on.
+    /// Returns the slots from a position on.
     pub(super) fn starting_at(&self, position: usize) -> impl Iterator<Item = Slot> {
         let at = self.blocks.partition_point(|block| block.first as usize + block.slots.len() <= position);
         let skip = self.blocks.get(at).map_or(0, |block| position - block.first as usize);
         self.blocks[at..].iter().flat_map(|block| block.slots.iter().copied()).skip(skip)
     }
 
-    /// How many prices are below `cents`. The sequence must be sorted by price.
+    /// Counts the prices below `cents`. The sequence must be sorted by price.
     pub(super) fn count_below(&self, cents: u64, exact: &impl Exact) -> usize {
         let at = self.blocks.partition_point(|block| block.last_price(exact).is_some_and(|last| last < cents));
         let Some(block) = self.blocks.get(at) else { return self.len() };
@@ -192,7 +192,7 @@ impl Sequence {
         found
     }
 
-    /// The block that holds the entry, or that it would be inserted into.
+    /// Returns the block that holds the entry, or that it would be inserted into.
     fn block_for(&self, compare: &impl Fn(Slot) -> Ordering) -> usize {
         let before = self.blocks.partition_point(|block| block.slots.last().is_some_and(|last| compare(*last).is_lt()));
         before.min(self.blocks.len().saturating_sub(1))

@@ -78,7 +78,7 @@ impl PriceSpans {
         (block, before)
     }
 
-    /// The stretch that covers a block, and the first block of that stretch.
+    /// Returns the stretch that covers a block, and the first block of that stretch.
     fn tier_of(&self, block: usize) -> (usize, usize) {
         let mut first = 0;
         for (at, tier) in self.0.iter().enumerate() {

@@ -39,12 +39,12 @@ impl Block {
         &self.slots
     }
 
-    /// An item's slot and kind.
+    /// Returns the slot and kind of the item in a place.
     pub(super) fn get(&self, place: usize) -> (Slot, Symbol) {
         (self.slots[place], self.kinds[place])
     }
 
-    /// The text that is searched.
+    /// Returns the text that is searched.
     pub(super) fn text(&self) -> &[u8] {
         self.names.text()
     }

@@ -6,9 +6,9 @@
 //! bytes are in the part that is kept.
 //!
 //! A search takes the three rarest of these eight bytes and compares them at every position of a block's text, in code
-//! that the compiler turns into vector instructions. If a block has no candidate, that is all. Otherwise the search
-//! walks over the names. A match holds for as many names as share it, and the next match begins at the next candidate
-//! that turns out to be one.
+//! that the compiler turns into vector instructions. If a block has no candidate, the search is done with it. Otherwise
+//! it walks over the names. A match holds for all following names that share it. The next match begins at the next
+//! candidate that turns out to be one.
 
 mod block;
 mod names;
@@ -35,7 +35,7 @@ const SAMPLES: usize = 1_000;
 /// The number of a kind.
 type Symbol = u32;
 
-/// What is asked of the catalog.
+/// A query of the catalog (specification 4.5).
 #[derive(Clone, Debug, Default)]
 pub struct CatalogQuery {
     /// Only items whose name contains this text, in any case. An empty text asks for all items.

@@ -73,8 +73,8 @@ impl Names {
         }
     }
 
-    /// Whether the needle's head stands in a name, right before this position of the name's part. The bytes before a
-    /// part are found in the parts of earlier names.
+    /// Returns whether the needle's head stands in a name, right before this position of the name's part. The bytes
+    /// before a part are found in the parts of earlier names.
     #[cold]
     fn has(&self, mut place: usize, mut position: usize, mut head: &[u8]) -> bool {
         loop {
@@ -92,13 +92,13 @@ impl Names {
         }
     }
 
-    /// How many bytes of a name come before its part.
+    /// Returns how many bytes of a name come before its part.
     fn skipped(&self, place: usize) -> usize {
         usize::from(self.shared[place]).saturating_sub(CONTEXT)
     }
 }
 
-/// The first bit that is set from a position on. The last 64 bits do not count.
+/// Returns the position of the first set bit at `from` or after it. The last 64 bits are not searched.
 #[inline]
 fn first_bit(bits: &[u64], mut from: usize) -> Option<usize> {
     loop {

@@ -54,8 +54,8 @@ impl<'a> Needle<'a> {
         tails.iter().fold(0, |any, word| any | word) != 0
     }
 
-    /// Whether a text ends with the needle. At most `before` bytes before the tail may be looked at. Returns `None` if
-    /// telling would take more.
+    /// Returns whether a text ends with the needle. Looks at no more than `before` bytes before the tail, and returns
+    /// `None` if they are not enough to tell.
     #[inline]
     pub(super) fn ends(&self, text: &[u8], before: usize) -> Option<bool> {
         let differing = (u128::from_le_bytes(*text.last_chunk()?) ^ self.last) & self.mask;
@@ -67,7 +67,7 @@ impl<'a> Needle<'a> {
     }
 }
 
-/// Sixty-four bytes of 0 or 1 as the bits of one number.
+/// Packs 64 bytes of 0 or 1 into the bits of one number.
 fn pack(flags: &[u8; 64]) -> u64 {
     let eights = flags.as_chunks::<8>().0.iter().enumerate();
     eights.fold(0, |word, (n, eight)| {

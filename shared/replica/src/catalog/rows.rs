@@ -34,7 +34,7 @@ impl PackedItem {
         self.key().2
     }
 
-    /// The name; empty if there is none.
+    /// Returns the name, which is empty if there is none.
     pub(super) fn name(&self) -> &str {
         self.key().1
     }
@@ -57,7 +57,7 @@ impl From<&PublicItem> for PackedItem {
 }
 
 impl PackedItems {
-    /// Stores these rows in the slots 0, 1, 2, …
+    /// Stores these items in the slots 0, 1, 2, …
     pub(super) fn new(rows: Vec<PackedItem>) -> Self {
         let (mut index, hasher) = (HashTable::with_capacity(rows.len()), DefaultHashBuilder::default());
         for (slot, row) in (0..).zip(&rows) {
@@ -68,10 +68,10 @@ impl PackedItems {
         Self { packed: rows, free: Vec::new(), index, hasher }
     }
 
-    /// The slots in the catalog's order. None of them may be free.
+    /// Returns the slots in the catalog's order. None of them may be free.
     pub(super) fn in_order(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = (0..self.packed.len() as Slot).collect();
-        // PackedItems that come from a base are already in order.
+        // Items that come from a base are already in order.
         if !self.packed.is_sorted_by_key(PackedItem::key) {
             slots.sort_unstable_by(|a, b| self.get(*a).key().cmp(&self.get(*b).key()));
         }
@@ -90,7 +90,7 @@ impl PackedItems {
         self.index.find(self.hasher.hash_one(id), |slot| self.get(*slot).id() == id).copied()
     }
 
-    /// Stores a row. Its id must not be there yet.
+    /// Stores an item. Its id must not be there yet.
     pub(super) fn insert(&mut self, row: PackedItem) -> Slot {
         let hash = self.hasher.hash_one(row.id());
         let slot = if let Some(slot) = self.free.pop() {
@@ -105,12 +105,12 @@ impl PackedItems {
         slot
     }
 
-    /// Stores a row in the place of one with the same id.
+    /// Stores an item in the place of one with the same id.
     pub(super) fn replace(&mut self, slot: Slot, row: PackedItem) {
         self.packed[slot as usize] = row;
     }
 
-    /// Frees a slot; its row stays until the slot is used again.
+    /// Frees a slot. Its item stays until the slot is used again.
     pub(super) fn remove(&mut self, slot: Slot) {
         let hash = self.hasher.hash_one(self.get(slot).id());
         if let Ok(known) = self.index.find_entry(hash, |known| *known == slot) {

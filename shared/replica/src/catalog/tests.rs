@@ -6,7 +6,7 @@ use proptest::sample::select;
 use super::*;
 use base::Columns;
 
-/// An item of every shape: with and without a name, a slug, an image.
+/// Makes an item. Depending on `id` and `name`, it has a name, a slug and an image or lacks some of them.
 fn item(id: u16, name: &str, kind: &str) -> PublicItem {
     PublicItem {
         id: format!("item-{id}").parse().unwrap(),
@@ -86,7 +86,7 @@ fn items_without_a_name_come_last_and_match_no_search() {
     assert_eq!(page(&catalog, "z", None, 1, 50), (vec![three], 1));
 }
 
-/// What a plain list answers to the same query.
+/// Returns what a plain list answers to the same query.
 fn naive(model: &BTreeMap<u16, PublicItem>, q: &str, kind: Option<&str>) -> Vec<PublicItem> {
     let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<String>();
     let name = |item: &PublicItem| item.name.as_ref().map(|name| name.as_str().to_owned());
@@ -100,8 +100,8 @@ fn naive(model: &BTreeMap<u16, PublicItem>, q: &str, kind: Option<&str>) -> Vec<
     hits
 }
 
-/// Names that share beginnings, ends, or nothing. Some consist of two letters only, so that many parts look like the
-/// needle.
+/// Generates names that share beginnings, ends, or nothing. Some consist of two letters only, so that many parts look
+/// like the needle.
 fn name() -> impl Strategy<Value = String> {
     let long = "Souvenir Sawed-Off | Snake Camo ".repeat(9);
     let beginnings = ["", "A", "aab", "AK-47 | ", "StatTrak™ Knife", "İİİİ", &long].map(str::to_owned);
@@ -110,7 +110,7 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![parts.prop_map(|(beginning, middle, end)| beginning + &middle + end), "[ab]{0,30}"]
 }
 
-/// Any text, or a part of a possible name.
+/// Generates any text, or a part of a possible name.
 fn needle() -> impl Strategy<Value = String> {
     let part = (name(), any::<prop::sample::Index>(), 0usize..40);
     let part = part.prop_map(|(name, from, len)| name.chars().skip(from.index(name.len() + 1)).take(len).collect());

@@ -7,7 +7,7 @@ use super::rows::{NONE, PackedListing, PackedListings, Symbol, cheapest, newest}
 use crate::sequence::{Exact, Sequence, Slot};
 use types::paging::Paging;
 
-/// A set of listings.
+/// A set of listings in both orders.
 pub(super) struct Group {
     newest: Sequence,
     by_price: Sequence,
@@ -118,8 +118,9 @@ impl Group {
 /// The listings of a variant. Nearly always, all of them name the same item.
 pub(super) struct Variant {
     pub(super) group: Group,
-    /// An item that `of_item` of the listings name.
+    /// The item of one of the listings, which is [`NONE`] if that listing names no item.
     item: Symbol,
+    /// How many of the listings have the same item.
     of_item: usize,
 }
 
@@ -136,7 +137,7 @@ impl Variant {
         variant
     }
 
-    /// The item that all listings name, or `None` if they name several.
+    /// Returns the item that all listings name, or `None` if they name several.
     pub(super) fn only_item(&self) -> Option<Symbol> {
         (self.of_item == self.group.len()).then_some(self.item)
     }

@@ -16,7 +16,8 @@ use super::sequence::Slot;
 use group::{Group, Variant};
 use rows::{NONE, PackedListing, PackedListings};
 
-/// The order of a page of listings. Ties: newest first, then by id.
+/// The order of a page of listings (specification 4.9.2). Listings of equal prices stand newest first, and those of one
+/// time by their ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// Latest first.
@@ -28,7 +29,7 @@ pub enum Sort {
     PriceDesc,
 }
 
-/// What is asked of the listings; bounds are inclusive.
+/// A query of the listings (specification 4.9.1). The bounds are inclusive.
 #[derive(Clone, Debug, Default)]
 pub struct ListingQuery {
     /// Only listings of this item.
@@ -39,7 +40,6 @@ pub struct ListingQuery {
     pub min_price: Option<Usd>,
     /// Only listings at this price or below.
     pub max_price: Option<Usd>,
-    /// The order.
     pub sort: Sort,
 }
 
@@ -61,8 +61,8 @@ impl Listings {
         (slots.into_iter().map(|slot| self.rows.listing(slot)).collect(), total)
     }
 
-    /// The page's slots and the total. `None` if no listing can match: the item or the variant was never listed, or all
-    /// listings of the variant name another item.
+    /// Returns the page's slots and the total. Returns `None` if no listing can match, because the item or the variant
+    /// was never listed, or because all listings of the variant name another item.
     fn slots(&self, query: &ListingQuery, paging: Paging) -> Option<(Vec<Slot>, usize)> {
         let min = query.min_price.map_or(0, Usd::cents);
         let max = query.max_price.map_or(u64::MAX, Usd::cents);
@@ -137,7 +137,7 @@ impl View for Listings {
     }
 }
 
-/// The entry of a number. Its first use makes it.
+/// Returns the entry of a number. Makes it first if there is none.
 fn at<T: Default>(entries: &mut Vec<T>, number: u32) -> &mut T {
     let number = number as usize;
     if entries.len() <= number {

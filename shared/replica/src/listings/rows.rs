@@ -48,7 +48,7 @@ pub(super) struct PackedListings {
 }
 
 impl PackedListings {
-    /// Stores the rows of many listings in the slots 0, 1, 2, …
+    /// Stores the listings of chunks in the slots 0, 1, 2, …
     pub(super) fn from_columns(chunks: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
         let len = chunks.iter().map(ListingColumns::len).sum();
@@ -116,12 +116,12 @@ impl PackedListings {
         &self.slots[slot as usize]
     }
 
-    /// How many slots there are, free ones included.
+    /// Returns how many slots there are, free ones included.
     pub(super) fn count(&self) -> Slot {
         self.slots.len() as Slot
     }
 
-    /// Stores a row. Its id must not be there yet.
+    /// Stores a listing. Its id must not be there yet.
     pub(super) fn insert(&mut self, row: PackedListing) -> Slot {
         let hash = self.hasher.hash_one(row.id);
         let slot = if let Some(slot) = self.free.pop() {
@@ -136,7 +136,7 @@ impl PackedListings {
         slot
     }
 
-    /// Frees the slot of an id and returns it. Its row stays until the slot is used again.
+    /// Frees the slot of an id and returns it. Its listing stays until the slot is used again.
     pub(super) fn remove(&mut self, id: ListingId) -> Option<Slot> {
         let (id, rows) = (id.uuid(), &self.slots);
         let found = self.index.find_entry(self.hasher.hash_one(id), |slot| rows[*slot as usize].id == id);
@@ -157,12 +157,12 @@ impl Exact for PackedListings {
     }
 }
 
-/// Latest first, then by id.
+/// Compares listings for the order: latest first, then by id.
 pub(super) fn newest(a: &PackedListing, b: &PackedListing) -> Ordering {
     b.created_at.cmp(&a.created_at).then_with(|| a.id.cmp(&b.id))
 }
 
-/// Cheapest first, then as [`newest`].
+/// Compares listings for the order: cheapest first, then as [`newest`].
 pub(super) fn cheapest(a: &PackedListing, b: &PackedListing) -> Ordering {
     a.cents.cmp(&b.cents).then_with(|| newest(a, b))
 }

@@ -41,7 +41,7 @@ fn listing(seed: &Seed) -> PublicListing {
     }
 }
 
-/// What a plain list answers to the same query.
+/// Returns what a plain list answers to the same query.
 fn naive(model: &BTreeMap<u8, PublicListing>, query: &ListingQuery) -> Vec<PublicListing> {
     let mut hits: Vec<PublicListing> = model
         .values()
