@@ -1,4 +1,4 @@
-//! SQS: a client of the queues that a function uses, and their check before its first event.
+//! The way to SQS: a client, the URLs of the queues that a function uses, and their check before its first event.
 
 pub use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -8,17 +8,18 @@ use platform::preflight::{ProbeFuture, ResourceKind};
 use platform::resources::Queue;
 use platform::service::Service;
 
-/// The longest delay of a message, in seconds (SQS).
+/// The longest delay of a message that SQS allows, in seconds.
 pub const MAX_DELAY_SECONDS: u32 = 900;
 
-/// A client of SQS.
+/// Makes a client of SQS.
 pub fn client(environment: &Environment, patience: Patience) -> Client {
     let mut config = aws_sdk_sqs::config::Builder::from(&environment.config(patience));
     config.set_interceptors(environment.interceptors());
     Client::from_conf(config.build())
 }
 
-/// A client with a waiting client's patience, and the URLs of queues; all that are missing are named at once.
+/// Makes a client with [`Patience::Request`], reads the URLs of queues, and notes that the queues are to be checked. If
+/// several URLs are missing, the error names all of them at once.
 pub fn from_service<const N: usize>(
     service: &Service<'_>,
     queues: [Queue; N],
@@ -31,12 +32,12 @@ pub fn from_service<const N: usize>(
     Ok((client, urls))
 }
 
-/// The name of the queue of this URL.
+/// Returns the name of the queue at a URL.
 pub fn name(url: &str) -> &str {
     url.rsplit('/').next().unwrap_or_default()
 }
 
-/// Asks a queue for its ARN.
+/// Checks a queue by asking for its ARN. This needs the permission `sqs:GetQueueAttributes`.
 pub fn probe(client: &Client, url: &str) -> ProbeFuture {
     let attributes = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
     async move { Ok(attributes.send().await.map(drop)?) }.boxed()
