@@ -1,4 +1,4 @@
-//! How a function runs under Lambda: preflight and preparation before the first event, then one event at a time.
+//! Runs a function under Lambda: preflight and preparation before the first event, then one event at a time.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use types::clock::SystemClock;
 
-/// A function that a queue or a schedule triggers.
+/// A function, whatever triggers it: the gateway, a queue or a schedule.
 pub trait Worker: Send + Sync + 'static {
     /// What triggers it.
     type Event: DeserializeOwned + Send + 'static;
-    /// What the trigger is told.
+    /// What the trigger gets back.
     type Response: Serialize + Send + 'static;
 
     /// Does the work of one event. After an error, as after a crash, the same event may come again.
@@ -32,7 +32,7 @@ pub trait Worker: Send + Sync + 'static {
     }
 }
 
-/// Runs a function under Lambda.
+/// Runs a function under Lambda. Everything heavy happens before the first event. Then events are handled one at a time.
 pub async fn run<W, E>(build: impl FnOnce(&Service<'_>) -> Result<W, E>) -> ExitCode
 where
     W: Worker,
@@ -64,7 +64,8 @@ where
     }
 }
 
-/// Builds the function, and checks what it uses while it prepares itself.
+/// Builds the function, then checks the resources that it uses while it prepares itself. The error says everything that
+/// is wrong, in one line.
 async fn start<W, E>(
     lookup: Lookup<'_>,
     build: impl FnOnce(&Service<'_>) -> Result<W, E>,
