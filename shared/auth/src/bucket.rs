@@ -1,4 +1,4 @@
-//! The token bucket: one conditional write takes a token, or returns why it cannot.
+//! The token bucket (specification 8.2): one conditional write takes a token, or returns why it cannot.
 //!
 //! A bucket holds `limit` tokens and is full again at the start of each UTC minute. Its counter for minute *m* is
 //! an attribute that is named after budget and minute. So one call is enough in any state of the bucket: a new
@@ -97,15 +97,15 @@ impl TokenRequest {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
-    /// Returns the grant for a token that was taken. `row` is the row after that.
+    /// Returns the grant for a token that was taken. `row` is the row after the write.
     pub(super) fn granted(&self, row: &Row) -> Result<Grant, StoreError> {
         let key = KeyRecord::from_row(row)?;
         let rate = self.rate(&key, row);
         Ok(Grant { key, rate, stale: self.stale(row) })
     }
 
-    /// Returns why the condition failed. `row` is the row as it stood, or `None` if there was none. If an earlier
-    /// try of this very attempt took the token and its answer was lost, the request is granted.
+    /// Returns why the condition failed. `row` is the row as it stood, or `None` if there was none. If the token was
+    /// already taken by this attempt, and only the answer was lost, the request is granted.
     pub(super) fn refused(&self, row: Option<&Row>) -> Result<Grant, Refused> {
         let Some(row) = row.filter(|row| row.contains_key(STATUS)) else {
             return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
@@ -137,8 +137,8 @@ impl TokenRequest {
         Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
     }
 
-    /// Returns the counters, of every budget, that are old enough for a clean-up; none if there are too few to be
-    /// worth it.
+    /// Returns the counters, of every budget, that are old enough for a clean-up. Returns none if there are too few to
+    /// be worth a call.
     fn stale(&self, row: &Row) -> Vec<String> {
         let newest_stale = self.now.minute() - STALE_AFTER_MINUTES;
         let is_stale = |name: &&String| minute_of(name).is_some_and(|minute| minute <= newest_stale);

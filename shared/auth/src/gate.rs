@@ -23,14 +23,14 @@ use types::scope::Budget;
 use types::timestamp::Timestamp;
 
 /// How long an instance repeats a 429 without asking the table. Otherwise a client that keeps asking could use up the
-/// write capacity of its item.
+/// write capacity of its key's row.
 const REPEAT_REFUSAL_FOR: Duration = Duration::from_secs(1);
 /// How many entries each memory of an instance may have. At the limit it is emptied.
 const MAX_REMEMBERED_KEYS: usize = 10_000;
 /// How often the key write is tried. It meets a conflict only while its key is being rotated.
 const CONFLICT_ATTEMPTS: u32 = 4;
 
-/// Decides requests by one conditional write each.
+/// Admits or refuses requests, each by one conditional write.
 pub struct Gate {
     client: Client,
     table: String,
@@ -52,13 +52,14 @@ impl Gate {
         Self { client, table, clock, users: Mutex::default(), spent: Mutex::default() }
     }
 
-    /// A gate over the keys table that the environment names.
+    /// Makes a gate over the keys table that the environment names.
     pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Keys, Patience::Request, preflight::update)?;
         Ok(Self::new(client, table, Arc::clone(&service.clock)))
     }
 
-    /// The user of a key that this instance has admitted before. A key's user never changes.
+    /// Returns the user of a key that this instance has admitted before and still remembers. A key's user never
+    /// changes.
     pub fn remembered_user(&self, key: &KeyHash) -> Option<UserId> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }

@@ -1,4 +1,4 @@
-//! What the gate decides.
+//! What the gate decides about a request, and what the rate-limit headers show of it.
 
 use platform::store::StoreError;
 use types::ids::KeyId;
@@ -10,7 +10,7 @@ use super::table::KeyRecord;
 /// The state of a budget, as the rate-limit headers show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Tokens per minute; 0 if no key write was completed.
+    /// Tokens per minute, or 0 if no key write was completed.
     pub limit: u32,
     /// Tokens left in this minute.
     pub remaining: u32,
@@ -32,23 +32,22 @@ pub struct Grant {
     pub key: KeyRecord,
     /// The budget after the write.
     pub rate: Rate,
-    /// Counters to remove with [`Gate::clean_up`]; usually none.
+    /// Counters to remove with `Gate::clean_up`. Usually there are none.
     pub stale: Vec<String>,
 }
 
 /// A request that did not get a token.
 #[derive(Debug)]
 pub struct Refused {
-    /// Why.
     pub reason: Refusal,
     /// The budget, if it is known, or else [`Rate::none`].
     pub rate: Rate,
-    /// The key, where it is known.
+    /// The key, if it is known.
     pub key_id: Option<KeyId>,
 }
 
 impl Refused {
-    /// A refusal before any key write was completed.
+    /// Returns a refusal that shows no budget.
     pub fn without_budget(reason: Refusal, now: Timestamp) -> Self {
         Self { reason, rate: Rate::none(now), key_id: None }
     }
@@ -57,13 +56,12 @@ impl Refused {
 /// Why a request took no token.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// The key is unknown, revoked or expired; which of them, nobody is told.
+    /// The key is unknown, revoked or expired. The response does not say which (specification 5.4.2).
     KeyInvalid,
-    /// The key is valid and lacks the scope.
+    /// The key is valid, but lacks the scope.
     ScopeMissing(Scope),
-    /// The minute's tokens are spent.
+    /// The tokens of this minute are spent.
     BudgetSpent {
-        /// What was spent.
         budget: Budget,
         limit: u32,
         /// Seconds until the next minute, 1 to 60.

@@ -1,7 +1,7 @@
 //! The keys table: key shapes, attribute names, and a key's row in its parsed form.
 //!
-//! A key has three items, written in one transaction. The key row lies under the key's hash, and only this row
-//! changes afterwards. The other two find it by key id and by user.
+//! A key has three rows, written in one transaction. The key row lies under the key's hash, and only this row changes
+//! afterwards. The other two find it by key id and by user.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -45,10 +45,10 @@ closed_enum! {
 /// Everything that is stored of a key, except its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeyRecord {
-    /// Public: logs and commands name the key by it.
+    /// Public. Logs and commands name the key by this id.
     pub key_id: KeyId,
     pub user_id: UserId,
-    /// The owner's name for it, at most 128 bytes.
+    /// The owner's name for the key, at most 128 bytes.
     pub name: Option<String>,
     pub tier: Tier,
     pub scopes: Scopes,
@@ -60,11 +60,11 @@ pub struct KeyRecord {
     pub limit_override: Option<u32>,
     pub status: KeyStatus,
     pub created_at: Timestamp,
-    /// When it stops being accepted; `None` for never.
+    /// From when on the key is refused, or `None` if it never expires.
     pub expires_at: Option<Timestamp>,
-    /// When a request with it was last admitted.
+    /// When a request with this key was last admitted.
     pub last_used_at: Option<Timestamp>,
-    /// The last four characters of its text, by which an owner tells keys apart.
+    /// The last four characters of the key's text, by which an owner tells keys apart.
     pub last4: String,
 }
 
@@ -116,27 +116,27 @@ impl KeyRecord {
     }
 }
 
-/// The table key of the key row.
+/// Returns the table key of the key row.
 pub fn key_row(hash: &KeyHash) -> Row {
     hash_row(&hash.hex())
 }
 
-/// The table key of the key row, from the hash in hex.
+/// Returns the table key of the key row, from the hash in hex.
 pub fn hash_row(hex: &str) -> Row {
     place(format!("key#{hex}"), "key")
 }
 
-/// The table key of the row that tells the hash of a key id.
+/// Returns the table key of the row that holds the hash of the key with this id.
 pub fn id_row(key_id: KeyId) -> Row {
     place(format!("id#{key_id}"), "hash")
 }
 
-/// The partition key under which a user's keys are listed.
+/// Returns the partition key under which a user's keys are listed.
 pub fn user_partition(user: UserId) -> String {
     format!("user#{user}")
 }
 
-/// The table key of a key's entry in its user's list.
+/// Returns the table key of a key's row in its user's list.
 pub fn user_row(user: UserId, key_id: KeyId) -> Row {
     place(user_partition(user), &key_id.to_string())
 }

@@ -1,4 +1,4 @@
-//! The text of an API key: `sk_`, 43 random base62 characters, and 6 characters of checksum.
+//! The text of an API key (specification 5.2.2): `sk_`, 43 random base62 characters, and 6 characters of checksum.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ const LENGTH: usize = BODY_END + CHECKSUM_CHARS;
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyText(String);
 
-/// The SHA-256 of a key's text. The text itself is not stored.
+/// The SHA-256 of a key's text, which is stored in place of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
 
@@ -39,7 +39,6 @@ impl KeyText {
         (checksum(body) == sum).then(|| Self(text.to_owned()))
     }
 
-    /// Returns the hash, which is stored in place of the text.
     pub fn hash(&self) -> KeyHash {
         KeyHash(Sha256::digest(self.0.as_bytes()).into())
     }
