@@ -1,4 +1,4 @@
-//! The keys that seal endpoint secrets: a document in Secrets Manager.
+//! The keyring: the keys that seal endpoint secrets, as a document in Secrets Manager.
 
 use std::collections::BTreeMap;
 use std::fmt;

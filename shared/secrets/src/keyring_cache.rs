@@ -1,4 +1,4 @@
-//! The keyring as a running function remembers it.
+//! Remembers the keyring in a running function, so that not every delivery reads it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const MAX_AGE_AFTER_MISS: Duration = Duration::from_secs(2);
 /// The keyring, and the moment at which the request for it was sent.
 type Read = (Arc<Keyring>, Moment);
 
-/// The keyring of a secret, read once in a while; clones share it.
+/// Remembers the keyring, and reads it again when it is too old. Clones share what was read.
 #[derive(Clone)]
 pub struct KeyringCache {
     secret: KeyringSecret,
@@ -43,7 +43,7 @@ impl KeyringCache {
         Self { secret: KeyringSecret::new(client, name), clock, read: Arc::default() }
     }
 
-    /// The keyring that the environment names, checked before the first event.
+    /// Makes a cache for the keyring that the environment names. Preflight checks the keyring by reading it.
     pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
         let [name] = service.variables([KEYRING_VARIABLE])?;
         let client = super::client(service.environment(), Patience::Request);
@@ -53,7 +53,8 @@ impl KeyringCache {
         Ok(keyring)
     }
 
-    /// Opens an endpoint's secrets. One that was sealed under a key newer than what is remembered is found, too.
+    /// Opens an endpoint's secrets. If one was sealed under a key that is newer than the remembered keyring, the
+    /// keyring is read again.
     pub async fn open(
         &self,
         endpoint: EndpointId,
@@ -81,9 +82,10 @@ impl KeyringCache {
         &self.secret
     }
 
-    /// The keyring, read less than `age` ago.
+    /// Returns the keyring as read less than `age` ago.
     async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, KeyringUnavailable> {
-        // Held while it is read, so that callers who come meanwhile wait for it instead of asking, too.
+        // The lock is held during the read, so that other callers wait for its result instead of sending reads of
+        // their own.
         let mut read = self.read.lock().await;
         if let Some((keyring, at)) = read.as_ref()
             && at.is_within(age, self.clock.as_ref())

@@ -1,4 +1,4 @@
-//! The secret in Secrets Manager that holds the keyring.
+//! Reads and replaces the keyring in Secrets Manager.
 
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::error::ProvideErrorMetadata;
@@ -11,7 +11,7 @@ use platform::store::explain;
 const CURRENT: &str = "AWSCURRENT";
 const PENDING: &str = "AWSPENDING";
 
-/// The secret that holds the keyring.
+/// The secret in Secrets Manager that holds the keyring.
 #[derive(Clone)]
 pub struct KeyringSecret {
     client: Client,
@@ -21,7 +21,6 @@ pub struct KeyringSecret {
 /// The keyring as it was read, and which version of the secret held it.
 pub struct StoredKeyring {
     pub keyring: Keyring,
-    /// The version of the secret.
     version: String,
 }
 

@@ -19,7 +19,7 @@ pub use unavailable::KeyringUnavailable;
 use aws_sdk_secretsmanager::Client;
 use platform::aws::{Environment, Patience};
 
-/// A client of Secrets Manager.
+/// Makes a client of Secrets Manager.
 pub fn client(environment: &Environment, patience: Patience) -> Client {
     let mut config = aws_sdk_secretsmanager::config::Builder::from(&environment.config(patience));
     config.set_interceptors(environment.interceptors());

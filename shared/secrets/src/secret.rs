@@ -1,4 +1,4 @@
-//! An endpoint's secret: `whsec_` and the base64 of 32 random bytes.
+//! An endpoint's secret (specification 6.13.2): `whsec_` and the base64 of 32 random bytes.
 
 use std::fmt;
 

@@ -9,15 +9,16 @@ use ring::hmac::{Context, HMAC_SHA256, Key, Tag};
 use super::secret::EndpointSecret;
 use types::timestamp::Timestamp;
 
-/// Returns the value of `X-Service-Signature` (specification, section 6): the HMAC-SHA256 of the body, keyed with the
-/// secret's whole text.
+/// Returns the value of `X-Service-Signature` (specification 6.5.1): the HMAC-SHA256 of the body, keyed with the secret's
+/// whole text.
 pub fn service_signature(secret: &EndpointSecret, body: &[u8]) -> String {
     format!("sha256={}", hex::encode(hmac(secret.reveal().as_bytes(), &[body])))
 }
 
-/// Returns the value of `webhook-signature` (Standard Webhooks 1.0.0): one signature for each of the secrets.
+/// Returns the value of `webhook-signature` (specification 6.5.2, Standard Webhooks 1.0.0): one signature for each of
+/// the secrets.
 ///
-/// `id` must be the value of `webhook-id`. The whole seconds of `sent_at` must be that of `webhook-timestamp`.
+/// `id` must be the value of `webhook-id`. The whole seconds of `sent_at` must be the value of `webhook-timestamp`.
 pub fn standard_signature<'s>(
     secrets: impl IntoIterator<Item = &'s EndpointSecret>,
     id: impl Display,

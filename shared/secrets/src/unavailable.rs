@@ -1,4 +1,4 @@
-//! Why the keyring cannot be used now.
+//! The errors of using the keyring, and how preflight reports them.
 
 use platform::preflight::Problem;
 use thiserror::Error;
