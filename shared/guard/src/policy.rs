@@ -1,4 +1,4 @@
-//! Which addresses a stack delivers to, and the check of a host name's addresses.
+//! Which addresses a stack delivers to, and the check of a host name's addresses (specification 6.12.3).
 
 use std::net::IpAddr;
 
@@ -12,8 +12,8 @@ pub struct Policy {
     loopback: bool,
 }
 
-/// Why the addresses of a host name are refused. The text names none of them: it is shown to owners, and they must
-/// not learn what our resolver sees.
+/// Why the addresses of a host name are refused. The text names none of them, because it is shown to owners, and they
+/// must not learn what our resolver sees (specification 6.12.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AddressRefusal {
     #[error("the host name has no address")]

@@ -1,4 +1,5 @@
-//! Which addresses are public, according to IANA's special-purpose registries (RFC 6890 and its successors).
+//! Which addresses are public (specification 6.12.4), according to IANA's special-purpose registries (RFC 6890 and its
+//! successors).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -20,7 +21,8 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses whose first bits, at least one, equal those of an address: the address and the number of bits.
+/// A block of addresses, all of which begin with the same bits: an address of the block, and the number of these bits,
+/// which is at least 1.
 struct Block<A>(A, u32);
 
 impl Block<Ipv4Addr> {

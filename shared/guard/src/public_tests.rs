@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The registries once more, as first and last addresses. Outside `2000::/3` only the blocks that have a name.
+/// The registries once more, by first and last addresses. Of the space outside `2000::/3`, the blocks that have a name.
 const NOT_PUBLIC: &[(&str, &str, &str)] = &[
     ("0.0.0.0", "0.255.255.255", "this network"),
     ("10.0.0.0", "10.255.255.255", "private use"),

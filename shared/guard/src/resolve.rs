@@ -1,4 +1,4 @@
-//! Looking up the addresses of host names.
+//! Looks up the addresses of host names.
 
 use std::io;
 use std::net::IpAddr;

@@ -1,4 +1,5 @@
-//! An endpoint's URL. The parser that checks it is also the one whose result is connected to.
+//! An endpoint's URL (specification 6.12.2). Deliveries connect to the result of the same parser that checked the URL,
+//! so no second parser can understand it differently.
 
 use std::cell::Cell;
 use std::fmt;

@@ -240,7 +240,7 @@ fn development_opens_its_own_machine_and_nothing_else() {
     }
 }
 
-/// Hosts of all kinds, valid ones and random pieces.
+/// Generates hosts of all kinds, valid ones and random pieces.
 fn hosts() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "localhost",
