@@ -32,7 +32,7 @@ pub trait Endpoint: Send + Sync + 'static {
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
 
-    /// The state that answers come from, if it is a replica's.
+    /// Returns the age and size of the replica that answers come from, if they come from one.
     fn replica(&self) -> Option<ReplicaGauge> {
         None
     }
@@ -45,10 +45,11 @@ pub trait Endpoint: Send + Sync + 'static {
 
 /// Whom an answer depends on. Some callers are known before the key write has answered.
 pub trait Caller: Clone + PartialEq + Send + Sync {
-    /// The caller, if it is known before the key write. `remembered` is the key's user, if this instance knows it.
+    /// Returns the caller, if it is known before the key write. `remembered` is the key's user, if this instance knows
+    /// it.
     fn foreseen(remembered: Option<UserId>) -> Option<Self>;
 
-    /// The caller that the key write has authorised.
+    /// Returns the caller that the key write has authorised.
     fn authorised(key: &KeyRecord) -> Self;
 }
 

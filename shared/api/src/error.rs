@@ -10,7 +10,8 @@ use types::closed_enum;
 use types::ids::VariantId;
 use types::scope::{Budget, Scope};
 
-/// An error that a request can end in. A variant carries what its response shows, or the cause for the log.
+/// An error that a request can end in (specification 7.2.1). A variant carries what its response shows, or the cause for
+/// the log.
 #[derive(Debug, Error)]
 pub enum ApiError {
     /// 400: one entry per bad parameter.
@@ -40,7 +41,6 @@ pub enum ApiError {
     /// 429: the budget for this minute is used up.
     #[error("rate limit exceeded")]
     RateLimited {
-        /// The budget that is used up.
         budget: Budget,
         /// Tokens per minute.
         limit: u32,
@@ -130,7 +130,7 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// The body of every error response (specification, section 7).
+/// The body of every error response (specification 7.1).
 #[derive(Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(description = "The body of every error response."))]

@@ -1,4 +1,5 @@
-//! The HTTP side: the one pipeline that every request takes, what endpoints declare to it, and what answers look like.
+//! The HTTP side of the API: the one pipeline that every request takes, what endpoints declare to it, and what answers
+//! look like.
 
 mod endpoint;
 pub mod error;

@@ -18,7 +18,7 @@ pub struct Facts {
     pub cause: Option<String>,
     /// How long the function took.
     pub duration: Duration,
-    /// The state that the answer came from, if a replica gave it.
+    /// The age and size of the replica that the answer came from, if it came from one.
     pub replica: Option<ReplicaGauge>,
 }
 

@@ -1,4 +1,4 @@
-//! The parameters `page` and `page_size`.
+//! The parameters `page` and `page_size` (specification 4.2.1 and 4.3).
 
 use types::paging::Paging;
 
@@ -9,7 +9,7 @@ pub const PAGE: &str = "page";
 /// The query parameter for the number of records per page.
 pub const PAGE_SIZE: &str = "page_size";
 
-/// Reads `page` and `page_size`.
+/// Reads `page` and `page_size`, each with its default if it is absent.
 pub fn paging(params: &mut Params<'_>) -> Paging {
     let page = params.query(PAGE, |v| integer(v, 1, None)).unwrap_or(1);
     let page_size = params.query(PAGE_SIZE, |v| integer(v, 1, Some(Paging::MAX_SIZE))).unwrap_or(Paging::DEFAULT_SIZE);

@@ -1,4 +1,5 @@
-//! The parameters of path and query. If several are bad, the answer names all of them at once.
+//! The parameters of path and query (specification 4.2). If several are bad, the answer names all of them at once
+//! (specification 7.3).
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use super::error::{FieldCode, FieldError};
 use types::ids::VariantId;
 use types::money::{Usd, UsdError};
 
-/// The parameters an endpoint takes.
+/// The parameters that an endpoint takes.
 pub trait Input: Sized + Clone + Send + Sync {
     /// The names that may appear in the query.
     const QUERY: &'static [&'static str];
@@ -59,7 +60,7 @@ pub fn parse<I: Input>(path: &[(String, String)], raw_query: &str) -> Result<I, 
     }
 }
 
-/// The query's names and values in order; a value that cannot be decoded is `None`.
+/// Returns the query's names and values, in order. A value that cannot be decoded is `None`.
 fn pairs(raw: &str) -> Vec<(String, Option<String>)> {
     let parts = raw.split('&').filter(|part| !part.is_empty());
     parts
@@ -148,7 +149,7 @@ impl Params<'_> {
     }
 }
 
-/// The allowed name that was probably meant: at most two edits away.
+/// Returns the allowed name that was probably meant. It is at most two edits away.
 fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
     if name.len() > MAX_SUGGESTED_NAME_BYTES {
         return None;

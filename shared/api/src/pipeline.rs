@@ -1,5 +1,5 @@
 //! The pipeline of a request: method, key, scope, budget, input, handler, answer, log line. The first of these that
-//! refuses the request decides the answer.
+//! refuses the request decides the answer (specification 7.4.1).
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -22,7 +22,7 @@ use platform::store::StoreError;
 use types::clock::Clock;
 use types::ids::KeyId;
 
-/// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds.
+/// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds (specification 10.5.1).
 const STORE_DEADLINE: Duration = Duration::from_millis(2_600);
 
 /// The longest time that the clean-up of stale counters may add to a request.

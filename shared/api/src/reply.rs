@@ -1,4 +1,5 @@
-//! Turns an outcome into API Gateway's response: status, headers, encoding, entity tag.
+//! Turns an outcome into API Gateway's response: status, headers, encoding, entity tag (specification 8.3 and 10.2 to
+//! 10.4).
 
 use std::io::Write;
 
@@ -36,7 +37,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 pub enum CacheControl {
     /// The client alone, and only if it asks each time whether the answer still holds.
     PrivateNoCache,
-    /// Nobody: the account's own data, and every error.
+    /// Nobody. This is for the account's own data, and for every error.
     NoStore,
     /// Anybody, for five minutes.
     Public,
@@ -161,14 +162,15 @@ fn entity_tag(body: &[u8], compressed: bool) -> String {
     format!("\"{:032x}{}\"", u128::from_be_bytes(half), if compressed { "-gzip" } else { "" })
 }
 
-/// Whether `If-None-Match` names the tag (RFC 9110, section 13.1.2: weak comparison).
+/// Returns whether `If-None-Match` names the tag (RFC 9110, section 13.1.2: weak comparison).
 fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut candidates = values.flat_map(|value| value.split(',')).map(str::trim);
     candidates.any(|candidate| candidate == "*" || candidate.strip_prefix("W/").unwrap_or(candidate) == tag)
 }
 
-/// Whether `Accept-Encoding` accepts gzip, by its name or by `*`, with a weight above 0 (RFC 9110, section 12.5.3).
+/// Returns whether `Accept-Encoding` accepts gzip, by its name or by `*`, with a weight above 0 (RFC 9110, section
+/// 12.5.3).
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
     let mut by_star = false;
@@ -184,7 +186,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     by_star
 }
 
-/// Whether the weight is zero (`q=0`, `q=0.0`, …). With that a client refuses the coding.
+/// Returns whether the weight is zero (`q=0`, `q=0.0`, …). With such a weight, a client refuses the coding.
 fn is_weightless(parameters: &str) -> bool {
     let weights = parameters.split(';').filter_map(|p| p.trim().strip_prefix(['q', 'Q'])?.trim().strip_prefix('='));
     weights.into_iter().any(|weight| {

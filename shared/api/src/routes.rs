@@ -1,10 +1,10 @@
-//! Every route of the API and the function that answers it, defined once. The local gateway routes by this list, and
-//! tests compare the API description and the deployment with it.
+//! Every route of the API (specification 4.1) and the function that answers it, defined once. The local gateway routes
+//! by this list, and tests compare the API description and the deployment with it.
 
 /// A route of the gateway: a path template and the function behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The path; `{name}` stands for one segment.
+    /// The path. `{name}` in it stands for one segment.
     pub path: &'static str,
     pub function: &'static str,
 }
@@ -22,9 +22,9 @@ pub const ROUTES: [Route; 9] = [
     Route { path: DESCRIPTION, function: DEFAULT },
 ];
 
-/// Where the description is served (specification, section 9).
+/// Where the description is served (specification 4.12.1).
 pub const DESCRIPTION: &str = "/v1/openapi.json";
-/// Where the docs page is served.
+/// Where the docs page is served (specification 4.12.2).
 pub const DOCS: &str = "/docs";
 /// The function behind the gateway's `$default` route: description, docs page, 404 for the rest.
 pub const DEFAULT: &str = "openapi";

@@ -1,4 +1,4 @@
-//! How an endpoint is put behind the gate, and runs under Lambda.
+//! Puts an endpoint behind the gate, and runs it under Lambda.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::pipeline::{Api, Handler};
 use super::reply::{Event, Response};
 
 impl<E: Endpoint> Api<E> {
-    /// The endpoint behind a gate over the keys table that the environment names.
+    /// Puts an endpoint behind the gate, which needs the keys table.
     pub fn from_service(service: &Service<'_>, endpoint: E) -> Result<Self, Missing> {
         let gate = Gate::from_service(service)?;
         Ok(Self::new(endpoint, gate, Arc::clone(&service.clock), Arc::clone(&service.meter)))
@@ -29,7 +29,7 @@ where
     runtime::run(|service| build(service).map(Requests)).await
 }
 
-/// A handler, triggered by the gateway.
+/// A handler, as a worker that the gateway triggers.
 struct Requests<H>(H);
 
 impl<H: Handler + 'static> Worker for Requests<H> {
