@@ -10,8 +10,8 @@ use types::closed_enum;
 use types::ids::VariantId;
 use types::scope::{Budget, Scope};
 
-/// An error that a request can end in (specification 7.2.1). A variant carries what its response shows, or the cause for
-/// the log.
+/// An error that a request can end in (specification 7.2.1). A variant carries what its response shows, or the cause
+/// for the log.
 #[derive(Debug, Error)]
 pub enum ApiError {
     /// 400: one entry per bad parameter.

@@ -32,7 +32,8 @@ pub trait Worker: Send + Sync + 'static {
     }
 }
 
-/// Runs a function under Lambda. Everything heavy happens before the first event. Then events are handled one at a time.
+/// Runs a function under Lambda. Everything heavy happens before the first event. Then events are handled one at a
+/// time.
 pub async fn run<W, E>(build: impl FnOnce(&Service<'_>) -> Result<W, E>) -> ExitCode
 where
     W: Worker,

@@ -9,8 +9,8 @@ use ring::hmac::{Context, HMAC_SHA256, Key, Tag};
 use super::secret::EndpointSecret;
 use types::timestamp::Timestamp;
 
-/// Returns the value of `X-Service-Signature` (specification 6.5.1): the HMAC-SHA256 of the body, keyed with the secret's
-/// whole text.
+/// Returns the value of `X-Service-Signature` (specification 6.5.1): the HMAC-SHA256 of the body, keyed with the
+/// secret's whole text.
 pub fn service_signature(secret: &EndpointSecret, body: &[u8]) -> String {
     format!("sha256={}", hex::encode(hmac(secret.reveal().as_bytes(), &[body])))
 }
