@@ -6,7 +6,7 @@ use types::ids::UserId;
 use types::records::PublicBalance;
 
 impl Accounts {
-    /// Reads a user's balance. If none is known, it is six zeros.
+    /// Reads a user's balance. If none is known, it is six zeros (specification 2.7.3).
     pub async fn balance(&self, user: UserId) -> Result<PublicBalance, StoreError> {
         let Some(item) = self.get(table::balance(user)).await? else {
             return Ok(PublicBalance::default());

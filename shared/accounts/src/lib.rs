@@ -1,4 +1,4 @@
-//! What belongs to one user: orders and balance. No other module reads or writes the accounts table.
+//! The accounts table, which holds what belongs to one user: orders and balance. No other crate reads or writes it.
 
 mod balance;
 mod orders;
@@ -29,7 +29,7 @@ impl Accounts {
         Self { client, table }
     }
 
-    /// The accounts table that the environment names.
+    /// Returns the accounts table that the environment names.
     pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Accounts, Patience::Request, preflight::get)?;
         Ok(Self::new(client, table))

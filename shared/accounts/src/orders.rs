@@ -11,7 +11,8 @@ use types::ids::UserId;
 use types::records::PublicOrder;
 use types::timestamp::Timestamp;
 
-/// How many attempts a writer makes while it loses races. After that it returns a conflict, for a later try.
+/// How many attempts a writer makes while it loses races. After that it returns a conflict, and the message may be
+/// applied again later.
 const MAX_RACES: u32 = 50;
 
 /// What became of an order message.
@@ -149,8 +150,8 @@ pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
     postcard::from_bytes(order).map_err(|error| StoreError::corrupt(format!("order: {error}")))
 }
 
-/// Returns the outcome if a known order's authority shows that the message does not apply: the message contradicts the
-/// order, or it is not newer.
+/// Returns the outcome if a known order's authority shows that the message does not apply, because it contradicts the
+/// order (specification 12.2.5) or is not newer.
 fn settled(
     authority: &Row,
     user: UserId,

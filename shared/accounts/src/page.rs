@@ -1,6 +1,6 @@
-//! Reads a page of orders in one round trip. Page and total come from one state.
+//! Reads a page of orders in one round trip. Page and total come from one state (specification 1.3.3).
 //!
-//! The summary and the orders are read at the same time, so each may turn out newer than the other.
+//! The summary and the orders are read at the same time, so either may turn out newer than the other.
 //!
 //! - If the orders are *newer*, those that the summary does not count yet have a higher ordinal than its total. They
 //!   are left out.
@@ -56,7 +56,7 @@ impl OrderPages {
         Self { accounts, remembered: Mutex::default() }
     }
 
-    /// Reads one page of a user's orders, newest first.
+    /// Reads one page of a user's orders, newest first (specification 4.10.2).
     pub async fn page(&self, user: UserId, paging: Paging) -> Result<Paged<PublicOrder>, StoreError> {
         let (summary, read, skip) = self.read(user, paging).await?;
         let total = usize::try_from(summary.total).unwrap_or(usize::MAX);
@@ -128,23 +128,23 @@ impl OrderPages {
 }
 
 impl Read {
-    /// Whether the page has as many orders as the summary counts for it.
+    /// Returns whether the page has as many orders as the summary counts for it.
     fn fills(&self, summary: &Summary, skip: usize, paging: Paging) -> bool {
         let visible = self.orders.iter().filter(|order| order.ordinal <= summary.total).skip(skip);
         let left = usize::try_from(summary.total).unwrap_or(usize::MAX).saturating_sub(paging.skip());
         visible.take(paging.take()).count() == left.min(paging.take())
     }
 
-    /// Whether every insert that a read from the newest order on may have missed is among the summary's recent ones.
-    /// The read cannot have missed inserts up to `known`, nor those up to the highest ordinal that it saw, because they
-    /// were made before it.
+    /// Returns whether every insert that a read from the newest order on may have missed is among the summary's recent
+    /// ones. The read cannot have missed inserts up to `known`, nor those up to the highest ordinal that it saw, because
+    /// they were made before it.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
         summary.total.saturating_sub(seen) <= summary.recent.len() as u64
     }
 
-    /// Whether every recent insert whose place lies in the range read is there. One may be missing, because readers may
-    /// see a transaction's summary before they see its order.
+    /// Returns whether every recent insert whose place lies in the range read is there. One may be missing, because
+    /// readers may see a transaction's summary before they see its order.
     fn shows_recent(&self, summary: &Summary, start: &Start) -> bool {
         let oldest = self.orders.last().filter(|_| !self.complete).map_or("", |order| &order.position);
         let was_read = |position: &&String| {

@@ -11,14 +11,14 @@ use types::ids::UserId;
 /// How many of the latest inserts a summary lists by position.
 pub(super) const RECENT: usize = 8;
 
-/// The summary as of one insert. The n-th insert makes `total` n.
+/// The summary as of one insert. The *n*-th insert makes `total` *n*.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     /// The number of orders, which is also the ordinal of the latest insert.
     pub(super) total: u64,
     /// Orders per month (`YYYY-MM`).
     pub(super) months: BTreeMap<String, u64>,
-    /// Positions of the latest inserts, oldest first; the last has ordinal `total`.
+    /// Positions of the latest inserts, oldest first. The last one has the ordinal `total`.
     pub(super) recent: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Summary {
         self.recent.drain(..surplus);
     }
 
-    /// Finds the order with `skip` newer ones. Months that hold only newer orders are skipped whole.
+    /// Finds the order that has `skip` newer ones. Months that hold only newer orders are skipped whole.
     pub(super) fn start(&self, skip: usize) -> Start {
         let mut left = skip;
         let mut below = None;

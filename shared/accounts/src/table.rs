@@ -1,4 +1,4 @@
-//! The accounts table: key shapes and attribute names.
+//! The key shapes and attribute names of the accounts table. They stand nowhere else.
 
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
 use platform::store::{Row, s};
@@ -19,7 +19,7 @@ pub(super) fn orders_partition(user: UserId) -> String {
     format!("orders#{user}")
 }
 
-/// Fixed-width time, then id: text order is time order.
+/// Returns an order's position: its time in a fixed width, then its id. So text order is time order.
 pub(super) fn order_position(created_at: Timestamp, id: OrderId) -> String {
     format!("{created_at}#{id}")
 }
