@@ -1,4 +1,5 @@
-//! What only an operator, or an owner in the account's settings, does: the life of keys and of webhook endpoints.
+//! What an operator does, or an owner in the account's settings: the life of keys and of webhook endpoints. No function
+//! uses it.
 
 pub mod keys;
 pub mod webhooks;

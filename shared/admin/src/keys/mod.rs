@@ -28,14 +28,14 @@ const MAX_NAME_BYTES: usize = 128;
 #[derive(Clone, Debug)]
 pub struct NewKey {
     pub user_id: UserId,
-    /// The owner's name for it, 1 to 128 bytes.
+    /// The owner's name for the key, 1 to 128 bytes.
     pub name: Option<String>,
     pub tier: Tier,
     /// A limit of the key's own, instead of its tier's.
     pub limit_override: Option<u32>,
     /// At least one.
     pub scopes: Scopes,
-    /// When it stops being accepted; `None` for never.
+    /// From when on the key is refused, or `None` if it never expires.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -55,7 +55,7 @@ pub enum AdminError {
     #[error("{field}: {reason}")]
     Invalid {
         field: &'static str,
-        /// The rule that it breaks.
+        /// The rule that the field breaks.
         reason: &'static str,
     },
 }
@@ -72,7 +72,7 @@ impl KeyAdmin {
         Self { client, table, clock }
     }
 
-    /// Creates a key. This is the only time that its text is returned; it is stored nowhere.
+    /// Creates a key. This is the only time that its text is returned. The text is stored nowhere.
     pub async fn create(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
         self.check(&new)?;
         let (text, record) = self.fresh(new)?;

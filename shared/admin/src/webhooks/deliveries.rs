@@ -1,4 +1,4 @@
-//! Showing an endpoint's deliveries, sending a test, and resending.
+//! Shows an endpoint's deliveries, sends test events, and resends deliveries.
 
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, over
 use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
 use webhooks::{Call, Schedule, body, delivery_id};
 
-/// How long after its fan-out a delivery can be resent: 35 days.
+/// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
 const SHOWN_FOR_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 impl WebhookAdmin {
@@ -24,8 +24,8 @@ impl WebhookAdmin {
         self.store.delivery(id).await?.ok_or(WebhookAdminError::UnknownDelivery(id))
     }
 
-    /// Sends sample data of an event to an endpoint, by default of the first event that it selected. A test has one
-    /// attempt, and its failure never switches the endpoint off.
+    /// Sends sample data of an event to an endpoint, by default of the first event that it selected (specification
+    /// 6.14). A test has one attempt, and its failure never switches the endpoint off.
     pub async fn test(&self, id: EndpointId, event: Option<EventKind>) -> Result<DeliveryId, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         if !endpoint.is_on() {
@@ -48,8 +48,8 @@ impl WebhookAdmin {
         self.call(Lane::First, &delivery).await
     }
 
-    /// Begins a new round of attempts, whatever the delivery's status. The endpoint must be on, and no attempt may be
-    /// under way.
+    /// Begins a new round of attempts, whatever the delivery's status (specification 6.10.4). The endpoint must be on,
+    /// and no attempt may be under way.
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         let now = self.clock.now();

@@ -1,4 +1,4 @@
-//! Listing, switching and removing endpoints.
+//! Lists endpoints, switches them on and off, and removes them.
 
 use super::{WebhookAdmin, WebhookAdminError};
 use types::ids::{EndpointId, UserId};
@@ -26,8 +26,8 @@ impl WebhookAdmin {
         self.find(id).await
     }
 
-    /// Removes an endpoint and ends its deliveries. Returns how many had not ended yet. Removing it again ends the
-    /// deliveries that a first removal, cut short, has left.
+    /// Removes an endpoint and ends its deliveries (specification 6.11.5). Returns how many deliveries it ended. If a
+    /// removal was cut short, removing the endpoint again ends the deliveries that are left.
     pub async fn remove(&self, id: EndpointId) -> Result<u64, WebhookAdminError> {
         let owner = self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         self.store.remove_endpoint(owner, id, self.clock.now()).await?;
@@ -44,8 +44,8 @@ impl WebhookAdmin {
         }
     }
 
-    /// Ends a delivery; returns `false` if it has ended already or its attempt is being made. In the second case
-    /// the delivery ends with that attempt or, if there is a retry, when the retry's message is received.
+    /// Ends a delivery. Returns `false` if it has already ended, or if an attempt of it is being made. In the second
+    /// case the delivery ends with that attempt or, if there is a retry, when the retry's message is received.
     async fn end(&self, delivery: &Delivery) -> Result<bool, WebhookAdminError> {
         let Some(step) = end_for_removed_endpoint(&delivery.progress, self.clock.now()) else { return Ok(false) };
         Ok(self.store.settle(delivery.id, &step).await?)

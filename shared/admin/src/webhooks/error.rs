@@ -1,4 +1,4 @@
-//! Errors in words for the owner of an endpoint. No text names a resolved address.
+//! Errors in words for the owner of an endpoint. No text names a resolved address (specification 6.12.6).
 
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub enum WebhookAdminError {
     #[error("{field}: {reason}")]
     Invalid {
         field: &'static str,
-        /// The rule that it breaks.
+        /// The rule that the field breaks.
         reason: String,
     },
     #[error("the account has {MAX_ENDPOINTS} endpoints already")]

@@ -1,4 +1,4 @@
-//! Rotating the keyring: it gets a new current key, and then every secret is sealed anew under it.
+//! Rotates the keyring: it gets a new current key, and then every secret is sealed anew under it.
 //!
 //! Deliveries go on in the meantime. Older keys stay in the keyring, so the secrets that they sealed still open. A
 //! running function remembers the keyring for up to five minutes, but reads it again as soon as it meets the id of a
@@ -49,8 +49,8 @@ impl WebhookAdmin {
         Ok(next.current_id().to_owned())
     }
 
-    /// Seals the secrets of all endpoints under the current key, except those that are already. Calls `tell` after
-    /// each page with the numbers so far.
+    /// Seals the secrets of all endpoints under the current key, except those that are sealed under it already. Calls
+    /// `tell` after each page with the numbers so far.
     pub async fn reseal(&self, tell: impl Fn(&Resealed)) -> Result<Resealed, WebhookAdminError> {
         let keyring = self.keyring.secret().read().await?.keyring;
         let (mut done, mut from) = (Resealed::default(), None);
@@ -78,9 +78,9 @@ impl WebhookAdmin {
         Ok(done)
     }
 
-    /// Removes the older keys from the keyring and returns how many there were. First it seals all secrets under
-    /// the current key; if that fails for any of them, the older keys stay. Secrets Manager keeps the former
-    /// keyring as the previous version.
+    /// Removes the older keys from the keyring and returns how many there were. First it seals all secrets under the
+    /// current key. If that fails for any of them, the older keys stay. Secrets Manager keeps the former keyring as the
+    /// previous version.
     pub async fn remove_older_keys(&self) -> Result<usize, WebhookAdminError> {
         let seen = self.keyring.secret().read().await?;
         if seen.keyring.older() == 0 {
@@ -122,7 +122,7 @@ impl WebhookAdmin {
     }
 }
 
-/// Seals an endpoint's secrets under the current key. Returns `None` if all of them are already.
+/// Seals an endpoint's secrets under the current key. Returns `None` if all of them are sealed under it already.
 fn renewed(keyring: &Keyring, endpoint: &WebhookEndpoint) -> Result<Option<Secrets<String>>, SealError> {
     let renew = |sealed: &String| Ok(keyring.reseal(endpoint.id, sealed)?.unwrap_or_else(|| sealed.clone()));
     let secrets = endpoint.secrets.try_map(renew)?;

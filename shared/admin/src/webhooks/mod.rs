@@ -1,5 +1,5 @@
-//! What an owner or operator can do with endpoints and their deliveries. The command line is built on it; a page of
-//! the account's settings can be, too.
+//! What an owner or operator can do with endpoints and their deliveries (specification 6.11.4). The command line is
+//! built on it, and a page of the account's settings can be built on it too.
 
 mod deliveries;
 mod endpoints;

@@ -1,4 +1,4 @@
-//! Adding an endpoint.
+//! Adds endpoints, after a check of their URLs and of the addresses behind them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use types::rotation::Secrets;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
 use webhooks::store::Added;
 
-/// A host name that takes longer to resolve is treated as one that has no address yet.
+/// A host name that takes longer to resolve is treated as one that has no address yet (specification 6.12.3).
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What an owner chooses about a new endpoint.
@@ -21,7 +21,7 @@ pub struct NewEndpoint {
     /// The account that the endpoint belongs to.
     pub user_id: UserId,
     pub url: String,
-    /// The events that are delivered to it; at least one.
+    /// The events that are delivered to it, at least one.
     pub events: BTreeSet<EventKind>,
 }
 

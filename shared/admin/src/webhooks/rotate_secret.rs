@@ -1,4 +1,4 @@
-//! Rotating an endpoint's secret.
+//! Rotates an endpoint's secret (specification 6.13.4 and 6.13.5).
 
 use super::register::fresh_secret;
 use super::{WebhookAdmin, WebhookAdminError};
