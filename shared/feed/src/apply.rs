@@ -1,4 +1,4 @@
-//! Applies messages. After a crash at any point every step may be repeated, because versions decide what changes.
+//! Applies messages. After a crash at any point, every step may be repeated, because versions decide what changes.
 
 use std::collections::BTreeMap;
 
@@ -40,13 +40,13 @@ pub enum ApplyOutcome {
 }
 
 impl ApplyOutcome {
-    /// What became of a message that changed something, or nothing.
+    /// Returns the outcome of a message that changed something, or nothing.
     pub const fn from_changed(changed: bool) -> Self {
         if changed { Self::Changed } else { Self::Unchanged }
     }
 }
 
-/// What became of the message handed in with this tag, such as a line number.
+/// The tag that a message was handed in with, such as a line number, and what became of the message.
 pub type TaggedOutcome<T> = (T, Result<ApplyOutcome, StoreError>);
 
 /// Applies messages in bulk. Between batches it remembers the heads of the streams.
@@ -141,7 +141,7 @@ async fn commit<T: Copy, R: Record>(
 }
 
 impl Stores {
-    /// The tables of a stack.
+    /// Returns the tables of a stack.
     pub fn new(client: &Client, resources: &Resources) -> Self {
         Self {
             market: Market::new(client.clone(), resources.table(Table::Market)),

@@ -1,4 +1,4 @@
-//! The message about an event. Its data is checked against the schema of its kind and kept as received.
+//! The message about an event. Its data is checked against the schema of its kind, and kept byte for byte as received.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

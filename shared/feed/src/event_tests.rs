@@ -190,7 +190,7 @@ fn the_envelope_is_strict() {
 }
 
 prop_compose! {
-    /// A kind's sample data with its fields in any order and white space between the tokens.
+    /// Generates a kind's sample data, with its fields in any order and white space between the tokens.
     fn spaced()(kind in prop::sample::select(EventKind::ALL.to_vec()))(
         kind in Just(kind),
         fields in Just(sample(kind).into_iter().collect::<Vec<_>>()).prop_shuffle(),

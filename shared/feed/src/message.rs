@@ -1,4 +1,5 @@
-//! The messages and their schemas. An error names the field that is unknown, missing, repeated or malformed.
+//! The messages and their schemas (specification 12.1 and 12.2). An error names the field that is unknown, missing,
+//! repeated or malformed.
 
 use serde::Deserialize;
 
@@ -30,7 +31,7 @@ const MAX_AHEAD_MILLIS: i64 = 5 * 60 * 1_000;
 /// A parsed message. Where a number stands at the end, it is the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// A marketplace, by key.
+    /// A marketplace, whether it is enabled or not.
     Marketplace(PublicMarketplace, u64),
     /// An item with its variants.
     Item(PublicItemDetail, u64),

@@ -36,7 +36,7 @@ fn refusal(message: &Value) -> Rejection {
     parse(&message.to_string(), now()).unwrap_err()
 }
 
-/// An example with one field changed or added.
+/// Returns an example with one field changed or added.
 fn with(example: usize, pointer: &str, value: Value) -> Value {
     let mut message = examples().remove(example);
     if let Some(known) = message.pointer_mut(pointer) {

@@ -1,4 +1,4 @@
-//! Refusals of messages, and reading that names the field.
+//! Why a message is not applied, and a reader of JSON whose errors name the field.
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -11,7 +11,7 @@ use super::object::Object;
 pub struct Rejection {
     /// The offending field as a path, such as `variants[3].wear`. It is empty for the message as a whole.
     pub field: String,
-    /// The rule that it breaks.
+    /// The rule that the field breaks.
     pub reason: String,
 }
 
