@@ -136,8 +136,8 @@ impl Read {
     }
 
     /// Returns whether every insert that a read from the newest order on may have missed is among the summary's recent
-    /// ones. The read cannot have missed inserts up to `known`, nor those up to the highest ordinal that it saw, because
-    /// they were made before it.
+    /// ones. The read cannot have missed inserts up to `known`, nor those up to the highest ordinal that it saw,
+    /// because they were made before it.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
         summary.total.saturating_sub(seen) <= summary.recent.len() as u64

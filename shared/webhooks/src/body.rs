@@ -1,11 +1,10 @@
-//! The body of a delivery.
+//! The body of a delivery, which stands here alone because its bytes are signed and must never change.
 
 use types::event::EventKind;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 
-/// Returns the body of a delivery (specification, section 6). It is built once and sent byte for byte on every
-/// attempt.
+/// Returns the body of a delivery (specification 6.3). It is built once and sent byte for byte on every attempt.
 ///
 /// `created_at` is the time of the event. `data` is one JSON object as the feed accepted it, and goes into the body
 /// unchanged.

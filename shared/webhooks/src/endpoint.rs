@@ -11,7 +11,7 @@ use types::ids::{EndpointId, NoticeId, UserId};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
 
-/// The largest number of endpoints that an account may have.
+/// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;
 
 /// A URL to which an account wants its events delivered, and what belongs to it.
@@ -24,15 +24,15 @@ pub struct WebhookEndpoint {
     /// The events that are delivered to it.
     pub events: BTreeSet<EventKind>,
     pub switch: Switch,
-    /// From 1; grows each time that it is switched on again. So a conditional write can tell whether that has
-    /// happened since the endpoint was read.
+    /// Counts from 1, and grows each time that the endpoint is switched on again. So a conditional write can tell
+    /// whether that has happened since the endpoint was read.
     pub epoch: u64,
     pub created_at: Timestamp,
-    /// Each sealed under the keyring, for this endpoint only.
+    /// Each is sealed under the keyring, for this endpoint only.
     pub secrets: Secrets<String>,
     /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until then its deliveries use the retry lane.
+    /// Until this time its deliveries use the retry lane.
     pub slow_until: Option<Timestamp>,
 }
 
@@ -73,7 +73,8 @@ pub fn notice_id(endpoint: EndpointId, epoch: u64) -> NoticeId {
     Uuid::new_v5(&endpoint.uuid(), epoch.to_string().as_bytes()).into()
 }
 
-/// The message to the marketplace that an endpoint was switched off. The marketplace tells the owner.
+/// The message to the marketplace that an endpoint was switched off (specification 6.9.6). The marketplace tells the
+/// owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "endpoint.disabled")]
 pub struct Notice {
@@ -84,7 +85,7 @@ pub struct Notice {
     pub url: String,
     /// The delivery whose last retry failed.
     pub delivery_id: types::ids::DeliveryId,
-    /// When.
+    /// When the endpoint was switched off.
     pub disabled_at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Fan-out: makes a delivery of an event for each endpoint that selected it.
+//! Fan-out: makes a delivery of an event for each endpoint that selected it (specification 6.6.1).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -48,8 +48,8 @@ impl FanOut {
         Self { store, queues, schedule, pace: Pace::default() }
     }
 
-    /// Fans events out, each with a tag that comes back with whether a delivery is new. An error concerns its event
-    /// alone, which may be handed in again.
+    /// Fans events out. Each event has a tag, which is returned with the event's outcome: whether any of its deliveries
+    /// is new. An event whose outcome is an error can be passed in again; the others are done.
     pub async fn apply<T: Copy>(&self, events: Vec<(T, Event)>, now: Timestamp) -> Vec<(T, Result<bool, StoreError>)> {
         let accounts: BTreeSet<UserId> = events.iter().map(|(_, event)| event.account_id).collect();
         if accounts.is_empty() {

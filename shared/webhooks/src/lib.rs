@@ -1,4 +1,4 @@
-//! Webhooks: what is delivered to which endpoint, and how none is lost.
+//! Webhooks: what is delivered to which endpoint, and why no delivery is lost.
 
 pub mod delivery;
 pub mod endpoint;

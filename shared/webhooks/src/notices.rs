@@ -1,4 +1,4 @@
-//! Telling the marketplace that an endpoint was switched off.
+//! Tells the marketplace that an endpoint was switched off (specification 6.9.5).
 
 use aws_sdk_sqs::Client;
 

@@ -1,4 +1,4 @@
-//! Sending to the two delivery queues.
+//! Sends messages to the two delivery queues.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
@@ -28,7 +28,7 @@ pub enum QueueMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     pub dispatch: Dispatch,
-    /// At most 900 s. A longer delay is cut to that.
+    /// A delay of more than 900 s is cut to that.
     pub delay_seconds: u32,
 }
 

@@ -7,15 +7,15 @@ use uuid::Uuid;
 use types::ids::{DeliveryId, EndpointId, EventId};
 use types::timestamp::Timestamp;
 
-/// The delay between a failure and the retry after it: the *k*-th for retry *k* (specification, section 6).
+/// The delay between a failure and the retry after it (specification 6.8.1): the *k*-th delay is that of retry *k*.
 const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
 /// The longest delay of an SQS message. A retry that is due later is parked in the table.
 const LONGEST_DELAY_SECONDS: u32 = 15 * 60;
 /// How long before a parked retry is due (slack included) its message can be sent. It is a minute less than SQS can
 /// delay a message, and long enough for a sweep that runs every minute to find each retry in time.
 const LEAD_SECONDS: u32 = 14 * 60;
-/// Added to the delay of a parked retry. A retry is never sent early if the clock of the host that parks it and
-/// that of the host that sweeps it differ by at most this.
+/// Added to the delay of a parked retry. So the retry is not sent early (specification 6.8.2) if the clock of the host
+/// that parks it and that of the host that sweeps it differ by at most this.
 const SLACK_SECONDS: u32 = 60;
 
 /// The number of attempts in a round.
@@ -42,14 +42,14 @@ pub enum Wait {
 }
 
 impl Default for Schedule {
-    /// Returns the specification's times.
+    /// Returns the times of specification 6.8.1.
     fn default() -> Self {
         Self::scaled_by(NonZeroU32::MIN)
     }
 }
 
 impl Schedule {
-    /// Returns the specification's times divided by `scale`, each rounded up to a whole second.
+    /// Returns the times of specification 6.8.1 divided by `scale`, each rounded up to a whole second.
     pub const fn scaled_by(scale: NonZeroU32) -> Self {
         Self { scale }
     }
@@ -72,7 +72,7 @@ impl Schedule {
     }
 }
 
-/// Returns the delay of a parked retry's message in whole seconds, rounded up; 0 if the retry is due. Returns
+/// Returns the delay of a parked retry's message in whole seconds, rounded up. It is 0 if the retry is due. Returns
 /// `None` if it is longer than an SQS message can wait.
 pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
     let millis = due.millis().saturating_sub(now.millis()).max(0);
@@ -80,7 +80,8 @@ pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
     (seconds <= LONGEST_DELAY_SECONDS).then_some(seconds)
 }
 
-/// Returns the id of an event's delivery to an endpoint. It is the same however often the event arrives.
+/// Returns the id of an event's delivery to an endpoint (specification 6.6.2). It is the same however often the event
+/// arrives.
 pub fn delivery_id(event: EventId, endpoint: EndpointId) -> DeliveryId {
     Uuid::new_v5(&event.uuid(), endpoint.to_string().as_bytes()).into()
 }

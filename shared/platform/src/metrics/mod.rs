@@ -8,7 +8,7 @@
 //!
 //! | Metric | Unit | Functions | Meaning |
 //! |---|---|---|---|
-//! | `Latency` | ms | API | how long a request took, even if it was refused; its sample count is the number of requests |
+//! | `Latency` | ms | API | how long a request took, refused or not; its sample count is the number of requests |
 //! | `ClientErrors` | count | API | 4xx other than 429 |
 //! | `RateLimited` | count | API | 429 |
 //! | `ServerErrors` | count | API | 5xx |

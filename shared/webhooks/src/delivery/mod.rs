@@ -65,7 +65,7 @@ pub struct Progress {
     pub claims: u32,
     /// When the next attempt is due.
     pub due: Timestamp,
-    /// When `sweep` must look at the delivery next. Set if, and only if, the delivery is pending.
+    /// When `sweep` must look at the delivery next. It is set if and only if the delivery is pending.
     pub wake_at: Option<Timestamp>,
     /// How often `sweep` has taken the next attempt's message for lost and sent it again.
     pub resent: u32,
@@ -88,7 +88,7 @@ pub struct Lease {
 }
 
 closed_enum! {
-    /// Where a delivery stands.
+    /// Where a delivery stands (specification 3.5.1).
     pub enum Status {
         /// Another attempt will be made.
         Pending = "pending",

@@ -8,8 +8,9 @@ use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
 
-/// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt
-/// as failed, without a result. So whatever kills the function on this delivery does not do so for ever.
+/// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt as
+/// failed, without a result (specification 6.7.5). So whatever kills the function on this delivery does not do so for
+/// ever.
 pub const MAX_CLAIMS: u32 = 3;
 /// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
 /// clocks may differ, and 5 s in reserve.
@@ -45,7 +46,7 @@ pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Ti
 }
 
 /// Records an acknowledgement. It needs no lease, only a pending delivery and the same round: an acknowledgement that
-/// comes after the lease has run out must still prevent a switch-off.
+/// comes after the lease has run out must still prevent a switch-off (specification 6.9.4).
 pub fn succeed(dispatch: &Dispatch, attempt: Attempt) -> Transition {
     let when = vec![Condition::Status(Status::Pending), Condition::Round(dispatch.round)];
     let mut then = vec![Effect::Status(Status::Delivered), Effect::Attempt(attempt)];
@@ -59,7 +60,7 @@ pub enum AfterFailure {
     /// There is a next attempt. If it waits as a message ([`Wait::Delayed`]), the message is sent before the
     /// transition is made, so that a crash between the two cannot lose it. Until then the message is void.
     Again(Wait, Transition),
-    /// It was the last one.
+    /// The attempt was the last one of its round.
     GiveUp(Transition),
 }
 

@@ -10,7 +10,7 @@ pub struct Transition {
     pub then: Vec<Effect>,
 }
 
-/// A condition on a delivery's progress. Where nothing else is said, the field of that name must have this value.
+/// One condition of a transition. Where nothing else is said, the field of that name must have this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Status(Status),
@@ -24,7 +24,7 @@ pub enum Condition {
     WakeAt(Timestamp),
 }
 
-/// A change of a delivery's progress. Where nothing else is said, it sets the field of that name; `None` removes it.
+/// One change that a transition makes. Where nothing else is said, it sets the field of that name; `None` removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     Status(Status),

@@ -1,4 +1,4 @@
-//! An account's endpoints.
+//! Reads, adds and removes the endpoints of an account.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -88,8 +88,8 @@ impl WebhookStore {
         Ok(if added.await?.is_ok() { Added::Done } else { Added::TooMany })
     }
 
-    /// Removes an endpoint; returns whether it was there. A note of its account stays, so that a second removal can
-    /// end the deliveries that a first one, cut short, has left.
+    /// Removes an endpoint. Returns whether it was there. A note of its account stays, so that a second removal can end
+    /// the deliveries that are left if the first one was cut short.
     pub async fn remove_endpoint(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)

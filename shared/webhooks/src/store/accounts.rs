@@ -1,4 +1,4 @@
-//! Reading the endpoints of all accounts.
+//! Reads the endpoints of all accounts.
 
 use super::endpoint_row::endpoints;
 use super::table::{ACCOUNT_PARTITION, PK};

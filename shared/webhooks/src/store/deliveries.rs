@@ -1,4 +1,4 @@
-//! Writing a new delivery, and the steps of its life.
+//! Writes new deliveries, and makes the steps of their lives.
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -17,16 +17,16 @@ use types::ids::DeliveryId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Put {
     New,
-    /// It exists already, and this is its present state.
+    /// The delivery exists already. Holds its present state.
     Present(Box<Delivery>),
 }
 
 /// What became of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// The step was made; the delivery after it.
+    /// The step was made. Holds the delivery after it.
     Changed(Box<Delivery>),
-    /// A condition did not hold; the delivery as it stands, if there is one.
+    /// A condition did not hold. Holds the delivery as it stands, if there is one.
     Refused(Option<Box<Delivery>>),
 }
 
@@ -87,7 +87,7 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes a step in one conditional write; returns whether its conditions held.
+    /// Makes a step in one conditional write. Returns whether its conditions held.
     pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
         let expression = Expression::new(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {

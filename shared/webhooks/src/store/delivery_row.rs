@@ -1,4 +1,4 @@
-//! A delivery's row.
+//! Writes a delivery as a row, and reads it back.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -12,8 +12,8 @@ use platform::store::{Attributes, Row, StoreError, n, s};
 use types::timestamp::Timestamp;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
-/// How long a delivery is kept: 35 days, as promised, and two more. A round of attempts takes up to 33 hours, so even
-/// a delivery that is resent on its last day is still there for its last attempt.
+/// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A round of attempts takes up
+/// to 33 hours, so even a delivery that is resent on its last day is still there for its last attempt.
 pub(super) const DELIVERY_TTL_MILLIS: i64 = 37 * DAY_MILLIS;
 
 pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {

@@ -1,4 +1,4 @@
-//! Changes of an endpoint. Each is one conditional write of its account's item.
+//! Changes an endpoint. Each change is one conditional write of its account's row.
 
 use std::collections::HashMap;
 
@@ -60,8 +60,8 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes an endpoint's deliveries use the retry lane until then. It never shortens an earlier mark.
-    /// Returns whether anything changed.
+    /// Makes an endpoint's deliveries use the retry lane until `until`. An earlier mark is never shortened. Returns
+    /// whether anything changed.
     pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
         self.change(
             account,

@@ -1,4 +1,4 @@
-//! An endpoint's attribute in the row of its account.
+//! Writes an endpoint as an attribute of its account's row, and reads it back.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     Ok(AttributeValue::M(value))
 }
 
-/// The endpoints in an account's row, oldest first.
+/// Returns the endpoints in an account's row, oldest first.
 pub(super) fn endpoints(account: UserId, row: &Row) -> Result<Vec<WebhookEndpoint>, StoreError> {
     let found = row.iter().filter_map(|(name, value)| Some((table::endpoint_of_attribute(name)?, value)));
     let mut endpoints = found.map(|(id, value)| endpoint(account, id, value)).collect::<Result<Vec<_>, _>>()?;

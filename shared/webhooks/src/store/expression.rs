@@ -1,4 +1,4 @@
-//! A transition as a DynamoDB expression.
+//! Renders a transition as a DynamoDB expression.
 
 use std::collections::HashMap;
 
@@ -21,8 +21,8 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    /// Renders a transition. The write is refused if the item is missing, because each transition requires at least
-    /// one attribute to have a certain value.
+    /// Renders a transition. The write is refused if the row is missing, because each transition requires at least one
+    /// attribute to have a certain value.
     pub(super) fn new(transition: &Transition) -> Result<Self, StoreError> {
         let mut expression = Self::default();
         for condition in &transition.when {

@@ -1,4 +1,4 @@
-//! Finding deliveries: by endpoint, newest first, and by their wake-ups.
+//! Finds deliveries: by endpoint, newest first, and by their wake-ups.
 
 use std::collections::HashMap;
 

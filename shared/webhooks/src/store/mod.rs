@@ -1,4 +1,4 @@
-//! Access to the webhooks table: endpoints, deliveries, notices. All other code goes through here.
+//! The webhooks table: endpoints, deliveries, notices. No code outside this module reads or writes it.
 
 mod account;
 mod accounts;
@@ -47,7 +47,7 @@ impl WebhookStore {
         Self { client, table }
     }
 
-    /// The webhooks table that the environment names.
+    /// Returns the webhooks table that the environment names, to be checked by `probe`.
     pub fn from_service(service: &Service<'_>, patience: Patience, probe: Probe) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Webhooks, patience, probe)?;
         Ok(Self::new(client, table))
@@ -58,7 +58,7 @@ impl WebhookStore {
         Ok(request.send().await?.item)
     }
 
-    /// Returns the items of at most 100 keys, in no particular order. Keys without a row are left out.
+    /// Returns the rows of at most 100 keys, in no particular order. Keys without a row are left out.
     async fn get_all(&self, mut keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
         let mut items = Vec::with_capacity(keys.len());
         for attempt in 0..BATCH_ATTEMPTS {
@@ -81,7 +81,7 @@ impl WebhookStore {
     }
 }
 
-/// Asks the table for something that it does not have, by a `Query` of the index that a sweep reads.
+/// Checks a table by a `Query` of the index that a sweep reads.
 pub fn probe_wake_index(client: &Client, table: String) -> ProbeFuture {
     let query = client.query().table_name(table).index_name(WAKE_INDEX).limit(1);
     let query = query.key_condition_expression("#shard = :nobody AND #at = :never");

@@ -1,4 +1,4 @@
-//! Notices for owners of endpoints that were switched off.
+//! Reads the notices that were not sent yet, and marks them once they are sent.
 
 use super::table::{NOTICE, PK, WAKE_AT};
 use super::{WebhookStore, table};
@@ -7,7 +7,7 @@ use platform::store::{Attributes, StoreError};
 use types::ids::NoticeId;
 
 impl WebhookStore {
-    /// Returns a notice unless it has been sent. A crash can leave one unmarked that has been sent.
+    /// Returns a notice, unless it is marked as sent. After a crash, a notice that was sent may not be marked.
     pub async fn unsent_notice(&self, id: NoticeId) -> Result<Option<Notice>, StoreError> {
         let Some(item) = self.get(table::notice(id)).await? else { return Ok(None) };
         if !item.contains_key(WAKE_AT) {

@@ -1,4 +1,4 @@
-//! Steps of a delivery that depend on its endpoint. Each is one transaction that also checks or changes the
+//! Makes the steps of a delivery that depend on its endpoint. Each is one transaction that also checks or changes the
 //! endpoint.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};

@@ -1,4 +1,4 @@
-//! The webhooks table: key shapes, attribute names, indexes.
+//! The key shapes and attribute names of the webhooks table. They stand nowhere else.
 //!
 //! The endpoints of an account are attributes of one row. So one call finds the endpoints of a whole batch of events
 //! or messages, and one condition limits how many an account can have.
@@ -57,7 +57,7 @@ pub(super) enum Wake {
     Notice(NoticeId),
 }
 
-/// The table key of an account's row, which holds its endpoints.
+/// Returns the table key of an account's row, which holds its endpoints.
 pub(super) fn account(id: UserId) -> Row {
     place(account_partition(id), "endpoints")
 }
@@ -70,7 +70,7 @@ pub(super) fn account_of(pk: &str) -> Option<UserId> {
     pk.strip_prefix(ACCOUNT_PARTITION)?.parse().ok()
 }
 
-/// The name of an endpoint's attribute in its account's row.
+/// Returns the name of an endpoint's attribute in its account's row.
 pub(super) fn endpoint_attribute(id: EndpointId) -> String {
     format!("endpoint_{id}")
 }
@@ -79,7 +79,7 @@ pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
     name.strip_prefix("endpoint_")?.parse().ok()
 }
 
-/// The table key of the row that tells the account of an endpoint.
+/// Returns the table key of the row that names the account of an endpoint.
 pub(super) fn finder(id: EndpointId) -> Row {
     place(format!("endpoint#{id}"), "account")
 }
@@ -96,7 +96,7 @@ pub(super) fn lane(lane: Lane) -> Row {
     place(format!("lane#{}", lane.as_str()), "lane")
 }
 
-/// Returns what a partition key of the table stands for, if such items have wake-ups.
+/// Returns what a partition key of the table stands for, if such rows have wake-ups.
 pub(super) fn wake(pk: &str) -> Option<Wake> {
     if delivery_of(pk).is_some() {
         return Some(Wake::Delivery);
@@ -108,7 +108,7 @@ pub(super) fn delivery_of(pk: &str) -> Option<DeliveryId> {
     pk.strip_prefix(DELIVERY_PARTITION)?.parse().ok()
 }
 
-/// The partition of the wake-up index for a delivery or notice with this id.
+/// Returns the partition of the wake-up index for a delivery or notice with this id.
 pub(super) fn wake_shard(id: uuid::Uuid) -> String {
     wake_partition(crc32fast::hash(id.as_bytes()) % WAKE_SHARDS)
 }

@@ -1,9 +1,8 @@
 //! A model checker for the life of a delivery. Within bounds it plays every interleaving of workers, sweeps and an
 //! operator that crash, answers that get lost, and messages that are repeated, late or lost.
 //!
-//! The steps are those of the code (`webhooks::delivery`), on the schedule of the code; the order in
-//! which they are made, and what the store checks beside them, is played as `functions/webhook`,
-//! `functions/sweep`, `webhooks::admin` and `webhooks::store` do it.
+//! The steps and the schedule are the ones of the code (`webhooks::delivery`). The order of the steps, and what the
+//! store checks beside them, copies `functions/webhook`, `functions/sweep`, `admin::webhooks` and `webhooks::store`.
 
 mod actions;
 mod bounds;

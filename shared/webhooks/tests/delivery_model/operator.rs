@@ -1,4 +1,4 @@
-//! An operator who switches endpoints, resends deliveries and removes endpoints, in the steps of `webhooks::admin`.
+//! An operator who switches endpoints, resends deliveries and removes endpoints, in the steps of `admin::webhooks`.
 
 use types::timestamp::Timestamp;
 use webhooks::delivery::{Dispatch, Progress, Status, Token, end_for_removed_endpoint, resend};
@@ -7,7 +7,7 @@ use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
 use crate::world::{Switch, World};
 
-/// The longest time that a step of a command takes; each step starts it anew.
+/// The longest time that a step of a command takes. Each step starts it anew.
 const PATIENCE: Millis = 25 * SECOND;
 
 /// A command that takes several steps.
@@ -98,7 +98,7 @@ impl World {
         self.is_cut_short |= matches!(task, Task::Cease { .. });
     }
 
-    /// Whether nobody is at work, and only a sweep could still happen.
+    /// Returns whether nobody is at work, and only a sweep could still happen.
     fn is_quiet(&self) -> bool {
         self.queue.is_empty() && self.workers.is_empty() && self.sweepers.is_empty() && self.operators.is_empty()
     }

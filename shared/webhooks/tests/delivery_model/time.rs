@@ -13,9 +13,9 @@ pub(crate) const SECOND: Millis = 1_000;
 const MINUTE: Millis = 60 * SECOND;
 const HOUR: Millis = 60 * MINUTE;
 
-/// The least time between a failed attempt and the next one (specification, section 6).
+/// The least time between a failed attempt and the next one (specification 6.8.1 and 6.8.2).
 pub(crate) const DELAYS: [Millis; 6] = [30 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 24 * HOUR];
-/// A round with a few faults settles within this time after the sum of its delays.
+/// How long after the sum of its delays a round with a few faults settles at the latest.
 const GRACE: Millis = 3 * HOUR;
 
 impl World {

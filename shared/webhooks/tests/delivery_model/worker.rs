@@ -26,9 +26,9 @@ pub(crate) struct Worker {
     pub(crate) seen: Option<Switch>,
     pub(crate) lease: Token,
     pub(crate) phase: Phase,
-    /// Its write took effect, but the answer was lost.
+    /// The worker's write took effect, but the answer was lost.
     pub(crate) is_applied: bool,
-    /// It has died; its write is still on the way.
+    /// The worker has died, and its write is still on the way.
     pub(crate) is_late: bool,
     /// An earlier attempt was acknowledged late while this one was being made, so this one no longer counts.
     pub(crate) is_overtaken: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Phase {
     Claim,
-    /// The POST is sent; its answer is still to come.
+    /// The POST is sent, and its answer is still to come.
     Post,
     Succeed,
     /// The message for the next attempt is sent.
