@@ -1,4 +1,4 @@
-//! Keys and scopes (specification, sections 5 and 7).
+//! Keys and scopes (specification 5.4, 5.5 and 7.2).
 
 use admin::keys::NewKey;
 use serde_json::json;

@@ -8,7 +8,8 @@ use tests::{Reply, Stack, order, uuid};
 
 const ORDERS: u32 = 160;
 
-/// The history: order n is the n-th insert. Times jump about, so that inserts land on every page.
+/// Returns the orders in the order in which they are inserted. Their times jump about, so that inserts land on every
+/// page.
 fn history(user: types::ids::UserId) -> Vec<Value> {
     (0..ORDERS)
         .map(|n| {
@@ -28,7 +29,8 @@ fn expected(history: &[Value], total: usize, page: usize, size: usize) -> Vec<St
     orders.into_iter().skip((page - 1) * size).take(size).map(|(_, id)| id.to_owned()).collect()
 }
 
-/// After every second insert an earlier order is refunded: update n is about the n-th of these.
+/// Returns the update with this number: it refunds the order of the same number. One update follows every second
+/// insert.
 fn update(user: types::ids::UserId, number: usize) -> Value {
     let mut update = history(user)[number].clone();
     (update["status"], update["version"]) = (json!("refunded"), json!(2));

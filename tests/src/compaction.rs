@@ -8,7 +8,8 @@ use market::{Log, Market};
 use platform::aws::{Environment, Patience};
 use types::clock::Clock;
 
-/// The compaction of a stream through an endpoint, with a request's patience: what fails, fails soon.
+/// Returns the compaction of a stream at an endpoint. It has the short time-outs of a request, so a failure comes
+/// soon.
 pub fn compaction<R: base::Columnar>(endpoint: &str, clock: Arc<dyn Clock>) -> Compaction<R> {
     let variables = Variables::at(endpoint);
     let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);

@@ -1,6 +1,6 @@
 //! The `compact` function, triggered by a schedule: folds the change log of each stream into a new base if one is due.
 //!
-//! Any number of runs may go on at once, and any of them may die at any step: see [`base::Compaction`].
+//! Any number of runs may overlap, and any of them may die at any step: see [`base::Compaction`].
 
 use market::Market;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
 }
 
 impl Worker for Compact {
-    /// Not read: the schedule's event says nothing that matters.
+    /// It is not read, because the schedule's event says nothing that matters.
     type Event = Value;
     type Response = ();
 
@@ -46,7 +46,7 @@ impl Worker for Compact {
     }
 }
 
-/// Compacts a stream, and writes a line about it.
+/// Compacts a stream and logs one line about it. `behind` is the metric for the changes that lie behind the base.
 async fn told<R: Columnar>(meter: &Meter, behind: &'static str, compaction: &Compaction<R>) -> Result<(), StoreError> {
     let standing = compaction.standing().await;
     let found = standing.as_ref().ok().map(Standing::behind);

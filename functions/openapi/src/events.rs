@@ -9,7 +9,7 @@ use types::event::{
 };
 use utoipa::ToSchema;
 
-/// An event that an endpoint can select (specification, section 6).
+/// An event that an endpoint can select (specification 6.1.1).
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     /// What it reports.
@@ -18,7 +18,7 @@ pub(crate) struct Event {
     pub(crate) data: Cow<'static, str>,
 }
 
-/// Returns every event, in the order of the specification.
+/// Returns every event, in the order of specification 6.1.1.
 pub(crate) fn all() -> [Event; 9] {
     EventKind::ALL.map(|kind| {
         let (meaning, data) = match kind {

@@ -1,4 +1,4 @@
-//! The headers of a delivery: those of the specification (section 6), and those of Standard Webhooks.
+//! The headers of a delivery (specification 6.4.1): the service's own, and those of Standard Webhooks.
 
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};

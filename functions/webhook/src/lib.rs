@@ -67,8 +67,8 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
     })
 }
 
-/// Builds the function as it is deployed: it connects only to the public internet, and retries on the specification's
-/// schedule.
+/// Builds the function as it is deployed: it connects only to the public internet (specification 6.12), and retries on
+/// the schedule of specification 6.8.1.
 pub fn deployed(service: &Service<'_>) -> Result<Webhook, Error> {
     Ok(worker(service, Transport::new(Reach::public())?, Schedule::default())?)
 }

@@ -17,7 +17,7 @@ pub struct Host {
     environment: Environment,
     clock: Arc<dyn Clock>,
     watch: Option<Arc<dyn Watch>>,
-    /// What functions built so far use.
+    /// The checks of the resources that the functions built so far use, and that have not been made yet.
     checks: Arc<Mutex<Vec<Preflight>>>,
 }
 
@@ -57,7 +57,7 @@ impl Host {
         Ok(function)
     }
 
-    /// What the functions built since the last time use, to be looked at for each of them.
+    /// Takes the checks of the resources that the functions built since the last call use, function by function.
     pub(crate) fn preflight(&self) -> Vec<Preflight> {
         std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use platform::preflight::Preflight;
 
-/// Preflight at what each function uses, and tells of every problem at once; many have the same.
+/// Checks what each function uses and logs all problems in one line. A problem that several functions have is named
+/// once.
 pub(crate) async fn run(checks: Vec<Preflight>) {
     let found = join_all(checks.into_iter().map(Preflight::run)).await;
     let problems: BTreeSet<_> = found.into_iter().flat_map(|found| found.unwrap_or_else(|wrong| wrong.0)).collect();

@@ -90,7 +90,8 @@ impl OrderPages {
     }
 
     /// Reads the orders after their summary, so that they include what it counts. The orders are read again only if
-    /// more inserts than [`EXTRA_ORDERS`] came between the two reads, or if one that the summary counts does not show yet.
+    /// more inserts than [`EXTRA_ORDERS`] came between the two reads, or if one that the summary counts does not show
+    /// yet.
     async fn read_after(
         &self,
         user: UserId,

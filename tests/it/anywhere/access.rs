@@ -1,4 +1,4 @@
-//! Keys and scopes (specification, sections 5 and 7).
+//! Keys and scopes (specification 5.3, 5.4 and 7.2).
 
 use admin::keys::NewKey;
 use auth::KeyText;

@@ -1,4 +1,4 @@
-//! The token bucket through HTTP (specification, section 8).
+//! The token bucket through HTTP (specification 8.1 to 8.4).
 
 use futures_util::{StreamExt, stream};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The grammar of parameters, and errors that name every bad one (specification, sections 4 and 7).
+//! The grammar of parameters, and errors that name every bad one (specification 4.2 and 7.3).
 
 use serde_json::{Value, json};
 use tests::{Reply, Target, item};

@@ -11,7 +11,7 @@ use webhooks::endpoint::{Notice, notice_id};
 
 use super::OFF_BY_FAILURES;
 
-/// The specification's delays between attempts, in seconds.
+/// The delays between attempts (specification 6.8.1), in seconds.
 const DELAYS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
 /// Divides the delays to 1, 1, 1, 1, 2 and 5 seconds. The last two wait in the table, the others in the queue.
 const SCALE: u32 = 20_000;

@@ -38,7 +38,7 @@ pub use steps::{hand, hand_to_die, message};
 const PATIENCE: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Webhooks that may go to this machine, with the delays of the specification divided by `time_scale`.
+/// Returns webhooks that may go to this machine, with the delays of specification 6.8.1 divided by `time_scale`.
 pub fn to_loopback(time_scale: u32) -> Webhooks {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
     let schedule = Schedule::scaled_by(NonZeroU32::new(time_scale).unwrap());

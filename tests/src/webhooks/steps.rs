@@ -23,7 +23,7 @@ use crate::proxy::{Fault, Proxy};
 use crate::stack::{Stack, variables};
 
 impl Stack {
-    /// Returns an instance of the webhook sender at the stack's time, on the specification's schedule.
+    /// Returns an instance of the webhook sender at the stack's time, on the schedule of specification 6.8.1.
     pub fn sender(&self) -> Webhook {
         self.sender_at(&self.aws.endpoint_url)
     }

@@ -18,7 +18,7 @@ use utoipa::openapi::{
     PathsBuilder, Server, Tag,
 };
 
-/// The version of the API (specification, section 9).
+/// The version of the API (specification 9.1.1).
 const VERSION: &str = "1.0.0";
 /// The media type of every JSON body.
 pub(crate) const JSON: &str = "application/json";

@@ -21,8 +21,8 @@ use connect::Connector;
 pub use error::{PostError, TlsFailure};
 pub use reach::Reach;
 
-/// How long a receiver has for its answer (specification, section 6). The time runs from the look-up of its host name
-/// to the last byte of the answer's head.
+/// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
+/// last byte of the answer's head (specification 6.7.2).
 pub const DEADLINE: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept. The time is short because the receiver may close the connection while the
 /// instance is frozen. If a connection is found closed before anything was written, a new one is made and the attempt
@@ -30,7 +30,7 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(4);
 /// The most idle connections that are kept for each scheme, host and port.
 const IDLE_PER_HOST: usize = 16;
-/// The longest head of an answer, in bytes.
+/// The longest head of an answer, in bytes (specification 6.7.3).
 const MAX_HEAD: usize = 32 * 1_024;
 
 /// A pooled client for POSTs to endpoints. Clones share the pool.

@@ -2,7 +2,7 @@
 
 use platform::preflight::{Problem, ResourceKind};
 
-/// The whole sentence: which resource, what is wrong, what to do next.
+/// Returns the whole sentence: which resource, what is wrong, what to do next.
 pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> String {
     let next = match (problem, kind) {
         (Problem::Missing, _) => {

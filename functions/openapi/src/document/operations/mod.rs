@@ -1,4 +1,4 @@
-//! The operations, in the order of the specification's section 4, and the tags that group them.
+//! The operations, in the order of specification 4.1.1, and the tags that group them.
 
 mod account;
 mod catalog;

@@ -55,8 +55,8 @@ impl Asker {
         Ok((page, total, Cost { wall_ms, calls: bill.all_calls(), read_units: bill.read_units }))
     }
 
-    /// Counts everything that matches. Returns the total, and the mark from which to look for the page: that of the last
-    /// call that began before it.
+    /// Counts everything that matches. Returns the total, and the mark from which to look for the page: that of the
+    /// last call that began before it.
     async fn count(&self, plan: &Plan, skip: usize) -> Result<(usize, Mark), StoreError> {
         let (mut total, mut mark, mut start) = (0, (0, None), None);
         loop {
