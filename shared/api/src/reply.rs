@@ -1,5 +1,5 @@
-//! Turns an outcome into API Gateway's response: status, headers, encoding, entity tag (specification 8.3 and 10.2 to
-//! 10.4).
+//! Turns an outcome into API Gateway's response (specification 8.3 and 10.2 to 10.4): status, headers, encoding, entity
+//! tag.
 
 use std::io::Write;
 

@@ -10,8 +10,8 @@ use super::packed::text_or_packed;
 
 /// An amount in US dollars, exact to the cent and never negative.
 ///
-/// It is written as a string with exactly two decimals (specification 1.2.2), and read with at most two (specification
-/// 1.2.3). It has at most twelve digits before the point, so an amount in cents fits in 47 bits.
+/// It is written as a string with exactly two decimals (specification 1.2.2), and read with at most two
+/// (specification 1.2.3). It has at most twelve digits before the point, so an amount in cents fits in 47 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Usd(Decimal);
 

@@ -24,8 +24,8 @@ impl WebhookAdmin {
         self.store.delivery(id).await?.ok_or(WebhookAdminError::UnknownDelivery(id))
     }
 
-    /// Sends sample data of an event to an endpoint, by default of the first event that it selected (specification
-    /// 6.14). A test has one attempt, and its failure never switches the endpoint off.
+    /// Sends sample data of an event to an endpoint, by default of the first event that it selected. A test has one
+    /// attempt, and its failure never switches the endpoint off (specification 6.14).
     pub async fn test(&self, id: EndpointId, event: Option<EventKind>) -> Result<DeliveryId, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         if !endpoint.is_on() {
