@@ -36,7 +36,7 @@ pub async fn table_without_indexes(stack: &Stack, name: &str) {
     request.send().await.unwrap();
 }
 
-/// Returns how many counters a key's item holds, and its size in bytes as DynamoDB counts it.
+/// Returns how many counters a key's row holds, and its size in bytes as DynamoDB counts it.
 pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
     let get = dynamodb(stack).get_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
     let item = get.send().await.unwrap().item.unwrap();

@@ -165,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Whether the queue keeps order and drops duplicates.
+    /// Returns whether the queue keeps order and drops duplicates.
     pub const fn is_fifo(self) -> bool {
         matches!(self, Self::Notices)
     }

@@ -33,8 +33,8 @@ impl Moment {
         now.monotonic.saturating_sub(self.monotonic).max(Duration::from_millis(by_wall))
     }
 
-    /// Whether less than `age` has passed since this moment by *both* clocks, and the wall clock has not gone back.
-    /// The monotonic clock alone would not do: it may stand still while the instance is frozen.
+    /// Returns whether less than `age` has passed since this moment by *both* clocks, and the wall clock has not gone
+    /// back. The monotonic clock alone would not do: it may stand still while the instance is frozen.
     pub fn is_within(self, age: Duration, clock: &dyn Clock) -> bool {
         let now = Self::now(clock);
         let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);

@@ -44,7 +44,7 @@ impl Tier {
         }
     }
 
-    /// Whether the tier is announced but not yet on offer.
+    /// Returns whether the tier is announced but not yet on offer.
     pub const fn is_coming_soon(self) -> bool {
         matches!(self, Self::Pro | Self::Business)
     }

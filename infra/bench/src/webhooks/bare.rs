@@ -1,9 +1,9 @@
 //! The bare loop: the same calls as the functions make, and nothing else. It shows the least that a delivery costs with
 //! these libraries and stores.
 //!
-//! Each task repeats two steps. First it receives up to ten events from the feed, reads ten accounts, puts an item with
+//! Each task repeats two steps. First it receives up to ten events from the feed, reads ten accounts, puts a row with
 //! two index entries for each event, sends a message for each, and deletes the events. Then it receives up to ten
-//! messages and reads ten accounts. For each message it updates the item, POSTs the body and updates the item again.
+//! messages and reads ten accounts. For each message it updates the row, POSTs the body and updates the row again.
 //! In the end it deletes the messages.
 
 use std::collections::HashMap;
@@ -180,7 +180,7 @@ impl<'s> Bare<'s> {
     }
 }
 
-/// Returns an item as large as a delivery's, with the same two index entries.
+/// Returns a row as large as a delivery's, with the same two index entries.
 fn item(event: &Message) -> Option<Item> {
     let event: Value = serde_json::from_str(event.body.as_deref()?).ok()?;
     let id = Uuid::new_v4();

@@ -60,7 +60,7 @@ impl AwsSide {
     }
 
     /// From now on, removes items that have expired by the machine's own clock. Do not call this where clocks are set,
-    /// as in tests: there, an item's time to live is counted by those clocks.
+    /// as in tests: there, a row's time to live is counted by those clocks.
     pub fn expire_items(&mut self) {
         self.tasks.push(tokio::spawn(sweep_expired(self.database.clone())));
     }

@@ -39,7 +39,7 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// Keeps the records whose id passes the test.
     fn retain(&mut self, keep: impl FnMut(&IdOf<Self>) -> bool);
 
-    /// Whether the columns fit together. Check this before you use columns that were read from a chunk.
+    /// Returns whether the columns fit together. Check this before you use columns that were read from a chunk.
     fn is_sound(&self) -> bool;
 
     /// Returns the records, in the order in which they were added.
@@ -94,7 +94,8 @@ fn place(entry: u32) -> Option<usize> {
     (entry as usize).checked_sub(1)
 }
 
-/// Whether a column has `rows` entries and none is greater than `dictionary`, the number of values in its dictionary.
+/// Returns whether a column has `rows` entries, none of them greater than `dictionary`, the number of values in its
+/// dictionary.
 fn fits(column: &[u32], rows: usize, dictionary: usize) -> bool {
     column.len() == rows && column.iter().all(|entry| *entry as usize <= dictionary)
 }
