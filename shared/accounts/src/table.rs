@@ -1,4 +1,4 @@
-//! The key shapes and attribute names of the accounts table. They stand nowhere else.
+//! The key shapes and attribute names of the accounts table, in one place.
 
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
 use platform::store::{Row, s};

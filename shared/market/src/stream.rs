@@ -1,4 +1,4 @@
-//! What a stream carries: records, and changes to them. Streams differ only in what [`Record`] says of theirs.
+//! What a stream carries: records, and changes to them. The code of streams is generic over [`Record`].
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! The key shapes and attribute names of the market table. They stand nowhere else.
+//! The key shapes and attribute names of the market table, in one place.
 
 use uuid::Uuid;
 

@@ -16,8 +16,8 @@ use super::sequence::Slot;
 use group::{Group, Variant};
 use rows::{NONE, PackedListing, PackedListings};
 
-/// The order of a page of listings (specification 4.9.2). Listings of equal prices stand newest first, and those of one
-/// time by their ids.
+/// The order of a page of listings (specification 4.9.2). Listings of the same price stand newest first, and listings
+/// of the same time in the order of their ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// Latest first.

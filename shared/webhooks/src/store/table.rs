@@ -1,4 +1,4 @@
-//! The key shapes and attribute names of the webhooks table. They stand nowhere else.
+//! The key shapes and attribute names of the webhooks table, in one place.
 //!
 //! The endpoints of an account are attributes of one row. So one call finds the endpoints of a whole batch of events
 //! or messages, and one condition limits how many an account can have.
