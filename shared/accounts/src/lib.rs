@@ -1,4 +1,5 @@
-//! The accounts table, which holds what belongs to one user: orders and balance. No other crate reads or writes it.
+//! The accounts table, which holds what belongs to one user: orders and balance. No other code of the service reads or
+//! writes it.
 
 mod balance;
 mod orders;

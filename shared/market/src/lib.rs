@@ -1,5 +1,5 @@
-//! The market table, which holds the public data: items, listings, marketplaces and quotes. No other crate reads or
-//! writes it.
+//! The market table, which holds the public data: items, listings, marketplaces and quotes. No other code of the
+//! service reads or writes it.
 
 mod base_rows;
 mod commit;

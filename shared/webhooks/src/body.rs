@@ -1,4 +1,4 @@
-//! The body of a delivery, which stands here alone because its bytes are signed and must never change.
+//! Builds the body of a delivery. Nothing else does, because every attempt must sign and send the same bytes.
 
 use types::event::EventKind;
 use types::ids::DeliveryId;

@@ -6,7 +6,8 @@ use types::timestamp::Timestamp;
 
 /// A message is taken for lost this many seconds after it was due.
 const OVERDUE_SECONDS: u32 = 5 * 60;
-/// How many times the interval doubles, once each time that the message is sent again. So it ends at about 21 hours.
+/// The interval doubles each time that the message is sent again, but at most this many times. It ends at about 21
+/// hours.
 const MAX_DOUBLINGS: u32 = 8;
 
 /// A message that a sweep sends, and the transition that it makes afterwards. In this order a crash between the two

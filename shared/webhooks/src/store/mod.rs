@@ -1,4 +1,4 @@
-//! The webhooks table: endpoints, deliveries, notices. No code outside this module reads or writes it.
+//! The webhooks table: endpoints, deliveries, notices. No other code of the service reads or writes it.
 
 mod account;
 mod accounts;
