@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber, span};
 
+use crate::template::Template;
+
 /// The namespace that functions are given.
 pub const NAMESPACE: &str = "Marketplace";
 
@@ -28,7 +30,7 @@ impl Line {
     }
 
     /// Returns the metrics that CloudWatch takes from the line, or none if it has no `_aws` member. Asserts that they
-    /// are well-formed.
+    /// are well-formed, and that the list of metrics names the function as their publisher.
     pub fn metrics(&self, function: &str) -> BTreeMap<&str, &Value> {
         let Some(metadata) = self.json.get("_aws") else { return BTreeMap::new() };
         let validator = jsonschema::validator_for(&schema()).unwrap();
@@ -41,6 +43,10 @@ impl Line {
         let metrics: BTreeMap<_, _> = names.map(|name| (name, &self.json[name])).collect();
         assert_eq!(metrics.len(), count, "a metric is named twice: {}", self.json);
         for (name, value) in &metrics {
+            assert!(
+                Template::read().publishes(function, name),
+                "{function} publishes {name}, but `Metric` does not say so"
+            );
             let samples = value.as_array().map_or(std::slice::from_ref(*value), Vec::as_slice);
             assert!((1..=100).contains(&samples.len()), "{name}: {value}");
             assert!(samples.iter().all(Value::is_number), "{name}: {value}");

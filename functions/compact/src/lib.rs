@@ -9,7 +9,7 @@ use base::{Columnar, Compacted, Compaction};
 use market::Log;
 use market::Standing;
 use platform::aws::{Missing, Patience};
-use platform::metrics::{Meter, Unit};
+use platform::metrics::{Meter, Metric};
 use platform::preflight;
 use platform::service::Service;
 use platform::store::StoreError;
@@ -40,8 +40,8 @@ impl Worker for Compact {
 
     /// Compacts one stream after the other, because each may need the memory for all of its records.
     async fn work(&self, _: Value) -> Result<(), Error> {
-        let catalog = told(&self.meter, "CatalogLogBehind", &self.catalog).await;
-        let listings = told(&self.meter, "ListingsLogBehind", &self.listings).await;
+        let catalog = told(&self.meter, Metric::CatalogLogBehind, &self.catalog).await;
+        let listings = told(&self.meter, Metric::ListingsLogBehind, &self.listings).await;
         Ok(catalog.and(listings)?)
     }
 }
@@ -62,7 +62,7 @@ async fn told<R: Columnar>(meter: &Meter, behind: &'static str, compaction: &Com
     });
     line.member("stream", R::STREAM);
     if let Some(found) = found {
-        line.gauge(behind, Unit::Count, found);
+        line.gauge(behind, found);
     }
     if let Ok(Compacted::Written { records, chunks, from_entities }) = &outcome {
         line.member("records", records);

@@ -2,7 +2,7 @@
 
 use aws_lambda_events::sqs::SqsMessage;
 use feed::Rejection;
-use platform::metrics::{Meter, Unit};
+use platform::metrics::{Meter, Metric};
 
 use crate::outbox::times_postponed;
 use crate::outcome::MessageOutcome;
@@ -37,12 +37,12 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutc
     let times: Vec<u64> = postponed.map(|(record, _)| u64::from(times_postponed(record)) + 1).collect();
     let mut line = meter.line("batch");
     line.member("received", &outcomes.len());
-    line.count("Changed", count(|outcome| matches!(outcome, MessageOutcome::Changed)));
-    line.count("Unchanged", count(|outcome| matches!(outcome, MessageOutcome::Unchanged)));
-    line.count("Refused", count(|outcome| matches!(outcome, MessageOutcome::Refused(_))));
-    line.count("Postponed", times.len() as u64);
-    line.samples("PostponedTimes", Unit::Count, &times);
+    line.count(Metric::Changed, count(|outcome| matches!(outcome, MessageOutcome::Changed)));
+    line.count(Metric::Unchanged, count(|outcome| matches!(outcome, MessageOutcome::Unchanged)));
+    line.count(Metric::Refused, count(|outcome| matches!(outcome, MessageOutcome::Refused(_))));
+    line.count(Metric::Postponed, times.len() as u64);
+    line.samples(Metric::PostponedTimes, &times);
     line.known("postponed_because", because);
-    line.count("Failed", count(|outcome| matches!(outcome, MessageOutcome::Failed(_))));
+    line.count(Metric::Failed, count(|outcome| matches!(outcome, MessageOutcome::Failed(_))));
     line.log(false);
 }

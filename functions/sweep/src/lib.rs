@@ -11,7 +11,7 @@ mod run;
 use std::sync::Arc;
 
 use platform::aws::{Missing, Patience};
-use platform::metrics::Meter;
+use platform::metrics::{Meter, Metric};
 use platform::resources::Queue;
 use platform::service::Service;
 use runtime::{Error, Worker};
@@ -53,11 +53,11 @@ impl Worker for Sweep {
         let swept = self.run().await;
         let run::Swept { parked, overdue, waiting, notices, unfinished, failed, because } = &swept;
         let mut line = self.meter.line("swept");
-        line.count("Parked", *parked);
-        line.count("Overdue", *overdue);
-        line.count("Waiting", *waiting);
-        line.count("Notices", *notices);
-        line.count("Unfinished", *unfinished);
+        line.count(Metric::Parked, *parked);
+        line.count(Metric::Overdue, *overdue);
+        line.count(Metric::Waiting, *waiting);
+        line.count(Metric::Notices, *notices);
+        line.count(Metric::Unfinished, *unfinished);
         line.member("failed", failed);
         line.known("because", because.as_deref());
         line.log(*failed > 0);

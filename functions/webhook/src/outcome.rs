@@ -1,7 +1,7 @@
 //! The outcome of each message of a batch, and the batch's log lines.
 
 use aws_lambda_events::sqs::SqsMessage;
-use platform::metrics::{Meter, Unit};
+use platform::metrics::{Meter, Metric};
 use webhooks::Unsent;
 
 /// The outcome of a message.
@@ -50,9 +50,9 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOut
         .find_map(|outcome| if let DispatchOutcome::Postponed(why) = outcome { Some(why) } else { None });
     let mut line = meter.line("batch");
     line.member("received", &outcomes.len());
-    line.count("Delivered", count(|outcome| matches!(outcome, DispatchOutcome::Delivered)));
+    line.count(Metric::Delivered, count(|outcome| matches!(outcome, DispatchOutcome::Delivered)));
     line.count(
-        "Unacknowledged",
+        Metric::Unacknowledged,
         count(|outcome| {
             matches!(
                 outcome,
@@ -61,16 +61,16 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOut
         }),
     );
     line.count(
-        "Exhausted",
+        Metric::Exhausted,
         count(|outcome| matches!(outcome, DispatchOutcome::Exhausted | DispatchOutcome::SwitchedOff)),
     );
-    line.count("SwitchedOff", count(|outcome| matches!(outcome, DispatchOutcome::SwitchedOff)));
-    line.count("Held", count(|outcome| matches!(outcome, DispatchOutcome::Held)));
+    line.count(Metric::SwitchedOff, count(|outcome| matches!(outcome, DispatchOutcome::SwitchedOff)));
+    line.count(Metric::Held, count(|outcome| matches!(outcome, DispatchOutcome::Held)));
     line.member("void", &count(|outcome| matches!(outcome, DispatchOutcome::Void)));
     line.member("forwarded", &count(|outcome| matches!(outcome, DispatchOutcome::Forwarded)));
-    line.count("Postponed", count(|outcome| matches!(outcome, DispatchOutcome::Postponed(_))));
+    line.count(Metric::Postponed, count(|outcome| matches!(outcome, DispatchOutcome::Postponed(_))));
     line.known("postponed_because", because);
-    line.count("Failed", count(|outcome| matches!(outcome, DispatchOutcome::Failed(_))));
-    line.samples("EventToPost", Unit::Milliseconds, waits);
+    line.count(Metric::Failed, count(|outcome| matches!(outcome, DispatchOutcome::Failed(_))));
+    line.samples(Metric::EventToPost, waits);
     line.log(false);
 }

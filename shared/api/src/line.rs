@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::error::ApiError;
 use super::reply::{Event, Reply, Response};
-use platform::metrics::ReplicaGauge;
-use platform::metrics::{Meter, Unit};
+use platform::metrics::{Meter, Metric, ReplicaGauge};
 use types::ids::KeyId;
 
 /// What the line says in addition to the request and its response.
@@ -37,17 +36,17 @@ pub fn log(meter: &Meter, event: &Event, response: &Response, facts: &Facts) {
     line.member("status", &status);
     line.known("key_id", facts.key_id.as_ref());
     line.known("cause", facts.cause.as_deref());
-    line.gauge("Latency", Unit::Milliseconds, milliseconds(facts.duration));
+    line.gauge(Metric::Latency, milliseconds(facts.duration));
     line.store_calls();
     match status {
-        429 => line.count("RateLimited", 1),
-        400..=499 => line.count("ClientErrors", 1),
-        500.. => line.count("ServerErrors", 1),
+        429 => line.count(Metric::RateLimited, 1),
+        400..=499 => line.count(Metric::ClientErrors, 1),
+        500.. => line.count(Metric::ServerErrors, 1),
         _ => {}
     }
     if let Some(replica) = &facts.replica {
-        line.gauge("ReplicaLag", Unit::Milliseconds, milliseconds(replica.age));
-        line.gauge("ReplicaRecords", Unit::Count, replica.records);
+        line.gauge(Metric::ReplicaLag, milliseconds(replica.age));
+        line.gauge(Metric::ReplicaRecords, replica.records);
     }
     line.log(status >= 500);
 }

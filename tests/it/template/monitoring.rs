@@ -26,22 +26,6 @@ fn alarms() -> Vec<(String, BTreeSet<Watched>)> {
     named.collect()
 }
 
-/// Returns the functions that send a metric, as the table of metrics names them.
-fn sent(metric: &str) -> Option<&'static str> {
-    let rows = METRICS.lines().filter_map(|line| line.strip_prefix("//! | `"));
-    rows.map(|row| row.split(" | ").collect::<Vec<_>>()).find_map(|columns| {
-        let quoted = format!("`{}", columns[0]);
-        quoted.split(", ").any(|name| name == format!("`{metric}`")).then_some(columns[2])
-    })
-}
-
-fn sends(function: &str, metric: &str) -> bool {
-    let is_api = api::routes::ROUTES.iter().any(|route| route.function == function);
-    sent(metric).is_some_and(|by| {
-        by == "all" || (by == "API" && is_api) || by.split(", ").any(|name| name == format!("`{function}`"))
-    })
-}
-
 #[test]
 fn alarms_and_dashboard_watch_only_what_exists() {
     let dashboard = nested("dashboard.yaml");
@@ -51,7 +35,7 @@ fn alarms_and_dashboard_watch_only_what_exists() {
         let (dimension, name) = &watched.resource;
         let function = name.strip_prefix("marketplace-").unwrap_or_default();
         let is_there = match (watched.namespace.as_str(), dimension.as_str()) {
-            ("Marketplace", "FunctionName") => sends(function, &watched.metric),
+            ("Marketplace", "FunctionName") => Template::read().publishes(function, &watched.metric),
             ("AWS/Lambda", "FunctionName") => Template::read().functions.contains_key(function),
             ("AWS/SQS", "QueueName") => Queue::ALL.iter().any(|queue| names().queue(*queue) == *name),
             ("AWS/DynamoDB", "TableName") => Table::ALL.iter().any(|table| names().table(*table) == *name),

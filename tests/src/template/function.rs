@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use platform::resources::Resources;
+use platform::resources::{Resources, Table};
 use serde_json::{Value, json};
 
 use super::values::text;
@@ -33,6 +33,16 @@ impl Function {
     /// Returns the events in its own properties that trigger it.
     pub fn events(&self) -> impl Iterator<Item = &Value> {
         self.properties["Events"].as_object().into_iter().flat_map(|events| events.values())
+    }
+
+    /// Returns whether an event of this type triggers it.
+    pub fn is_triggered_by(&self, kind: &str) -> bool {
+        self.events().any(|event| event["Type"] == kind)
+    }
+
+    /// Returns whether it is told the name of a table.
+    pub fn uses(&self, table: Table) -> bool {
+        self.grants.contains(&Grant::Variable(table.variable().to_owned()))
     }
 }
 

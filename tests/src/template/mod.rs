@@ -5,9 +5,11 @@ pub mod monitoring;
 mod values;
 mod yaml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use platform::metrics::{Metric, Publishers};
+use platform::resources::Table;
 use serde_json::Value;
 
 pub use function::Function;
@@ -42,5 +44,31 @@ impl Template {
         let resources = self.document["Resources"].as_object().unwrap().iter();
         let of_kind = resources.filter(|(_, resource)| text(&resource["Type"]) == kind);
         of_kind.map(|(id, resource)| (id.clone(), Values(&self.document).of(resource))).collect()
+    }
+
+    /// Returns the names of the functions that meet a condition.
+    pub fn functions_that(&self, meet: impl Fn(&Function) -> bool) -> BTreeSet<&str> {
+        let functions = self.functions.iter().filter(|(_, function)| meet(function));
+        functions.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Returns the functions that publish a metric.
+    pub fn publishers(&self, metric: Metric) -> BTreeSet<&str> {
+        let is_routed = |function: &Function| function.is_triggered_by("HttpApi");
+        match metric.publishers() {
+            Publishers::Api => self.functions_that(is_routed),
+            Publishers::AuthenticatedApi => {
+                self.functions_that(|function| is_routed(function) && function.uses(Table::Keys))
+            }
+            Publishers::TableUsers => {
+                self.functions_that(|function| Table::ALL.iter().any(|table| function.uses(*table)))
+            }
+            Publishers::Only(names) => names.iter().copied().collect(),
+        }
+    }
+
+    /// Returns whether a function publishes a metric of this name.
+    pub fn publishes(&self, function: &str, name: &str) -> bool {
+        Metric::ALL.iter().any(|metric| metric.name() == name && self.publishers(*metric).contains(function))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Meter;
+use super::{Meter, Metric, Unit};
 use crate::logging::{FUNCTION, Members, WIDE};
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
@@ -10,23 +10,18 @@ use types::timestamp::Timestamp;
 /// The most values of one metric that CloudWatch takes from one document.
 const MAX_SAMPLES: usize = 100;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Unit {
-    Count,
-    Milliseconds,
-}
-
 /// The log line of one request, batch or run, while it is put together.
 pub struct Line<'a> {
     meter: &'a Meter,
     store_calls: u64,
     members: Members,
-    metrics: Vec<Metric>,
+    metrics: Vec<Definition>,
 }
 
+/// A metric as the value of `_aws` describes it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Metric {
+struct Definition {
     name: &'static str,
     unit: Unit,
 }
@@ -44,7 +39,7 @@ struct Metadata<'a> {
 struct Directive<'a> {
     namespace: &'a str,
     dimensions: [[&'static str; 1]; 1],
-    metrics: &'a [Metric],
+    metrics: &'a [Definition],
 }
 
 impl<'a> Line<'a> {
@@ -55,7 +50,7 @@ impl<'a> Line<'a> {
         line.member("message", message);
         line.known(FUNCTION, meter.function());
         if meter.namespace().is_some() {
-            line.count("StoreRetries", retries);
+            line.count(Metric::StoreRetries, retries);
         }
         line
     }
@@ -72,31 +67,31 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Adds a count. It is a metric only if it is not zero.
-    pub fn count(&mut self, name: &'static str, number: u64) {
-        self.member(name, &number);
+    /// Adds a count. CloudWatch takes it only if it is not zero.
+    pub fn count(&mut self, metric: Metric, number: u64) {
+        self.member(metric.name(), &number);
         if number > 0 {
-            self.metrics.push(Metric { name, unit: Unit::Count });
+            self.metrics.push(metric.into());
         }
     }
 
     /// Adds a metric, even if its value is zero.
-    pub fn gauge(&mut self, name: &'static str, unit: Unit, value: impl Serialize) {
-        self.member(name, &value);
-        self.metrics.push(Metric { name, unit });
+    pub fn gauge(&mut self, metric: Metric, value: impl Serialize) {
+        self.member(metric.name(), &value);
+        self.metrics.push(metric.into());
     }
 
     /// Adds a metric with several values, of which at most the first hundred are kept. Without values it adds nothing.
-    pub fn samples(&mut self, name: &'static str, unit: Unit, values: &[u64]) {
+    pub fn samples(&mut self, metric: Metric, values: &[u64]) {
         if !values.is_empty() {
-            self.gauge(name, unit, &values[..values.len().min(MAX_SAMPLES)]);
+            self.gauge(metric, &values[..values.len().min(MAX_SAMPLES)]);
         }
     }
 
     /// Adds the number of DynamoDB calls, if calls are counted.
     pub fn store_calls(&mut self) {
         if self.meter.namespace().is_some() {
-            self.count("StoreCalls", self.store_calls);
+            self.count(Metric::StoreCalls, self.store_calls);
         }
     }
 
@@ -117,6 +112,12 @@ impl<'a> Line<'a> {
             self.members.push("_aws", &metadata);
         }
         self.members.into_text()
+    }
+}
+
+impl From<Metric> for Definition {
+    fn from(metric: Metric) -> Self {
+        Self { name: metric.name(), unit: metric.unit() }
     }
 }
 

@@ -12,12 +12,12 @@ fn fill(line: &mut Line<'_>) {
     line.member("route", "a \"b\"");
     line.known("key_id", None::<&str>);
     line.known("cause", Some("none"));
-    line.gauge("Latency", Unit::Milliseconds, 1.25);
+    line.gauge(Metric::Latency, 1.25);
     line.store_calls();
-    line.count("Failed", 0);
-    line.count("Refused", 2);
-    line.samples("EventToPost", Unit::Milliseconds, &[]);
-    line.samples("PostponedTimes", Unit::Count, &[3, 1]);
+    line.count(Metric::Failed, 0);
+    line.count(Metric::Refused, 2);
+    line.samples(Metric::EventToPost, &[]);
+    line.samples(Metric::PostponedTimes, &[3, 1]);
 }
 
 fn text(meter: &Meter) -> String {
@@ -61,7 +61,7 @@ fn without_a_namespace_it_counts_no_calls_and_asks_nothing_of_cloudwatch() {
 fn a_line_without_metrics_is_no_document() {
     let meter = Meter::from_environment(&lookup);
     let mut line = meter.line("swept");
-    line.count("Overdue", 0);
+    line.count(Metric::Overdue, 0);
     let members = line.members(Timestamp::from_millis(0));
     assert_eq!(members, r#""message":"swept","FunctionName":"stack-me","StoreRetries":0,"Overdue":0"#);
 }
@@ -70,7 +70,7 @@ fn a_line_without_metrics_is_no_document() {
 fn no_metric_has_more_values_than_cloudwatch_takes() {
     let meter = Meter::from_environment(&lookup);
     let mut line = meter.line("batch");
-    line.samples("EventToPost", Unit::Milliseconds, &[7; 101]);
+    line.samples(Metric::EventToPost, &[7; 101]);
     let members: serde_json::Value =
         serde_json::from_str(&format!("{{{}}}", line.members(Timestamp::from_millis(0)))).unwrap();
     assert_eq!(members["EventToPost"].as_array().unwrap().len(), 100);

@@ -1,5 +1,6 @@
 //! Metrics, in CloudWatch's embedded metric format. Each request, batch or run writes one log line, and that line is
-//! also the metrics document. CloudWatch takes members named in `PascalCase`; all other members are for people.
+//! also the metrics document. CloudWatch takes members named in `PascalCase`, which [`Metric`] lists; all other members
+//! are for people.
 //!
 //! The environment variable [`NAMESPACE_VARIABLE`] names the namespace. Without it, lines have no `_aws`, and DynamoDB
 //! calls are not counted. There is one dimension, `FunctionName`: Lambda's name for the function, as in Lambda's own
@@ -36,11 +37,13 @@
 
 mod line;
 mod meter;
+mod metric;
 
 use std::time::Duration;
 
-pub use line::{Line, Unit};
+pub use line::Line;
 pub use meter::{Meter, NAMESPACE_VARIABLE};
+pub use metric::{Metric, Publishers, Unit};
 
 /// The age and size of the replica that an instance answers from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
