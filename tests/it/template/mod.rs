@@ -2,6 +2,7 @@
 
 mod functions;
 mod monitoring;
+mod operations;
 mod queues;
 mod routes;
 mod tables;

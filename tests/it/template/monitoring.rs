@@ -1,60 +1,155 @@
-//! Compares alarms and dashboard with the metrics and resources that exist, and with the operator's guide.
+//! Compares alarms and dashboard with the metrics and resources that exist. Neither may name anything that does not
+//! exist, or leave out anything of a kind that it watches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use platform::metrics::{Metric, NAMESPACE_VARIABLE};
 use platform::resources::{Queue, Table};
-use tests::Template;
-use tests::monitoring::{Watched, nested, of_alarm, of_dashboard};
+use tests::monitoring::{Monitor, Resource, Watched, alarms, graphs};
+use tests::{NAMESPACE, Template};
 
 use super::names;
 
-const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
+/// The metrics of AWS's own that are watched, as its documentation spells them, by namespace and dimension.
+const AWS_METRICS: [(&str, &str, &[&str]); 5] = [
+    ("AWS/ApiGateway", "ApiId", &["4xx", "5xx", "Count", "Latency"]),
+    (
+        "AWS/DynamoDB",
+        "TableName",
+        &["ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents"],
+    ),
+    ("AWS/DynamoDB", "TableName/GlobalSecondaryIndexName", &["ReadThrottleEvents", "WriteThrottleEvents"]),
+    ("AWS/Lambda", "FunctionName", &["ConcurrentExecutions", "Errors", "Invocations", "Throttles"]),
+    ("AWS/SQS", "QueueName", &["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"]),
+];
 
 /// The module that lists all metrics in a table: names, unit, functions.
 const METRICS: &str = include_str!("../../../shared/platform/src/metrics/mod.rs");
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
-/// Returns the alarms by their names, without the stack's name.
-fn alarms() -> Vec<(String, BTreeSet<Watched>)> {
-    let files = ALARMS.into_iter().map(nested);
-    let resources = files.flat_map(|file| file["Resources"].as_object().unwrap().clone());
-    let named = resources.map(|(_, alarm)| {
-        let properties = &alarm["Properties"];
-        let name = properties["AlarmName"].as_str().unwrap().strip_prefix("marketplace-").unwrap().to_owned();
-        (name, of_alarm(properties))
-    });
-    named.collect()
+fn all(dimension: &str, names: impl IntoIterator<Item = String>) -> BTreeSet<Resource> {
+    names.into_iter().map(|name| (dimension.to_owned(), name)).collect()
+}
+
+fn lambda(function: &str) -> Resource {
+    ("FunctionName".to_owned(), format!("marketplace-{function}"))
+}
+
+/// Returns whether a resource has a metric.
+fn has(resource: &Resource, namespace: &str, metric: &str) -> bool {
+    let (dimension, name) = (resource.0.as_str(), resource.1.as_str());
+    if namespace == NAMESPACE {
+        let function = name.strip_prefix("marketplace-").filter(|_| dimension == "FunctionName");
+        return function.is_some_and(|function| Template::read().publishes(function, metric));
+    }
+    AWS_METRICS.iter().any(|(space, of, metrics)| (*space, *of) == (namespace, dimension) && metrics.contains(&metric))
+}
+
+/// Returns the alarms and the graphs, and where they are.
+fn sides() -> [(&'static str, Vec<Monitor>); 2] {
+    [("infra/monitoring/*-alarms.yaml", alarms()), ("infra/monitoring/dashboard.yaml", graphs())]
+}
+
+fn monitors() -> Vec<Monitor> {
+    sides().into_iter().flat_map(|(_, monitors)| monitors).collect()
+}
+
+/// Returns a message about each resource whose metric is not watched, although it is watched for others of its kind.
+fn left_out<'a>(place: &str, watched: impl IntoIterator<Item = &'a Watched>) -> Vec<String> {
+    let mut found = BTreeMap::<_, BTreeSet<&Resource>>::new();
+    for Watched { namespace, metric, resource, .. } in watched {
+        found.entry((namespace, metric)).or_default().insert(resource);
+    }
+    let (kinds, mut messages) = (kinds(), Vec::new());
+    for ((namespace, metric), resources) in found {
+        for kind in kinds.iter().filter(|kind| kind.iter().any(|resource| resources.contains(resource))) {
+            let having = kind.iter().filter(|resource| has(resource, namespace, metric));
+            let missing = having.filter(|resource| !resources.contains(*resource));
+            messages
+                .extend(missing.map(|(_, name)| format!("{place} watches {namespace} {metric}, but not of {name}")));
+        }
+    }
+    messages
 }
 
 #[test]
 fn alarms_and_dashboard_watch_only_what_exists() {
-    let dashboard = nested("dashboard.yaml");
-    let body = dashboard["Resources"]["Dashboard"]["Properties"]["DashboardBody"].as_str().unwrap();
-    let all = alarms().into_iter().flat_map(|(_, watched)| watched).chain(of_dashboard(body));
-    for watched in all.collect::<BTreeSet<_>>() {
-        let (dimension, name) = &watched.resource;
-        let function = name.strip_prefix("marketplace-").unwrap_or_default();
-        let is_there = match (watched.namespace.as_str(), dimension.as_str()) {
-            ("Marketplace", "FunctionName") => Template::read().publishes(function, &watched.metric),
-            ("AWS/Lambda", "FunctionName") => Template::read().functions.contains_key(function),
-            ("AWS/SQS", "QueueName") => Queue::ALL.iter().any(|queue| names().queue(*queue) == *name),
-            ("AWS/DynamoDB", "TableName") => Table::ALL.iter().any(|table| names().table(*table) == *name),
-            ("AWS/DynamoDB", "TableName/GlobalSecondaryIndexName") => Table::ALL.iter().any(|table| {
-                table.indexes().iter().any(|index| format!("{}/{}", names().table(*table), index.name) == *name)
-            }),
-            ("AWS/ApiGateway", "ApiId") => ["ApiId", "${ApiId}"].contains(&name.as_str()),
-            _ => false,
-        };
-        assert!(is_there, "{watched:?}");
+    let kinds = kinds();
+    for monitor in monitors() {
+        for Watched { namespace, metric, resource, .. } in &monitor.watched {
+            assert!(
+                kinds.iter().any(|kind| kind.contains(resource)),
+                "{monitor} watches {resource:?}: no such resource"
+            );
+            assert!(
+                has(resource, namespace, metric),
+                "{monitor} watches {namespace} {metric} of {resource:?}: no such metric"
+            );
+        }
     }
 }
 
 #[test]
-fn the_operators_guide_explains_each_alarm() {
-    let section = GUIDE.split("\n## ").find(|section| section.starts_with("Alarms\n")).unwrap();
-    let explained: BTreeSet<_> = section.lines().filter_map(|line| line.strip_prefix("### ")).collect();
-    let alarms = alarms();
-    assert_eq!(explained, alarms.iter().map(|(name, _)| name.as_str()).collect());
-    let watched: usize = alarms.iter().map(|(_, watched)| watched.len()).sum();
-    assert!(GUIDE.contains(&format!("they look at {watched} metrics")), "{watched}");
+fn an_alarm_or_graph_of_several_resources_leaves_out_none_of_their_kind() {
+    let mut messages = Vec::new();
+    for monitor in monitors() {
+        let resources: BTreeSet<_> = monitor.watched.iter().map(|watched| &watched.resource).collect();
+        if resources.len() > 1 {
+            messages.extend(left_out(&monitor.to_string(), &monitor.watched));
+        }
+    }
+    assert!(messages.is_empty(), "{}", messages.join("\n"));
+}
+
+#[test]
+fn what_alarms_or_graphs_watch_of_one_resource_they_watch_of_all_of_its_kind() {
+    for (file, monitors) in sides() {
+        let messages = left_out(file, monitors.iter().flat_map(|monitor| &monitor.watched));
+        assert!(messages.is_empty(), "{}", messages.join("\n"));
+    }
+}
+
+#[test]
+fn every_function_has_an_alarm_and_a_graph() {
+    for (file, monitors) in sides() {
+        let watched: BTreeSet<_> =
+            monitors.iter().flat_map(|monitor| &monitor.watched).map(|one| &one.resource).collect();
+        for function in Template::read().functions.keys() {
+            assert!(watched.contains(&lambda(function)), "{file} watches nothing of {function}");
+        }
+    }
+}
+
+#[test]
+fn every_metric_is_watched_for_each_function_that_publishes_it() {
+    let monitors = monitors();
+    let watched = monitors.iter().flat_map(|monitor| &monitor.watched).filter(|watched| watched.namespace == NAMESPACE);
+    let watched: BTreeSet<_> = watched.map(|watched| (watched.metric.as_str(), watched.resource.clone())).collect();
+    for metric in Metric::ALL {
+        for function in Template::read().publishers(*metric) {
+            let is_watched = watched.contains(&(metric.name(), lambda(function)));
+            assert!(is_watched, "nothing in infra/monitoring watches {} of {function}", metric.name());
+        }
+    }
+}
+
+#[test]
+fn every_function_publishes_into_the_namespace_that_is_watched() {
+    for (name, function) in &Template::read().functions {
+        assert_eq!(function.properties["Environment"]["Variables"][NAMESPACE_VARIABLE], NAMESPACE, "{name}");
+    }
+}
+
+#[test]
+fn a_graph_that_compares_resources_calls_each_by_its_name() {
+    for graph in graphs() {
+        for Watched { namespace, metric, resource, label } in &graph.watched {
+            let same_metric =
+                graph.watched.iter().filter(|other| (&other.namespace, &other.metric) == (namespace, metric));
+            let compared: BTreeSet<_> = same_metric.map(|other| &other.resource).collect();
+            if compared.len() > 1 {
+                assert_eq!(label.as_deref(), resource.1.strip_prefix("marketplace-"), "{metric} in {graph}");
+            }
+        }
+    }
 }

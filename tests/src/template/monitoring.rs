@@ -1,6 +1,7 @@
-//! The metrics that the nested stacks in `infra/monitoring` watch.
+//! The alarms and the dashboard that the nested stacks in `infra/monitoring` make.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use platform::resources::Resources;
 use serde_json::{Value, json};
@@ -8,50 +9,100 @@ use serde_json::{Value, json};
 use super::values::text;
 use super::yaml;
 
+const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
+const DASHBOARD: &str = "dashboard.yaml";
+
+/// An alarm, or a graph of the dashboard.
+#[derive(Debug)]
+pub struct Monitor {
+    /// Its file in `infra/monitoring`.
+    pub file: &'static str,
+    /// The alarm's name without the stack's, or the graph's title.
+    pub name: String,
+    pub watched: BTreeSet<Watched>,
+}
+
 /// A metric of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watched {
     pub namespace: String,
     pub metric: String,
-    /// The dimension that names the resource, and the resource's name. With several dimensions, their names and
-    /// values are joined by `/`.
-    pub resource: (String, String),
+    pub resource: Resource,
+    /// What a graph calls the resource or the metric.
+    pub label: Option<String>,
+}
+
+/// The dimension that names a resource, and the resource's name. With several dimensions, their names and values are
+/// joined by `/`.
+pub type Resource = (String, String);
+
+/// Returns all alarms.
+pub fn alarms() -> Vec<Monitor> {
+    let mut alarms = Vec::new();
+    for file in ALARMS {
+        for alarm in nested(file)["Resources"].as_object().unwrap().values() {
+            let properties = &alarm["Properties"];
+            let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
+            alarms.push(Monitor { file, name, watched: of_alarm(properties) });
+        }
+    }
+    alarms
+}
+
+/// Returns the dashboard's graphs.
+pub fn graphs() -> Vec<Monitor> {
+    let dashboard = nested(DASHBOARD);
+    let body = text(&dashboard["Resources"]["Dashboard"]["Properties"]["DashboardBody"]);
+    let body: Value = serde_json::from_str(body).unwrap();
+    let graphs = body["widgets"].as_array().unwrap().iter().filter(|widget| widget["type"] == "metric");
+    let graphs = graphs.map(|graph| {
+        let properties = &graph["properties"];
+        let name = text(&properties["title"]).to_owned();
+        Monitor { file: DASHBOARD, name, watched: of_graph(&properties["metrics"]) }
+    });
+    graphs.collect()
+}
+
+impl fmt::Display for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" in infra/monitoring/{}", self.name, self.file)
+    }
 }
 
 /// Reads a nested stack as it is deployed for a stack with the default name. References to its other parameters
 /// become the parameters' names.
-pub fn nested(file: &str) -> Value {
+fn nested(file: &str) -> Value {
     let path = format!("{}/../infra/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     named(yaml::parse(&text))
 }
 
-/// Returns the metrics that an alarm watches.
-pub fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
+fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
     let queries = alarm["Metrics"].as_array().into_iter().flatten();
     let metrics = queries.map(|query| &query["MetricStat"]["Metric"]).filter(|metric| metric.is_object());
     let single = alarm.get("MetricName").map(|_| alarm);
     metrics.chain(single).map(watched).collect()
 }
 
-/// Returns the metrics that a dashboard shows. In a row, `.` repeats one name of the row before it, and `...` repeats
-/// all names that the row leaves out.
-pub fn of_dashboard(body: &str) -> BTreeSet<Watched> {
-    let body: Value = serde_json::from_str(body).unwrap();
-    let mut shown = BTreeSet::new();
-    for widget in body["widgets"].as_array().unwrap() {
-        let mut before = Vec::new();
-        for row in widget["properties"]["metrics"].as_array().into_iter().flatten() {
-            let mut row: Vec<&str> = row.as_array().unwrap().iter().filter_map(Value::as_str).collect();
-            if let Some(rest) = row.strip_prefix(&["..."]) {
-                row = before[..before.len() - rest.len()].iter().chain(rest).copied().collect();
-            }
-            row = row.iter().enumerate().map(|(at, name)| if *name == "." { before[at] } else { name }).collect();
-            let [namespace, metric, dimension, name] = row[..] else { panic!("not a metric of one resource: {row:?}") };
-            before = row.clone();
-            let resource = (dimension.to_owned(), name.to_owned());
-            shown.insert(Watched { namespace: namespace.to_owned(), metric: metric.to_owned(), resource });
+/// Reads the rows of a graph. In a row, `.` repeats one name of the row before it, and `...` repeats all names that the
+/// row leaves out.
+fn of_graph(rows: &Value) -> BTreeSet<Watched> {
+    let (mut shown, mut before) = (BTreeSet::new(), Vec::new());
+    for columns in rows.as_array().unwrap() {
+        let columns = columns.as_array().unwrap();
+        let mut row: Vec<&str> = columns.iter().filter_map(Value::as_str).collect();
+        if let Some(rest) = row.strip_prefix(&["..."]) {
+            row = before[..before.len() - rest.len()].iter().chain(rest).copied().collect();
         }
+        row = row.iter().enumerate().map(|(at, name)| if *name == "." { before[at] } else { name }).collect();
+        let [namespace, metric, dimension, name] = row[..] else { panic!("not a metric of one resource: {row:?}") };
+        shown.insert(Watched {
+            namespace: namespace.to_owned(),
+            metric: metric.to_owned(),
+            resource: (dimension.to_owned(), name.to_owned()),
+            label: columns.last().and_then(|options| options["label"].as_str()).map(str::to_owned),
+        });
+        before = row;
     }
     shown
 }
@@ -59,11 +110,11 @@ pub fn of_dashboard(body: &str) -> BTreeSet<Watched> {
 fn watched(metric: &Value) -> Watched {
     let dimensions = metric["Dimensions"].as_array().unwrap();
     let joined = |part| dimensions.iter().map(|dimension| text(&dimension[part])).collect::<Vec<_>>().join("/");
-    let resource = (joined("Name"), joined("Value"));
     Watched {
         namespace: text(&metric["Namespace"]).to_owned(),
         metric: text(&metric["MetricName"]).to_owned(),
-        resource,
+        resource: (joined("Name"), joined("Value")),
+        label: None,
     }
 }
 
@@ -73,7 +124,7 @@ fn named(value: Value) -> Value {
         Value::Array(values) => values.into_iter().map(named).collect(),
         Value::Object(entries) => {
             if let Some(Value::String(pattern)) = entries.get("Fn::Sub") {
-                return json!(pattern.replace("${Stack}", Resources::DEFAULT_STACK));
+                return json!(pattern.replace("${Stack}", Resources::DEFAULT_STACK).replace("${ApiId}", "ApiId"));
             }
             if let Some(Value::String(parameter)) = entries.get("Ref") {
                 return json!(if parameter == "Stack" { Resources::DEFAULT_STACK } else { parameter });
