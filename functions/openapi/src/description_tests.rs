@@ -48,7 +48,7 @@ async fn the_docs_page_is_served_as_html() {
     assert_eq!(response.status_code, 200);
     assert_eq!(response.headers["content-type"], "text/html; charset=utf-8");
     assert_eq!(response.headers["cache-control"], "public, max-age=300");
-    assert!(matches!(&response.body, Some(Body::Text(page)) if page.starts_with("<!doctype html>")));
+    assert!(matches!(&response.body, Some(Body::Text(page)) if page.starts_with("<!DOCTYPE html>")));
 }
 
 #[tokio::test]

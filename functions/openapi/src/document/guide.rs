@@ -6,7 +6,7 @@ use super::errors;
 
 pub(crate) struct Section {
     pub(crate) title: &'static str,
-    /// Paragraphs, lists, tables and code, in the Markdown that `page::prose` reads.
+    /// The text in Markdown. The docs page shows raw HTML in it as text.
     pub(crate) markdown: String,
 }
 

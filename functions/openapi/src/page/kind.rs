@@ -1,11 +1,12 @@
 //! Describes in a few words which values a schema accepts.
 
+use maud::{Markup, html};
 use serde_json::Value;
 use utoipa::Number;
 use utoipa::openapi::schema::{ArrayItems, SchemaType};
 use utoipa::openapi::{Object, Ref, RefOr, Schema, Type};
 
-use super::html::{Html, slug};
+use super::elements::{jump, slug};
 
 /// Returns the anchor of a record's section.
 pub(super) fn anchor(record: &str) -> String {
@@ -17,45 +18,34 @@ pub(super) fn named(reference: &Ref) -> &str {
     reference.ref_location.rsplit('/').next().unwrap_or_default()
 }
 
-/// Writes the kind of value that a schema accepts. A record becomes a link to its section.
-pub(super) fn write(html: &mut Html, schema: &RefOr<Schema>) {
+/// Renders the kind of value that a schema accepts. A record becomes a link to its section.
+pub(super) fn render(schema: &RefOr<Schema>) -> Markup {
     match schema {
-        RefOr::Ref(reference) => html.jump(&anchor(named(reference)), named(reference)),
-        RefOr::T(Schema::Array(array)) => {
-            html.raw("array of ");
-            if let ArrayItems::RefOrSchema(items) = &array.items {
-                write(html, items);
-            }
-        }
-        RefOr::T(Schema::Object(object)) => write_plain(html, object),
-        RefOr::T(_) => html.raw("object"),
+        RefOr::Ref(reference) => jump(&anchor(named(reference)), named(reference)),
+        RefOr::T(Schema::Array(array)) => html! {
+            "array of "
+            @if let ArrayItems::RefOrSchema(items) = &array.items { (render(items)) }
+        },
+        RefOr::T(Schema::Object(object)) => plain_kind(object),
+        RefOr::T(_) => html! { "object" },
     }
 }
 
-fn write_plain(html: &mut Html, object: &Object) {
-    html.text(&types(&object.schema_type));
-    if let Some(format) = object.format.as_ref().and_then(|format| serde_json::to_value(format).ok()) {
-        html.raw(" (");
-        html.text(format.as_str().unwrap_or_default());
-        html.raw(")");
-    }
-    if let (Some(low), high) = (&object.minimum, &object.maximum) {
-        let high = high.as_ref().map_or_else(|| " or more".to_owned(), |high| format!(" to {}", number(high)));
-        html.text(&format!(", {}{high}", number(low)));
-    }
-    if let Some(values) = &object.enum_values {
-        for (at, value) in values.iter().enumerate() {
-            html.raw(if at == 0 { ": " } else { ", " });
-            html.leaf("code", &plain(value));
+fn plain_kind(object: &Object) -> Markup {
+    let format = object.format.as_ref().and_then(|format| serde_json::to_value(format).ok());
+    html! {
+        (types(&object.schema_type))
+        @if let Some(format) = &format { " (" (plain(format)) ")" }
+        @if let Some(low) = &object.minimum {
+            ", " (number(low))
+            @if let Some(high) = &object.maximum { " to " (number(high)) } @else { " or more" }
         }
-    }
-    if let Some(default) = &object.default {
-        html.raw(", default ");
-        html.leaf("code", &plain(default));
-    }
-    if let Some(pattern) = &object.pattern {
-        html.raw(", ");
-        html.leaf("code", pattern);
+        @for (at, value) in object.enum_values.iter().flatten().enumerate() {
+            @if at == 0 { ": " } @else { ", " }
+            code { (plain(value)) }
+        }
+        @if let Some(default) = &object.default { ", default " code { (plain(default)) } }
+        @if let Some(pattern) = &object.pattern { ", " code { (pattern) } }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The docs page: one HTML document, rendered from the OpenAPI document. It has no script and loads nothing.
+//!
+//! `html!` escapes all values, and `prose` shows raw HTML as text. So markup comes only from this program.
 
+mod elements;
 mod example;
-mod html;
 mod kind;
 mod nav;
 mod operation;
@@ -9,59 +11,64 @@ mod prose;
 mod record;
 mod webhook;
 
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, OpenApi};
 
 use crate::document::guide::{self, Section};
-use html::Html;
+
+const STYLE: &str = include_str!("style.css");
 
 /// Renders the whole page.
 pub(crate) fn render(openapi: &OpenApi) -> String {
-    let mut html = Html::default();
-    html.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
-    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
-    html.raw("<meta name=\"color-scheme\" content=\"light dark\">");
-    html.leaf("title", &openapi.info.title);
-    html.raw("<style>");
-    html.raw(include_str!("style.css"));
-    html.raw("</style></head><body><a class=\"skip\" href=\"#content\">Skip to the text</a>");
-    html.element("header", &[], |html| {
-        html.leaf("h1", &openapi.info.title);
-        html.leaf("p", &format!("Version {}", openapi.info.version));
-        html.raw("<p><a href=\"/v1/openapi.json\">OpenAPI description</a></p>");
-    });
-    nav::write(&mut html, openapi);
-    html.element("main", &[("id", "content")], |html| body(html, openapi));
-    html.raw("</body></html>\n");
-    html.into_string()
+    let info = &openapi.info;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (info.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#content" { "Skip to the text" }
+                header {
+                    h1 { (info.title) }
+                    p { "Version " (info.version) }
+                    p { a href="/v1/openapi.json" { "OpenAPI description" } }
+                }
+                (nav::render(openapi))
+                main #content { (content(openapi)) }
+            }
+        }
+    };
+    page.into_string()
 }
 
-fn body(html: &mut Html, openapi: &OpenApi) {
+fn content(openapi: &OpenApi) -> Markup {
     let none = Components::default();
     let components = openapi.components.as_ref().unwrap_or(&none);
-    for section in guide::of_calls() {
-        chapter(html, &section);
-    }
-    html.raw("<h2 id=\"operations\">Operations</h2>");
-    for (path, told) in operations(openapi) {
-        operation::write(html, components, path, told);
-    }
-    chapter(html, &guide::of_webhooks());
-    if let Some((name, delivery)) = webhooks(openapi).next() {
-        webhook::write_headers(html, components, name, delivery);
-    }
-    for (name, delivery) in webhooks(openapi) {
-        webhook::write(html, components, name, delivery);
-    }
-    html.raw("<h2 id=\"records\">Records</h2>");
-    for (name, schema) in &components.schemas {
-        record::write(html, components, name, schema);
+    html! {
+        @for section in guide::of_calls() { (chapter(&section)) }
+        h2 #operations { "Operations" }
+        @for (path, operation) in operations(openapi) { (operation::render(components, path, operation)) }
+        (chapter(&guide::of_webhooks()))
+        @if let Some((name, delivery)) = webhooks(openapi).next() {
+            (webhook::headers(components, name, delivery))
+        }
+        @for (name, delivery) in webhooks(openapi) { (webhook::render(components, name, delivery)) }
+        h2 #records { "Records" }
+        @for (name, schema) in &components.schemas { (record::render(components, name, schema)) }
     }
 }
 
-fn chapter(html: &mut Html, section: &Section) {
-    html.element("h2", &[("id", &nav::anchor(section))], |html| html.text(section.title));
-    prose::blocks(html, &section.markdown);
+fn chapter(section: &Section) -> Markup {
+    html! {
+        h2 id=(nav::anchor(section)) { (section.title) }
+        (prose::blocks(&section.markdown))
+    }
 }
 
 fn operations(openapi: &OpenApi) -> impl Iterator<Item = (&str, &Operation)> {

@@ -1,8 +1,9 @@
 //! The navigation: a column beside the text, or hidden behind a button if the screen is narrow.
 
+use maud::{Markup, html};
 use utoipa::openapi::OpenApi;
 
-use super::html::{Html, slug};
+use super::elements::{jump, slug};
 use super::{kind, operation, operations, webhook, webhooks};
 use crate::document::guide::{self, Section};
 
@@ -11,34 +12,40 @@ pub(super) fn anchor(section: &Section) -> String {
     slug(section.title)
 }
 
-pub(super) fn write(html: &mut Html, openapi: &OpenApi) {
-    html.raw("<input type=\"checkbox\" id=\"menu\"><label for=\"menu\">Contents</label>");
-    html.element("nav", &[("aria-label", "Contents")], |html| {
-        let sections = guide::of_calls().into_iter().chain([guide::of_webhooks()]);
-        group(html, "Guide", sections.map(|section| (anchor(&section), section.title, false)));
-        for tag in openapi.tags.iter().flatten() {
-            let tagged =
-                operations(openapi).filter(|(_, told)| told.tags.iter().flatten().any(|name| *name == tag.name));
-            let entries = tagged.map(|(path, told)| (operation::anchor(told), path, true));
-            group(html, &tag.name, entries);
-        }
-        group(html, "Events", webhooks(openapi).map(|(name, _)| (webhook::anchor(name), name, true)));
-        let records = openapi.components.iter().flat_map(|components| components.schemas.keys());
-        group(html, "Records", records.map(|name| (kind::anchor(name), name.as_str(), true)));
+pub(super) fn render(openapi: &OpenApi) -> Markup {
+    let sections = guide::of_calls().into_iter().chain([guide::of_webhooks()]);
+    let guide = group("Guide", sections.map(|section| (anchor(&section), section.title, false)));
+    let tags = openapi.tags.iter().flatten().map(|tag| {
+        let tagged = operations(openapi).filter(|(_, of)| of.tags.iter().flatten().any(|name| *name == tag.name));
+        group(&tag.name, tagged.map(|(path, of)| (operation::anchor(of), path, true)))
     });
+    let events = group("Events", webhooks(openapi).map(|(name, _)| (webhook::anchor(name), name, true)));
+    let records = openapi.components.iter().flat_map(|components| components.schemas.keys());
+    let records = group("Records", records.map(|name| (kind::anchor(name), name.as_str(), true)));
+    html! {
+        input type="checkbox" id="menu";
+        label for="menu" { "Contents" }
+        nav aria-label="Contents" {
+            (guide)
+            @for tag in tags { (tag) }
+            (events)
+            (records)
+        }
+    }
 }
 
-/// Writes a heading with its links, or nothing if there are no links.
-fn group<'a>(html: &mut Html, heading: &str, entries: impl Iterator<Item = (String, &'a str, bool)>) {
-    let mut entries = entries.peekable();
-    if entries.peek().is_none() {
-        return;
-    }
-    html.leaf("h2", heading);
-    html.element("ul", &[], |html| {
-        for (anchor, text, is_code) in entries {
-            let class: &[_] = if is_code { &[("class", "name")] } else { &[] };
-            html.element("li", class, |html| html.jump(&anchor, text.trim_start_matches("/v1/public")));
+/// Renders a heading with its links, or nothing if there are no links. A link has an anchor, a text, and whether the
+/// text is code.
+fn group<'a>(heading: &str, links: impl Iterator<Item = (String, &'a str, bool)>) -> Markup {
+    let mut links = links.peekable();
+    html! {
+        @if links.peek().is_some() {
+            h2 { (heading) }
+            ul {
+                @for (anchor, text, is_code) in links {
+                    li class=[is_code.then_some("name")] { (jump(&anchor, text.trim_start_matches("/v1/public"))) }
+                }
+            }
         }
-    });
+    }
 }

@@ -1,28 +1,32 @@
-//! Writes the section of an operation: its request, its parameters and its responses.
+//! Renders the section of an operation: its request, its parameters and its responses.
 
+use maud::{Markup, html};
+use serde_json::Value;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{Components, Content, RefOr, Required, Response, Schema};
 
-use super::html::Html;
+use super::elements::{code_block, table};
 use super::{example, kind, prose};
 use crate::document::{EVERY, JSON};
 
-pub(super) fn write(html: &mut Html, components: &Components, path: &str, operation: &Operation) {
-    html.element("section", &[("id", &anchor(operation)), ("class", "operation")], |html| {
-        html.leaf("h3", text(operation.summary.as_ref()));
-        html.element("p", &[("class", "route")], |html| {
-            html.element("span", &[("class", "method")], |html| html.raw("GET"));
-            html.leaf("code", path);
-        });
-        html.element("p", &[], |html| prose::inline(html, text(operation.description.as_ref())));
-        let parameters = parameters(components, operation);
-        html.code(&curl(path, operation, &parameters));
-        html.raw("<h4>Parameters</h4>");
-        write_parameters(html, &parameters);
-        html.raw("<h4>Responses</h4>");
-        write_responses(html, components, operation);
-        write_examples(html, components, operation);
-    });
+pub(super) fn render(components: &Components, path: &str, operation: &Operation) -> Markup {
+    let parameters = parameters(components, operation);
+    html! {
+        section.operation id=(anchor(operation)) {
+            h3 { (text(operation.summary.as_ref())) }
+            p.route {
+                span.method { "GET" }
+                code { (path) }
+            }
+            (prose::blocks(text(operation.description.as_ref())))
+            (code_block(&curl(path, operation, &parameters)))
+            h4 { "Parameters" }
+            (parameter_table(&parameters))
+            h4 { "Responses" }
+            (response_table(components, operation))
+            (examples(components, operation))
+        }
+    }
 }
 
 /// Returns the anchor of an operation's section.
@@ -42,25 +46,28 @@ pub(super) fn parameters<'a>(components: &'a Components, operation: &'a Operatio
     operation.parameters.iter().flatten().filter_map(follow).collect()
 }
 
-/// Writes a table of parameters.
-pub(super) fn write_parameters(html: &mut Html, parameters: &[&Parameter]) {
-    html.table(&["Name", "In", "Type", "Meaning", "Example"], |html| {
-        for parameter in parameters {
-            html.element("tr", &[], |html| {
-                html.element("td", &[], |html| html.leaf("code", &parameter.name));
-                let place = serde_json::to_value(&parameter.parameter_in).unwrap_or_default();
-                let need = if matches!(parameter.required, Required::True) { ", required" } else { "" };
-                html.leaf("td", &format!("{}{need}", kind::plain(&place)));
-                html.element("td", &[], |html| {
-                    if let Some(schema) = &parameter.schema {
-                        kind::write(html, schema);
-                    }
-                });
-                html.element("td", &[], |html| prose::inline(html, text(parameter.description.as_ref())));
-                html.element("td", &[], |html| html.leaf("code", &sample(parameter)));
-            });
+/// Renders a table of parameters.
+pub(super) fn parameter_table(parameters: &[&Parameter]) -> Markup {
+    let rows = html! {
+        @for parameter in parameters {
+            tr {
+                td { code { (parameter.name) } }
+                td {
+                    (place(&parameter.parameter_in))
+                    @if matches!(parameter.required, Required::True) { ", required" }
+                }
+                td { @if let Some(schema) = &parameter.schema { (kind::render(schema)) } }
+                td { (prose::inline(text(parameter.description.as_ref()))) }
+                td { code { (sample(parameter)) } }
+            }
         }
-    });
+    };
+    table(&["Name", "In", "Type", "Meaning", "Example"], &rows)
+}
+
+/// Returns where a parameter is sent, in the document's word for it.
+fn place(place: &ParameterIn) -> String {
+    kind::plain(&serde_json::to_value(place).unwrap_or_default())
 }
 
 /// Returns a `curl` command for the operation, with its first query parameter as an example.
@@ -74,42 +81,51 @@ fn curl(path: &str, operation: &Operation, parameters: &[&Parameter]) -> String 
     format!("curl --compressed {key}\"$BASE_URL{path}{query}\"")
 }
 
-fn write_responses(html: &mut Html, components: &Components, operation: &Operation) {
-    html.table(&["Status", "Meaning", "Body", "Additional headers"], |html| {
-        for (status, response) in responses(components, operation) {
-            html.element("tr", &[], |html| {
-                html.leaf("td", status);
-                html.element("td", &[], |html| prose::inline(html, &response.description));
-                html.element("td", &[], |html| {
-                    if let Some(schema) = content(response).and_then(|content| content.schema.as_ref()) {
-                        kind::write(html, schema);
+fn response_table(components: &Components, operation: &Operation) -> Markup {
+    let rows = html! {
+        @for (status, response) in responses(components, operation) {
+            tr {
+                td { (status) }
+                td { (prose::inline(&response.description)) }
+                td {
+                    @if let Some(schema) = content(response).and_then(|content| content.schema.as_ref()) {
+                        (kind::render(schema))
                     }
-                });
-                let own = response.headers.keys().map(String::as_str).filter(|name| !EVERY.contains(name));
-                html.leaf("td", &own.collect::<Vec<_>>().join(", "));
-            });
+                }
+                td { (additional_headers(response)) }
+            }
         }
-    });
+    };
+    table(&["Status", "Meaning", "Body", "Additional headers"], &rows)
 }
 
-fn write_examples(html: &mut Html, components: &Components, operation: &Operation) {
-    for (status, response) in responses(components, operation) {
-        let Some(content) = content(response) else { continue };
-        let named = content.examples.iter().filter_map(|(name, example)| match example {
-            RefOr::T(example) => Some((name.as_str(), example.value.as_ref()?)),
-            RefOr::Ref(_) => None,
-        });
-        for (name, value) in content.example.as_ref().map(|example| ("", example)).into_iter().chain(named) {
-            let open: &[_] = if status == "200" { &[("open", "")] } else { &[] };
-            html.element("details", open, |html| {
-                html.element("summary", &[], |html| {
-                    html.text(&format!("Example of {status} "));
-                    html.leaf("code", name);
-                });
-                html.code(&example::pretty(components, content.schema.as_ref(), value));
-            });
+fn additional_headers(response: &Response) -> String {
+    let own = response.headers.keys().map(String::as_str).filter(|name| !EVERY.contains(name));
+    own.collect::<Vec<_>>().join(", ")
+}
+
+fn examples(components: &Components, operation: &Operation) -> Markup {
+    let responses = responses(components, operation).into_iter();
+    let bodies = responses.filter_map(|(status, response)| Some((status, content(response)?)));
+    html! {
+        @for (status, content) in bodies {
+            @for (name, value) in named_examples(content) {
+                details open[status == "200"] {
+                    summary { "Example of " (status) " " code { (name) } }
+                    (code_block(&example::pretty(components, content.schema.as_ref(), value)))
+                }
+            }
         }
     }
+}
+
+/// Returns the examples of a body by name. The only example of a body has no name.
+fn named_examples(content: &Content) -> Vec<(&str, &Value)> {
+    let named = content.examples.iter().filter_map(|(name, example)| match example {
+        RefOr::T(example) => Some((name.as_str(), example.value.as_ref()?)),
+        RefOr::Ref(_) => None,
+    });
+    content.example.as_ref().map(|example| ("", example)).into_iter().chain(named).collect()
 }
 
 fn responses<'a>(components: &'a Components, operation: &'a Operation) -> Vec<(&'a str, &'a Response)> {

@@ -1,74 +1,49 @@
-//! Renders the part of Markdown that the guide uses: paragraphs, lists, tables, code and bold.
+//! Renders Markdown: the guide, and the descriptions of the OpenAPI document. Raw HTML in it is shown as text.
 
-use super::html::Html;
+use maud::{Markup, PreEscaped};
+use pulldown_cmark::html::push_html;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Writes whole blocks: paragraphs, lists, tables and code.
-pub(super) fn blocks(html: &mut Html, markdown: &str) {
-    let mut lines = markdown.lines().peekable();
-    while let Some(line) = lines.next() {
-        let mut more = |belongs: fn(&str) -> bool| {
-            let mut block = vec![line];
-            while let Some(next) = lines.next_if(|next| belongs(next)) {
-                block.push(next);
-            }
-            block
-        };
-        if line.starts_with("```") {
-            let block = more(|next| !next.starts_with("```"));
-            lines.next();
-            html.code(&block[1..].join("\n"));
-        } else if line.starts_with('|') {
-            table(html, &more(|next| next.starts_with('|')));
-        } else if line.starts_with("- ") {
-            list(html, &more(|next| next.starts_with("- ") || next.starts_with("  ")));
-        } else if !line.is_empty() {
-            let block = more(|next| !(next.is_empty() || next.starts_with("```")));
-            html.element("p", &[], |html| inline(html, &block.join(" ")));
-        }
-    }
+/// Renders whole blocks: paragraphs, lists, tables and code.
+pub(super) fn blocks(markdown: &str) -> Markup {
+    render(events(markdown))
 }
 
-/// Writes text within a block: `code` between back-ticks and **bold** between stars. Bold text cannot contain code.
-pub(super) fn inline(html: &mut Html, text: &str) {
-    for (at, part) in text.split('`').enumerate() {
-        if at % 2 == 1 {
-            html.leaf("code", part);
-            continue;
-        }
-        for (at, part) in part.split("**").enumerate() {
-            if at % 2 == 1 { html.leaf("strong", part) } else { html.text(part) }
-        }
-    }
+/// Renders a text within a block, such as a table cell. Its paragraphs are not elements of their own.
+pub(super) fn inline(markdown: &str) -> Markup {
+    render(events(markdown).filter_map(|event| match event {
+        Event::Start(Tag::Paragraph) => None,
+        Event::End(TagEnd::Paragraph) => Some(Event::SoftBreak),
+        event => Some(event),
+    }))
 }
 
-fn list(html: &mut Html, lines: &[&str]) {
-    let mut entries: Vec<String> = Vec::new();
-    for line in lines {
-        match (line.strip_prefix("- "), entries.last_mut()) {
-            (None, Some(entry)) => *entry = format!("{entry} {}", line.trim()),
-            (entry, _) => entries.push(entry.unwrap_or(line).to_owned()),
-        }
-    }
-    html.element("ul", &[], |html| {
-        for entry in &entries {
-            html.element("li", &[], |html| inline(html, entry));
-        }
-    });
+fn render<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
+    let mut markup = String::new();
+    push_html(&mut markup, events);
+    PreEscaped(markup)
 }
 
-/// Writes a table. The first line has the headings, and the second is the rule below them.
-fn table(html: &mut Html, lines: &[&str]) {
-    let mut rows = lines.iter().map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
-    let headings = rows.next().unwrap_or_default();
-    html.table(&headings, |html| {
-        for row in rows.skip(1) {
-            html.element("tr", &[], |html| {
-                for cell in row {
-                    html.element("td", &[], |html| inline(html, cell));
-                }
-            });
+/// Parses a text. Its tables and blocks of code get the attributes of those that `elements` renders.
+fn events(markdown: &str) -> impl Iterator<Item = Event<'_>> {
+    let mut is_heading = false;
+    Parser::new_ext(markdown, Options::ENABLE_TABLES).map(move |event| {
+        match event {
+            Event::Start(Tag::TableHead) => is_heading = true,
+            Event::End(TagEnd::TableHead) => is_heading = false,
+            _ => {}
         }
-    });
+        match event {
+            Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+            Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+            Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+            Event::Start(Tag::Table(_)) => Event::Html("<div class=\"table\" tabindex=\"0\"><table>".into()),
+            Event::End(TagEnd::Table) => Event::Html("</tbody></table></div>\n".into()),
+            Event::Start(Tag::TableCell) if is_heading => Event::Html("<th scope=\"col\">".into()),
+            Event::Start(Tag::CodeBlock(_)) => Event::Html("<pre tabindex=\"0\"><code>".into()),
+            event => event,
+        }
+    })
 }
 
 #[cfg(test)]
@@ -76,25 +51,39 @@ mod tests {
     use super::*;
 
     fn shown(markdown: &str) -> String {
-        let mut html = Html::default();
-        blocks(&mut html, markdown);
-        html.into_string()
+        blocks(markdown).into_string()
     }
 
     #[test]
     fn paragraphs_lists_and_code() {
         assert_eq!(
-            shown("One\ntwo `<a>`.\n\nThree **b**."),
-            "<p>One two <code>&lt;a&gt;</code>.</p><p>Three <strong>b</strong>.</p>"
+            shown("One\ntwo `<a>`.\n\nThree **`b` c**."),
+            "<p>One\ntwo <code>&lt;a&gt;</code>.</p>\n<p>Three <strong><code>b</code> c</strong>.</p>\n"
         );
-        assert_eq!(shown("- one\n  more\n- two"), "<ul><li>one more</li><li>two</li></ul>");
-        assert_eq!(shown("```\na\n\n| b\n```\nc"), "<pre tabindex=\"0\"><code>a\n\n| b</code></pre><p>c</p>");
+        assert_eq!(shown("- one\n  more\n- two"), "<ul>\n<li>one\nmore</li>\n<li>two</li>\n</ul>\n");
+        let code = "<pre tabindex=\"0\"><code>a\n\n| &lt;b&gt;\n</code></pre>\n<p>c</p>\n";
+        assert_eq!(shown("```\na\n\n| <b>\n```\nc"), code);
     }
 
     #[test]
     fn a_table_has_headings_and_empty_cells() {
-        let table = shown("| A | B |\n|---|---|\n| `1` | |");
-        assert!(table.contains("<th scope=\"col\">A</th><th scope=\"col\">B</th>"), "{table}");
-        assert!(table.contains("<tbody><tr><td><code>1</code></td><td></td></tr></tbody>"), "{table}");
+        let head = "<thead><tr><th scope=\"col\">A</th><th scope=\"col\">B</th></tr></thead>";
+        let body = "<tbody>\n<tr><td><code>1</code></td><td></td></tr>\n</tbody>";
+        let table = format!("<div class=\"table\" tabindex=\"0\"><table>{head}{body}</table></div>\n");
+        assert_eq!(shown("| A | B |\n|---|---|\n| `1` | |"), table);
+    }
+
+    #[test]
+    fn text_within_a_block_has_no_paragraphs() {
+        assert_eq!(inline("One.\n\n**Two**.").into_string(), "One.\n<strong>Two</strong>.\n");
+    }
+
+    #[test]
+    fn raw_html_is_shown_as_text() {
+        let (block, shown_block) = ("<script>a &amp; b</script>", "&lt;script&gt;a &amp;amp; b&lt;/script&gt;");
+        assert_eq!(shown(block), format!("<p>{shown_block}</p>\n"));
+        assert_eq!(inline(block).into_string().trim(), shown_block);
+        assert_eq!(shown("a <b id=\"x\">c</b>"), "<p>a &lt;b id=\"x\"&gt;c&lt;/b&gt;</p>\n");
+        assert_eq!(shown("<!-- a -->"), "<p>&lt;!-- a --&gt;</p>\n");
     }
 }

@@ -1,42 +1,51 @@
-//! Writes the section of a record: a table of its fields.
+//! Renders the section of a record: a table of its fields.
 
+use maud::{Markup, html};
 use utoipa::openapi::{Components, Object, RefOr, Schema};
 
-use super::html::Html;
+use super::elements::table;
 use super::{kind, prose};
 
-pub(super) fn write(html: &mut Html, components: &Components, name: &str, schema: &RefOr<Schema>) {
-    let anchor = kind::anchor(name);
-    html.element("section", &[("id", &anchor), ("class", "record")], |html| {
-        html.element("h3", &[], |html| html.leaf("code", name));
-        match schema {
-            RefOr::T(Schema::Object(object)) if object.properties.is_empty() => {
-                html.element("p", &[], |html| kind::write(html, schema));
-                described(html, object.description.as_deref());
-            }
-            RefOr::T(Schema::Object(object)) => {
-                described(html, object.description.as_deref());
-                fields(html, &[object]);
-            }
-            RefOr::T(Schema::AllOf(all)) => {
-                described(html, all.description.as_deref());
-                fields(html, &all.items.iter().filter_map(|part| object(components, part)).collect::<Vec<_>>());
-            }
-            _ => {}
+pub(super) fn render(components: &Components, name: &str, schema: &RefOr<Schema>) -> Markup {
+    html! {
+        section.record id=(kind::anchor(name)) {
+            h3 { code { (name) } }
+            (content(components, schema))
         }
-    });
+    }
 }
 
-/// Writes a table with the fields of one or more objects that form a record.
-pub(super) fn fields(html: &mut Html, objects: &[&Object]) {
-    html.table(&["Field", "Type", "Meaning"], |html| {
-        for object in objects {
-            for (name, schema) in &object.properties {
-                let always = object.required.contains(name);
-                field(html, name, schema, always);
+fn content(components: &Components, schema: &RefOr<Schema>) -> Markup {
+    match schema {
+        RefOr::T(Schema::Object(object)) if object.properties.is_empty() => html! {
+            p { (kind::render(schema)) }
+            (described(object.description.as_deref()))
+        },
+        RefOr::T(Schema::Object(object)) => html! {
+            (described(object.description.as_deref()))
+            (fields(&[object]))
+        },
+        RefOr::T(Schema::AllOf(all)) => {
+            let parts: Vec<_> = all.items.iter().filter_map(|part| object(components, part)).collect();
+            html! {
+                (described(all.description.as_deref()))
+                (fields(&parts))
             }
         }
-    });
+        _ => Markup::default(),
+    }
+}
+
+/// Renders a table with the fields of one or more objects that form a record.
+pub(super) fn fields(objects: &[&Object]) -> Markup {
+    let rows = html! {
+        @for object in objects {
+            @for (name, schema) in &object.properties {
+                (field(name, schema, object.required.contains(name)))
+            }
+        }
+    };
+    table(&["Field", "Type", "Meaning"], &rows)
 }
 
 /// Returns the object that a schema is or refers to.
@@ -48,21 +57,21 @@ pub(super) fn object<'a>(components: &'a Components, schema: &'a RefOr<Schema>) 
     }
 }
 
-fn field(html: &mut Html, name: &str, schema: &RefOr<Schema>, always: bool) {
-    html.element("tr", &[], |html| {
-        html.element("td", &[], |html| html.leaf("code", name));
-        html.element("td", &[], |html| kind::write(html, schema));
-        html.element("td", &[], |html| {
-            prose::inline(html, description(schema));
-            if !always {
-                html.raw(" May be absent.");
+fn field(name: &str, schema: &RefOr<Schema>, always: bool) -> Markup {
+    html! {
+        tr {
+            td { code { (name) } }
+            td { (kind::render(schema)) }
+            td {
+                (prose::inline(description(schema)))
+                @if !always { " May be absent." }
             }
-        });
-    });
+        }
+    }
 }
 
-fn described(html: &mut Html, description: Option<&str>) {
-    html.element("p", &[], |html| prose::inline(html, description.unwrap_or_default()));
+fn described(description: Option<&str>) -> Markup {
+    prose::blocks(description.unwrap_or_default())
 }
 
 fn description(schema: &RefOr<Schema>) -> &str {
