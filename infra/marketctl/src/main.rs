@@ -8,7 +8,9 @@ mod import;
 mod input;
 mod keys;
 mod output;
+mod remedy;
 mod session;
+mod text;
 mod webhooks;
 
 use std::process::ExitCode;

@@ -1,14 +1,11 @@
-//! Prints results and errors: one JSON document for programs, or text and tables for people.
+//! Prints results and failures: one JSON document for programs, or text and tables for people.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets};
 use serde::Serialize;
-use types::timestamp::Timestamp;
 
 use crate::failure::Failure;
-
-const MAX_CHARS: usize = 300;
 
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +23,10 @@ impl Output {
     pub(crate) fn print<D: Serialize>(self, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
         let result = match self {
             Self::Text => text(document),
-            Self::Json => serde_json::to_string(document).map_err(|error| Failure::Unshown(error.into()))?,
+            Self::Json => serde_json::to_string(document).map_err(|error| not_printed(&error))?,
         };
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{result}").and_then(|()| stdout.flush()).map_err(Failure::Unshown)
+        writeln!(stdout, "{result}").and_then(|()| stdout.flush()).map_err(|error| not_printed(&error))
     }
 
     /// Prints what failed, and why, to standard error.
@@ -43,61 +40,10 @@ impl Output {
     }
 }
 
-/// Formats rows under a header, with aligned columns.
-pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
-    table.trim_fmt()
-}
-
-/// Formats a time to the minute: a table has no room for more.
-pub(crate) fn minute(at: Option<Timestamp>) -> String {
-    let Some(at) = at else { return "-".to_owned() };
-    let mut text = at.to_string().replace('T', " ");
-    text.truncate("YYYY-MM-DD HH:MM".len());
-    text.push('Z');
-    text
-}
-
-/// Puts the text on one line and replaces control characters, which could change the terminal's state.
-pub(crate) fn printable(text: &str) -> String {
-    let shown = |c: char| match c {
-        c if c.is_whitespace() => ' ',
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
-        c => c,
-    };
-    text.chars().map(shown).collect()
-}
-
-/// Cuts off text after [`MAX_CHARS`] characters: it may quote input of any length.
-pub(crate) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_cell_reaches_the_terminal_with_an_escape_sequence() {
-        let shown = table(["name"], [["\u{1b}[2Jgone\nwild".to_owned()]]);
-        assert!(shown.contains("gone wild"));
-        assert!(!shown.contains('\u{1b}'));
-    }
-
-    #[test]
-    fn a_time_is_shown_to_the_minute() {
-        assert_eq!(minute(None), "-");
-        assert_eq!(minute("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00Z");
-    }
-
-    #[test]
-    fn a_long_text_is_cut_between_characters() {
-        assert_eq!(shortened(&"é".repeat(200_000)).chars().count(), MAX_CHARS + 1);
-        assert_eq!(shortened("short"), "short");
-    }
+/// Returns the failure of a command that did its work but could not print the result.
+fn not_printed(cause: &impl Display) -> Failure {
+    Failure::new(
+        format!("the command ran, but its result could not be printed: {cause}"),
+        "`marketctl keys list` and `marketctl webhooks list` show what exists now. If a new key was not shown, revoke it; if a new secret was not shown, rotate it.",
+    )
 }

@@ -15,12 +15,14 @@ use platform::preflight::{Problem, ResourceKind};
 use platform::resources::{Queue, Resources, Table};
 use platform::store::causes;
 use secrets::KeyringCache;
+use thiserror::Error;
 use types::clock::{Clock, SystemClock};
 use webhooks::Queues;
 use webhooks::store::WebhookStore;
 
-use crate::check::sentence;
 use crate::failure::Failure;
+use crate::remedy::with_remedy;
+use crate::text::shortened;
 
 /// If this variable is `1`, webhook endpoints may be on this machine. For development only.
 const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
@@ -33,9 +35,35 @@ pub(crate) struct Session {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
+/// Why a session lacks what a command needs.
+#[derive(Debug, Error)]
+pub(crate) enum SessionError {
+    #[error("no AWS region is set")]
+    RegionNotSet,
+    #[error("no AWS credentials were found: {}", shortened(.0))]
+    CredentialsNotFound(String),
+    #[error("nothing was done: {0}")]
+    QueueNotUsable(String),
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let hint = match &error {
+            SessionError::RegionNotSet => "Set AWS_REGION, or set AWS_PROFILE to a profile that has a region.",
+            SessionError::CredentialsNotFound(_) => {
+                "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            }
+            SessionError::QueueNotUsable(_) => {
+                "Run `marketctl check`: it names every table, queue and secret that cannot be used."
+            }
+        };
+        Self::new(error.to_string(), hint)
+    }
+}
+
 impl Session {
     /// Opens a session with the region, credentials and endpoint that every AWS tool would use.
-    pub(crate) async fn open(stack: &str) -> Result<Self, Failure> {
+    pub(crate) async fn open(stack: &str) -> Result<Self, SessionError> {
         let patience = Patience::Bulk;
         let config = aws_config::defaults(BehaviorVersion::latest())
             .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
@@ -44,11 +72,14 @@ impl Session {
             .load()
             .await;
         if config.region().is_none() {
-            return Err(Failure::NoRegion);
+            return Err(SessionError::RegionNotSet);
         }
         // Fetched here so that an expired login is reported as such, and not as a failed call.
         if let Some(credentials) = config.credentials_provider() {
-            credentials.provide_credentials().await.map_err(|error| Failure::NoCredentials(causes(&error)))?;
+            credentials
+                .provide_credentials()
+                .await
+                .map_err(|error| SessionError::CredentialsNotFound(causes(&error)))?;
         }
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
         Ok(Self { config, resources: Resources::new(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
@@ -58,8 +89,8 @@ impl Session {
         KeyAdmin::new(self.dynamodb.clone(), self.resources.table(Table::Keys), Arc::clone(&self.clock))
     }
 
-    pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, Failure> {
-        let queue = async |queue| self.queue_url(queue).await.map_err(Failure::NoQueue);
+    pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, SessionError> {
+        let queue = async |queue| self.queue_url(queue).await.map_err(SessionError::QueueNotUsable);
         let (first, retry) = tokio::try_join!(queue(Queue::WebhooksFirst), queue(Queue::WebhooksRetry))?;
         Ok(WebhookAdmin {
             store: WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks)),
@@ -75,7 +106,7 @@ impl Session {
     pub(crate) async fn queue_url(&self, queue: Queue) -> Result<String, String> {
         let name = self.resources.queue(queue);
         let found = self.sqs().get_queue_url().queue_name(&name).send().await;
-        let found = found.map_err(|error| sentence(&Problem::from(error), ResourceKind::Queue, &name))?;
+        let found = found.map_err(|error| with_remedy(&Problem::from(error), ResourceKind::Queue, &name))?;
         Ok(found.queue_url.unwrap_or_default())
     }
 

@@ -1,40 +1,43 @@
 //! Checks that every table, queue and secret of a stack exists, can be reached and has the expected form.
 
-mod next;
 mod probe;
 
 use futures_util::future::join_all;
 use platform::preflight::{Problem, ResourceKind};
 use platform::resources::{Queue, Table};
 use serde::Serialize;
+use serde_json::json;
+use thiserror::Error;
 
-pub(crate) use next::sentence;
-pub(crate) use probe::table;
+pub(crate) use probe::check_table;
+use probe::{check_keyring, check_queue};
 
 use crate::failure::Failure;
-use crate::output::{self, Output};
+use crate::output::Output;
+use crate::remedy::with_remedy;
 use crate::session::Session;
+use crate::text::table;
 
 /// The result of checking one resource.
 #[derive(Debug, Serialize)]
-pub(crate) struct Check {
+struct Check {
     kind: ResourceKind,
     name: String,
     ok: bool,
     /// What is wrong with it and what to do next; `None` if nothing is wrong.
-    pub(crate) error: Option<String>,
+    error: Option<String>,
 }
 
 /// The results of checking all resources of a stack.
 #[derive(Debug, Serialize)]
-pub(crate) struct CheckReport {
+struct CheckReport {
     ok: bool,
-    pub(crate) checks: Vec<Check>,
+    checks: Vec<Check>,
 }
 
 impl Check {
     fn new(kind: ResourceKind, name: String, found: Result<(), Problem>) -> Self {
-        let error = found.err().map(|problem| sentence(&problem, kind, &name));
+        let error = found.err().map(|problem| with_remedy(&problem, kind, &name));
         Self { kind, name, ok: error.is_none(), error }
     }
 }
@@ -44,8 +47,22 @@ impl CheckReport {
         Self { ok: checks.iter().all(|check| check.ok), checks }
     }
 
-    pub(crate) fn failed(&self) -> impl Iterator<Item = &Check> {
+    fn failed(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter().filter(|check| !check.ok)
+    }
+}
+
+/// Some of the checks failed.
+#[derive(Debug, Error)]
+#[error("{} of {} checks failed", .0.failed().count(), .0.checks.len())]
+struct ChecksFailed(CheckReport);
+
+impl From<ChecksFailed> for Failure {
+    fn from(error: ChecksFailed) -> Self {
+        let failed: Vec<_> = error.0.failed().collect();
+        Self::new(error.to_string(), "Fix these, then run `marketctl check` again.")
+            .with_details(failed.iter().filter_map(|check| check.error.clone()))
+            .with_member("checks", json!(failed))
     }
 }
 
@@ -53,7 +70,7 @@ pub(crate) async fn run(stack: &str, output: Output) -> Result<(), Failure> {
     let session = Session::open(stack).await?;
     let report = CheckReport::new(look(&session).await);
     output.print(&report, text)?;
-    if report.ok { Ok(()) } else { Err(Failure::Unhealthy(report)) }
+    if report.ok { Ok(()) } else { Err(ChecksFailed(report).into()) }
 }
 
 /// Checks all resources at the same time.
@@ -62,17 +79,17 @@ async fn look(session: &Session) -> Vec<Check> {
     let (sqs, secrets) = (&session.sqs(), &session.secrets());
     let tables = Table::ALL.map(|table| async move {
         let name = resources.table(table);
-        let found = probe::table(dynamodb, &name, table.indexes()).await;
+        let found = check_table(dynamodb, &name, table.indexes()).await;
         Check::new(ResourceKind::Table, name, found)
     });
     let queues = Queue::ALL.map(|queue| async move {
         let name = resources.queue(queue);
-        let found = probe::queue(sqs, &name).await;
+        let found = check_queue(sqs, &name).await;
         Check::new(ResourceKind::Queue, name, found)
     });
     let keyring = async {
         let name = resources.keyring();
-        let found = probe::keyring(secrets, &name).await;
+        let found = check_keyring(secrets, &name).await;
         Check::new(ResourceKind::Secret, name, found)
     };
     let (mut checks, queues, keyring) = tokio::join!(join_all(tables), join_all(queues), keyring);
@@ -86,6 +103,6 @@ fn text(report: &CheckReport) -> String {
         let state = if check.ok { "ok" } else { "failed" };
         [check.kind.as_str().to_owned(), check.name.clone(), state.to_owned()]
     });
-    let table = output::table(["KIND", "NAME", "STATE"], rows);
-    if report.ok { format!("{table}\n\nEvery table, queue and secret exists and can be reached.") } else { table }
+    let rows = table(["KIND", "NAME", "STATE"], rows);
+    if report.ok { format!("{rows}\n\nEvery table, queue and secret exists and can be reached.") } else { rows }
 }

@@ -1,7 +1,7 @@
 //! Groups messages into batches that SQS accepts in one call.
 
-use super::MAX_BYTES;
-
+/// The most bytes that SQS accepts in one message. The messages of one call share the same limit.
+pub(super) const MAX_BYTES: usize = 256 * 1_024;
 /// The most messages that SQS accepts in one call.
 const MAX_ENTRIES: usize = 10;
 

@@ -2,23 +2,22 @@
 //! is not checked, because an operator may send invalid messages on purpose.
 
 mod batches;
+mod error;
 mod queue;
 mod report;
 mod run;
 
 use std::sync::Arc;
 
-pub(crate) use report::SendReport;
-
+use batches::MAX_BYTES;
+use error::SendError;
+use report::SendReport;
 use run::Sending;
 
 use crate::failure::Failure;
 use crate::input::{Progress, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
-
-/// The most bytes that SQS accepts in one message. The messages of one call share the same limit.
-const MAX_BYTES: usize = 256 * 1_024;
 
 pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), Failure> {
     let opened = source.open()?;
@@ -28,8 +27,8 @@ pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<
     let (report, ended) = Sending::new(progress).run(&session, reader).await;
     output.print(&report, SendReport::text)?;
     match ended {
-        Err(stopped) => Err(Failure::SendingStopped { report, stopped }),
+        Err(stopped) => Err(SendError::Stopped { report, stopped }.into()),
         Ok(()) if report.refused.is_empty() => Ok(()),
-        Ok(()) => Err(Failure::Unsent(report)),
+        Ok(()) => Err(SendError::Refused(report).into()),
     }
 }

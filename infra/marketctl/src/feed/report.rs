@@ -4,19 +4,19 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::output::shortened;
+use crate::text::shortened;
 
 /// How many lines were sent, and which were refused.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct SendReport {
+pub(super) struct SendReport {
     pub(super) sent: u64,
     /// In the order of their line numbers.
-    pub(crate) refused: Vec<Unsent>,
+    pub(super) refused: Vec<Unsent>,
 }
 
 /// A line that was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Unsent {
+pub(super) struct Unsent {
     /// The line's number, counted from 1.
     line: u64,
     reason: String,
@@ -24,7 +24,7 @@ pub(crate) struct Unsent {
 
 impl SendReport {
     /// Returns the number of lines in the report.
-    pub(crate) fn lines(&self) -> u64 {
+    pub(super) fn lines(&self) -> u64 {
         self.sent + self.refused.len() as u64
     }
 

@@ -1,6 +1,7 @@
 //! `marketctl import`: writes messages straight to the tables, in bulk. An import can be repeated safely, because
 //! a message changes nothing unless it is newer than what is stored.
 
+mod error;
 mod report;
 mod run;
 mod watch;
@@ -9,8 +10,8 @@ use std::sync::Arc;
 
 use feed::{MAX_MESSAGE_BYTES, parse};
 
-pub(crate) use report::ImportReport;
-
+use error::ImportError;
+use report::ImportReport;
 use run::Import;
 
 use crate::failure::Failure;
@@ -27,8 +28,8 @@ pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(
     let (report, ended) = Import::new(&session, progress).run(reader).await;
     output.print(&report, ImportReport::text)?;
     match ended {
-        Err(stopped) => Err(Failure::Stopped { report, stopped }),
+        Err(stopped) => Err(ImportError::Stopped { report, stopped }.into()),
         Ok(()) if report.refused.is_empty() => Ok(()),
-        Ok(()) => Err(Failure::Refused(report)),
+        Ok(()) => Err(ImportError::Refused(report).into()),
     }
 }

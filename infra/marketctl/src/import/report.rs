@@ -5,23 +5,23 @@ use std::fmt;
 use feed::{ApplyOutcome, Rejection, TaggedOutcome};
 use serde::Serialize;
 
-use crate::output::shortened;
+use crate::text::shortened;
 
 /// If a chunk has at least this many messages and all of them fail, the fault lies with the store.
 const MANY: usize = 20;
 
 /// How many lines were applied or changed nothing, and which were refused.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct ImportReport {
+pub(super) struct ImportReport {
     pub(super) applied: u64,
     pub(super) unchanged: u64,
     /// In the order of their line numbers.
-    pub(crate) refused: Vec<Refusal>,
+    pub(super) refused: Vec<Refusal>,
 }
 
 /// A line that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Refusal {
+pub(super) struct Refusal {
     /// The line's number, counted from 1.
     pub(super) line: u64,
     /// The path of the offending field; empty if the line as a whole is refused.
@@ -31,7 +31,7 @@ pub(crate) struct Refusal {
 
 impl ImportReport {
     /// Returns the number of lines in the report.
-    pub(crate) fn lines(&self) -> u64 {
+    pub(super) fn lines(&self) -> u64 {
         self.applied + self.unchanged + self.refused.len() as u64
     }
 
@@ -54,7 +54,7 @@ impl ImportReport {
     }
 
     /// Counts messages as refused, because the import stopped before their outcome was known.
-    pub(crate) fn abandon(&mut self, lines: &[u64], reason: &str) {
+    pub(super) fn abandon(&mut self, lines: &[u64], reason: &str) {
         let reason = format!("this may or may not have been stored: {reason}");
         self.refused.extend(lines.iter().map(|line| Refusal::whole(*line, &reason)));
     }

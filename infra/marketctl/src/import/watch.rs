@@ -8,7 +8,8 @@ use std::time::Duration;
 use platform::preflight::{Problem, ResourceKind};
 use platform::resources::Table;
 
-use crate::check;
+use crate::check::check_table;
+use crate::remedy::with_remedy;
 use crate::session::Session;
 
 /// The pause before each check. A chunk that is written sooner than this causes no check at all.
@@ -29,9 +30,9 @@ impl Watch {
     /// Returns an error if nothing can be written to one of the tables.
     pub(super) async fn look(&self) -> Result<(), String> {
         for name in &self.tables {
-            match check::table(&self.dynamodb, name, &[]).await {
+            match check_table(&self.dynamodb, name, &[]).await {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
-                    return Err(check::sentence(&problem, ResourceKind::Table, name));
+                    return Err(with_remedy(&problem, ResourceKind::Table, name));
                 }
                 // The table is being changed, or we may not describe it. Writing to it may still succeed.
                 Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::Content(_) | Problem::Denied(_))

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use thiserror::Error;
+
 use crate::failure::Failure;
 
 /// A FILE argument; `-` is standard input.
@@ -21,6 +23,20 @@ pub(crate) struct Opened {
     pub(crate) bytes: Option<u64>,
 }
 
+/// A source that cannot be opened.
+#[derive(Debug, Error)]
+#[error("{name} cannot be opened: {cause}")]
+pub(crate) struct OpenError {
+    name: String,
+    cause: io::Error,
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::new(error.to_string(), "Give a file that can be read, or `-` for standard input.")
+    }
+}
+
 impl From<OsString> for Source {
     fn from(argument: OsString) -> Self {
         if argument == "-" { Self::Stdin } else { Self::File(argument.into()) }
@@ -28,12 +44,12 @@ impl From<OsString> for Source {
 }
 
 impl Source {
-    pub(crate) fn open(&self) -> Result<Opened, Failure> {
+    pub(crate) fn open(&self) -> Result<Opened, OpenError> {
         match self {
             Self::Stdin => Ok(Opened { stream: Box::new(io::stdin()), bytes: None }),
             Self::File(path) => {
                 let name = path.display().to_string();
-                open(path).map_err(|cause| Failure::Unopened { name, cause })
+                open(path).map_err(|cause| OpenError { name, cause })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The `keys` commands.
 
+mod error;
 mod show;
 
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
@@ -54,7 +55,7 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
     }
 }
 
-fn new_key(create: CreateKey) -> Result<NewKey, Failure> {
+fn new_key(create: CreateKey) -> Result<NewKey, ComingSoon> {
     let CreateKey { user, name, tier, scopes, expires_at, preview } = create;
     check_offered(tier, preview)?;
     Ok(NewKey { user_id: user, name, tier, limit_override: None, scopes: scopes.into_iter().collect(), expires_at })
@@ -90,7 +91,7 @@ mod tests {
     fn a_tier_that_is_coming_soon_needs_preview() {
         assert!(new_key(asked(Tier::Free, false)).is_ok());
         for tier in [Tier::Pro, Tier::Business] {
-            assert!(matches!(new_key(asked(tier, false)), Err(Failure::ComingSoon(refused)) if refused == tier));
+            assert!(matches!(new_key(asked(tier, false)), Err(ComingSoon(refused)) if refused == tier));
             assert!(new_key(asked(tier, true)).is_ok());
         }
     }

@@ -5,7 +5,7 @@ use types::ids::{KeyId, UserId};
 use types::timestamp::Timestamp;
 
 use super::ShownOnce;
-use crate::output::{minute, table};
+use crate::text::{minute, table};
 
 pub(super) fn created(key: &ShownOnce<'_>) -> String {
     let KeyRecord { key_id, user_id, .. } = key.record;

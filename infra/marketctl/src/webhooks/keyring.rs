@@ -5,6 +5,8 @@ use std::time::Duration;
 use admin::webhooks::{Resealed, WebhookAdmin};
 use indicatif::{HumanCount, ProgressBar, ProgressFinish};
 use serde::Serialize;
+use serde_json::json;
+use thiserror::Error;
 use types::ids::EndpointId;
 
 use crate::failure::Failure;
@@ -14,7 +16,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// The result of a rotation.
 #[derive(Debug, Serialize)]
-pub(crate) struct KeyringReport {
+struct KeyringReport {
     /// The id of the key that seals secrets from now on.
     key_id: String,
     /// The number of endpoints whose secrets an older key had sealed.
@@ -22,9 +24,26 @@ pub(crate) struct KeyringReport {
     /// The number of endpoints whose secrets this key had sealed already.
     unchanged: u64,
     /// Endpoints with a secret that the keyring cannot open.
-    pub(crate) failed: Vec<EndpointId>,
+    failed: Vec<EndpointId>,
     /// The number of older keys that were removed from the keyring.
     removed_keys: usize,
+}
+
+/// Some endpoints have a secret that the keyring cannot open.
+#[derive(Debug, Error)]
+#[error("{} endpoints have a secret that the keyring cannot open", .0.failed.len())]
+struct SecretsNotOpened(KeyringReport);
+
+impl From<SecretsNotOpened> for Failure {
+    fn from(error: SecretsNotOpened) -> Self {
+        let failed = &error.0.failed;
+        Self::new(
+            error.to_string(),
+            "Deliveries to them cannot be signed. Restore a keyring that has their key, or remove them and add them again.",
+        )
+        .with_details(failed.iter().map(|id| format!("endpoint {id}")))
+        .with_member("failed", json!(failed))
+    }
 }
 
 pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), Failure> {
@@ -43,7 +62,7 @@ pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Outpu
     let Resealed { resealed, unchanged, failed } = done;
     let report = KeyringReport { key_id, resealed, unchanged, failed, removed_keys };
     output.print(&report, text)?;
-    if report.failed.is_empty() { Ok(()) } else { Err(Failure::Unsealed(report)) }
+    if report.failed.is_empty() { Ok(()) } else { Err(SecretsNotOpened(report).into()) }
 }
 
 fn progress(done: &Resealed) -> String {
@@ -62,7 +81,6 @@ fn text(report: &KeyringReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_document_names_key_counts_and_failures() {

@@ -1,6 +1,7 @@
 //! The `webhooks` commands.
 
 mod document;
+mod error;
 mod keyring;
 mod show;
 
@@ -9,8 +10,6 @@ use std::num::NonZeroUsize;
 use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
-
-pub(crate) use keyring::KeyringReport;
 
 use document::{DeliveryDocument, DeliveryRow, EndpointDocument, Removed, Sent, ShownOnce};
 

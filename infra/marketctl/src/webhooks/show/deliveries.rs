@@ -3,7 +3,7 @@
 use types::ids::EndpointId;
 use webhooks::delivery::{Attempt, Failure, Status};
 
-use crate::output::{minute, printable, table};
+use crate::text::{minute, printable, table};
 use crate::webhooks::document::{DeliveryDocument, DeliveryRow, Sent};
 
 pub(in crate::webhooks) fn sent(sent: &Sent) -> String {

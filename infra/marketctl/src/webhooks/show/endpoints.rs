@@ -2,7 +2,7 @@
 
 use types::ids::UserId;
 
-use crate::output::{minute, table};
+use crate::text::{minute, table};
 use crate::webhooks::document::{EndpointDocument, Removed, ShownOnce};
 
 pub(in crate::webhooks) fn added(user: UserId, shown: &ShownOnce<'_>) -> String {

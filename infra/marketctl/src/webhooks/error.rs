@@ -1,0 +1,47 @@
+//! What to do about the errors of the `webhooks` commands.
+
+use admin::webhooks::WebhookAdminError;
+use serde_json::json;
+use types::rotation::RotationError;
+
+use crate::failure::Failure;
+use crate::text::shortened;
+
+impl From<WebhookAdminError> for Failure {
+    fn from(error: WebhookAdminError) -> Self {
+        let failure = Self::new(shortened(&error.to_string()), hint(&error));
+        if let WebhookAdminError::Late(id, _) = error { failure.with_member("delivery_id", json!(id)) } else { failure }
+    }
+}
+
+fn hint(error: &WebhookAdminError) -> &'static str {
+    match error {
+        WebhookAdminError::Store(_) | WebhookAdminError::Keyring(_) => {
+            "Run `marketctl check` to find what is wrong, then try again."
+        }
+        WebhookAdminError::Invalid { .. } => "Nothing was created. Correct the value and try again.",
+        WebhookAdminError::TooMany => "Remove one with `marketctl webhooks remove ID`, then try again.",
+        WebhookAdminError::UnknownEndpoint(_) => {
+            "`marketctl webhooks list --user UUID` shows the ids of a user's endpoints."
+        }
+        WebhookAdminError::UnknownDelivery(_) => {
+            "`marketctl webhooks deliveries ID` shows the ids of an endpoint's deliveries."
+        }
+        WebhookAdminError::Disabled(_) => "Switch it on with `marketctl webhooks enable ID`, then try again.",
+        WebhookAdminError::Removed(_) => {
+            "Add a new endpoint with `marketctl webhooks add`; it receives the events that happen from then on."
+        }
+        WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows the result within two minutes.",
+        WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
+        WebhookAdminError::Rotation(RotationError::NoNext) => "Create one with `marketctl webhooks rotate-secret ID`.",
+        WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",
+        WebhookAdminError::KeysNeeded(_) => "`marketctl webhooks rotate-keyring` names these endpoints.",
+        WebhookAdminError::Changed => {
+            "`marketctl webhooks list --user UUID` and `marketctl webhooks show DELIVERY_ID` show the current state."
+        }
+        WebhookAdminError::NoRandomness => "Nothing was created. Try again, on another machine if necessary.",
+        WebhookAdminError::Late(..) => {
+            "You need not do anything. `marketctl webhooks show DELIVERY_ID` shows the result."
+        }
+    }
+}
