@@ -45,7 +45,7 @@ impl Failure {
         Self { member: Some((name, value)), ..self }
     }
 
-    /// The failure as text for people: what went wrong, the details, and what to do next.
+    /// Returns the failure as text for people: what went wrong, the details, and what to do next.
     pub(crate) fn text(&self) -> String {
         let more = self.details.len().saturating_sub(MAX_DETAILS_SHOWN);
         let mut lines = vec![format!("error: {}", self.message)];
@@ -57,7 +57,7 @@ impl Failure {
         lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n")
     }
 
-    /// The failure as JSON for programs, with all details.
+    /// Returns the failure as JSON for programs, with all details.
     pub(crate) fn document(&self) -> Value {
         let mut document = json!({ "error": self.message, "hint": self.hint });
         if let Some((name, value)) = &self.member {

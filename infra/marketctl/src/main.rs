@@ -23,18 +23,18 @@ use output::Output;
 #[tokio::main]
 async fn main() -> ExitCode {
     let Arguments { stack, json, command } = Arguments::parse();
-    let output = Output::of(json);
-    let done = match command {
+    let output = Output::from_json_flag(json);
+    let result = match command {
         Command::Keys(command) => keys::run(command, &stack, output).await,
         Command::Webhooks(command) => webhooks::run(command, &stack, output).await,
         Command::Feed(FeedCommand::Send { file }) => feed::send(file, &stack, output).await,
         Command::Import { file } => import::run(file, &stack, output).await,
         Command::Check => check::run(&stack, output).await,
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output.complain(&failure);
+            output.print_failure(&failure);
             failure.into()
         }
     }

@@ -15,7 +15,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    pub(crate) const fn of(json: bool) -> Self {
+    pub(crate) const fn from_json_flag(json: bool) -> Self {
         if json { Self::Json } else { Self::Text }
     }
 
@@ -30,7 +30,7 @@ impl Output {
     }
 
     /// Prints what failed, and why, to standard error.
-    pub(crate) fn complain(self, failure: &Failure) {
+    pub(crate) fn print_failure(self, failure: &Failure) {
         let text = match self {
             Self::Text => failure.text(),
             Self::Json => failure.document().to_string(),

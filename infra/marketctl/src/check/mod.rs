@@ -68,13 +68,13 @@ impl From<ChecksFailed> for Failure {
 
 pub(crate) async fn run(stack: &str, output: Output) -> Result<(), Failure> {
     let session = Session::open(stack).await?;
-    let report = CheckReport::new(look(&session).await);
+    let report = CheckReport::new(check_all(&session).await);
     output.print(&report, text)?;
     if report.ok { Ok(()) } else { Err(ChecksFailed(report).into()) }
 }
 
 /// Checks all resources at the same time.
-async fn look(session: &Session) -> Vec<Check> {
+async fn check_all(session: &Session) -> Vec<Check> {
     let Session { resources, dynamodb, .. } = session;
     let (sqs, secrets) = (&session.sqs(), &session.secrets());
     let tables = Table::ALL.map(|table| async move {

@@ -9,10 +9,10 @@ mod run;
 
 use std::sync::Arc;
 
-use batches::MAX_BYTES;
+use batches::MAX_BATCH_BYTES;
 use error::SendError;
 use report::SendReport;
-use run::Sending;
+use run::FeedSender;
 
 use crate::failure::Failure;
 use crate::input::{Progress, Reader, Source};
@@ -23,8 +23,8 @@ pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<
     let opened = source.open()?;
     let session = Session::open(stack).await?;
     let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));
-    let reader = Reader::start(opened.stream, MAX_BYTES, Box::new(|line| Ok(line.to_owned())));
-    let (report, ended) = Sending::new(progress).run(&session, reader).await;
+    let reader = Reader::start(opened.stream, MAX_BATCH_BYTES, Box::new(|line| Ok(line.to_owned())));
+    let (report, ended) = FeedSender::new(progress).run(&session, reader).await;
     output.print(&report, SendReport::text)?;
     match ended {
         Err(stopped) => Err(SendError::Stopped { report, stopped }.into()),

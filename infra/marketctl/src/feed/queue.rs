@@ -8,13 +8,14 @@ use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use platform::resources::Queue;
 use platform::store::{explain, jitter};
 
-use super::batches::Numbered;
+use super::batches::NumberedMessage;
 use crate::session::Session;
 
 /// A message that SQS fails to accept, and not by the message's fault, is sent at most this many times.
-const ATTEMPTS: u32 = 5;
-/// The pause after the first attempt is random and below 320 ms. The limit doubles with each further attempt.
-const FIRST_PAUSE: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
+/// Is added to the number of an attempt to get its jitter. So the pause after the first attempt is random and below
+/// 320 ms, and the limit doubles with each further attempt.
+const JITTER_OFFSET: u32 = 5;
 
 /// The feed queue of a stack.
 #[derive(Clone)]
@@ -24,7 +25,7 @@ pub(super) struct FeedQueue {
 }
 
 /// A line's number, and whether SQS accepted its message. The error is the reason in SQS's words.
-pub(super) type Sent = (u64, Result<(), String>);
+pub(super) type SendOutcome = (u64, Result<(), String>);
 
 impl FeedQueue {
     /// Looks up the queue's URL.
@@ -34,22 +35,22 @@ impl FeedQueue {
 
     /// Sends a batch and returns the outcome of each message. An error means that a call failed as a whole: any
     /// of the messages may or may not have been sent.
-    pub(super) async fn send(self, batch: Vec<Numbered>) -> Result<Vec<Sent>, String> {
+    pub(super) async fn send(self, batch: Vec<NumberedMessage>) -> Result<Vec<SendOutcome>, String> {
         let (mut left, mut outcomes) = (batch, Vec::new());
-        for attempt in 1..=ATTEMPTS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let answer = self.call(&left).await?;
-            let (again, mut settled) = settle(left, &answer, attempt == ATTEMPTS);
+            let (again, mut settled) = settle(left, &answer, attempt == MAX_ATTEMPTS);
             outcomes.append(&mut settled);
             left = again;
             if left.is_empty() {
                 break;
             }
-            tokio::time::sleep(jitter(FIRST_PAUSE + attempt)).await;
+            tokio::time::sleep(jitter(JITTER_OFFSET + attempt)).await;
         }
         Ok(outcomes)
     }
 
-    async fn call(&self, batch: &[Numbered]) -> Result<SendMessageBatchOutput, String> {
+    async fn call(&self, batch: &[NumberedMessage]) -> Result<SendMessageBatchOutput, String> {
         let entries = batch.iter().map(|(line, text)| {
             SendMessageBatchRequestEntry::builder().id(line.to_string()).message_body(text).build()
         });
@@ -60,7 +61,11 @@ impl FeedQueue {
 }
 
 /// Separates the messages to send again from those whose outcome is final.
-fn settle(batch: Vec<Numbered>, answer: &SendMessageBatchOutput, is_last: bool) -> (Vec<Numbered>, Vec<Sent>) {
+fn settle(
+    batch: Vec<NumberedMessage>,
+    answer: &SendMessageBatchOutput,
+    is_last: bool,
+) -> (Vec<NumberedMessage>, Vec<SendOutcome>) {
     let failures: BTreeMap<_, _> = answer.failed.iter().map(|failure| (failure.id.as_str(), failure)).collect();
     let (mut again, mut settled) = (Vec::new(), Vec::new());
     for (line, text) in batch {

@@ -11,12 +11,12 @@ use crate::text::shortened;
 pub(super) struct SendReport {
     pub(super) sent: u64,
     /// In the order of their line numbers.
-    pub(super) refused: Vec<Unsent>,
+    pub(super) refused: Vec<UnsentLine>,
 }
 
 /// A line that was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Unsent {
+pub(super) struct UnsentLine {
     /// The line's number, counted from 1.
     line: u64,
     reason: String,
@@ -29,7 +29,7 @@ impl SendReport {
     }
 
     pub(super) fn refuse(&mut self, line: u64, reason: &str) {
-        self.refused.push(Unsent { line, reason: shortened(reason) });
+        self.refused.push(UnsentLine { line, reason: shortened(reason) });
     }
 
     pub(super) fn sort(&mut self) {
@@ -45,7 +45,7 @@ impl SendReport {
     }
 }
 
-impl fmt::Display for Unsent {
+impl fmt::Display for UnsentLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.reason)
     }

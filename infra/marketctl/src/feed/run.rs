@@ -5,22 +5,22 @@ use std::collections::BTreeSet;
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::batches::{Numbered, batches};
+use super::batches::{NumberedMessage, batches};
 use super::queue::FeedQueue;
 use super::report::SendReport;
 use crate::input::{Progress, Reader, Stopped};
 use crate::session::Session;
 
 /// The most calls in flight at a time.
-const CONCURRENCY: usize = 16;
+const MAX_CALLS_IN_FLIGHT: usize = 16;
 
 /// A run of `marketctl feed send`.
-pub(super) struct Sending {
+pub(super) struct FeedSender {
     progress: Progress,
     report: SendReport,
 }
 
-impl Sending {
+impl FeedSender {
     pub(super) fn new(progress: Progress) -> Self {
         Self { progress, report: SendReport::default() }
     }
@@ -34,7 +34,7 @@ impl Sending {
         let mut line = 0;
         let ended = self.drain(session, &mut reader, &mut line).await;
         self.report.sort();
-        (self.report, ended.map_err(|reason| Stopped { done: "sent", line, reason }))
+        (self.report, ended.map_err(|reason| Stopped { action: "sent", line, reason }))
     }
 
     async fn drain(&mut self, session: &Session, reader: &mut Reader<String>, line: &mut u64) -> Result<(), String> {
@@ -50,10 +50,10 @@ impl Sending {
         Ok(())
     }
 
-    async fn send(&mut self, queue: &FeedQueue, messages: Vec<Numbered>) -> Result<(), String> {
+    async fn send(&mut self, queue: &FeedQueue, messages: Vec<NumberedMessage>) -> Result<(), String> {
         let mut open: BTreeSet<u64> = messages.iter().map(|(line, _)| *line).collect();
         let calls = batches(messages).into_iter().map(|batch| queue.clone().send(batch));
-        let mut calls = stream::iter(calls).buffer_unordered(CONCURRENCY);
+        let mut calls = stream::iter(calls).buffer_unordered(MAX_CALLS_IN_FLIGHT);
         while let Some(sent) = calls.next().await {
             match sent {
                 Ok(outcomes) => {

@@ -2,9 +2,9 @@
 //! a message changes nothing unless it is newer than what is stored.
 
 mod error;
+mod outages;
 mod report;
 mod run;
-mod watch;
 
 use std::sync::Arc;
 

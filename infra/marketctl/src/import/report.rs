@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::text::shortened;
 
-/// If a chunk has at least this many messages and all of them fail, the fault lies with the store.
-const MANY: usize = 20;
+/// If all messages of a chunk fail, and there are at least this many, the fault lies with the store.
+const MIN_MESSAGES_OF_OUTAGE: usize = 20;
 
 /// How many lines were applied or changed nothing, and which were refused.
 #[derive(Debug, Default, Serialize)]
@@ -47,7 +47,7 @@ impl ImportReport {
                 Err(error) => errors.push(Refusal::whole(line, &error.to_string())),
             }
         }
-        let away = errors.first().filter(|_| errors.len() == messages && messages >= MANY);
+        let away = errors.first().filter(|_| errors.len() == messages && messages >= MIN_MESSAGES_OF_OUTAGE);
         let ended = away.map(|error| format!("none of {messages} messages could be stored: {}", error.reason));
         self.refused.append(&mut errors);
         ended.map_or(Ok(()), Err)
@@ -78,7 +78,7 @@ impl ImportReport {
 }
 
 impl Refusal {
-    pub(super) fn of(line: u64, rejection: &Rejection) -> Self {
+    pub(super) fn from_rejection(line: u64, rejection: &Rejection) -> Self {
         Self { line, field: shortened(&rejection.field), reason: shortened(&rejection.reason) }
     }
 
@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_document_names_line_field_and_reason() {
-        let refused = vec![Refusal::of(3, &Rejection::new("variants[0].wear", "missing")), Refusal::whole(4, "no")];
+        let refused =
+            vec![Refusal::from_rejection(3, &Rejection::new("variants[0].wear", "missing")), Refusal::whole(4, "no")];
         let report = ImportReport { applied: 2, unchanged: 1, refused };
         let expected = json!({ "applied": 2, "unchanged": 1, "refused": [
             { "line": 3, "field": "variants[0].wear", "reason": "missing" },

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use feed::{Applier, Message};
 use types::clock::Clock;
 
+use super::outages::OutageMonitor;
 use super::report::{ImportReport, Refusal};
-use super::watch::Watch;
 use crate::input::{Progress, Reader, Stopped};
 use crate::session::Session;
 
 /// A running import.
 pub(super) struct Import {
     applier: Applier,
-    watch: Watch,
+    outages: OutageMonitor,
     clock: Arc<dyn Clock>,
     progress: Progress,
     report: ImportReport,
@@ -23,7 +23,7 @@ impl Import {
     pub(super) fn new(session: &Session, progress: Progress) -> Self {
         Self {
             applier: Applier::new(session.stores()),
-            watch: Watch::new(session),
+            outages: OutageMonitor::new(session),
             clock: Arc::clone(&session.clock),
             progress,
             report: ImportReport::default(),
@@ -35,14 +35,16 @@ impl Import {
         let mut line = 0;
         let ended = self.drain(&mut reader, &mut line).await;
         self.report.sort();
-        (self.report, ended.map_err(|reason| Stopped { done: "imported", line, reason }))
+        (self.report, ended.map_err(|reason| Stopped { action: "imported", line, reason }))
     }
 
     async fn drain(&mut self, reader: &mut Reader<Message>, line: &mut u64) -> Result<(), String> {
-        self.watch.look().await?;
+        self.outages.check_tables().await?;
         while let Some(chunk) = reader.next().await.map_err(|error| format!("the input cannot be read: {error}"))? {
             *line += chunk.lines;
-            self.report.refused.extend(chunk.refused.iter().map(|(line, rejection)| Refusal::of(*line, rejection)));
+            self.report
+                .refused
+                .extend(chunk.refused.iter().map(|(line, rejection)| Refusal::from_rejection(*line, rejection)));
             self.apply(chunk.messages).await?;
             self.progress.advance(chunk.lines, chunk.bytes);
         }
@@ -55,7 +57,7 @@ impl Import {
         tokio::select! {
             biased;
             outcomes = applied => self.report.settle(outcomes),
-            reason = self.watch.outage() => {
+            reason = self.outages.wait_for_outage() => {
                 self.report.abandon(&lines, &reason);
                 Err(reason)
             }

@@ -7,9 +7,9 @@ use feed::Rejection;
 use super::lines::{Line, Lines};
 
 /// The most lines of a chunk: enough to fill its transactions and to keep many of them in flight.
-const MAX_LINES: u64 = 4_000;
+const MAX_CHUNK_LINES: u64 = 4_000;
 /// A chunk ends with the line that brings it to this many bytes, so that very long lines do not fill the memory.
-const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
+const MAX_CHUNK_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// Parses a line into a message.
 pub(crate) type Parse<M> = Box<dyn FnMut(&str) -> Result<M, Rejection> + Send>;
@@ -27,25 +27,25 @@ pub(crate) struct Chunk<M> {
 pub(super) struct Chunks<R, M> {
     lines: Lines<R>,
     parse: Parse<M>,
-    read: u64,
+    lines_read: u64,
     error: Option<io::Error>,
 }
 
 impl<R: BufRead, M> Chunks<R, M> {
-    pub(super) fn of(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
-        Self { lines: Lines::of(stream, max_bytes), parse, read: 0, error: None }
+    pub(super) fn new(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
+        Self { lines: Lines::new(stream, max_bytes), parse, lines_read: 0, error: None }
     }
 
-    fn gather(&mut self) -> io::Result<Option<Chunk<M>>> {
+    fn next_chunk(&mut self) -> io::Result<Option<Chunk<M>>> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
         let mut chunk = Chunk { messages: Vec::new(), refused: Vec::new(), lines: 0, bytes: 0 };
-        while chunk.lines < MAX_LINES && chunk.bytes < MAX_BYTES {
+        while chunk.lines < MAX_CHUNK_LINES && chunk.bytes < MAX_CHUNK_BYTES {
             match self.lines.next() {
                 Ok(Some(line)) => {
-                    self.read += 1;
-                    chunk.add(self.read, &line, &mut self.parse);
+                    self.lines_read += 1;
+                    chunk.add(self.lines_read, &line, &mut self.parse);
                 }
                 Ok(None) => break,
                 Err(error) if chunk.lines == 0 => return Err(error),
@@ -63,7 +63,7 @@ impl<R: BufRead, M> Iterator for Chunks<R, M> {
     type Item = io::Result<Chunk<M>>;
 
     fn next(&mut self) -> Option<io::Result<Chunk<M>>> {
-        self.gather().transpose()
+        self.next_chunk().transpose()
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     fn chunks<R: Read>(stream: R) -> Chunks<BufReader<R>, Message> {
         let parse = |line: &str| parse(line, Timestamp::from_millis(0));
-        Chunks::of(BufReader::new(stream), MAX_MESSAGE_BYTES, Box::new(parse))
+        Chunks::new(BufReader::new(stream), MAX_MESSAGE_BYTES, Box::new(parse))
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Read};
 
 use thiserror::Error;
 
-/// Bytes of the longest line ending, `\r\n`.
-const LONGEST_ENDING: u64 = 2;
+/// The bytes of the longest line ending, `\r\n`.
+const MAX_ENDING_BYTES: u64 = 2;
 
 /// Reads lines one by one into one buffer.
 pub(super) struct Lines<R> {
@@ -36,14 +36,14 @@ pub(super) enum Unreadable {
 
 impl<R: BufRead> Lines<R> {
     /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
-    pub(super) fn of(stream: R, max_bytes: usize) -> Self {
+    pub(super) fn new(stream: R, max_bytes: usize) -> Self {
         Self { stream, max_bytes, buffer: Vec::new() }
     }
 
     /// Returns the next line, or `None` at the end. One empty line at the very end is ignored.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.buffer.clear();
-        let longest = self.max_bytes as u64 + LONGEST_ENDING;
+        let longest = self.max_bytes as u64 + MAX_ENDING_BYTES;
         let mut bytes = (&mut self.stream).take(longest).read_until(b'\n', &mut self.buffer)? as u64;
         if bytes == 0 {
             return Ok(None);

@@ -2,12 +2,12 @@ use std::io::BufReader;
 
 use super::*;
 
-const MAX_BYTES: usize = 1_000;
-const TOO_LONG: Unreadable = Unreadable::TooLong { max_bytes: MAX_BYTES };
+const MAX_LINE_BYTES: usize = 1_000;
+const TOO_LONG: Unreadable = Unreadable::TooLong { max_bytes: MAX_LINE_BYTES };
 
 /// Reads every line of the stream through a buffer of seven bytes, so that longer lines take several reads.
 fn lines(stream: &[u8]) -> Vec<Result<String, Unreadable>> {
-    let mut lines = Lines::of(BufReader::with_capacity(7, stream), MAX_BYTES);
+    let mut lines = Lines::new(BufReader::with_capacity(7, stream), MAX_LINE_BYTES);
     let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(line) = lines.next().unwrap() {
         bytes += line.bytes;
@@ -42,19 +42,19 @@ fn bytes_that_are_no_utf_8_spoil_their_own_line_only() {
 
 #[test]
 fn the_longest_line_is_read_and_a_longer_one_is_not_held() {
-    let longest = "é".repeat(MAX_BYTES / 2);
+    let longest = "é".repeat(MAX_LINE_BYTES / 2);
     for ending in ["", "\n", "\r\n", "\n{2}", "\r\n{2}"] {
         let found = lines(format!("{longest}{ending}").as_bytes());
-        assert_eq!(found[0].as_ref().map(String::len), Ok(MAX_BYTES));
+        assert_eq!(found[0].as_ref().map(String::len), Ok(MAX_LINE_BYTES));
         assert_eq!(found.len(), if ending.ends_with('}') { 2 } else { 1 });
     }
     for extra in [1, 2, 3, 1_000_000] {
         let stream = format!("{longest}{}\n{{2}}\n", "x".repeat(extra));
-        let mut long = Lines::of(stream.as_bytes(), MAX_BYTES);
+        let mut long = Lines::new(stream.as_bytes(), MAX_LINE_BYTES);
         let line = long.next().unwrap().unwrap();
-        assert_eq!(line, Line { text: Err(TOO_LONG), bytes: (MAX_BYTES + extra + 1) as u64 });
+        assert_eq!(line, Line { text: Err(TOO_LONG), bytes: (MAX_LINE_BYTES + extra + 1) as u64 });
         assert_eq!(long.next().unwrap().unwrap().text, Ok("{2}"));
-        assert!(long.buffer.capacity() <= 4 * MAX_BYTES);
+        assert!(long.buffer.capacity() <= 4 * MAX_LINE_BYTES);
     }
     assert_eq!(lines(format!("{longest}xxx").as_bytes()), [Err(TOO_LONG)]);
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use types::clock::Clock;
 
-const TICK: Duration = Duration::from_millis(200);
-const BAR: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
-const SPINNER: &str = "{spinner} {bytes}, {msg}";
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
+const BAR_TEMPLATE: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
+const SPINNER_TEMPLATE: &str = "{spinner} {bytes}, {msg}";
 
 /// A bar if the size of the input is known, otherwise a spinner.
 pub(crate) struct Progress {
@@ -22,15 +22,15 @@ impl Progress {
     pub(crate) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
         // Both draw on standard error, and draw nothing if that is not a terminal.
         let (bar, template) = match bytes {
-            Some(bytes) => (ProgressBar::new(bytes), BAR),
-            None => (ProgressBar::new_spinner(), SPINNER),
+            Some(bytes) => (ProgressBar::new(bytes), BAR_TEMPLATE),
+            None => (ProgressBar::new_spinner(), SPINNER_TEMPLATE),
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(TICK);
+        bar.enable_steady_tick(TICK_INTERVAL);
         let progress = Self { bar, started: clock.monotonic(), clock, lines: 0 };
-        progress.tell();
+        progress.show_rate();
         progress
     }
 
@@ -38,10 +38,10 @@ impl Progress {
     pub(crate) fn advance(&mut self, lines: u64, bytes: u64) {
         self.lines += lines;
         self.bar.inc(bytes);
-        self.tell();
+        self.show_rate();
     }
 
-    fn tell(&self) {
+    fn show_rate(&self) {
         let elapsed = self.clock.monotonic().saturating_sub(self.started);
         let rate = per_second(self.lines, elapsed);
         self.bar.set_message(format!("{} lines, {} lines/s", HumanCount(self.lines), HumanCount(rate)));

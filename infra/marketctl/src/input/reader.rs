@@ -21,7 +21,7 @@ impl<M: Send + 'static> Reader<M> {
     pub(crate) fn start(stream: Box<dyn Read + Send>, max_bytes: usize, parse: Parse<M>) -> Self {
         let (sender, chunks) = mpsc::channel(1);
         let buffered = BufReader::with_capacity(BUFFER_BYTES, stream);
-        let thread = std::thread::spawn(move || hand_over(Chunks::of(buffered, max_bytes, parse), &sender));
+        let thread = std::thread::spawn(move || hand_over(Chunks::new(buffered, max_bytes, parse), &sender));
         Self { chunks, thread: Some(thread) }
     }
 

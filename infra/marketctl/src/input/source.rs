@@ -17,7 +17,7 @@ pub(crate) enum Source {
 }
 
 /// An open source.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSource {
     pub(crate) stream: Box<dyn Read + Send>,
     /// Its length in bytes, if known.
     pub(crate) bytes: Option<u64>,
@@ -44,9 +44,9 @@ impl From<OsString> for Source {
 }
 
 impl Source {
-    pub(crate) fn open(&self) -> Result<Opened, OpenError> {
+    pub(crate) fn open(&self) -> Result<OpenedSource, OpenError> {
         match self {
-            Self::Stdin => Ok(Opened { stream: Box::new(io::stdin()), bytes: None }),
+            Self::Stdin => Ok(OpenedSource { stream: Box::new(io::stdin()), bytes: None }),
             Self::File(path) => {
                 let name = path.display().to_string();
                 open(path).map_err(|cause| OpenError { name, cause })
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-fn open(path: &PathBuf) -> io::Result<Opened> {
+fn open(path: &PathBuf) -> io::Result<OpenedSource> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
@@ -63,7 +63,7 @@ fn open(path: &PathBuf) -> io::Result<Opened> {
     }
     // The length of a pipe or a device says nothing about how much there is to read.
     let bytes = metadata.is_file().then_some(metadata.len());
-    Ok(Opened { stream: Box::new(file), bytes })
+    Ok(OpenedSource { stream: Box::new(file), bytes })
 }
 
 #[cfg(test)]

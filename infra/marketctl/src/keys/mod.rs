@@ -1,5 +1,6 @@
 //! The `keys` commands.
 
+mod document;
 mod error;
 mod show;
 
@@ -13,26 +14,12 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 
-/// A new key with its text, which is shown only once.
-#[derive(Serialize)]
-struct ShownOnce<'a> {
-    #[serde(flatten)]
-    record: &'a KeyRecord,
-    api_key: &'a str,
-}
-
-impl<'a> ShownOnce<'a> {
-    fn new((text, record): &'a (KeyText, KeyRecord)) -> Self {
-        Self { record, api_key: text.reveal() }
-    }
-}
-
 pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), Failure> {
     match command {
         KeyCommand::Create(create) => {
             let new = new_key(create)?;
             let key = Session::open(stack).await?.keys().create(new).await?;
-            output.print(&ShownOnce::new(&key), show::created)
+            output.print(&KeyWithText::new(&key), show::created)
         }
         KeyCommand::List { user } => {
             let session = Session::open(stack).await?;
@@ -50,7 +37,7 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
         }
         KeyCommand::Rotate { key_id } => {
             let key = Session::open(stack).await?.keys().rotate(key_id).await?;
-            output.print(&ShownOnce::new(&key), |key| show::rotated(key_id, key))
+            output.print(&KeyWithText::new(&key), |key| show::rotated(key_id, key))
         }
     }
 }

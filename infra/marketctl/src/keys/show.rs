@@ -4,17 +4,17 @@ use auth::{KeyRecord, KeyStatus};
 use types::ids::{KeyId, UserId};
 use types::timestamp::Timestamp;
 
-use super::ShownOnce;
+use super::document::KeyWithText;
 use crate::text::{minute, table};
 
-pub(super) fn created(key: &ShownOnce<'_>) -> String {
+pub(super) fn created(key: &KeyWithText<'_>) -> String {
     let KeyRecord { key_id, user_id, .. } = key.record;
-    format!("Key {key_id} of user {user_id} is ready.\n\n{}", once(key))
+    format!("Key {key_id} of user {user_id} is ready.\n\n{}", text_once(key))
 }
 
-pub(super) fn rotated(old: KeyId, key: &ShownOnce<'_>) -> String {
+pub(super) fn rotated(old: KeyId, key: &KeyWithText<'_>) -> String {
     let KeyRecord { key_id, user_id, .. } = key.record;
-    format!("Key {old} is revoked. Key {key_id} of user {user_id} replaces it.\n\n{}", once(key))
+    format!("Key {old} is revoked. Key {key_id} of user {user_id} replaces it.\n\n{}", text_once(key))
 }
 
 pub(super) fn updated(key: &KeyRecord) -> String {
@@ -40,7 +40,7 @@ pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {
     table(header, keys.iter().map(|key| row(key, now)))
 }
 
-fn once(key: &ShownOnce<'_>) -> String {
+fn text_once(key: &KeyWithText<'_>) -> String {
     let KeyRecord { tier, limit, expires_at, .. } = key.record;
     let expiry = expires_at.map_or_else(|| "never expires".to_owned(), |at| format!("expires {at}"));
     format!(

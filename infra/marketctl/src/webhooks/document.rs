@@ -23,7 +23,7 @@ pub(super) struct EndpointDocument<'a> {
 
 /// An endpoint with its newest secret, which is shown only once.
 #[derive(Serialize)]
-pub(super) struct ShownOnce<'a> {
+pub(super) struct EndpointWithSecret<'a> {
     #[serde(flatten)]
     pub(super) endpoint: EndpointDocument<'a>,
     pub(super) secret: String,
@@ -31,7 +31,7 @@ pub(super) struct ShownOnce<'a> {
 
 /// An endpoint that has been removed.
 #[derive(Serialize)]
-pub(super) struct Removed {
+pub(super) struct RemovedEndpoint {
     pub(super) id: EndpointId,
     /// The number of its deliveries that were pending or held, and have ended with it.
     pub(super) ended_deliveries: u64,
@@ -39,7 +39,7 @@ pub(super) struct Removed {
 
 /// A delivery that is on its way.
 #[derive(Serialize)]
-pub(super) struct Sent {
+pub(super) struct SentDelivery {
     pub(super) delivery_id: DeliveryId,
 }
 

@@ -78,7 +78,7 @@ fn the_one_time_that_a_secret_is_shown_it_stands_beside_the_rest() {
     let mut expected = endpoint_document("enabled", None);
     expected["secret"] = json!(secret.reveal());
     let endpoint = endpoint(Switch::On);
-    assert_eq!(serde_json::to_value(ShownOnce::new(&endpoint, &secret)).unwrap(), expected);
+    assert_eq!(serde_json::to_value(EndpointWithSecret::new(&endpoint, &secret)).unwrap(), expected);
 }
 
 #[test]

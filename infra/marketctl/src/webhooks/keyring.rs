@@ -12,7 +12,7 @@ use types::ids::EndpointId;
 use crate::failure::Failure;
 use crate::output::Output;
 
-const TICK: Duration = Duration::from_millis(200);
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The result of a rotation.
 #[derive(Debug, Serialize)]
@@ -50,7 +50,7 @@ pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Outpu
     let key_id = admin.rotate_keyring().await?;
     // The spinner draws on standard error, and draws nothing if that is not a terminal.
     let spinner = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
-    spinner.enable_steady_tick(TICK);
+    spinner.enable_steady_tick(TICK_INTERVAL);
     let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
     let removed_keys = if remove_old && done.failed.is_empty() {
         spinner.set_message("checking that no secret needs the older keys");

@@ -11,7 +11,7 @@ use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
 
-use document::{DeliveryDocument, DeliveryRow, EndpointDocument, Removed, Sent, ShownOnce};
+use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
 
 use crate::cli::{AddEndpoint, WebhookCommand};
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
-            output.print(&ShownOnce::new(&endpoint, &secret), |shown| show::added(user, shown))
+            output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))
         }
         WebhookCommand::List { user } => {
             let endpoints = admin.list(user).await?;
@@ -33,7 +33,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::Remove { id } => {
             let ended_deliveries = admin.remove(id).await?;
-            output.print(&Removed { id, ended_deliveries }, show::removed)
+            output.print(&RemovedEndpoint { id, ended_deliveries }, show::removed)
         }
         WebhookCommand::Enable { id } => {
             let endpoint = admin.enable(id).await?;
@@ -45,7 +45,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::RotateSecret { id, activate: false } => {
             let (endpoint, secret) = admin.rotate_secret(id).await?;
-            output.print(&ShownOnce::new(&endpoint, &secret), show::rotated)
+            output.print(&EndpointWithSecret::new(&endpoint, &secret), show::rotated)
         }
         WebhookCommand::RotateSecret { id, activate: true } => {
             let endpoint = admin.activate_secret(id).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::Test { id, event } => {
             let delivery_id = admin.test(id, event).await?;
-            output.print(&Sent { delivery_id }, show::sent)
+            output.print(&SentDelivery { delivery_id }, show::sent)
         }
         WebhookCommand::Deliveries { id, status, limit } => {
             let rows = deliveries(&admin, id, status, limit).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::Resend { id } => {
             let delivery_id = admin.resend(id).await?;
-            output.print(&Sent { delivery_id }, show::sent)
+            output.print(&SentDelivery { delivery_id }, show::sent)
         }
         WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(&admin, remove_old, output).await,
     }

@@ -4,9 +4,12 @@ use types::ids::EndpointId;
 use webhooks::delivery::{Attempt, Failure, Status};
 
 use crate::text::{minute, printable, table};
-use crate::webhooks::document::{DeliveryDocument, DeliveryRow, Sent};
+use crate::webhooks::document::{DeliveryDocument, DeliveryRow, SentDelivery};
 
-pub(in crate::webhooks) fn sent(sent: &Sent) -> String {
+/// The most characters of an answer that the table shows. The JSON output has all that is stored.
+const MAX_ANSWER_CHARS: usize = 60;
+
+pub(in crate::webhooks) fn sent(sent: &SentDelivery) -> String {
     let id = sent.delivery_id;
     format!("Delivery {id} is on its way. To see its result:\n\n    marketctl webhooks show {id}")
 }
@@ -63,9 +66,6 @@ fn attempt(attempt: &Attempt) -> [String; 5] {
         or_dash(attempt.status.map(|status| status.to_string())),
         format!("{} ms", attempt.latency_ms),
         or_dash(attempt.error.clone()),
-        or_dash(attempt.response.as_deref().map(|answer| answer.chars().take(ANSWER_CHARS).collect())),
+        or_dash(attempt.response.as_deref().map(|answer| answer.chars().take(MAX_ANSWER_CHARS).collect())),
     ]
 }
-
-/// The most characters of an answer that the table shows. The JSON output has all that is stored.
-const ANSWER_CHARS: usize = 60;

@@ -3,27 +3,27 @@
 use types::ids::UserId;
 
 use crate::text::{minute, table};
-use crate::webhooks::document::{EndpointDocument, Removed, ShownOnce};
+use crate::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
 
-pub(in crate::webhooks) fn added(user: UserId, shown: &ShownOnce<'_>) -> String {
+pub(in crate::webhooks) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     let EndpointDocument { id, url, .. } = shown.endpoint;
     format!(
         "Endpoint {id} of user {user} is ready: {} will be sent to {url}.\n\n{}\n\n\
          Receivers verify deliveries with it. To send a test event:\n\n\
          \x20   marketctl webhooks test {id}",
         events(&shown.endpoint),
-        once(shown),
+        secret_once(shown),
     )
 }
 
-pub(in crate::webhooks) fn rotated(shown: &ShownOnce<'_>) -> String {
+pub(in crate::webhooks) fn rotated(shown: &EndpointWithSecret<'_>) -> String {
     let id = shown.endpoint.id;
     format!(
         "Endpoint {id} has a next secret.\n\n{}\n\n\
          From now on, `webhook-signature` has one signature by the present secret and one by the next. `X-Service-Signature`\n\
          stays with the present secret for 24 hours. Once the receivers know the next one, you can switch earlier:\n\n\
          \x20   marketctl webhooks rotate-secret {id} --activate",
-        once(shown),
+        secret_once(shown),
     )
 }
 
@@ -53,8 +53,8 @@ pub(in crate::webhooks) fn disabled(endpoint: &EndpointDocument<'_>) -> String {
     )
 }
 
-pub(in crate::webhooks) fn removed(removed: &Removed) -> String {
-    let Removed { id, ended_deliveries } = removed;
+pub(in crate::webhooks) fn removed(removed: &RemovedEndpoint) -> String {
+    let RemovedEndpoint { id, ended_deliveries } = removed;
     format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.")
 }
 
@@ -85,6 +85,6 @@ fn events(endpoint: &EndpointDocument<'_>) -> String {
     endpoint.events.iter().map(|event| event.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn once(shown: &ShownOnce<'_>) -> String {
+fn secret_once(shown: &EndpointWithSecret<'_>) -> String {
     format!("    {}\n\nThe secret is shown only this once: store it now.", shown.secret)
 }

@@ -13,22 +13,22 @@ use crate::remedy::with_remedy;
 use crate::session::Session;
 
 /// The pause before each check. A chunk that is written sooner than this causes no check at all.
-const PERIOD: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Checks the tables that an import writes to.
-pub(super) struct Watch {
+/// Notices when the tables that an import writes to are out of order.
+pub(super) struct OutageMonitor {
     dynamodb: aws_sdk_dynamodb::Client,
     tables: [String; 2],
 }
 
-impl Watch {
+impl OutageMonitor {
     pub(super) fn new(session: &Session) -> Self {
         let tables = [Table::Market, Table::Accounts].map(|table| session.resources.table(table));
         Self { dynamodb: session.dynamodb.clone(), tables }
     }
 
     /// Returns an error if nothing can be written to one of the tables.
-    pub(super) async fn look(&self) -> Result<(), String> {
+    pub(super) async fn check_tables(&self) -> Result<(), String> {
         for name in &self.tables {
             match check_table(&self.dynamodb, name, &[]).await {
                 Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
@@ -42,15 +42,15 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns the reason once the tables cannot be written to. While they can, it does not return.
-    pub(super) async fn outage(&self) -> String {
+    /// Waits until the tables cannot be written to, and returns the reason.
+    pub(super) async fn wait_for_outage(&self) -> String {
         let mut failed_before = false;
         loop {
-            tokio::time::sleep(PERIOD).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             // A single failed check proves little: throttled writes may have used up the client's retries.
-            match self.look().await {
+            match self.check_tables().await {
                 Err(reason) if failed_before => return reason,
-                looked => failed_before = looked.is_err(),
+                checked => failed_before = checked.is_err(),
             }
         }
     }
