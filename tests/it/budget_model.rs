@@ -64,7 +64,7 @@ impl World {
     async fn new(offsets: [i64; 3]) -> Self {
         let stack = Stack::new().await;
         let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-        let variables = Variables::at(&proxy.url);
+        let variables = Variables::new(&proxy.url);
         let environment = Environment::read(&|name| variables.get(name)).unwrap();
         let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
         let gates = offsets.map(|offset| {

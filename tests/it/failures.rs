@@ -99,7 +99,7 @@ async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let stack = Stack::new().await;
-    let variables = local::environment::Variables::at(&stack.aws.endpoint_url);
+    let variables = local::environment::Variables::new(&stack.aws.endpoint_url);
     let key = &stack.full_key().await;
     let clock = Arc::new(types::clock::SystemClock::new());
     let host = local::host::Host::new(&variables, clock).unwrap();

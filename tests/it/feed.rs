@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::types::QueueAttributeName;
-use local::workers::{Source, poll};
+use local::workers::{EventSource, poll};
 use runtime::{Error, Worker};
 use serde_json::{Value, json};
 use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
@@ -70,7 +70,7 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     let rest = bad().into_iter().skip(good().len()).map(|(text, _)| text);
     queue.send(&messages.into_iter().chain(rest).collect::<Vec<_>>()).await;
     let _workers = stack.workers().await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
 
     let mut expected = bad();
     expected.sort();
@@ -99,13 +99,13 @@ async fn a_repeated_or_older_message_changes_nothing() {
         })
         .collect();
     queue.send(&texts(&newest)).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     let before = tables(&stack).await;
     for _ in 0..3 {
         queue.send(&texts(&good())).await;
         queue.send(&texts(&newest)).await;
     }
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     let mut after = tables(&stack).await;
     assert!(after.len() == before.len() + 1, "the quote is new");
     after.retain(|key, _| !key.contains("quotes#"));
@@ -130,7 +130,7 @@ async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static
         if postponed < 8 && operations.contains(&operation) { fault.clone() } else { Fault::None }
     });
     queue.send(&texts(&good())).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     assert_eq!(queue.take_dead_letters().await, []);
     assert_eq!(tables(&stack).await, tables(&other).await);
 }
@@ -163,7 +163,7 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
     broken.item("account_id", text("nobody")).send().await.unwrap();
     let _workers = stack.workers().await;
     queue.send(&texts(&good())).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     let body = order(uuid(5).into(), 1, TEN, 1).to_string();
     assert_eq!(queue.take_dead_letters().await, [DeadLetter { body, attributes: [].into() }]);
     let listings = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/listings").await;
@@ -200,11 +200,11 @@ async fn a_message_that_breaks_its_function_in_any_way_ends_in_redrive_after_fiv
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
     queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
-    let source = Source::open(queue.client.clone(), &queue.url, Duration::from_millis(500)).await.unwrap();
+    let source = EventSource::open(queue.client.clone(), &queue.url, Duration::from_millis(500)).await.unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
     let _poller = poll(source, Faulty(calls.clone()));
     queue.send(&["poison".to_owned()]).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     assert_eq!(queue.take_dead_letters().await, [DeadLetter { body: "poison".to_owned(), attributes: [].into() }]);
     assert_eq!(calls.load(Ordering::SeqCst), 5);
 }

@@ -120,7 +120,7 @@ async fn each_example_is_applied_or_refused_as_the_guide_says() {
     for Example { text, refusal } in examples(&guide) {
         let before = tables(&stack).await;
         queue.send(std::slice::from_ref(&text)).await;
-        queue.emptied().await;
+        queue.wait_until_empty().await;
         let letters = queue.take_dead_letters().await;
         if let Some((field, reason)) = refusal {
             let attributes = [("field", field), ("reason", reason)];

@@ -148,8 +148,8 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
 async fn throttled_and_conflicting_transactions_are_tried_again() {
     let stack = Stack::new().await;
     let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = local::environment::Variables::at(&proxy.url);
-    let through = local::seed::Admin::new(&variables, stack.clock.clone()).unwrap();
+    let variables = local::environment::Variables::new(&proxy.url);
+    let through = local::seed::StackAdmin::new(&variables, stack.clock.clone()).unwrap();
     let user = uuid(1);
     let codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
     for (version, code) in (1..).zip(codes) {

@@ -101,7 +101,7 @@ async fn the_inbox_keeps_the_newest_deliveries_first_and_drops_old_ones() {
 struct OneSecret(EndpointSecret);
 
 impl SecretSource for OneSecret {
-    fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>> {
+    fn secrets_for<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>> {
         let known = (head.uri.path() == "/dev/inbox/known").then(|| self.0.clone());
         ready(known.into_iter().collect()).boxed()
     }

@@ -53,7 +53,7 @@ async fn checked(variables: &Variables) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
     let stack = Stack::new().await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     let environment = Environment::read(&|name| variables.get(name)).unwrap();
     let resources = Resources::new(Resources::DEFAULT_STACK);
     let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), queues::client(&environment, Patience::Bulk));
@@ -86,7 +86,7 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_of_another_form_or_name_is_named() {
     let stack = Stack::new().await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     let with = |name: &str, value: &str| variables.clone().with(name, value);
     let misnamed = with(Table::Keys.variable(), "marketplace-kyes");
     assert_eq!(problem("me", &misnamed).await, "table marketplace-kyes does not exist");
@@ -115,7 +115,7 @@ async fn a_resource_of_another_form_or_name_is_named() {
 async fn a_missing_permission_and_refused_credentials_are_named() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::at(&proxy.url);
+    let variables = Variables::new(&proxy.url);
     for (code, what) in [
         ("AccessDeniedException", "may not be used with these credentials"),
         ("UnrecognizedClientException", "cannot be used"),
@@ -138,7 +138,7 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::at(&proxy.url);
+    let variables = Variables::new(&proxy.url);
     let faults = [
         Fault::Refuse,
         Fault::Hang,
@@ -171,7 +171,7 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
 async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_the_first_request() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::at(&proxy.url);
+    let variables = Variables::new(&proxy.url);
     // Long enough for calls that are sent together to overlap on a busy machine, and well below the time-out of an
     // attempt.
     proxy.set(Fault::Slow(std::time::Duration::from_millis(500)));

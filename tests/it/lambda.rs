@@ -20,7 +20,7 @@ async fn me_catalog_and_orders_answer_gateway_events() {
     let user = uuid(5);
     stack.feed(&[item("ak", "skin", Some("AK"), 1), order(user.into(), 1, "2026-11-20T10:00:00Z", 1)]).await;
     let (key, record) = stack.key_of(user.into(), &types::scope::Scope::ALL).await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
 
     let mut me = RuntimeApi::run("me", &variables).await;
     let path = "/v1/public/me";
@@ -50,7 +50,7 @@ async fn me_catalog_and_orders_answer_gateway_events() {
 async fn every_function_answers_and_logs_one_line_without_key_or_query() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     let functions: std::collections::BTreeSet<_> = api::routes::ROUTES.iter().map(|route| route.function).collect();
     for function in functions {
         let mut running = RuntimeApi::run(function, &variables).await;
@@ -86,7 +86,7 @@ fn batch(bodies: &[String]) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn ingest_takes_batches_and_logs_counts_and_refusals_without_bodies() {
     let stack = Stack::new().await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     let mut ingest = RuntimeApi::run("ingest", &variables).await;
     let good = item("ak", "skin", Some("AK"), 1).to_string();
     let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
@@ -139,7 +139,7 @@ async fn a_missing_variable_ends_the_function_with_a_line_that_names_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_costs_its_invocation_and_leaves_one_line_without_what_it_was_about() {
     let stack = Stack::new().await;
-    let mut faulty = RuntimeApi::run("faulty", &Variables::at(&stack.aws.endpoint_url)).await;
+    let mut faulty = RuntimeApi::run("faulty", &Variables::new(&stack.aws.endpoint_url)).await;
     let request = |path| event(path, path, "", "");
     let answer = faulty.invoke(request("/panic/hush")).await;
     assert!(answer["errorType"].is_string(), "{answer}");
@@ -156,7 +156,7 @@ async fn a_panic_costs_its_invocation_and_leaves_one_line_without_what_it_was_ab
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_cannot_be_read_costs_its_invocation_and_shows_nothing_of_itself() {
     let stack = Stack::new().await;
-    let (key, variables) = (stack.full_key().await, Variables::at(&stack.aws.endpoint_url));
+    let (key, variables) = (stack.full_key().await, Variables::new(&stack.aws.endpoint_url));
     let path = "/v1/public/me";
     let mut me = RuntimeApi::run("me", &variables).await;
     // A header with a control character cannot be read.

@@ -67,7 +67,7 @@ async fn messages_in_the_feed_are_applied_before_the_process_ends() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [&OWN_AWS[..], &["--data", folder.path().to_str().unwrap(), "--empty"]].concat();
     let (mut child, ready) = local(&arguments).await;
-    let variables = Variables::at(ready["aws_endpoint_url"].as_str().unwrap());
+    let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
     let messages: Vec<_> = (1..=500).map(|n| listing(n, "1.00", "2026-11-20T10:00:00Z", 1).to_string()).collect();
     let queue = FeedQueue::of(&variables);
     queue.send(&messages).await;
@@ -78,7 +78,7 @@ async fn messages_in_the_feed_are_applied_before_the_process_ends() {
 
     let (_child, ready) = local(&arguments).await;
     let create = ["--json", "keys", "create", "--user", &tests::uuid(1).to_string(), "--scope", "listings:read"];
-    let variables = Variables::at(ready["aws_endpoint_url"].as_str().unwrap());
+    let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
     let key = tests::marketctl(&variables, &create, "").await.json();
     let client = Client::of(ready["base_url"].as_str().unwrap());
     let listings = client.get(key["api_key"].as_str().unwrap(), "/v1/public/listings").await.json();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::{Stack, listing, marketctl};
 
 fn variables(stack: &Stack) -> Variables {
-    Variables::at(&stack.aws.endpoint_url)
+    Variables::new(&stack.aws.endpoint_url)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,7 +28,7 @@ async fn feed_send_takes_everything_that_sqs_takes_and_names_the_rest_by_line() 
     assert_eq!(queue.backlog.count().await, Ok(6));
 
     let _workers = stack.workers().await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     let mut bodies: Vec<_> = queue.take_dead_letters().await.into_iter().map(|letter| letter.body).collect();
     bodies.sort();
     let mut expected = bad.to_vec();

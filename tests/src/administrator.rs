@@ -6,7 +6,7 @@ use admin::keys::NewKey;
 use auth::KeyRecord;
 use feed::{Applier, ApplyOutcome, Stores, parse};
 use local::environment::Variables;
-use local::seed::Admin;
+use local::seed::StackAdmin;
 use serde_json::Value;
 use types::clock::Clock;
 use types::ids::UserId;
@@ -16,13 +16,13 @@ use uuid::Uuid;
 
 /// Makes keys and applies messages in a stack, at the time of a clock.
 pub struct Administrator {
-    pub admin: Admin,
+    pub admin: StackAdmin,
     clock: Arc<dyn Clock>,
 }
 
 impl Administrator {
     pub fn of(variables: &Variables, clock: Arc<dyn Clock>) -> Self {
-        Self { admin: Admin::new(variables, Arc::clone(&clock)).unwrap(), clock }
+        Self { admin: StackAdmin::new(variables, Arc::clone(&clock)).unwrap(), clock }
     }
 
     /// The time at which keys are made and messages applied.

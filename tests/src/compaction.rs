@@ -11,7 +11,7 @@ use types::clock::Clock;
 /// Returns the compaction of a stream at an endpoint. It has the short time-outs of a request, so a failure comes
 /// soon.
 pub fn compaction<R: base::Columnar>(endpoint: &str, clock: Arc<dyn Clock>) -> Compaction<R> {
-    let variables = Variables::at(endpoint);
+    let variables = Variables::new(endpoint);
     let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
     Compaction::new(Log::new(Market::new(client, "marketplace-market".to_owned())), clock)
 }

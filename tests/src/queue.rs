@@ -35,7 +35,7 @@ impl FeedQueue {
     pub fn of(variables: &Variables) -> Self {
         let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let [url, dead_url] = [Queue::Feed, Queue::FeedDead].map(|queue| variables.get(queue.variable()).unwrap());
-        let backlog = Backlog::of(client.clone(), url.clone());
+        let backlog = Backlog::new(client.clone(), url.clone());
         Self { client, url, dead_url, backlog }
     }
 
@@ -57,8 +57,8 @@ impl FeedQueue {
     }
 
     /// Waits until the feed queue is empty.
-    pub async fn emptied(&self) {
-        let emptied = tokio::time::timeout(PATIENCE, self.backlog.emptied()).await;
+    pub async fn wait_until_empty(&self) {
+        let emptied = tokio::time::timeout(PATIENCE, self.backlog.wait_until_empty()).await;
         emptied.expect("the feed to be worked off").unwrap();
     }
 

@@ -9,7 +9,7 @@ use local::aws::AwsSide;
 use local::environment::Variables;
 use local::host::Host;
 use local::instance::Instance;
-use local::workers::{Webhooks, Workers};
+use local::workers::{SenderConfig, Workers};
 use platform::metrics::NAMESPACE_VARIABLE;
 use types::clock::{Clock, ManualClock, SystemClock};
 use types::timestamp::Timestamp;
@@ -54,7 +54,7 @@ impl Stack {
     pub async fn new() -> Self {
         let aws = AwsSide::start(any_port(), None).await.unwrap();
         let clock = clock_at(0);
-        let administrator = Administrator::of(&Variables::at(&aws.endpoint_url), clock.clone());
+        let administrator = Administrator::of(&Variables::new(&aws.endpoint_url), clock.clone());
         administrator.admin.set_up(None).await.unwrap();
         Self { aws, clock, ledger: Ledger::default(), administrator }
     }
@@ -82,12 +82,12 @@ impl Stack {
     }
 
     /// Starts them with another way to send webhooks.
-    pub async fn workers_sending(&self, webhooks: Webhooks) -> Workers {
+    pub async fn workers_sending(&self, webhooks: SenderConfig) -> Workers {
         self.workers_with(&self.aws.endpoint_url, webhooks).await
     }
 
     /// Starts them at the machine's own time.
-    pub async fn workers_in_real_time(&self, webhooks: Webhooks) -> Workers {
+    pub async fn workers_in_real_time(&self, webhooks: SenderConfig) -> Workers {
         let host = self.host(&self.aws.endpoint_url, Arc::new(SystemClock::new()));
         Workers::start(&host, webhooks).await.unwrap()
     }
@@ -99,7 +99,7 @@ impl Stack {
         (workers, proxy)
     }
 
-    async fn workers_with(&self, endpoint: &str, webhooks: Webhooks) -> Workers {
+    async fn workers_with(&self, endpoint: &str, webhooks: SenderConfig) -> Workers {
         Workers::start(&self.host(endpoint, self.clock.clone()), webhooks).await.unwrap()
     }
 
@@ -110,12 +110,12 @@ impl Stack {
 
     /// The same host with these variables.
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
-        Host::new(variables, clock).unwrap().watched_by(self.ledger.watch())
+        Host::new(variables, clock).unwrap().observed_by(self.ledger.observer())
     }
 
     /// The stack's feed queue.
     pub fn feed_queue(&self) -> FeedQueue {
-        FeedQueue::of(&Variables::at(&self.aws.endpoint_url))
+        FeedQueue::of(&Variables::new(&self.aws.endpoint_url))
     }
 
     pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {
@@ -133,7 +133,7 @@ impl Running {
 
 /// The environment of functions, with the variable that the template gives to all of them.
 pub(crate) fn variables(endpoint: &str) -> Variables {
-    Variables::at(endpoint).with(NAMESPACE_VARIABLE, NAMESPACE)
+    Variables::new(endpoint).with(NAMESPACE_VARIABLE, NAMESPACE)
 }
 
 fn clock_at(offset_seconds: i64) -> Arc<ManualClock> {

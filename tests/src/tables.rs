@@ -14,7 +14,7 @@ const KEYS: &str = "marketplace-keys";
 
 /// Returns a DynamoDB client of a stack.
 pub fn dynamodb(stack: &Stack) -> Client {
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk)
 }
 

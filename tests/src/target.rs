@@ -65,7 +65,7 @@ impl Target {
         let stack = Stack::new().await;
         let workers = stack.workers().await;
         let running = stack.instance_with(&stack.aws.endpoint_url, stack.clock.clone()).await;
-        let variables = Variables::at(&stack.aws.endpoint_url);
+        let variables = Variables::new(&stack.aws.endpoint_url);
         let administrator = Administrator::of(&variables, stack.clock.clone());
         let client = running.client.clone();
         let own = Some(Own { _stack: stack, running, _workers: workers });
@@ -74,7 +74,7 @@ impl Target {
 
     async fn deployed(base_url: &str) -> Self {
         let endpoint_url = std::env::var("AWS_ENDPOINT_URL").unwrap();
-        let variables = Variables::at_foreign(&endpoint_url).await.unwrap();
+        let variables = Variables::from_foreign_endpoint(&endpoint_url).await.unwrap();
         let administrator = Administrator::of(&variables, Arc::new(SystemClock::new()));
         // The emulated AWS may be slow for a moment on a small machine.
         let client = Client::of(base_url).asking_again(5);

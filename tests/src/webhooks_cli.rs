@@ -18,7 +18,7 @@ pub struct WebhooksCli {
 
 impl WebhooksCli {
     pub fn of(stack: &Stack) -> Self {
-        Self { variables: Variables::at(&stack.aws.endpoint_url) }
+        Self { variables: Variables::new(&stack.aws.endpoint_url) }
     }
 
     /// Runs a command that prints text for people.

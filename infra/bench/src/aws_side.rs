@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use local::environment::Variables;
-use local::seed::Admin;
+use local::seed::StackAdmin;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use types::clock::SystemClock;
@@ -33,7 +33,7 @@ impl AwsSide {
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let line = line.ok_or("the AWS side did not start")?;
         let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side did not print its two URLs")?;
-        Ok(Self { variables: Variables::at(endpoint_url).with_dynamodb_at(dynamodb_url), process })
+        Ok(Self { variables: Variables::new(endpoint_url).with_dynamodb_at(dynamodb_url), process })
     }
 
     /// Returns its CPU time so far.
@@ -42,8 +42,8 @@ impl AwsSide {
     }
 
     /// Returns the administration of its stack.
-    pub(crate) fn admin(&self) -> Result<Admin, String> {
-        Admin::new(&self.variables, Arc::new(SystemClock::new()))
+    pub(crate) fn admin(&self) -> Result<StackAdmin, String> {
+        StackAdmin::new(&self.variables, Arc::new(SystemClock::new()))
     }
 }
 
@@ -51,7 +51,7 @@ impl AwsSide {
 pub(crate) async fn run() -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
-    Admin::new(&Variables::at(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
+    StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
     println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
     parent_ended().await
 }

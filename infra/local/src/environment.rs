@@ -13,7 +13,7 @@ use serde::Serialize;
 pub const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
 /// The account that the queues of our own AWS side belong to.
-const ACCOUNT: &str = "000000000000";
+const ACCOUNT_ID: &str = "000000000000";
 
 /// Variables by name. `Debug` does not show them, because credentials are among them.
 #[derive(Clone, Default, Serialize)]
@@ -33,7 +33,7 @@ impl Variables {
             ("AWS_ENDPOINT_URL".to_owned(), endpoint_url.to_owned()),
         ]);
         variables.extend(Table::ALL.map(|table| (table.variable().to_owned(), resources.table(table))));
-        let url = |queue| format!("{endpoint_url}/{ACCOUNT}/{}", resources.queue(queue));
+        let url = |queue| format!("{endpoint_url}/{ACCOUNT_ID}/{}", resources.queue(queue));
         variables.insert(KEYRING_VARIABLE.to_owned(), resources.keyring());
         variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)
@@ -41,8 +41,8 @@ impl Variables {
 
     /// Returns the same for a foreign endpoint. Credentials and region come from the process's own environment if it
     /// has any, and the URLs of the queues from the endpoint.
-    pub async fn at_foreign(endpoint_url: &str) -> Result<Self, String> {
-        let mut variables = Self::at(endpoint_url);
+    pub async fn from_foreign_endpoint(endpoint_url: &str) -> Result<Self, String> {
+        let mut variables = Self::new(endpoint_url);
         for name in
             ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"]
         {

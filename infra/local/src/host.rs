@@ -22,9 +22,9 @@ pub struct Host {
 }
 
 /// Observes which variables and AWS calls each function uses, and may refuse them.
-pub trait Watch: Send + Sync {
+pub trait UseObserver: Send + Sync {
     /// Returns the interceptor that sees the calls of a function's clients.
-    fn calls(self: Arc<Self>, function: &'static str) -> SharedInterceptor;
+    fn interceptor(self: Arc<Self>, function: &'static str) -> SharedInterceptor;
 
     /// Returns whether a function has the variable that it asks for.
     fn has_variable(&self, function: &'static str, name: &str) -> bool;
@@ -34,13 +34,13 @@ impl Host {
     /// Creates a host whose functions have all of these variables.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         let environment = Environment::read(&|name| variables.get(name))?;
-        Ok(Self { variables: variables.clone(), environment, clock, watch: None, checks: Arc::default() })
+        Ok(Self { variables: variables.clone(), environment, clock, observer: None, checks: Arc::default() })
     }
 
-    /// Lets `watch` observe the functions.
+    /// Lets an observer see what the functions use, and refuse it.
     #[must_use]
-    pub fn watched_by(self, watch: Arc<dyn Watch>) -> Self {
-        Self { watch: Some(watch), ..self }
+    pub fn observed_by(self, observer: Arc<dyn UseObserver>) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// Builds the function with this name.
@@ -49,7 +49,8 @@ impl Host {
         name: &'static str,
         build: impl FnOnce(&Service<'_>) -> Result<F, Missing>,
     ) -> Result<F, Missing> {
-        let is_there = |variable: &str| self.watch.as_ref().is_none_or(|watch| watch.has_variable(name, variable));
+        let is_there =
+            |variable: &str| self.observer.as_ref().is_none_or(|observer| observer.has_variable(name, variable));
         let lookup = |variable: &str| self.variables.get(variable).filter(|_| is_there(variable));
         let service = Service::with_environment(self.environment_of(name), &lookup, Arc::clone(&self.clock));
         let function = build(&service)?;
@@ -62,8 +63,8 @@ impl Host {
         std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Builds something that is not a function but a part of the host itself. It is not watched.
-    pub fn unwatched<T>(&self, build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
+    /// Builds something that is not a function but a part of the host itself. It is not observed.
+    pub fn unobserved<T>(&self, build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
         let lookup = |variable: &str| self.variables.get(variable);
         build(&Service::with_environment(self.environment.clone(), &lookup, Arc::clone(&self.clock)))
     }
@@ -72,8 +73,8 @@ impl Host {
     /// AWS in the function's name.
     pub fn environment_of(&self, function: &'static str) -> Environment {
         let environment = self.environment.clone();
-        match &self.watch {
-            Some(watch) => environment.watched_by(Arc::clone(watch).calls(function)),
+        match &self.observer {
+            Some(observer) => environment.watched_by(Arc::clone(observer).interceptor(function)),
             None => environment,
         }
     }

@@ -16,8 +16,8 @@ pub(crate) async fn run(checks: Vec<Preflight>) {
     }
 }
 
-/// Logs why a function could not prepare itself.
-pub(crate) fn tell(warmed: Result<(), String>) {
+/// Logs why a function could not prepare itself, if so.
+pub(crate) fn log_failed_warm_up(warmed: Result<(), String>) {
     if let Err(reason) = warmed {
         tracing::warn!(reason, "a function is not ready yet");
     }

@@ -27,11 +27,11 @@ impl Instance {
     pub async fn start(listen: SocketAddr, host: &Host) -> io::Result<Self> {
         let listener = Server::bind(listen).await?;
         let functions = functions(host).map_err(io::Error::other)?;
-        let secrets = host.unwatched(StoredSecrets::new).map_err(io::Error::other)?;
+        let secrets = host.unobserved(StoredSecrets::new).map_err(io::Error::other)?;
         let inbox = Inbox::new(Arc::new(secrets), host.clock());
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
         let (warmed, ()) = tokio::join!(warm_ups, init::run(host.preflight()));
-        warmed.into_iter().for_each(init::tell);
+        warmed.into_iter().for_each(init::log_failed_warm_up);
         let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use aws_sdk_secretsmanager::Client;
 use platform::store::explain;
 
-use crate::workers::Running;
+use crate::workers::BackgroundTask;
 
-/// The time between two looks at the keyring. A rotated one is on disk after about this time.
-const PERIOD: Duration = Duration::from_secs(2);
+/// The time between two reads of the keyring. A rotated one is on disk after about this time.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Only the user who runs this may read and write the file.
-const MODE: u32 = 0o600;
+const FILE_MODE: u32 = 0o600;
 
 /// Returns the path of a folder's keyring.
 fn file(folder: &Path) -> PathBuf {
@@ -34,19 +34,19 @@ pub fn read(folder: &Path) -> io::Result<Option<String>> {
 /// Writes a keyring into a folder, whole or not at all.
 pub fn write(folder: &Path, document: &str) -> io::Result<()> {
     let (new, file) = (folder.join("keyring.json.new"), file(folder));
-    let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new)?;
-    written.set_permissions(Permissions::from_mode(MODE))?;
+    let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&new)?;
+    written.set_permissions(Permissions::from_mode(FILE_MODE))?;
     written.write_all(document.as_bytes())?;
     written.sync_all()?;
     fs::rename(new, file)
 }
 
 /// From now on, copies the keyring from Secrets Manager into a folder whenever it changes.
-pub fn keep(folder: PathBuf, client: Client, name: String) -> Running {
-    Running::start(async move {
-        let mut kept = read(&folder).ok().flatten();
+pub fn save_changes(folder: PathBuf, client: Client, name: String) -> BackgroundTask {
+    BackgroundTask::start(async move {
+        let mut saved = read(&folder).ok().flatten();
         loop {
-            tokio::time::sleep(PERIOD).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let found = client.get_secret_value().secret_id(&name).send().await;
             let current = match found {
                 Ok(found) => found.secret_string,
@@ -55,9 +55,9 @@ pub fn keep(folder: PathBuf, client: Client, name: String) -> Running {
                     continue;
                 }
             };
-            if let Some(document) = current.filter(|current| kept.as_ref() != Some(current)) {
+            if let Some(document) = current.filter(|current| saved.as_ref() != Some(current)) {
                 match write(&folder, &document) {
-                    Ok(()) => kept = Some(document),
+                    Ok(()) => saved = Some(document),
                     Err(error) => tracing::error!(%error, "cannot save the keyring"),
                 }
             }
@@ -76,6 +76,6 @@ mod tests {
         write(folder.path(), "first").unwrap();
         write(folder.path(), "second").unwrap();
         assert_eq!(read(folder.path()).unwrap().as_deref(), Some("second"));
-        assert_eq!(fs::metadata(file(folder.path())).unwrap().permissions().mode() & 0o777, MODE);
+        assert_eq!(fs::metadata(file(folder.path())).unwrap().permissions().mode() & 0o777, FILE_MODE);
     }
 }

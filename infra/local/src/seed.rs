@@ -19,14 +19,14 @@ use crate::aws::setup::{Clients, create};
 use crate::demo;
 use crate::environment::Variables;
 use crate::keyring;
-use crate::workers::Running;
+use crate::workers::BackgroundTask;
 
 /// The market is applied in this many parts. Each part has its share of every kind of message, so that streams and
 /// single records are written at the same time.
-const PARTS: usize = 5;
+const SEED_PARTS: usize = 5;
 
 /// Sets up and administers a stack.
-pub struct Admin {
+pub struct StackAdmin {
     clients: Clients,
     resources: Resources,
     clock: Arc<dyn Clock>,
@@ -40,9 +40,9 @@ pub struct DemoKey {
 }
 
 /// Marks a store whose seeding has begun but not ended, so that the next start resumes it.
-struct Unfinished(Option<PathBuf>);
+struct SeedingMarker(Option<PathBuf>);
 
-impl Admin {
+impl StackAdmin {
     /// Administers the default stack that these variables lead to.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, String> {
         let lookup = |name: &str| variables.get(name);
@@ -70,8 +70,8 @@ impl Admin {
     }
 
     /// Saves the keyring in the folder of the tables whenever it is rotated.
-    pub fn keep_keyring(&self, folder: &Path) -> Running {
-        keyring::keep(folder.to_owned(), self.clients.secrets.clone(), self.resources.keyring())
+    pub fn save_keyring_changes(&self, folder: &Path) -> BackgroundTask {
+        keyring::save_changes(folder.to_owned(), self.clients.secrets.clone(), self.resources.keyring())
     }
 
     /// Returns the tables that messages are applied to.
@@ -87,21 +87,21 @@ impl Admin {
 
     /// Puts the demo market into a store that is empty, or whose seeding was interrupted.
     pub async fn seed(&self, data: Option<&Path>) -> Result<(), String> {
-        let unfinished = Unfinished(data.map(|folder| folder.join("seeding")));
+        let marker = SeedingMarker(data.map(|folder| folder.join("seeding")));
         let stores = self.stores();
         let is_empty = stores.market.is_empty().await.map_err(|error| error.to_string())?;
-        let begun = unfinished.begun();
+        let begun = marker.begun();
         if !is_empty && begun.is_none() {
             return Ok(());
         }
         // Resumes with the time at which the seeding began, because an order's creation time must not change.
         let now = begun.unwrap_or_else(|| self.clock.now());
-        unfinished.mark(now)?;
+        marker.mark(now)?;
         let messages = demo::messages(now);
         let bar = progress(messages.len());
         let mut applier = Applier::new(stores);
-        for part in 0..PARTS {
-            let messages = messages.iter().enumerate().skip(part).step_by(PARTS);
+        for part in 0..SEED_PARTS {
+            let messages = messages.iter().enumerate().skip(part).step_by(SEED_PARTS);
             let messages = messages.map(|(index, message)| (index, message.clone())).collect();
             for (_, outcome) in applier.apply(messages, now).await {
                 match outcome {
@@ -112,7 +112,7 @@ impl Admin {
             }
         }
         bar.finish_and_clear();
-        unfinished.unmark()
+        marker.unmark()
     }
 
     /// Creates a key for each set of scopes for the demo user. The first key has every scope.
@@ -136,7 +136,7 @@ impl Admin {
     }
 }
 
-impl Unfinished {
+impl SeedingMarker {
     /// Returns when the unfinished seeding began.
     fn begun(&self) -> Option<Timestamp> {
         std::fs::read_to_string(self.0.as_ref()?).ok()?.parse().ok()

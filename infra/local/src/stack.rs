@@ -15,11 +15,11 @@ use crate::environment::Variables;
 use crate::host::Host;
 use crate::instance::Instance;
 use crate::ready::Ready;
-use crate::seed::{Admin, DemoKey};
-use crate::workers::{Running, Webhooks, Workers};
+use crate::seed::{DemoKey, StackAdmin};
+use crate::workers::{BackgroundTask, SenderConfig, Workers};
 
 /// At the end, the longest wait for the feed to be applied.
-const DRAIN: Duration = Duration::from_secs(15);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The running parts. They stop when this is dropped.
 pub struct Stack {
@@ -29,25 +29,25 @@ pub struct Stack {
     aws: Option<AwsSide>,
     _relay: Option<Relay>,
     _instance: Option<Instance>,
-    _keyring: Option<Running>,
+    _keyring: Option<BackgroundTask>,
 }
 
-/// The AWS side, and what a user needs to use it.
-struct Side {
+/// The AWS side that the functions use, and what a user needs to use it.
+struct Backend {
     variables: Variables,
     keys: Vec<DemoKey>,
     aws: Option<AwsSide>,
     relay: Option<Relay>,
-    keyring: Option<Running>,
+    keyring: Option<BackgroundTask>,
 }
 
 impl Stack {
     /// Starts what the options ask for.
     pub async fn start(options: &Options) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::with_offset_seconds(options.clock_offset_s));
-        let Side { variables, keys, aws, relay, keyring } = match &options.aws_endpoint {
-            None => Side::own(options).await?,
-            Some(url) => Side::foreign(url, Duration::from_millis(options.store_latency_ms)).await?,
+        let Backend { variables, keys, aws, relay, keyring } = match &options.aws_endpoint {
+            None => Backend::start_own(options).await?,
+            Some(url) => Backend::use_foreign(url, Duration::from_millis(options.store_latency_ms)).await?,
         };
         let variables = if options.allow_loopback_webhooks { variables.with_loopback_webhooks() } else { variables };
         let (instance, workers) = if options.aws_only {
@@ -59,7 +59,7 @@ impl Stack {
             };
             let host = Host::new(&own, clock).map_err(|error| error.to_string())?;
             let instance = Instance::start(options.listen, &host).await.map_err(|error| error.to_string())?;
-            (Some(instance), Some(Workers::start(&host, webhooks(options)?).await?))
+            (Some(instance), Some(Workers::start(&host, sender_config(options)?).await?))
         };
         let ready = Ready {
             base_url: instance.as_ref().map(|instance| instance.base_url.clone()),
@@ -71,14 +71,15 @@ impl Stack {
         Ok(Self { ready, workers, aws, _relay: relay, _instance: instance, _keyring: keyring })
     }
 
-    /// Waits until the feed has been applied, for at most [`DRAIN`]. Does not wait if the queue outlives this process.
+    /// Waits until the feed has been applied, for at most [`DRAIN_TIMEOUT`]. Does not wait if the queue outlives this
+    /// process.
     pub async fn drain(&self) {
         let (Some(workers), Some(_)) = (&self.workers, &self.aws) else { return };
         if matches!(workers.feed.count().await, Ok(0)) {
             return;
         }
         eprintln!("local: applying the messages left in the feed; press Ctrl-C again to stop at once");
-        if tokio::time::timeout(DRAIN, workers.feed.emptied()).await.is_err() {
+        if tokio::time::timeout(DRAIN_TIMEOUT, workers.feed.wait_until_empty()).await.is_err() {
             let left = workers.feed.count().await.unwrap_or_default();
             eprintln!("local: {left} messages of the feed were not applied and are lost");
         }
@@ -86,21 +87,21 @@ impl Stack {
 }
 
 /// Returns how the options want webhooks to be sent.
-fn webhooks(options: &Options) -> Result<Webhooks, String> {
+fn sender_config(options: &Options) -> Result<SenderConfig, String> {
     let policy = if options.allow_loopback_webhooks { Policy::with_loopback() } else { Policy::public() };
     let transport = Transport::new(Reach { policy, ..Reach::public() }).map_err(|error| error.to_string())?;
-    Ok(Webhooks { transport, schedule: Schedule::scaled_by(options.time_scale) })
+    Ok(SenderConfig { transport, schedule: Schedule::scaled_by(options.time_scale) })
 }
 
-impl Side {
+impl Backend {
     /// Starts our own AWS side, set up and seeded as the options say. It uses the machine's own time: a wrong clock
     /// belongs to the instance and not to the market.
-    async fn own(options: &Options) -> Result<Self, String> {
+    async fn start_own(options: &Options) -> Result<Self, String> {
         let data = options.data.as_deref();
         let mut aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
         aws.expire_items();
-        let variables = Variables::at(&aws.endpoint_url);
-        let admin = Admin::new(&variables, Arc::new(SystemClock::new()))?;
+        let variables = Variables::new(&aws.endpoint_url);
+        let admin = StackAdmin::new(&variables, Arc::new(SystemClock::new()))?;
         admin.set_up(data).await?;
         let mut keys = Vec::new();
         if !options.empty {
@@ -108,12 +109,12 @@ impl Side {
             keys = admin.demo_keys().await?;
         }
         aws.delay_store(Duration::from_millis(options.store_latency_ms));
-        let keyring = data.map(|folder| admin.keep_keyring(folder));
+        let keyring = data.map(|folder| admin.save_keyring_changes(folder));
         Ok(Self { variables, keys, aws: Some(aws), relay: None, keyring })
     }
 
     /// Uses a foreign AWS endpoint.
-    async fn foreign(url: &str, latency: Duration) -> Result<Self, String> {
+    async fn use_foreign(url: &str, latency: Duration) -> Result<Self, String> {
         let mut relay = None;
         if !latency.is_zero() {
             if !url.starts_with("http://") {
@@ -122,7 +123,7 @@ impl Side {
             relay = Some(Relay::start(url, latency).await.map_err(|error| error.to_string())?);
         }
         let endpoint = relay.as_ref().map_or(url, |relay| &relay.endpoint_url);
-        let variables = Variables::at_foreign(endpoint).await?;
+        let variables = Variables::from_foreign_endpoint(endpoint).await?;
         Ok(Self { variables, keys: Vec::new(), aws: None, relay, keyring: None })
     }
 }

@@ -107,7 +107,7 @@ async fn a_repeated_or_older_message_changes_nothing() {
     target.get_until(&key, path, has_one).await;
     queue.send(&texts(&[named("a", "First", 1), named("a", "Another", 2), named("b", "Marker", 1)])).await;
     if !target.is_shared() {
-        queue.emptied().await;
+        queue.wait_until_empty().await;
     }
     let reply = target.get_until(&key, path, |reply| reply.json()["total"] == 2).await;
     assert_eq!(reply.json()["items"][1]["name"], "Second", "{:?}", reply.json());

@@ -29,7 +29,7 @@ async fn survives(seed: u64, count: usize) {
     let queue = stack.feed_queue();
     // The messages that a killed process was working on come back after two seconds instead of thirty.
     queue.set(QueueAttributeName::VisibilityTimeout, "2").await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     let sent = marketctl(&variables, &["--json", "feed", "send", "-"], &history.messages.join("\n")).await;
     assert_eq!((sent.code, &sent.json()["sent"]), (0, &count.into()), "{sent:?}");
     for backlog in history.kills {
@@ -40,7 +40,7 @@ async fn survives(seed: u64, count: usize) {
         assert!(queue.backlog.count().await.unwrap() > 0, "seed {seed} was done before the kill at {backlog} messages");
     }
     let (_process, _) = functions(&stack).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
 
     let letters = queue.take_dead_letters().await;
     assert!(letters.iter().all(|letter| letter.attribute("field") == "type"), "{letters:?}");

@@ -39,7 +39,7 @@ async fn errors_and_refusals_are_counted() {
     let stack = Stack::new().await;
     let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
     set_limit(&stack, &key, 2).await;
-    let mut me = RuntimeApi::run("me", &Variables::at(&stack.aws.endpoint_url)).await;
+    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
     let mut refused = get(ME, &key);
     refused["requestContext"]["http"]["method"] = json!("POST");
     minute_with(20).await;
@@ -77,7 +77,7 @@ async fn answers_from_a_replica_tell_its_age_and_size() {
     let stack = Stack::new().await;
     stack.feed(&[item("ak", "skin", Some("AK"), 1), item("m4", "skin", Some("M4"), 1)]).await;
     let key = stack.full_key().await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     for (function, records) in [("catalog", 2), ("listings", 0)] {
         let mut running = RuntimeApi::run(function, &variables).await;
         let path = format!("/v1/public/{function}");
@@ -101,7 +101,7 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
     let key = stack.full_key().await;
     set_limit(&stack, &key, 100_000).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
     let mut catalog = RuntimeApi::run("catalog", &variables).await;
     catalog.ready().await;
     proxy.plan(|operation| if operation == "Query" { Fault::Error("ThrottlingException") } else { Fault::None });
@@ -127,13 +127,13 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
 async fn a_404_counts_as_the_clients_error_and_logs_nothing_of_the_query() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
-    let mut item = RuntimeApi::run("item", &Variables::at(&stack.aws.endpoint_url)).await;
+    let mut item = RuntimeApi::run("item", &Variables::new(&stack.aws.endpoint_url)).await;
     let mut event = get("/v1/public/items/{id}", &key);
     event["pathParameters"] = json!({"id": "nothing"});
     let (status, line) = ask(&mut item, event).await;
     assert_eq!(status, 404);
     assert_metrics(&of(&line, "item", &["Latency"]), &json!({"ClientErrors": 1, "StoreCalls": 2}));
-    let mut docs = RuntimeApi::run("openapi", &Variables::at(&stack.aws.endpoint_url)).await;
+    let mut docs = RuntimeApi::run("openapi", &Variables::new(&stack.aws.endpoint_url)).await;
     let (status, line) = ask(&mut docs, RuntimeApi::event("$default", "/nowhere", "q=hush", &json!({}))).await;
     assert_eq!(status, 404);
     assert_metrics(&of(&line, "openapi", &["Latency"]), &json!({"ClientErrors": 1}));
@@ -145,7 +145,7 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let mut me = RuntimeApi::run("me", &Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
     me.ready().await;
     proxy.set(Fault::Error("ThrottlingException"));
     let (status, line) = ask(&mut me, get(ME, &key)).await;

@@ -25,7 +25,7 @@ fn batch(bodies: &[String]) -> SqsEvent {
 async fn a_batch_of_the_feed_counts_what_became_of_its_messages() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
     let mut ingest = RuntimeApi::run("ingest", &variables).await;
     let good = item("ak", "skin", Some("AK"), 1).to_string();
     let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
@@ -104,7 +104,7 @@ async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
     let user = uuid(5).into();
     let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
     stack.fan_out(&[sale(1, user)]).await;
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     let mut sweep = RuntimeApi::run("sweep", &variables).await;
     // By the binary's clock the message is long overdue. While it waits in its queue, the queue may be behind, so
     // nothing is resent.
@@ -194,7 +194,7 @@ async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
     stack.feed(&listings).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let mut compact =
-        RuntimeApi::run("compact", &Variables::at(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+        RuntimeApi::run("compact", &Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
     compact.ready().await;
     proxy.plan(|operation| if operation == "PutItem" { Fault::Error("AccessDeniedException") } else { Fault::None });
     for (works, behind, message) in

@@ -22,7 +22,7 @@ pub(super) async fn applied() -> Used {
     let messages = market(users[0]).into_iter().chain([sale(1, users[0]), sale(2, users[1])]);
     queue.send(&messages.map(|message| message.to_string()).chain(["{}".to_owned()]).collect::<Vec<_>>()).await;
     receiver.received(2).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
 
     let mut postponed = false;
     proxy.plan(move |operation| {
@@ -30,6 +30,6 @@ pub(super) async fn applied() -> Used {
         if operation == "PutItem" && !postponed { Fault::Refuse } else { Fault::None }
     });
     queue.send(&[balance(users[0], "1.00", "2.00", "3.00", 2).to_string()]).await;
-    queue.emptied().await;
+    queue.wait_until_empty().await;
     stack.ledger.used()
 }

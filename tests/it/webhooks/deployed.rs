@@ -14,7 +14,7 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
     let (endpoint, secret) = stack.endpoint(user, &canary.url).await;
     stack.fan_out(&[sale(1, user)]).await;
     let id = delivery_id(uuid(1).into(), endpoint.id);
-    let variables = Variables::at(&stack.aws.endpoint_url).with_loopback_webhooks();
+    let variables = Variables::new(&stack.aws.endpoint_url).with_loopback_webhooks();
     assert_eq!(variables.get(LOOPBACK_VARIABLE).as_deref(), Some("1"));
     let mut sender = RuntimeApi::run("webhook", &variables).await;
     let mut batch = SqsEvent::default();

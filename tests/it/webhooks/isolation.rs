@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use guard::Policy;
-use local::workers::Webhooks;
+use local::workers::SenderConfig;
 use platform::resources::Queue;
 use tests::{Answer, Receiver, Stack, hand, sale, uuid};
 use types::ids::UserId;
@@ -20,10 +20,10 @@ const HEALTHY: u128 = 50;
 /// the machine.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-fn patient() -> Webhooks {
+fn patient() -> SenderConfig {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
     let transport = Transport::with_deadline(reach, DEADLINE).unwrap();
-    Webhooks { transport, schedule: Schedule::default() }
+    SenderConfig { transport, schedule: Schedule::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -114,7 +114,7 @@ async fn put_keyring(stack: &Stack, document: &str) {
 }
 
 fn secrets(stack: &Stack) -> aws_sdk_secretsmanager::Client {
-    let variables = Variables::at(&stack.aws.endpoint_url);
+    let variables = Variables::new(&stack.aws.endpoint_url);
     secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk)
 }
 

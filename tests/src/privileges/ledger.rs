@@ -6,36 +6,36 @@ use std::sync::{Arc, Mutex};
 use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
 use aws_sdk_dynamodb::error::BoxError;
-use local::host::Watch;
+use local::host::UseObserver;
 
 use super::Grant;
 use super::needs::needs;
 use crate::template::Template;
 
 /// The prefix of the variables that Lambda itself sets.
-const LAMBDAS_OWN: &str = "AWS_";
+const LAMBDA_VARIABLE_PREFIX: &str = "AWS_";
 
 /// Records what each function of a stack uses. If a function was refused anything, dropping the ledger fails the
 /// test, so no retry or fallback in the function can hide it.
 #[derive(Debug, Default)]
-pub struct Ledger(Arc<Books>);
+pub struct Ledger(Arc<Entries>);
 
 #[derive(Debug, Default)]
-struct Books {
+struct Entries {
     used: Mutex<BTreeSet<(String, Grant)>>,
     refusals: Mutex<BTreeSet<String>>,
 }
 
 /// Intercepts the AWS calls of one function.
 #[derive(Debug)]
-struct Calls {
+struct CallInterceptor {
     function: &'static str,
-    books: Arc<Books>,
+    entries: Arc<Entries>,
 }
 
 impl Ledger {
-    /// Returns the watch that writes into this ledger.
-    pub fn watch(&self) -> Arc<dyn Watch> {
+    /// Returns the observer that writes into this ledger.
+    pub fn observer(&self) -> Arc<dyn UseObserver> {
         Arc::clone(&self.0) as _
     }
 
@@ -52,7 +52,7 @@ impl Drop for Ledger {
     }
 }
 
-impl Books {
+impl Entries {
     fn note(&self, function: &str, grant: Grant) -> Result<(), String> {
         let given = Template::read().functions.get(function).map(|function| &function.grants);
         if !given.is_some_and(|given| given.contains(&grant)) {
@@ -70,17 +70,17 @@ impl Books {
     }
 }
 
-impl Watch for Books {
-    fn calls(self: Arc<Self>, function: &'static str) -> SharedInterceptor {
-        SharedInterceptor::new(Calls { function, books: self })
+impl UseObserver for Entries {
+    fn interceptor(self: Arc<Self>, function: &'static str) -> SharedInterceptor {
+        SharedInterceptor::new(CallInterceptor { function, entries: self })
     }
 
     fn has_variable(&self, function: &'static str, name: &str) -> bool {
-        name.starts_with(LAMBDAS_OWN) || self.note(function, Grant::Variable(name.to_owned())).is_ok()
+        name.starts_with(LAMBDA_VARIABLE_PREFIX) || self.note(function, Grant::Variable(name.to_owned())).is_ok()
     }
 }
 
-impl Intercept for Calls {
+impl Intercept for CallInterceptor {
     fn name(&self) -> &'static str {
         "Privileges"
     }
@@ -91,9 +91,9 @@ impl Intercept for Calls {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let unknown = || self.books.refuse(format!("no privileges are listed for this call: {:?}", call.input()));
+        let unknown = || self.entries.refuse(format!("no privileges are listed for this call: {:?}", call.input()));
         for privilege in needs(call).ok_or_else(unknown)? {
-            self.books.note(self.function, privilege)?;
+            self.entries.note(self.function, privilege)?;
         }
         Ok(())
     }

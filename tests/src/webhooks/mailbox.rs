@@ -30,12 +30,12 @@ pub struct Mailbox {
 impl Stack {
     /// Returns a queue of the stack.
     pub async fn mailbox(&self, queue: Queue) -> Mailbox {
-        let variables = Variables::at(&self.aws.endpoint_url);
+        let variables = Variables::new(&self.aws.endpoint_url);
         let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let url = variables.get(queue.variable()).unwrap();
         let found = client.get_queue_attributes().queue_url(&url).attribute_names(QueueArn).send().await.unwrap();
         let arn = found.attributes.unwrap().remove(&QueueArn).unwrap();
-        Mailbox { backlog: Backlog::of(client.clone(), url.clone()), client, url, arn }
+        Mailbox { backlog: Backlog::new(client.clone(), url.clone()), client, url, arn }
     }
 
     /// Takes every notice that is in its queue now.

@@ -12,7 +12,7 @@ use webhooks::store::WebhookStore;
 use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use guard::{Policy, SystemResolver};
 use local::environment::Variables;
-use local::workers::Webhooks;
+use local::workers::SenderConfig;
 use platform::aws::Patience;
 use platform::preflight;
 use platform::resources::Queue;
@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub fn to_loopback(time_scale: u32) -> Webhooks {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
     let schedule = Schedule::scaled_by(NonZeroU32::new(time_scale).unwrap());
-    Webhooks { transport: Transport::new(reach).unwrap(), schedule }
+    SenderConfig { transport: Transport::new(reach).unwrap(), schedule }
 }
 
 /// Returns the feed's message about the sale of a listing.
@@ -57,7 +57,7 @@ pub fn sale(event: u128, account: UserId) -> Value {
 impl Stack {
     /// Returns the administration of endpoints at the stack's time, with loopback allowed.
     pub fn webhooks(&self) -> WebhookAdmin {
-        let variables = Variables::at(&self.aws.endpoint_url);
+        let variables = Variables::new(&self.aws.endpoint_url);
         let lookup = |name: &str| variables.get(name);
         let clock: Arc<dyn Clock> = self.clock.clone();
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use local::workers::{Backlog, Source, poll};
+use local::workers::{Backlog, EventSource, poll};
 use platform::aws::{Environment, Patience};
 use platform::resources::{INGEST_TIMEOUT, Queue};
 use types::clock::SystemClock;
@@ -34,15 +34,15 @@ pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way,
     let sent = messages.chunks(BATCH).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
     stream::iter(sent).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await?;
 
-    let source = Source::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
+    let source = EventSource::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
     let workers = (0..INSTANCES).map(|_| ingest::worker(&service, Schedule::default()));
     let workers: Vec<_> = workers.collect::<Result<_, _>>().map_err(text)?;
     let started = Started::now();
     let running: Vec<_> = workers.into_iter().map(|worker| poll(source.clone(), worker)).collect();
-    Backlog::of(sqs.clone(), feed).emptied().await?;
+    Backlog::new(sqs.clone(), feed).wait_until_empty().await?;
     let done = Way::of(way, messages.len(), started.spent(), meter.take());
     drop(running);
-    match Backlog::of(sqs, dead).count().await? {
+    match Backlog::new(sqs, dead).count().await? {
         0 => Ok(done),
         dead => Err(format!("{dead} messages were not applied")),
     }

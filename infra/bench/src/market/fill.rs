@@ -2,7 +2,7 @@
 
 use feed::{Applier, ApplyOutcome, Message};
 use indicatif::ProgressBar;
-use local::seed::Admin;
+use local::seed::StackAdmin;
 use types::clock::{Clock, SystemClock};
 
 use super::Market;
@@ -11,7 +11,7 @@ use super::Market;
 const CHUNK: u64 = 2_000;
 
 /// Applies every item and listing.
-pub(crate) async fn fill(admin: &Admin, market: &Market, bar: &ProgressBar) -> Result<(), String> {
+pub(crate) async fn fill(admin: &StackAdmin, market: &Market, bar: &ProgressBar) -> Result<(), String> {
     let clock = SystemClock::new();
     let mut applier = Applier::new(admin.stores());
     for start in (0..market.size()).step_by(CHUNK as usize) {

@@ -39,7 +39,7 @@ pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
     let (undisturbed, _) = healthy(&stack, &receiver, endpoints).await?;
     burst(&stack, HANGING, endpoints..endpoints + 1).await?;
     // Waits until these events are fanned out to deliveries, because deliveries are measured and not the feed.
-    Backlog::of(stack.sqs.clone(), stack.feed.clone()).emptied().await?;
+    Backlog::new(stack.sqs.clone(), stack.feed.clone()).wait_until_empty().await?;
     let (beside_a_hanging_one, hanging_attempts) = healthy(&stack, &receiver, endpoints).await?;
     drop(running);
     Ok(Isolation { undisturbed, beside_a_hanging_one, hanging_attempts })

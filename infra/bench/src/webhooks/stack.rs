@@ -9,7 +9,9 @@ use webhooks::store::WebhookStore;
 use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use guard::{Policy, SystemResolver};
 use local::environment::Variables;
-use local::workers::{FIRST_INSTANCES, RETRY_INSTANCES, Running, Source, poll, poll_with_fleet};
+use local::workers::{
+    BackgroundTask, EventSource, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES, poll, poll_with_fleet,
+};
 use platform::aws::{Environment, Patience};
 use platform::preflight;
 use platform::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
@@ -67,7 +69,7 @@ impl Stack {
     }
 
     /// Starts the functions. Their calls are counted.
-    pub(super) async fn functions(&self, time_scale: NonZeroU32) -> Result<Vec<Running>, String> {
+    pub(super) async fn functions(&self, time_scale: NonZeroU32) -> Result<Vec<BackgroundTask>, String> {
         let variables: &Variables = &self.aws.variables;
         let lookup = |name: &str| variables.get(name);
         let service = self.meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
@@ -75,15 +77,15 @@ impl Stack {
         let (_, [first, retry]) =
             queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
         let schedule = Schedule::scaled_by(time_scale);
-        let source = Source::open(sqs.clone(), &self.feed, INGEST_TIMEOUT).await?;
+        let source = EventSource::open(sqs.clone(), &self.feed, INGEST_TIMEOUT).await?;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
             running.push(poll(source.clone(), ingest::worker(&service, schedule).map_err(text)?));
         }
         let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
         let transport = Transport::new(reach).map_err(text)?;
-        for (lane, most) in [(first, FIRST_INSTANCES), (retry, RETRY_INSTANCES)] {
-            let source = Source::open(sqs.clone(), &lane, WEBHOOK_TIMEOUT).await?;
+        for (lane, most) in [(first, MAX_FIRST_LANE_INSTANCES), (retry, MAX_RETRY_LANE_INSTANCES)] {
+            let source = EventSource::open(sqs.clone(), &lane, WEBHOOK_TIMEOUT).await?;
             let sender = webhook::worker(&service, transport.clone(), schedule).map_err(text)?;
             running.push(poll_with_fleet(source, most, move || sender.clone()));
         }

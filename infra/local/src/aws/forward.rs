@@ -22,7 +22,7 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Forwards to this base URL, at first without a delay.
-    pub fn to(upstream: &str) -> Self {
+    pub fn new(upstream: &str) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let client = Client::builder(TokioExecutor::new()).build(connector);
@@ -37,7 +37,7 @@ impl Forwarder {
     /// Forwards one call and returns its answer.
     pub async fn forward(&self, mut request: Request<Incoming>) -> Response<Body> {
         let delay = self.delay_millis.load(Ordering::Relaxed);
-        if delay > 0 && super::target(&request).starts_with(super::DYNAMODB) {
+        if delay > 0 && super::target(&request).starts_with(super::DYNAMODB_TARGET_PREFIX) {
             tokio::time::sleep(Duration::from_millis(delay)).await;
         }
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());

@@ -1,9 +1,9 @@
 //! The AWS side: DynamoDB, SQS and Secrets Manager over real HTTP on one port.
 
-mod fair;
 mod forward;
-mod queues;
+mod message_groups;
 mod relay;
+mod services;
 pub mod setup;
 
 use std::io;
@@ -23,10 +23,10 @@ pub use forward::Forwarder;
 pub use relay::Relay;
 
 use crate::server::{Body, Server};
-use queues::Emulated;
+use services::EmulatedServices;
 
 /// The time between two removals of expired items. Real DynamoDB takes up to a few days.
-const SWEEP: Duration = Duration::from_mins(1);
+const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// A running AWS side. It stops when it is dropped.
 pub struct AwsSide {
@@ -48,13 +48,13 @@ impl AwsSide {
         let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let upstream = format!("http://{}", inner.local_addr()?);
         let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
-        let forwarder = Arc::new(Forwarder::to(&upstream));
+        let forwarder = Arc::new(Forwarder::new(&upstream));
         let listener = Server::bind(listen).await?;
-        let emulated = Arc::new(Emulated::at(listener.local_addr()?));
+        let services = Arc::new(EmulatedServices::new(listener.local_addr()?));
         let router = Arc::clone(&forwarder);
         let server = Server::start(listener, move |request| {
-            let (forwarder, emulated) = (Arc::clone(&router), Arc::clone(&emulated));
-            async move { route(request, &forwarder, &emulated).await }
+            let (forwarder, services) = (Arc::clone(&router), Arc::clone(&services));
+            async move { route(request, &forwarder, &services).await }
         })?;
         Ok(Self { endpoint_url: server.url(), dynamodb_url: upstream, forwarder, database, _server: server, tasks })
     }
@@ -62,7 +62,7 @@ impl AwsSide {
     /// From now on, removes items that have expired by the machine's own clock. Do not call this where clocks are set,
     /// as in tests: there, a row's time to live is counted by those clocks.
     pub fn expire_items(&mut self) {
-        self.tasks.push(tokio::spawn(sweep_expired(self.database.clone())));
+        self.tasks.push(tokio::spawn(remove_expired(self.database.clone())));
     }
 
     /// Delays every DynamoDB call from now on, which makes round trips visible.
@@ -89,8 +89,8 @@ fn open(data: Option<&Path>) -> io::Result<Database> {
 }
 
 /// Removes expired items, again and again: the embedded DynamoDB does not do so by itself.
-async fn sweep_expired(database: Database) {
-    let mut ticks = tokio::time::interval(SWEEP);
+async fn remove_expired(database: Database) {
+    let mut ticks = tokio::time::interval(EXPIRY_INTERVAL);
     loop {
         ticks.tick().await;
         let database = database.clone();
@@ -102,23 +102,23 @@ async fn sweep_expired(database: Database) {
 }
 
 /// The beginning of the targets of DynamoDB calls.
-const DYNAMODB: &str = "DynamoDB";
+const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB";
 
 /// Returns the service and operation that an SDK call names in its header.
 fn target(request: &Request<Incoming>) -> &str {
     request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-async fn route(request: Request<Incoming>, forwarder: &Forwarder, emulated: &Emulated) -> Response<Body> {
+async fn route(request: Request<Incoming>, forwarder: &Forwarder, services: &EmulatedServices) -> Response<Body> {
     let target = target(&request);
-    if target.starts_with(DYNAMODB) {
+    if target.starts_with(DYNAMODB_TARGET_PREFIX) {
         return forwarder.forward(request).await;
     }
     if target.starts_with("AmazonSQS.") {
-        return emulated.queues(request).await;
+        return services.queues(request).await;
     }
     if target.starts_with("secretsmanager.") {
-        return emulated.secrets(request).await;
+        return services.secrets(request).await;
     }
     let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
     plain(StatusCode::NOT_FOUND, text)

@@ -18,7 +18,7 @@ pub struct Relay {
 impl Relay {
     /// Starts on a free loopback port.
     pub async fn start(upstream: &str, delay: Duration) -> io::Result<Self> {
-        let forwarder = Arc::new(Forwarder::to(upstream));
+        let forwarder = Arc::new(Forwarder::new(upstream));
         forwarder.delay(delay);
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let server = Server::start(listener, move |request| {

@@ -53,13 +53,13 @@ async fn create_table(client: &aws_sdk_dynamodb::Client, table: Table, name: &st
 }
 
 /// A table's definition in DynamoDB's terms.
-struct Definition {
+struct TableDefinition {
     attributes: Vec<AttributeDefinition>,
     keys: Vec<KeySchemaElement>,
     indexes: Vec<GlobalSecondaryIndex>,
 }
 
-fn table_definition(table: Table) -> Result<Definition, BuildError> {
+fn table_definition(table: Table) -> Result<TableDefinition, BuildError> {
     use ScalarAttributeType::{N, S};
     let mut attributes = vec![attribute(PARTITION_KEY, S)?, attribute(SORT_KEY, S)?];
     let mut indexes = Vec::new();
@@ -72,7 +72,7 @@ fn table_definition(table: Table) -> Result<Definition, BuildError> {
             .projection(keys_only);
         indexes.push(index.build()?);
     }
-    Ok(Definition { attributes, keys: key_schema(PARTITION_KEY, SORT_KEY)?, indexes })
+    Ok(TableDefinition { attributes, keys: key_schema(PARTITION_KEY, SORT_KEY)?, indexes })
 }
 
 fn attribute(name: &str, kind: ScalarAttributeType) -> Result<AttributeDefinition, BuildError> {

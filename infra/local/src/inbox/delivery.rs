@@ -1,17 +1,13 @@
 //! A delivery as the inbox shows it, on the page and to scripts.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, request};
+use http::request;
 use secrets::EndpointSecret;
 use serde::{Serialize, Serializer};
 use types::timestamp::Timestamp;
 
-use super::verify::Verdicts;
-
-/// Header values by lower-case name; those of a repeated header are joined by commas.
-pub(super) type Headers = BTreeMap<String, String>;
+use super::headers::{Headers, joined};
+use super::verify::Verification;
 
 /// What arrived, and what was found out about it.
 #[derive(Clone, Debug, Serialize)]
@@ -28,7 +24,7 @@ pub(super) struct Delivery {
     /// forgotten all earlier arrivals.
     pub(super) seen: u64,
     #[serde(flatten)]
-    pub(super) verdicts: Verdicts,
+    pub(super) verification: Verification,
     pub(super) headers: Headers,
     /// Bytes that are not UTF-8 are shown as U+FFFD.
     #[serde(serialize_with = "lossy")]
@@ -37,8 +33,13 @@ pub(super) struct Delivery {
 
 impl Delivery {
     /// Makes a delivery of a request, as if its id were seen for the first time.
-    pub(super) fn of(head: &request::Parts, body: Bytes, secrets: &[EndpointSecret], received_at: Timestamp) -> Self {
-        let headers = headers(&head.headers);
+    pub(super) fn from_request(
+        head: &request::Parts,
+        body: Bytes,
+        secrets: &[EndpointSecret],
+        received_at: Timestamp,
+    ) -> Self {
+        let headers = joined(&head.headers);
         let header = |name| headers.get(name).cloned();
         Self {
             received_at,
@@ -46,19 +47,11 @@ impl Delivery {
             event: header("x-service-event"),
             id: header("x-service-delivery-id").or_else(|| header("webhook-id")),
             seen: 1,
-            verdicts: Verdicts::of(secrets, &headers, &body, received_at),
+            verification: Verification::new(secrets, &headers, &body, received_at),
             headers,
             body,
         }
     }
-}
-
-fn headers(map: &HeaderMap) -> Headers {
-    let joined = |name| {
-        let values = map.get_all(name).iter().map(HeaderValue::as_bytes).map(String::from_utf8_lossy);
-        values.collect::<Vec<_>>().join(", ")
-    };
-    map.keys().map(|name| (name.to_string(), joined(name))).collect()
 }
 
 fn lossy<S: Serializer>(body: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
@@ -68,7 +61,7 @@ fn lossy<S: Serializer>(body: &Bytes, serializer: S) -> Result<S::Ok, S::Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Request;
+    use http::{HeaderValue, Request};
     use serde_json::json;
 
     #[test]
@@ -80,7 +73,7 @@ mod tests {
             .header("X-Twice", HeaderValue::from_bytes(b"\xff").unwrap());
         let (head, ()) = request.body(()).unwrap().into_parts();
         let now = Timestamp::from_millis(1_795_262_400_001);
-        let delivery = Delivery::of(&head, Bytes::from_static(b"\x00<\xff>"), &[], now);
+        let delivery = Delivery::from_request(&head, Bytes::from_static(b"\x00<\xff>"), &[], now);
         assert_eq!(
             json!(delivery),
             json!({
@@ -102,7 +95,7 @@ mod tests {
     fn our_own_delivery_id_comes_first() {
         let request = Request::post("/").header("webhook-id", "w").header("X-Service-Delivery-Id", "d");
         let (head, ()) = request.body(()).unwrap().into_parts();
-        let delivery = Delivery::of(&head, Bytes::new(), &[], Timestamp::from_millis(0));
+        let delivery = Delivery::from_request(&head, Bytes::new(), &[], Timestamp::from_millis(0));
         assert_eq!(delivery.id.as_deref(), Some("d"));
     }
 }

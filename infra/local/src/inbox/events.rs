@@ -13,47 +13,47 @@ use tokio::sync::watch::Receiver;
 use tokio::time::timeout;
 
 use super::reply;
-use super::store::{Cursor, Kept, News};
+use super::store::{Cursor, KeptDeliveries, Update};
 use crate::server::Body;
 
 /// An idle connection sends something this often, so that each side notices when the other has gone.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-const KEEPING_ALIVE: &str = ":\n\n";
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_COMMENT: &str = ":\n\n";
 
 /// Sends everything after the event that `Last-Event-ID` names, then whatever arrives, without end.
 ///
 /// An `emptied` event says that the inbox no longer has what the reader has. Each `delivery` event is a delivery as in
 /// the list.
-pub(super) fn stream(kept: Receiver<Kept>, headers: &HeaderMap) -> Response<Body> {
+pub(super) fn stream(kept: Receiver<KeptDeliveries>, headers: &HeaderMap) -> Response<Body> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let events = events(kept, last.and_then(|id| id.parse().ok()), KEEP_ALIVE);
-    reply::of("text/event-stream", StreamBody::new(events).boxed())
+    let events = events(kept, last.and_then(|id| id.parse().ok()), KEEP_ALIVE_INTERVAL);
+    reply::with_content_type("text/event-stream", StreamBody::new(events).boxed())
 }
 
 fn events(
-    kept: Receiver<Kept>,
+    kept: Receiver<KeptDeliveries>,
     cursor: Option<Cursor>,
     keep_alive: Duration,
 ) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
     unfold((kept, cursor), move |(mut kept, cursor)| async move {
-        let news = match timeout(keep_alive, kept.wait_for(|kept| kept.after(cursor).is_some())).await {
+        let update = match timeout(keep_alive, kept.wait_for(|kept| kept.after(cursor).is_some())).await {
             Ok(Ok(kept)) => kept.after(cursor),
             Ok(Err(_)) => return None,
             Err(_) => None,
         };
-        let (cursor, text) = match news {
-            Some((next, news)) => (Some(next), event(next, &news)),
-            None => (cursor, KEEPING_ALIVE.to_owned()),
+        let (cursor, text) = match update {
+            Some((next, update)) => (Some(next), event(next, &update)),
+            None => (cursor, KEEP_ALIVE_COMMENT.to_owned()),
         };
         Some((Ok(Frame::data(Bytes::from(text))), (kept, cursor)))
     })
 }
 
 /// Formats one event. This JSON has no line breaks, so the data is one line.
-fn event(cursor: Cursor, news: &News) -> String {
-    match news {
-        News::Emptied => format!("retry: 1000\nid: {cursor}\nevent: emptied\ndata: -\n\n"),
-        News::Arrived(delivery) => format!("id: {cursor}\nevent: delivery\ndata: {}\n\n", json!(delivery)),
+fn event(cursor: Cursor, update: &Update) -> String {
+    match update {
+        Update::Emptied => format!("retry: 1000\nid: {cursor}\nevent: emptied\ndata: -\n\n"),
+        Update::Arrived(delivery) => format!("id: {cursor}\nevent: delivery\ndata: {}\n\n", json!(delivery)),
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
         let mut texts = Box::pin(events.map_ok(|frame| frame.into_data().unwrap()));
         assert!(texts.next().await.unwrap().unwrap().starts_with(b"retry: 1000\nid: "));
         for _ in 0..2 {
-            assert_eq!(texts.next().await.unwrap().unwrap(), KEEPING_ALIVE);
+            assert_eq!(texts.next().await.unwrap().unwrap(), KEEP_ALIVE_COMMENT);
         }
         drop(store);
         assert!(texts.next().await.is_none());

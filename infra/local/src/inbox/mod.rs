@@ -3,6 +3,7 @@
 mod behaviour;
 mod delivery;
 mod events;
+mod headers;
 mod page;
 mod receive;
 mod reply;
@@ -23,11 +24,11 @@ use crate::server::Body;
 use store::Store;
 
 /// The page, and an address for deliveries.
-const HOME: &str = "/dev/inbox";
+const HOME_PATH: &str = "/dev/inbox";
 /// What the page shows, as JSON for scripts.
-const LIST: &str = "/dev/inbox.json";
+const LIST_PATH: &str = "/dev/inbox.json";
 /// The event stream that the page follows.
-const EVENTS: &str = "/dev/inbox/events";
+const EVENTS_PATH: &str = "/dev/inbox/events";
 
 /// The latest deliveries that came to `/dev/inbox` or below it, in memory.
 pub struct Inbox {
@@ -44,25 +45,25 @@ impl Inbox {
 
     /// Returns whether requests to this path belong to the inbox.
     pub fn serves(path: &str) -> bool {
-        [HOME, LIST].contains(&path) || below_home(path).is_some()
+        [HOME_PATH, LIST_PATH].contains(&path) || below_home(path).is_some()
     }
 
     /// Answers one request.
     pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         match (request.uri().path(), request.method().as_str()) {
-            (HOME, "GET" | "HEAD") => page::show(),
-            (LIST, "GET" | "HEAD") => {
+            (HOME_PATH, "GET" | "HEAD") => page::show(),
+            (LIST_PATH, "GET" | "HEAD") => {
                 reply::json(&self.store.newest_first().iter().map(Arc::as_ref).collect::<Vec<_>>())
             }
-            (EVENTS, "GET") => events::stream(self.store.follow(), request.headers()),
-            (HOME, "DELETE") => {
-                self.store.empty();
+            (EVENTS_PATH, "GET") => events::stream(self.store.follow(), request.headers()),
+            (HOME_PATH, "DELETE") => {
+                self.store.clear();
                 reply::text(StatusCode::NO_CONTENT, "")
             }
-            (LIST, _) => not_allowed("GET, HEAD"),
+            (LIST_PATH, _) => not_allowed("GET, HEAD"),
             (_, "POST") => self.receive(request).await,
-            (HOME, _) => not_allowed("GET, HEAD, POST, DELETE"),
-            (EVENTS, _) => not_allowed("GET, POST"),
+            (HOME_PATH, _) => not_allowed("GET, HEAD, POST, DELETE"),
+            (EVENTS_PATH, _) => not_allowed("GET, POST"),
             _ => not_allowed("POST"),
         }
     }
@@ -70,7 +71,7 @@ impl Inbox {
 
 /// Returns what follows `/dev/inbox/` in a path.
 fn below_home(path: &str) -> Option<&str> {
-    path.strip_prefix(HOME)?.strip_prefix('/')
+    path.strip_prefix(HOME_PATH)?.strip_prefix('/')
 }
 
 fn not_allowed(methods: &'static str) -> Response<Body> {

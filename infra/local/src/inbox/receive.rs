@@ -11,7 +11,7 @@ use super::{Inbox, reply};
 use crate::server::Body;
 
 /// The longest body that is kept, in bytes.
-const LIMIT: usize = 256 * 1024;
+const MAX_BODY_BYTES: usize = 256 * 1024;
 
 impl Inbox {
     /// Keeps a delivery, whatever its body is, and then answers as its path says. Refuses a body that is too long.
@@ -23,9 +23,9 @@ impl Inbox {
             Ok(None) => return reply::text(StatusCode::PAYLOAD_TOO_LARGE, "the inbox accepts up to 256 KB\n"),
             Err(error) => return reply::text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
         };
-        let secrets = self.secrets.of(&head).await;
-        self.store.keep(Delivery::of(&head, body, &secrets, received_at));
-        let Some(behaviour) = Behaviour::of(head.uri.path()) else {
+        let secrets = self.secrets.secrets_for(&head).await;
+        self.store.add(Delivery::from_request(&head, body, &secrets, received_at));
+        let Some(behaviour) = Behaviour::from_path(head.uri.path()) else {
             return reply::text(StatusCode::BAD_REQUEST, "in status/N, N must be 200 to 599; in slow/N, 0 to 60\n");
         };
         tokio::time::sleep(behaviour.delay).await;
@@ -40,9 +40,9 @@ async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
         length += data.len();
-        if length <= LIMIT {
+        if length <= MAX_BODY_BYTES {
             kept.extend_from_slice(&data);
         }
     }
-    Ok((length <= LIMIT).then(|| kept.freeze()))
+    Ok((length <= MAX_BODY_BYTES).then(|| kept.freeze()))
 }

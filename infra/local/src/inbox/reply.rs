@@ -10,26 +10,26 @@ use crate::server::Body;
 
 /// Answers with plain text, which may be empty.
 pub(super) fn text(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = of("text/plain; charset=utf-8", full(text.to_owned()));
+    let mut response = with_content_type("text/plain; charset=utf-8", full(text.to_owned()));
     *response.status_mut() = status;
     response
 }
 
 /// Answers with a page.
 pub(super) fn html(html: String) -> Response<Body> {
-    of("text/html; charset=utf-8", full(html))
+    with_content_type("text/html; charset=utf-8", full(html))
 }
 
 /// Answers with a value as JSON.
 pub(super) fn json<T: Serialize>(value: &T) -> Response<Body> {
     match serde_json::to_vec(value) {
-        Ok(json) => of("application/json", full(json)),
+        Ok(json) => with_content_type("application/json", full(json)),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
 }
 
 /// Answers with a body of this type.
-pub(super) fn of(content_type: &'static str, body: Body) -> Response<Body> {
+pub(super) fn with_content_type(content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     for (name, value) in
         [(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")]

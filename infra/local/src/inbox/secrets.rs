@@ -15,13 +15,13 @@ use types::ids::DeliveryId;
 use webhooks::store::WebhookStore;
 
 /// The longest wait for secrets. Meanwhile the sender waits for the inbox's answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Finds the secrets of registered endpoints.
 pub trait SecretSource: Send + Sync {
     /// Returns the currently valid secrets of the endpoint that a delivery with this head was sent to, or none if the
     /// endpoint is not known. The answer to the delivery waits for this.
-    fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>>;
+    fn secrets_for<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>>;
 }
 
 /// Finds the secrets of the stack's own endpoints, by the deliveries in its webhooks table.
@@ -48,11 +48,11 @@ impl StoredSecrets {
 }
 
 impl SecretSource for StoredSecrets {
-    fn of<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>> {
+    fn secrets_for<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Vec<EndpointSecret>> {
         let id = head.headers.get("x-service-delivery-id").and_then(|id| id.to_str().ok()?.parse().ok());
         async move {
             let Some(id) = id else { return Vec::new() };
-            let found = tokio::time::timeout(PATIENCE, self.find(id)).await;
+            let found = tokio::time::timeout(LOOKUP_TIMEOUT, self.find(id)).await;
             found.ok().flatten().unwrap_or_default()
         }
         .boxed()

@@ -11,15 +11,15 @@ use uuid::Uuid;
 use super::delivery::Delivery;
 
 /// The most deliveries that are kept.
-const KEPT: usize = 200;
+const MAX_DELIVERIES: usize = 200;
 
 /// The kept deliveries. Followers wake at each change.
 #[derive(Debug, Default)]
-pub(super) struct Store(watch::Sender<Kept>);
+pub(super) struct Store(watch::Sender<KeptDeliveries>);
 
 /// The state between two changes.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptDeliveries {
     epoch: Uuid,
     /// The number of deliveries that arrived in this epoch. Each delivery is numbered by this count.
     count: u64,
@@ -36,28 +36,28 @@ pub(super) struct Cursor {
 
 /// What a follower learns next.
 #[derive(Clone, Debug)]
-pub(super) enum News {
+pub(super) enum Update {
     /// What the follower knows has been forgotten. Everything that is kept follows.
     Emptied,
     Arrived(Arc<Delivery>),
 }
 
 impl Store {
-    /// Adds a delivery, counts how often its id has arrived, and forgets the oldest delivery beyond [`KEPT`].
-    pub(super) fn keep(&self, mut delivery: Delivery) {
+    /// Adds a delivery, counts how often its id has arrived, and forgets the oldest delivery beyond [`MAX_DELIVERIES`].
+    pub(super) fn add(&self, mut delivery: Delivery) {
         self.0.send_modify(|kept| {
             let id = delivery.id.as_ref();
             let mut same = kept.newest_first.iter().filter(|(_, one)| id.is_some() && one.id.as_ref() == id);
             delivery.seen = same.next().map_or(1, |(_, latest)| latest.seen + 1);
             kept.count += 1;
             kept.newest_first.push_front((kept.count, Arc::new(delivery)));
-            kept.newest_first.truncate(KEPT);
+            kept.newest_first.truncate(MAX_DELIVERIES);
         });
     }
 
     /// Forgets all deliveries.
-    pub(super) fn empty(&self) {
-        self.0.send_replace(Kept::default());
+    pub(super) fn clear(&self) {
+        self.0.send_replace(KeptDeliveries::default());
     }
 
     /// Returns the kept deliveries.
@@ -66,24 +66,24 @@ impl Store {
     }
 
     /// Returns a follower's view of what is kept.
-    pub(super) fn follow(&self) -> watch::Receiver<Kept> {
+    pub(super) fn follow(&self) -> watch::Receiver<KeptDeliveries> {
         self.0.subscribe()
     }
 }
 
-impl Kept {
+impl KeptDeliveries {
     /// Returns what comes next after a cursor, and the cursor that follows it.
-    pub(super) fn after(&self, cursor: Option<Cursor>) -> Option<(Cursor, News)> {
+    pub(super) fn after(&self, cursor: Option<Cursor>) -> Option<(Cursor, Update)> {
         let at = |number| Cursor { epoch: self.epoch, number };
         let Some(cursor) = cursor.filter(|cursor| cursor.epoch == self.epoch) else {
-            return Some((at(0), News::Emptied));
+            return Some((at(0), Update::Emptied));
         };
         let (number, delivery) = self.newest_first.iter().rfind(|(number, _)| *number > cursor.number)?;
-        Some((at(*number), News::Arrived(Arc::clone(delivery))))
+        Some((at(*number), Update::Arrived(Arc::clone(delivery))))
     }
 }
 
-impl Default for Kept {
+impl Default for KeptDeliveries {
     fn default() -> Self {
         Self { epoch: Uuid::new_v4(), count: 0, newest_first: VecDeque::new() }
     }

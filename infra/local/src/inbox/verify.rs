@@ -5,7 +5,7 @@ use serde::Serialize;
 use subtle::ConstantTimeEq;
 use types::timestamp::Timestamp;
 
-use super::delivery::Headers;
+use super::headers::Headers;
 
 /// Standard Webhooks: if the timestamp is further off than this, in either direction, the request may be a replay.
 const TOLERANCE_SECONDS: i64 = 5 * 60;
@@ -13,7 +13,7 @@ const TOLERANCE_SECONDS: i64 = 5 * 60;
 /// The result of checking a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Verdict {
+pub(super) enum SignatureStatus {
     /// It was made with a secret of the endpoint.
     Verified,
     /// It was not, or its timestamp is more than five minutes off.
@@ -26,41 +26,41 @@ pub(super) enum Verdict {
 
 /// The results of checking both signatures of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Verdicts {
-    service_signature: Verdict,
-    standard_signature: Verdict,
+pub(super) struct Verification {
+    service_signature: SignatureStatus,
+    standard_signature: SignatureStatus,
     /// Why the standard signature was refused without comparing it.
     standard_problem: Option<&'static str>,
 }
 
-impl Verdicts {
-    /// Checks a delivery that arrived at `now`.
-    pub(super) fn of(secrets: &[EndpointSecret], headers: &Headers, body: &[u8], now: Timestamp) -> Self {
+impl Verification {
+    /// Verifies a delivery that arrived at `now`.
+    pub(super) fn new(secrets: &[EndpointSecret], headers: &Headers, body: &[u8], now: Timestamp) -> Self {
         if secrets.is_empty() {
-            let [service_signature, standard_signature] = [Verdict::Unknown; 2];
+            let [service_signature, standard_signature] = [SignatureStatus::Unknown; 2];
             return Self { service_signature, standard_signature, standard_problem: None };
         }
-        let (standard_signature, standard_problem) = match standard(secrets, headers, body, now) {
-            Ok(verdict) => (verdict, None),
-            Err(problem) => (Verdict::Wrong, Some(problem)),
+        let (standard_signature, standard_problem) = match standard_status(secrets, headers, body, now) {
+            Ok(status) => (status, None),
+            Err(problem) => (SignatureStatus::Wrong, Some(problem)),
         };
-        Self { service_signature: service(secrets, headers, body), standard_signature, standard_problem }
+        Self { service_signature: service_status(secrets, headers, body), standard_signature, standard_problem }
     }
 }
 
-fn service(secrets: &[EndpointSecret], headers: &Headers, body: &[u8]) -> Verdict {
-    let Some(given) = headers.get("x-service-signature") else { return Verdict::Missing };
-    verdict(secrets.iter().any(|secret| equal(given, &service_signature(secret, body))))
+fn service_status(secrets: &[EndpointSecret], headers: &Headers, body: &[u8]) -> SignatureStatus {
+    let Some(given) = headers.get("x-service-signature") else { return SignatureStatus::Missing };
+    status(secrets.iter().any(|secret| equal(given, &service_signature(secret, body))))
 }
 
-fn standard(
+fn standard_status(
     secrets: &[EndpointSecret],
     headers: &Headers,
     body: &[u8],
     now: Timestamp,
-) -> Result<Verdict, &'static str> {
+) -> Result<SignatureStatus, &'static str> {
     let trio = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| headers.get(name));
-    let [Some(id), Some(timestamp), Some(given)] = trio else { return Ok(Verdict::Missing) };
+    let [Some(id), Some(timestamp), Some(given)] = trio else { return Ok(SignatureStatus::Missing) };
     let sent_at = unix_seconds(timestamp).ok_or("the timestamp is no Unix time")?;
     let age = now.seconds() - sent_at.seconds();
     if age > TOLERANCE_SECONDS {
@@ -73,11 +73,11 @@ fn standard(
         let expected = standard_signature([secret], id, sent_at, body);
         given.split(' ').any(|one| equal(one, &expected))
     };
-    Ok(verdict(secrets.iter().any(is_of)))
+    Ok(status(secrets.iter().any(is_of)))
 }
 
-fn verdict(is_right: bool) -> Verdict {
-    if is_right { Verdict::Verified } else { Verdict::Wrong }
+fn status(is_right: bool) -> SignatureStatus {
+    if is_right { SignatureStatus::Verified } else { SignatureStatus::Wrong }
 }
 
 /// Parses a time in the only form that is signed: digits without leading zeros.

@@ -7,28 +7,28 @@ use runtime::Worker;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::poller::Source;
-use super::running::Running;
+use super::background::BackgroundTask;
+use super::poller::EventSource;
 use crate::init;
 
 /// A function with its idle instances, and room for more.
 struct Fleet<W, F> {
-    source: Source,
+    source: EventSource,
     idle: Mutex<Vec<Arc<W>>>,
     free: Semaphore,
-    make: F,
+    new_instance: F,
 }
 
-/// Hands batches of a queue to at most `most` instances of a function, one batch at a time each. An instance is
-/// created when all others are busy. Only one call at a time waits for messages: several would share messages that
+/// Hands batches of a queue to at most `max_instances` instances of a function, one batch at a time each. An instance
+/// is created when all others are busy. Only one call at a time waits for messages: several would share messages that
 /// arrive together, and each would get a small batch.
-pub fn poll_with_fleet<W, F>(source: Source, most: usize, make: F) -> Running
+pub fn poll_with_fleet<W, F>(source: EventSource, max_instances: usize, new_instance: F) -> BackgroundTask
 where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
     F: Fn() -> W + Send + Sync + 'static,
 {
-    let fleet = Arc::new(Fleet { source, idle: Mutex::default(), free: Semaphore::new(most), make });
-    Running::start(async move {
+    let fleet = Arc::new(Fleet { source, idle: Mutex::default(), free: Semaphore::new(max_instances), new_instance });
+    BackgroundTask::start(async move {
         let first = fleet.take().await;
         fleet.put_back(first);
         fleet.receive().await;
@@ -68,8 +68,8 @@ where
         if let Some(instance) = idle {
             return instance;
         }
-        let instance = (self.make)();
-        init::tell(instance.warm_up().await);
+        let instance = (self.new_instance)();
+        init::log_failed_warm_up(instance.warm_up().await);
         Arc::new(instance)
     }
 

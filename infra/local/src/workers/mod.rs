@@ -1,11 +1,11 @@
 //! The functions that queues and schedules trigger, with Lambda's semantics.
 
+mod background;
 mod backlog;
 mod event;
 mod fleet;
 mod invoke;
 mod poller;
-mod running;
 mod schedule;
 
 use std::time::Duration;
@@ -17,10 +17,10 @@ use platform::resources::{
 use webhook::transport::Transport;
 use webhooks::Schedule;
 
+pub use background::BackgroundTask;
 pub use backlog::Backlog;
 pub use fleet::poll_with_fleet;
-pub use poller::{Source, poll};
-pub use running::Running;
+pub use poller::{EventSource, poll};
 pub use schedule::schedule;
 
 use crate::host::Host;
@@ -29,13 +29,13 @@ use crate::init;
 /// The number of `ingest` instances that read the feed side by side.
 const INGEST_INSTANCES: usize = 2;
 /// The most `webhook` instances for the first lane. A receiver that hangs occupies fewer before it is known to be slow.
-pub const FIRST_INSTANCES: usize = 256;
+pub const MAX_FIRST_LANE_INSTANCES: usize = 256;
 /// The most `webhook` instances for the retry lane. They are few so that receivers that hang wait their turn.
-pub const RETRY_INSTANCES: usize = 32;
+pub const MAX_RETRY_LANE_INSTANCES: usize = 32;
 
 /// How webhooks are sent.
 #[derive(Clone)]
-pub struct Webhooks {
+pub struct SenderConfig {
     /// Decides where they may go, and sends them.
     pub transport: Transport,
     /// When failed attempts are retried.
@@ -46,27 +46,27 @@ pub struct Webhooks {
 pub struct Workers {
     /// The messages left in the feed queue.
     pub feed: Backlog,
-    _running: Vec<Running>,
+    _running: Vec<BackgroundTask>,
 }
 
 impl Workers {
     /// Builds the workers and starts their pollers and schedules.
-    pub async fn start(host: &Host, webhooks: Webhooks) -> Result<Self, String> {
+    pub async fn start(host: &Host, webhooks: SenderConfig) -> Result<Self, String> {
         let missing = |missing: Missing| missing.to_string();
         let [feeder, caller] =
             ["ingest", "webhook"].map(|name| queues::client(&host.environment_of(name), Patience::Bulk));
         let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry];
         let (_, [feed, first, retry]) =
-            host.unwatched(|service| queues::from_service(service, queues)).map_err(missing)?;
-        let source = Source::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
-        let Webhooks { transport, schedule: retries } = webhooks;
+            host.unobserved(|service| queues::from_service(service, queues)).map_err(missing)?;
+        let source = EventSource::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
+        let SenderConfig { transport, schedule: retries } = webhooks;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
             let ingest = host.function("ingest", |service| ingest::worker(service, retries)).map_err(missing)?;
             running.push(poll(source.clone(), ingest));
         }
-        for (lane, most) in [(first, FIRST_INSTANCES), (retry, RETRY_INSTANCES)] {
-            let source = Source::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?;
+        for (lane, most) in [(first, MAX_FIRST_LANE_INSTANCES), (retry, MAX_RETRY_LANE_INSTANCES)] {
+            let source = EventSource::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?;
             let sender = host.function("webhook", |service| webhook::worker(service, transport.clone(), retries));
             let sender = sender.map_err(missing)?;
             running.push(poll_with_fleet(source, most, move || sender.clone()));
@@ -78,6 +78,6 @@ impl Workers {
         let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
         running.push(schedule(period, SWEEP_TIMEOUT, sweep));
         init::run(host.preflight()).await;
-        Ok(Self { feed: Backlog::of(feeder, feed), _running: running })
+        Ok(Self { feed: Backlog::new(feeder, feed), _running: running })
     }
 }

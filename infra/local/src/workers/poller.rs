@@ -11,21 +11,21 @@ use aws_sdk_sqs::types::{
 use platform::store::explain;
 use runtime::Worker;
 
+use super::background::BackgroundTask;
 use super::event::event;
 use super::invoke::invoke;
-use super::running::Running;
 use crate::init;
 
 /// The most messages that SQS returns in one call.
-const BATCH: i32 = 10;
+const MAX_BATCH_MESSAGES: i32 = 10;
 /// How long one call waits for messages, in seconds. It is well below the client's time-out of one attempt.
-const WAIT_SECONDS: i32 = 5;
+const LONG_POLL_SECONDS: i32 = 5;
 /// The pause after a failed call.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A queue that is polled for a function.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct EventSource {
     client: Client,
     url: String,
     arn: String,
@@ -33,12 +33,12 @@ pub struct Source {
 }
 
 /// Hands batches of a queue to one instance of a function.
-pub fn poll<W>(source: Source, worker: W) -> Running
+pub fn poll<W>(source: EventSource, worker: W) -> BackgroundTask
 where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
 {
-    Running::start(async move {
-        init::tell(worker.warm_up().await);
+    BackgroundTask::start(async move {
+        init::log_failed_warm_up(worker.warm_up().await);
         let worker = Arc::new(worker);
         loop {
             let messages = source.receive().await;
@@ -49,7 +49,7 @@ where
     })
 }
 
-impl Source {
+impl EventSource {
     /// Opens the queue with this URL. `timeout` is that of the function that it triggers.
     pub async fn open(client: Client, url: &str, timeout: Duration) -> Result<Self, String> {
         let found = client.get_queue_attributes().queue_url(url).attribute_names(QueueArn).send().await;
@@ -64,7 +64,7 @@ impl Source {
             Ok(messages) => messages,
             Err(error) => {
                 tracing::warn!(queue = self.url, error, "cannot receive messages");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
                 Vec::new()
             }
         }
@@ -90,7 +90,7 @@ impl Source {
 
     async fn try_receive(&self) -> Result<Vec<Message>, String> {
         let request = self.client.receive_message().queue_url(&self.url);
-        let request = request.max_number_of_messages(BATCH).wait_time_seconds(WAIT_SECONDS);
+        let request = request.max_number_of_messages(MAX_BATCH_MESSAGES).wait_time_seconds(LONG_POLL_SECONDS);
         let request = request.message_attribute_names("All");
         let received = request.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
         Ok(received.map_err(|error| explain(&error))?.messages.unwrap_or_default())

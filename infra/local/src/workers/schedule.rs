@@ -6,18 +6,18 @@ use std::time::Duration;
 use runtime::Worker;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::background::BackgroundTask;
 use super::invoke::invoke;
-use super::running::Running;
 use crate::init;
 
 /// Runs a worker every `period`, for the first time after one period, and never twice at the same time. An invocation
 /// that fails or takes longer than `timeout` is logged, and the next one starts when it is due.
-pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> Running
+pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> BackgroundTask
 where
     W: Worker<Event: Default>,
 {
-    Running::start(async move {
-        init::tell(worker.warm_up().await);
+    BackgroundTask::start(async move {
+        init::log_failed_warm_up(worker.warm_up().await);
         let worker = Arc::new(worker);
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

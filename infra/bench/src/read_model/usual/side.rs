@@ -43,7 +43,7 @@ impl UsualSide {
                 bar.set_position(done);
                 continue;
             }
-            let variables = Variables::at(&line);
+            let variables = Variables::new(&line);
             let environment = Environment::read(&|name| variables.get(name)).map_err(text)?;
             return Ok(Self { asker: Asker::new(&environment.dynamodb(Patience::Bulk)), _process: process });
         }

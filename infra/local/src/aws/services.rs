@@ -18,20 +18,20 @@ use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
-use super::fair::Fair;
+use super::message_groups::MessageGroupFilter;
 use crate::server::Body;
 
 /// The emulated services.
-pub(super) struct Emulated {
-    queues: SqsHttpService<Fair>,
+pub(super) struct EmulatedServices {
+    queues: SqsHttpService<MessageGroupFilter>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
 }
 
-impl Emulated {
+impl EmulatedServices {
     /// Creates the services. Their queue URLs point to `address`.
-    pub(super) fn at(address: SocketAddr) -> Self {
+    pub(super) fn new(address: SocketAddr) -> Self {
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
-        let queues = Fair(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));
+        let queues = MessageGroupFilter(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Self {

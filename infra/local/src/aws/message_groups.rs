@@ -12,15 +12,15 @@ use rustack_sqs_model::error::SqsError;
 use rustack_sqs_model::operations::SqsOperation;
 use serde_json::Value;
 
-const GROUP: &str = "MessageGroupId";
+const GROUP_FIELD: &str = "MessageGroupId";
 
 /// Accepts message groups in standard queues and ignores them.
-pub(super) struct Fair(pub(super) RustackSqsHandler);
+pub(super) struct MessageGroupFilter(pub(super) RustackSqsHandler);
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
 
-impl SqsHandler for Fair {
-    fn handle_operation(&self, operation: SqsOperation, body: Bytes) -> Answer {
+impl SqsHandler for MessageGroupFilter {
+    fn handle_operation(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
         let is_sending = matches!(operation, SqsOperation::SendMessage | SqsOperation::SendMessageBatch);
         let body = if is_sending { without_groups(&body).unwrap_or(body) } else { body };
         self.0.handle_operation(operation, body)
@@ -34,9 +34,9 @@ fn without_groups(body: &[u8]) -> Option<Bytes> {
     if request["QueueUrl"].as_str()?.rsplit_once('.').is_some_and(|(_, end)| end == "fifo") {
         return None;
     }
-    request.as_object_mut()?.remove(GROUP);
+    request.as_object_mut()?.remove(GROUP_FIELD);
     for entry in request["Entries"].as_array_mut().into_iter().flatten() {
-        entry.as_object_mut()?.remove(GROUP);
+        entry.as_object_mut()?.remove(GROUP_FIELD);
     }
     Some(request.to_string().into())
 }
