@@ -1,11 +1,11 @@
 //! The things that wear: skins of weapons, knives and gloves.
 
-use super::design::{Design, Forms, STAR};
+use super::design::{Design, Forms, STAR_PREFIX};
 use super::price::{Band, price};
 use super::random::Random;
 use super::words;
 
-const PART: u64 = 1;
+const RANDOM_PART: u64 = 1;
 
 /// Weapons, the most traded first, each with its best-known design.
 const WEAPONS: [(&str, &str); 26] = [
@@ -37,8 +37,8 @@ const WEAPONS: [(&str, &str); 26] = [
     ("Stubby 8", "Bubblegum"),
 ];
 
-/// Plain designs that come on many weapons. Each weapon has [`PLAIN_EACH`] of them.
-const PLAIN: [&str; 14] = [
+/// Plain designs that come on many weapons. Each weapon has [`PLAIN_DESIGNS_PER_WEAPON`] of them.
+const PLAIN_DESIGNS: [&str; 14] = [
     "Desert Mesh",
     "Pine Camo",
     "Night Stripe",
@@ -54,9 +54,9 @@ const PLAIN: [&str; 14] = [
     "Sandstone",
     "Topographic",
 ];
-const PLAIN_EACH: usize = 8;
+const PLAIN_DESIGNS_PER_WEAPON: usize = 8;
 /// The number of designs of its own that each weapon has besides its best-known one.
-const OWN_EACH: usize = 27;
+const OWN_DESIGNS_PER_WEAPON: usize = 27;
 
 const KNIVES: [&str; 10] = [
     "Karambit",
@@ -105,32 +105,34 @@ const GLOVE_DESIGNS: [&str; 12] = [
     "Sun Bleached",
 ];
 
-const PLAIN_SKIN: [Band; 2] = [Band::new(4, 4, 35), Band::new(1, 35, 240)];
-const OWN_SKIN: [Band; 4] =
+const PLAIN_SKIN_PRICES: [Band; 2] = [Band::new(4, 4, 35), Band::new(1, 35, 240)];
+const OWN_SKIN_PRICES: [Band; 4] =
     [Band::new(9, 30, 250), Band::new(6, 250, 1_200), Band::new(4, 1_200, 4_500), Band::new(1, 4_500, 38_000)];
-const KNOWN_SKIN: [Band; 1] = [Band::new(1, 1_400, 9_500)];
-const KNIFE: [Band; 3] = [Band::new(5, 8_500, 22_000), Band::new(3, 22_000, 70_000), Band::new(1, 70_000, 240_000)];
-const GLOVE: [Band; 2] = [Band::new(3, 6_000, 18_000), Band::new(1, 18_000, 90_000)];
+const KNOWN_SKIN_PRICES: [Band; 1] = [Band::new(1, 1_400, 9_500)];
+const KNIFE_PRICES: [Band; 3] =
+    [Band::new(5, 8_500, 22_000), Band::new(3, 22_000, 70_000), Band::new(1, 70_000, 240_000)];
+const GLOVE_PRICES: [Band; 2] = [Band::new(3, 6_000, 18_000), Band::new(1, 18_000, 90_000)];
 
 /// Returns all designs: skins weapon by weapon, then knives, then gloves.
 pub(super) fn designs() -> Vec<Design> {
-    let mut random = Random::of_part(PART);
-    let mut designs = Vec::with_capacity(WEAPONS.len() * (1 + OWN_EACH + PLAIN_EACH) + 220);
+    let mut random = Random::from_part(RANDOM_PART);
+    let mut designs = Vec::with_capacity(WEAPONS.len() * (1 + OWN_DESIGNS_PER_WEAPON + PLAIN_DESIGNS_PER_WEAPON) + 220);
     for (index, (weapon, known)) in WEAPONS.into_iter().enumerate() {
-        designs.push(skin(&mut random, weapon, known, &KNOWN_SKIN, 100));
-        for own in 0..OWN_EACH {
-            let design = words::name(index * OWN_EACH + own);
-            designs.push(skin(&mut random, weapon, &design, &OWN_SKIN, 35));
+        designs.push(skin(&mut random, weapon, known, &KNOWN_SKIN_PRICES, 100));
+        for own in 0..OWN_DESIGNS_PER_WEAPON {
+            let design = words::name(index * OWN_DESIGNS_PER_WEAPON + own);
+            designs.push(skin(&mut random, weapon, &design, &OWN_SKIN_PRICES, 35));
         }
-        for design in PLAIN.iter().cycle().skip(index * PLAIN_EACH).take(PLAIN_EACH) {
-            designs.push(skin(&mut random, weapon, design, &PLAIN_SKIN, 0));
+        for design in PLAIN_DESIGNS.iter().cycle().skip(index * PLAIN_DESIGNS_PER_WEAPON).take(PLAIN_DESIGNS_PER_WEAPON)
+        {
+            designs.push(skin(&mut random, weapon, design, &PLAIN_SKIN_PRICES, 0));
         }
     }
     for knife in KNIVES {
-        designs.extend(KNIFE_DESIGNS.map(|design| starred(&mut random, "knife", knife, design, &KNIFE, true)));
+        designs.extend(KNIFE_DESIGNS.map(|design| starred(&mut random, "knife", knife, design, &KNIFE_PRICES, true)));
     }
     for glove in GLOVES {
-        designs.extend(GLOVE_DESIGNS.map(|design| starred(&mut random, "glove", glove, design, &GLOVE, false)));
+        designs.extend(GLOVE_DESIGNS.map(|design| starred(&mut random, "glove", glove, design, &GLOVE_PRICES, false)));
     }
     designs
 }
@@ -149,15 +151,15 @@ fn starred(
     stattrak: bool,
 ) -> Design {
     let cents = price(random, bands);
-    Design { kind, name: format!("{STAR}{thing} | {design}"), cents, forms: Forms::worn(random, stattrak) }
+    Design { kind, name: format!("{STAR_PREFIX}{thing} | {design}"), cents, forms: Forms::worn(random, stattrak) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{OWN_EACH, WEAPONS, words};
+    use super::{OWN_DESIGNS_PER_WEAPON, WEAPONS, words};
 
     #[test]
     fn there_are_names_for_all_designs() {
-        assert!(WEAPONS.len() * OWN_EACH <= words::NAMES);
+        assert!(WEAPONS.len() * OWN_DESIGNS_PER_WEAPON <= words::NAME_COUNT);
     }
 }

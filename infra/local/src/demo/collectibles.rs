@@ -1,12 +1,12 @@
 //! The things that do not wear, apart from stickers: cases, agents, charms and music kits.
 
-use super::design::{Design, Forms, STATTRAK};
+use super::design::{Design, Forms, STATTRAK_PREFIX};
 use super::price::{Band, price, scaled};
 use super::random::Random;
 use super::stickers::EVENTS;
 use super::words::pairs;
 
-const PART: u64 = 2;
+const RANDOM_PART: u64 = 2;
 
 const CASES: [&str; 30] = [
     "Harbour",
@@ -90,7 +90,7 @@ const CHARM_SHAPES: [&str; 20] = [
 ];
 
 /// Artists and titles of music kits.
-const MUSIC: [&str; 30] = [
+const MUSIC_KITS: [&str; 30] = [
     "Alma Reyes, Warm Static",
     "Bent Pins, Overtime",
     "Cold Ferry, Last Boat Out",
@@ -123,38 +123,38 @@ const MUSIC: [&str; 30] = [
     "Two Left Feet, Waltz",
 ];
 
-const CASE: [Band; 3] = [Band::new(5, 25, 180), Band::new(3, 180, 900), Band::new(1, 900, 6_500)];
-const AGENT: [Band; 3] = [Band::new(5, 90, 400), Band::new(3, 400, 1_500), Band::new(1, 1_500, 6_000)];
-const CHARM: [Band; 2] = [Band::new(5, 20, 250), Band::new(1, 250, 3_000)];
-const KIT: [Band; 1] = [Band::new(1, 180, 900)];
+const CASE_PRICES: [Band; 3] = [Band::new(5, 25, 180), Band::new(3, 180, 900), Band::new(1, 900, 6_500)];
+const AGENT_PRICES: [Band; 3] = [Band::new(5, 90, 400), Band::new(3, 400, 1_500), Band::new(1, 1_500, 6_000)];
+const CHARM_PRICES: [Band; 2] = [Band::new(5, 20, 250), Band::new(1, 250, 3_000)];
+const MUSIC_KIT_PRICES: [Band; 1] = [Band::new(1, 180, 900)];
 
 /// Returns all designs, kind by kind.
 pub(super) fn designs() -> Vec<Design> {
-    let random = &mut Random::of_part(PART);
+    let random = &mut Random::from_part(RANDOM_PART);
     let mut designs = cases(random);
+    designs.extend(pairs(&PEOPLE, &FACTIONS).map(|(person, faction)| {
+        Design::single("agent", format!("{person} | {faction}"), price(random, &AGENT_PRICES))
+    }));
     designs.extend(
-        pairs(&PEOPLE, &FACTIONS)
-            .map(|(person, faction)| Design::single("agent", format!("{person} | {faction}"), price(random, &AGENT))),
+        pairs(&CHARM_SIZES, &CHARM_SHAPES).map(|(size, shape)| {
+            Design::single("charm", format!("Charm | {size} {shape}"), price(random, &CHARM_PRICES))
+        }),
     );
-    designs.extend(
-        pairs(&CHARM_SIZES, &CHARM_SHAPES)
-            .map(|(size, shape)| Design::single("charm", format!("Charm | {size} {shape}"), price(random, &CHARM))),
-    );
-    designs.extend(MUSIC.iter().flat_map(|music| music_kits(random, music)));
+    designs.extend(MUSIC_KITS.iter().flat_map(|music| music_kits(random, music)));
     designs
 }
 
 fn cases(random: &mut Random) -> Vec<Design> {
     let ordinary = CASES.iter().map(|case| format!("{case} Case"));
     let souvenirs = pairs(&EVENTS, &MAPS).map(|(event, map)| format!("{event} {map} Souvenir Package"));
-    ordinary.chain(souvenirs).map(|name| Design::single("case", name, price(random, &CASE))).collect()
+    ordinary.chain(souvenirs).map(|name| Design::single("case", name, price(random, &CASE_PRICES))).collect()
 }
 
 /// Returns a kit without and with a kill counter. They are two items, because an item that does not wear has only one
 /// variant.
 fn music_kits(random: &mut Random, music: &str) -> [Design; 2] {
-    let (cents, name) = (price(random, &KIT), format!("Music Kit | {music}"));
-    let counting = format!("{STATTRAK}{name}");
+    let (cents, name) = (price(random, &MUSIC_KIT_PRICES), format!("Music Kit | {music}"));
+    let counting = format!("{STATTRAK_PREFIX}{name}");
     [
         Design::single("music_kit", name, cents),
         Design { kind: "music_kit", name: counting, cents: scaled(cents, 170), forms: Forms::OneStatTrak },

@@ -4,29 +4,30 @@ use super::price::scaled;
 use super::random::Random;
 
 /// Stands before the name of a variant with a kill counter.
-pub(super) const STATTRAK: &str = "StatTrak™ ";
-/// Stands before the names of knives and gloves, and before [`STATTRAK`].
-pub(super) const STAR: &str = "★ ";
+pub(super) const STATTRAK_PREFIX: &str = "StatTrak™ ";
+/// Stands before the names of knives and gloves, and before [`STATTRAK_PREFIX`].
+pub(super) const STAR_PREFIX: &str = "★ ";
 /// The price with a kill counter, in percent of the price without.
-const STATTRAK_PERCENT: u64 = 190;
+const STATTRAK_PRICE_PERCENT: u64 = 190;
 
-/// A degree of wear. `percent` is its price in percent of the field-tested variant's.
+/// A degree of wear. `price_percent` is its price in percent of the field-tested variant's.
 #[derive(Clone, Copy)]
 pub(super) struct Wear {
     pub(super) name: &'static str,
-    percent: u64,
+    price_percent: u64,
 }
 
 const WEARS: [Wear; 5] = [
-    Wear { name: "Factory New", percent: 178 },
-    Wear { name: "Minimal Wear", percent: 126 },
-    Wear { name: "Field-Tested", percent: 100 },
-    Wear { name: "Well-Worn", percent: 91 },
-    Wear { name: "Battle-Scarred", percent: 84 },
+    Wear { name: "Factory New", price_percent: 178 },
+    Wear { name: "Minimal Wear", price_percent: 126 },
+    Wear { name: "Field-Tested", price_percent: 100 },
+    Wear { name: "Well-Worn", price_percent: 91 },
+    Wear { name: "Battle-Scarred", price_percent: 84 },
 ];
 
 /// The ranges of [`WEARS`] that a design may come in; the ends are exclusive. Most designs come in all degrees.
-const SPANS: [(usize, usize); 10] = [(0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 4), (0, 3), (0, 2), (1, 5)];
+const WEAR_RANGES: [(usize, usize); 10] =
+    [(0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 4), (0, 3), (0, 2), (1, 5)];
 
 /// The forms in which a design is traded.
 pub(super) enum Forms {
@@ -41,7 +42,7 @@ pub(super) enum Forms {
 impl Forms {
     /// Picks the degrees of wear at random.
     pub(super) fn worn(random: &mut Random, stattrak: bool) -> Self {
-        let (from, to) = random.pick(&SPANS).copied().unwrap_or((0, WEARS.len()));
+        let (from, to) = random.pick(&WEAR_RANGES).copied().unwrap_or((0, WEARS.len()));
         Self::Worn(WEARS.get(from..to).unwrap_or(&WEARS), stattrak)
     }
 }
@@ -82,7 +83,7 @@ impl Design {
     }
 
     /// Returns the index of the most traded variant: the middle degree of wear, without a kill counter.
-    pub(super) const fn usual(&self) -> usize {
+    pub(super) const fn most_traded(&self) -> usize {
         match self.forms {
             Forms::One | Forms::OneStatTrak => 0,
             Forms::Worn(wears, _) => wears.len() / 2,
@@ -95,17 +96,17 @@ impl Design {
 
     fn worn(&self, wear: Wear, stattrak: bool) -> Variant {
         let name = &self.name;
-        let name = match (stattrak, name.strip_prefix(STAR)) {
+        let name = match (stattrak, name.strip_prefix(STAR_PREFIX)) {
             (false, _) => name.clone(),
-            (true, None) => format!("{STATTRAK}{name}"),
-            (true, Some(rest)) => format!("{STAR}{STATTRAK}{rest}"),
+            (true, None) => format!("{STATTRAK_PREFIX}{name}"),
+            (true, Some(rest)) => format!("{STAR_PREFIX}{STATTRAK_PREFIX}{rest}"),
         };
-        let cents = scaled(self.cents, wear.percent);
+        let cents = scaled(self.cents, wear.price_percent);
         Variant {
             wear: Some(wear.name),
             stattrak,
             market_hash_name: format!("{name} ({})", wear.name),
-            cents: if stattrak { scaled(cents, STATTRAK_PERCENT) } else { cents },
+            cents: if stattrak { scaled(cents, STATTRAK_PRICE_PERCENT) } else { cents },
         }
     }
 }

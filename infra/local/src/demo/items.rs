@@ -7,19 +7,19 @@ use super::design::{Design, Variant};
 use super::random::Random;
 use super::{arms, collectibles, ids, stickers};
 
-const PART: u64 = 3;
+const RANDOM_PART: u64 = 3;
 
-/// The percentage of variants that are traded every day, besides each item's most usual variant.
-const TRADED_PERCENT: u64 = 10;
+/// The percentage of variants that are traded every day, besides each item's most traded variant.
+const DAILY_TRADED_PERCENT: u64 = 10;
 
 /// Everything that the market trades in.
 pub(super) struct Stock {
     pub(super) items: Vec<PublicItemDetail>,
-    pub(super) priced: Vec<Priced>,
+    pub(super) priced: Vec<PricedVariant>,
 }
 
 /// A variant and its worth in cents.
-pub(super) struct Priced {
+pub(super) struct PricedVariant {
     pub(super) item: ItemId,
     pub(super) variant: VariantId,
     pub(super) market_hash_name: Option<Label>,
@@ -30,7 +30,7 @@ pub(super) struct Priced {
 
 /// Returns every item. Each has at least one variant that is traded every day.
 pub(super) fn stock() -> Stock {
-    let mut random = Random::of_part(PART);
+    let mut random = Random::from_part(RANDOM_PART);
     let mut stock = Stock { items: Vec::new(), priced: Vec::new() };
     let designs = [arms::designs(), stickers::designs(), collectibles::designs()];
     for design in designs.into_iter().flatten() {
@@ -42,7 +42,7 @@ pub(super) fn stock() -> Stock {
     stock
 }
 
-fn stocked(design: &Design, random: &mut Random) -> Option<(PublicItemDetail, Vec<Priced>)> {
+fn stocked(design: &Design, random: &mut Random) -> Option<(PublicItemDetail, Vec<PricedVariant>)> {
     let slug = ids::slug(&design.name);
     let item = PublicItem {
         id: slug.parse().ok()?,
@@ -52,13 +52,13 @@ fn stocked(design: &Design, random: &mut Random) -> Option<(PublicItemDetail, Ve
         slug: Some(slug.try_into().ok()?),
     };
     let forms = design.variants();
-    let usual = design.usual();
+    let most_traded = design.most_traded();
     let (mut variants, mut priced) = (Vec::with_capacity(forms.len()), Vec::with_capacity(forms.len()));
     for (index, form) in forms.into_iter().enumerate() {
-        let traded = index == usual || random.percent(TRADED_PERCENT);
+        let traded = index == most_traded || random.percent(DAILY_TRADED_PERCENT);
         let cents = form.cents;
         let variant = variant(form)?;
-        priced.push(Priced {
+        priced.push(PricedVariant {
             item: item.id.clone(),
             variant: variant.variant_id,
             market_hash_name: variant.market_hash_name.clone(),

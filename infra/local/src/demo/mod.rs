@@ -11,8 +11,8 @@ mod design;
 mod ids;
 mod items;
 mod listings;
+mod marketplaces;
 mod orders;
-mod places;
 mod price;
 mod quotes;
 mod random;
@@ -30,7 +30,7 @@ use types::timestamp::Timestamp;
 use items::Stock;
 
 /// The version of every message: everything is new.
-const VERSION: u64 = 1;
+const FIRST_VERSION: u64 = 1;
 
 /// Returns the demo market as of `now`: marketplaces, items, quotes, listings, then the demo user's orders, oldest
 /// first, and the demo user's balance.
@@ -42,12 +42,12 @@ pub fn messages(now: Timestamp) -> Vec<Message> {
     let orders = orders::orders(&priced, now);
 
     let mut messages = Vec::with_capacity(items.len() + quotes.len() + listings.len() + orders.len() + 10);
-    messages.extend(places::marketplaces().map(|place| Message::Marketplace(place, VERSION)));
-    messages.extend(items.into_iter().map(|item| Message::Item(item, VERSION)));
+    messages.extend(marketplaces::marketplaces().map(|marketplace| Message::Marketplace(marketplace, FIRST_VERSION)));
+    messages.extend(items.into_iter().map(|item| Message::Item(item, FIRST_VERSION)));
     messages.extend(quotes.into_iter().map(|(variant, quote)| Message::Quote(variant, quote)));
-    messages.extend(listings.into_iter().map(|listing| Message::Listing(listing, VERSION)));
-    messages.extend(orders.into_iter().map(|order| Message::Order(user, order, VERSION)));
-    messages.push(Message::Balance(user, balance(), VERSION));
+    messages.extend(listings.into_iter().map(|listing| Message::Listing(listing, FIRST_VERSION)));
+    messages.extend(orders.into_iter().map(|order| Message::Order(user, order, FIRST_VERSION)));
+    messages.push(Message::Balance(user, balance(), FIRST_VERSION));
     messages
 }
 

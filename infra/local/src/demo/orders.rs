@@ -5,26 +5,26 @@ use types::records::{OrderSource, PublicOrder, PublicOrderLine};
 use types::timestamp::Timestamp;
 
 use super::ids;
-use super::items::Priced;
+use super::items::PricedVariant;
 use super::price::scaled;
-use super::random::{DAY, HOUR, MINUTE, Random};
+use super::random::{DAY_MILLIS, HOUR_MILLIS, MINUTE_MILLIS, Random};
 
-const PART: u64 = 6;
+const RANDOM_PART: u64 = 6;
 
 /// The number of orders.
-pub(super) const COUNT: u64 = 300;
+pub(super) const ORDER_COUNT: u64 = 300;
 
 /// Each order lies in a stretch of its own, of this many milliseconds. All stretches together make 18 months.
-const STRETCH: u64 = 540 * DAY / COUNT;
+const ORDER_INTERVAL_MILLIS: u64 = 540 * DAY_MILLIS / ORDER_COUNT;
 /// The number of newest orders that are still awaiting delivery.
-const UNDER_WAY: u64 = 4;
+const UNDELIVERED_ORDERS: u64 = 4;
 const REFUNDED_PERCENT: u64 = 6;
-const MOST_LINES: u64 = 4;
+const MAX_ORDER_LINES: u64 = 4;
 /// The demo user buys nothing that is worth more than this, in cents.
-const DEAREST: u64 = 12_000;
+const MAX_PRICE_CENTS: u64 = 12_000;
 
 /// The sources of orders. The usual ones are listed more often.
-const SOURCES: [OrderSource; 10] = [
+const ORDER_SOURCES: [OrderSource; 10] = [
     OrderSource::Checkout,
     OrderSource::Checkout,
     OrderSource::Checkout,
@@ -38,23 +38,25 @@ const SOURCES: [OrderSource; 10] = [
 ];
 
 /// Returns the orders, oldest first.
-pub(super) fn orders(priced: &[Priced], now: Timestamp) -> Vec<PublicOrder> {
-    let mut random = Random::of_part(PART);
-    let wanted: Vec<&Priced> = priced.iter().filter(|priced| priced.traded && priced.cents <= DEAREST).collect();
-    (0..COUNT).filter_map(|number| order(&mut random, number, &wanted, now)).collect()
+pub(super) fn orders(priced: &[PricedVariant], now: Timestamp) -> Vec<PublicOrder> {
+    let mut random = Random::from_part(RANDOM_PART);
+    let affordable: Vec<&PricedVariant> =
+        priced.iter().filter(|priced| priced.traded && priced.cents <= MAX_PRICE_CENTS).collect();
+    (0..ORDER_COUNT).filter_map(|number| order(&mut random, number, &affordable, now)).collect()
 }
 
-fn order(random: &mut Random, number: u64, wanted: &[&Priced], now: Timestamp) -> Option<PublicOrder> {
-    let newer = COUNT - 1 - number;
-    let created_at = random.before(now, STRETCH).plus_millis(-(newer * STRETCH).cast_signed());
-    let source = random.pick(&SOURCES).copied()?;
+fn order(random: &mut Random, number: u64, affordable: &[&PricedVariant], now: Timestamp) -> Option<PublicOrder> {
+    let newer = ORDER_COUNT - 1 - number;
+    let created_at =
+        random.before(now, ORDER_INTERVAL_MILLIS).plus_millis(-(newer * ORDER_INTERVAL_MILLIS).cast_signed());
+    let source = random.pick(&ORDER_SOURCES).copied()?;
     // Only a checkout can hold several things. All other orders have one line.
-    let lines = if matches!(source, OrderSource::Checkout) { random.between(1, MOST_LINES) } else { 1 };
+    let lines = if matches!(source, OrderSource::Checkout) { random.between(1, MAX_ORDER_LINES) } else { 1 };
     let lines: Vec<(u64, PublicOrderLine)> =
-        (0..lines).filter_map(|line| bought(random, number, line, wanted)).collect();
-    let delivery = random.between(MINUTE, 30 * HOUR);
+        (0..lines).filter_map(|line| bought(random, number, line, affordable)).collect();
+    let delivery = random.between(MINUTE_MILLIS, 30 * HOUR_MILLIS);
     let (status, delivered_at) = match random.percent(REFUNDED_PERCENT) {
-        _ if newer < UNDER_WAY => ("awaiting_delivery", None),
+        _ if newer < UNDELIVERED_ORDERS => ("awaiting_delivery", None),
         true => ("refunded", None),
         false => ("delivered", Some(created_at.plus_millis(delivery.cast_signed()))),
     };
@@ -70,8 +72,8 @@ fn order(random: &mut Random, number: u64, wanted: &[&Priced], now: Timestamp) -
 }
 
 /// Returns an order line and its price in cents. Its listing has been sold, so it is not one of the active listings.
-fn bought(random: &mut Random, order: u64, line: u64, wanted: &[&Priced]) -> Option<(u64, PublicOrderLine)> {
-    let bought = random.pick_early(wanted)?;
+fn bought(random: &mut Random, order: u64, line: u64, affordable: &[&PricedVariant]) -> Option<(u64, PublicOrderLine)> {
+    let bought = random.pick_early(affordable)?;
     let cents = scaled(bought.cents, random.between(90, 115));
     let listing_id = ids::uuid("sold", &format!("{order}/{line}"));
     Some((cents, PublicOrderLine { listing_id, price_usd: Usd::from_cents(cents), item_id: Some(bought.item.clone()) }))

@@ -4,9 +4,9 @@
 use types::timestamp::Timestamp;
 
 /// In milliseconds, as all durations here.
-pub(super) const MINUTE: u64 = 60 * 1_000;
-pub(super) const HOUR: u64 = 60 * MINUTE;
-pub(super) const DAY: u64 = 24 * HOUR;
+pub(super) const MINUTE_MILLIS: u64 = 60 * 1_000;
+pub(super) const HOUR_MILLIS: u64 = 60 * MINUTE_MILLIS;
+pub(super) const DAY_MILLIS: u64 = 24 * HOUR_MILLIS;
 
 /// A stream of pseudo-random numbers.
 pub(super) struct Random(u64);
@@ -14,7 +14,7 @@ pub(super) struct Random(u64);
 impl Random {
     /// Returns the stream of one part of the market. Each part has its own, so that a change to one does not change
     /// the others.
-    pub(super) const fn of_part(part: u64) -> Self {
+    pub(super) const fn from_part(part: u64) -> Self {
         Self(0x5EED_0F5C_1245_0000 ^ part)
     }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn bounds_hold_and_are_reached() {
-        let mut random = Random::of_part(0);
+        let mut random = Random::from_part(0);
         let mut seen = [false; 5];
         for _ in 0..1_000 {
             seen[random.between(3, 7) as usize - 3] = true;

@@ -5,7 +5,7 @@ use super::price::{Band, price, scaled};
 use super::random::Random;
 use super::words::pairs;
 
-const PART: u64 = 7;
+const RANDOM_PART: u64 = 7;
 
 /// Tournaments, which have souvenirs too.
 pub(super) const EVENTS: [&str; 5] = ["Lisbon 2022", "Oslo 2023", "Toronto 2024", "Seoul 2025", "Prague 2026"];
@@ -81,21 +81,21 @@ const PICTURES: [&str; 40] = [
 ];
 const PICTURE_FINISHES: [(&str, u64); 3] = [("", 100), (" (Foil)", 260), (" (Holo)", 340)];
 
-const TEAM: [Band; 2] = [Band::new(5, 4, 45), Band::new(1, 45, 900)];
-const PICTURE: [Band; 2] = [Band::new(4, 25, 180), Band::new(1, 180, 1_400)];
+const TEAM_PRICES: [Band; 2] = [Band::new(5, 4, 45), Band::new(1, 45, 900)];
+const PICTURE_PRICES: [Band; 2] = [Band::new(4, 25, 180), Band::new(1, 180, 1_400)];
 
 /// Returns all stickers: teams event by event, then pictures.
 pub(super) fn designs() -> Vec<Design> {
-    let random = &mut Random::of_part(PART);
+    let random = &mut Random::from_part(RANDOM_PART);
     let mut stickers = Vec::new();
     for (event, team) in pairs(&EVENTS, &TEAMS) {
-        let cents = price(random, &TEAM);
+        let cents = price(random, &TEAM_PRICES);
         stickers.extend(TEAM_FINISHES.map(|(finish, percent)| {
             Design::single("sticker", format!("Sticker | {team}{finish} | {event}"), scaled(cents, percent))
         }));
     }
     for picture in PICTURES {
-        let cents = price(random, &PICTURE);
+        let cents = price(random, &PICTURE_PRICES);
         stickers.extend(PICTURE_FINISHES.map(|(finish, percent)| {
             Design::single("sticker", format!("Sticker | {picture}{finish}"), scaled(cents, percent))
         }));

@@ -10,7 +10,7 @@ use types::ids::{ItemId, UserId, VariantId};
 use types::records::{ListingKind, OrderSource, PublicItemDetail, PublicListing, PublicMarketplace, PublicOrder};
 use types::timestamp::Timestamp;
 
-use super::random::{DAY, HOUR};
+use super::random::{DAY_MILLIS, HOUR_MILLIS};
 use super::{demo_user, listings, messages, orders};
 
 /// The messages, sorted by what they are about.
@@ -33,7 +33,7 @@ fn demo() -> Demo {
     let mut demo = Demo::default();
     for message in messages(now()) {
         match message {
-            Message::Marketplace(place, 1) => demo.marketplaces.push(place),
+            Message::Marketplace(marketplace, 1) => demo.marketplaces.push(marketplace),
             Message::Item(item, 1) => demo.items.push(item),
             Message::Quote(variant, quote) => demo.quotes.push((variant, quote)),
             Message::Listing(listing, 1) => demo.listings.push(listing),
@@ -67,7 +67,7 @@ fn share(values: impl ExactSizeIterator<Item = bool>, low: usize, high: usize) -
 fn wire(message: &Message) -> String {
     let account = json!("11111111-2222-4333-8444-555555555555");
     let (kind, mut body, more) = match message {
-        Message::Marketplace(place, version) => ("marketplace", json!(place), json!({"version": version})),
+        Message::Marketplace(marketplace, version) => ("marketplace", json!(marketplace), json!({"version": version})),
         Message::Item(item, version) => ("item", json!(item), json!({"version": version})),
         Message::Quote(variant, quote) => {
             let body = json!({"variant_id": variant, "marketplace": quote.marketplace, "asks_usd": quote.asks});
@@ -95,11 +95,11 @@ fn wire(message: &Message) -> String {
 fn the_counts_are_as_promised() {
     let demo = demo();
     assert_eq!(demo.marketplaces.len(), 5);
-    assert_eq!(demo.marketplaces.iter().filter(|place| !place.enabled).count(), 1);
+    assert_eq!(demo.marketplaces.iter().filter(|marketplace| !marketplace.enabled).count(), 1);
     assert_eq!(demo.items.len(), 2_076);
     assert!((3_000..=4_500).contains(&demo.quotes.len()), "{}", demo.quotes.len());
-    assert_eq!(demo.listings.len(), listings::COUNT as usize);
-    assert_eq!(demo.orders.len(), orders::COUNT as usize);
+    assert_eq!(demo.listings.len(), listings::LISTING_COUNT as usize);
+    assert_eq!(demo.orders.len(), orders::ORDER_COUNT as usize);
     assert_eq!((demo.balances, demo.owners), (1, HashSet::from([demo_user()])));
 }
 
@@ -191,9 +191,9 @@ fn what_is_traded_is_in_the_catalog() {
         assert_eq!(listing.item_id.as_ref(), Some(item));
         assert_eq!(listing.market_hash_name, variant.market_hash_name);
     }
-    let places: HashSet<_> = demo.marketplaces.iter().map(|place| &place.key).collect();
+    let marketplaces: HashSet<_> = demo.marketplaces.iter().map(|marketplace| &marketplace.key).collect();
     assert!(demo.quotes.iter().all(|(variant, quote)| {
-        variants.contains_key(variant) && places.contains(&quote.marketplace) && !quote.asks.is_empty()
+        variants.contains_key(variant) && marketplaces.contains(&quote.marketplace) && !quote.asks.is_empty()
     }));
     let bought = demo.orders.iter().flat_map(|order| &order.items);
     assert!(bought.map(|line| line.item_id.as_ref().unwrap()).all(|item| items.contains(item)));
@@ -204,10 +204,10 @@ fn every_item_has_a_variant_with_prices_now_and_for_hours_to_come() {
     let demo = demo();
     let mut quotes = HashMap::<VariantId, Vec<Quote>>::new();
     for (variant, quote) in demo.quotes {
-        assert!((now().plus_millis(-6 * HOUR.cast_signed())..=now()).contains(&quote.observed_at));
+        assert!((now().plus_millis(-6 * HOUR_MILLIS.cast_signed())..=now()).contains(&quote.observed_at));
         quotes.entry(variant).or_default().push(quote);
     }
-    let later = now().plus_millis(12 * HOUR.cast_signed());
+    let later = now().plus_millis(12 * HOUR_MILLIS.cast_signed());
     for item in &demo.items {
         let mut prices = item.variants.iter().filter_map(|variant| {
             let quotes = quotes.get(&variant.variant_id)?.clone();
@@ -220,7 +220,7 @@ fn every_item_has_a_variant_with_prices_now_and_for_hours_to_come() {
 #[test]
 fn listings_are_of_all_sorts_and_at_most_two_months_old() {
     let demo = demo();
-    let oldest = now().plus_millis(-60 * DAY.cast_signed());
+    let oldest = now().plus_millis(-60 * DAY_MILLIS.cast_signed());
     assert!(demo.listings.iter().all(|listing| (oldest..=now()).contains(&listing.created_at)));
     assert!(demo.listings.iter().all(|listing| listing.price_usd.cents() > 0));
     assert!(share(demo.listings.iter().map(|listing| listing.kind == ListingKind::Bot), 30, 45));
@@ -233,7 +233,7 @@ fn orders_are_of_all_sorts_oldest_first_and_add_up() {
     let demo = demo();
     let created: Vec<_> = demo.orders.iter().map(|order| order.created_at).collect();
     assert!(created.is_sorted() && all_differ(&created));
-    assert!((now().plus_millis(-540 * DAY.cast_signed())..=now()).contains(&created[0]));
+    assert!((now().plus_millis(-540 * DAY_MILLIS.cast_signed())..=now()).contains(&created[0]));
     for order in &demo.orders {
         assert!((1..=4).contains(&order.items.len()));
         assert_eq!(order.total_usd.cents(), order.items.iter().map(|line| line.price_usd.cents()).sum::<u64>());

@@ -1,6 +1,6 @@
 //! Builds names from words. A design's name has two words, and there are enough to use each name once.
 
-const FIRST: [&str; 40] = [
+const FIRST_WORDS: [&str; 40] = [
     "Amber",
     "Arctic",
     "Ashen",
@@ -43,7 +43,7 @@ const FIRST: [&str; 40] = [
     "Wild",
 ];
 
-const SECOND: [&str; 36] = [
+const SECOND_WORDS: [&str; 36] = [
     "Anthem",
     "Bloom",
     "Canyon",
@@ -83,16 +83,16 @@ const SECOND: [&str; 36] = [
 ];
 
 /// The number of names.
-pub(super) const NAMES: usize = FIRST.len() * SECOND.len();
+pub(super) const NAME_COUNT: usize = FIRST_WORDS.len() * SECOND_WORDS.len();
 
 /// Shares no factor with the number of names, so every name comes up before any comes again.
 const STRIDE: usize = 577;
 
-/// Returns the name with this number. Numbers below [`NAMES`] have different names, and those of neighbouring numbers
-/// are unlike each other.
+/// Returns the name with this number. Numbers below [`NAME_COUNT`] have different names, and those of neighbouring
+/// numbers are unlike each other.
 pub(super) fn name(number: usize) -> String {
-    let place = number * STRIDE % NAMES;
-    format!("{} {}", FIRST[place / SECOND.len()], SECOND[place % SECOND.len()])
+    let place = number * STRIDE % NAME_COUNT;
+    format!("{} {}", FIRST_WORDS[place / SECOND_WORDS.len()], SECOND_WORDS[place % SECOND_WORDS.len()])
 }
 
 /// Combines each on the left with each on the right.
@@ -104,10 +104,10 @@ pub(super) fn pairs<'a>(left: &'a [&'a str], right: &'a [&'a str]) -> impl Itera
 mod tests {
     use std::collections::HashSet;
 
-    use super::{NAMES, name};
+    use super::{NAME_COUNT, name};
 
     #[test]
     fn no_name_comes_twice() {
-        assert_eq!((0..NAMES).map(name).collect::<HashSet<_>>().len(), NAMES);
+        assert_eq!((0..NAME_COUNT).map(name).collect::<HashSet<_>>().len(), NAME_COUNT);
     }
 }

@@ -4,25 +4,25 @@ use types::ids::MarketplaceKey;
 use types::records::PublicMarketplace;
 
 /// A marketplace of the demo.
-pub(super) struct Place {
+pub(super) struct DemoMarketplace {
     key: &'static str,
     name: &'static str,
     kind: &'static str,
     pub(super) enabled: bool,
     /// Its price level, in percent of what a thing is worth.
-    pub(super) level: u64,
+    pub(super) price_percent: u64,
 }
 
 /// All marketplaces of the demo.
-pub(super) const PLACES: [Place; 5] = [
-    Place { key: "loot_harbor", name: "Loot Harbor", kind: "p2p", enabled: true, level: 97 },
-    Place { key: "pixel_bazaar", name: "Pixel Bazaar", kind: "p2p", enabled: true, level: 100 },
-    Place { key: "skin_depot", name: "Skin Depot", kind: "bot", enabled: true, level: 108 },
-    Place { key: "trade_wharf", name: "Trade Wharf", kind: "auction", enabled: true, level: 102 },
-    Place { key: "old_quay", name: "Old Quay", kind: "bot", enabled: false, level: 71 },
+pub(super) const MARKETPLACES: [DemoMarketplace; 5] = [
+    DemoMarketplace { key: "loot_harbor", name: "Loot Harbor", kind: "p2p", enabled: true, price_percent: 97 },
+    DemoMarketplace { key: "pixel_bazaar", name: "Pixel Bazaar", kind: "p2p", enabled: true, price_percent: 100 },
+    DemoMarketplace { key: "skin_depot", name: "Skin Depot", kind: "bot", enabled: true, price_percent: 108 },
+    DemoMarketplace { key: "trade_wharf", name: "Trade Wharf", kind: "auction", enabled: true, price_percent: 102 },
+    DemoMarketplace { key: "old_quay", name: "Old Quay", kind: "bot", enabled: false, price_percent: 71 },
 ];
 
-impl Place {
+impl DemoMarketplace {
     /// Returns its key, parsed.
     pub(super) fn key(&self) -> Option<MarketplaceKey> {
         self.key.parse().ok()
@@ -41,5 +41,5 @@ impl Place {
 
 /// Returns the marketplaces as the API shows them.
 pub(super) fn marketplaces() -> impl Iterator<Item = PublicMarketplace> {
-    PLACES.iter().filter_map(Place::public)
+    MARKETPLACES.iter().filter_map(DemoMarketplace::public)
 }
