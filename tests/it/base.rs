@@ -11,13 +11,13 @@ use tests::{Fault, Running, Stack, compaction, dynamodb, listing, uuid};
 use types::clock::Clock;
 use types::records::PublicListing;
 
-const MARKET: &str = "marketplace-market";
+const MARKET_TABLE: &str = "marketplace-market";
 
-fn of(stack: &Stack) -> Compaction<PublicListing> {
+fn listings_compaction(stack: &Stack) -> Compaction<PublicListing> {
     compaction(&stack.aws.endpoint_url, stack.clock.clone())
 }
 
-async fn add(stack: &Stack, numbers: std::ops::Range<u32>) {
+async fn add_listings(stack: &Stack, numbers: std::ops::Range<u32>) {
     let listings: Vec<_> = numbers.map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&listings).await;
 }
@@ -30,7 +30,7 @@ async fn run(compaction: &Compaction<PublicListing>) -> Compacted {
     compaction.run().await.unwrap()
 }
 
-async fn ids(stack: &Stack, running: &Running) -> Vec<String> {
+async fn ids(stack: &Stack, running: &RunningInstance) -> Vec<String> {
     let reply = running.client.get(&stack.full_key().await, "/v1/public/listings?page_size=100").await;
     assert_eq!(reply.status, 200, "{:?}", reply.json());
     assert_eq!(reply.json()["total"].as_u64(), Some(reply.ids().len() as u64));
@@ -55,31 +55,31 @@ async fn put(stack: &Stack, item: Row) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
     let stack = Stack::new().await;
-    add(&stack, 0..30).await;
-    assert_eq!(run(&of(&stack)).await, written(30, true));
-    add(&stack, 30..40).await;
-    stack.feed(&[tests::ended(3, 2)]).await;
+    add_listings(&stack, 0..30).await;
+    assert_eq!(run(&listings_compaction(&stack)).await, written(30, true));
+    add_listings(&stack, 30..40).await;
+    stack.feed(&[tests::sold_listing(3, 2)]).await;
     // Deletes the entities, so that only base and log can answer.
     let entities: Vec<Row> = dynamodb(&stack).scan().table_name(MARKET).send().await.unwrap().items().to_vec();
     for entity in entities.iter().filter(|item| item["pk"].as_s().unwrap().starts_with("entity#listings")) {
-        let delete = dynamodb(&stack).delete_item().table_name(MARKET);
+        let delete = dynamodb(&stack).delete_item().table_name(MARKET_TABLE);
         delete.key("pk", entity["pk"].clone()).key("sk", entity["sk"].clone()).send().await.unwrap();
     }
     let left = expected((0..40).filter(|number| *number != 3));
     assert_eq!(ids(&stack, &stack.instance().await).await, left);
     stack.clock.advance(Duration::from_hours(7 * 24));
-    assert_eq!(run(&of(&stack)).await, written(39, false));
+    assert_eq!(run(&listings_compaction(&stack)).await, written(39, false));
     assert_eq!(ids(&stack, &stack.instance().await).await, left, "after folding the log");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_base_is_due_after_more_than_a_thousand_changes_or_a_week() {
     let stack = Stack::new().await;
-    let compaction = of(&stack);
+    let compaction = listings_compaction(&stack);
     assert_eq!(run(&compaction).await, Compacted::Written { records: 0, chunks: 0, from_entities: true });
-    add(&stack, 0..1_000).await;
+    add_listings(&stack, 0..1_000).await;
     assert_eq!(run(&compaction).await, Compacted::Idle { behind: 1_000 });
-    add(&stack, 1_000..1_001).await;
+    add_listings(&stack, 1_000..1_001).await;
     assert_eq!(run(&compaction).await, written(1_001, false));
     assert_eq!(run(&compaction).await, Compacted::Idle { behind: 0 });
     let (week, moment) = (Duration::from_hours(7 * 24), Duration::from_millis(1));
@@ -94,8 +94,8 @@ async fn a_base_is_due_after_more_than_a_thousand_changes_or_a_week() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_it() {
     let stack = Stack::new().await;
-    add(&stack, 0..9).await;
-    run(&of(&stack)).await;
+    add_listings(&stack, 0..9).await;
+    run(&listings_compaction(&stack)).await;
     let breaks: [(&str, &str, &str, Option<AttributeValue>); 5] = [
         ("base#listings", "chunk", "packed", Some(AttributeValue::B(Blob::new(b"\x01nonsense")))),
         ("base#listings", "chunk", "packed", None),
@@ -109,39 +109,39 @@ async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_
                 Some(value) => item.insert(name.to_owned(), value.clone()),
                 None => item.remove(name),
             };
-            put(&stack, item).await;
+            put_item(&stack, item).await;
         }
         let running = stack.instance().await;
         assert_eq!(ids(&stack, &running).await, expected(0..9), "{sk} without a right {name}");
-        let compaction = of(&stack);
+        let compaction = listings_compaction(&stack);
         assert_eq!(run(&compaction).await, written(9, true), "{sk} without a right {name}");
-        assert_eq!(run(&of(&stack)).await, Compacted::Idle { behind: 0 });
+        assert_eq!(run(&listings_compaction(&stack)).await, Compacted::Idle { behind: 0 });
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_log_entry_is_noticed_even_if_none_follows_it() {
     let stack = Stack::new().await;
-    add(&stack, 0..5).await;
-    run(&of(&stack)).await;
-    add(&stack, 5..7).await;
+    add_listings(&stack, 0..5).await;
+    run(&listings_compaction(&stack)).await;
+    add_listings(&stack, 5..7).await;
     for entry in items(&stack, "log#listings", "00000000000000000002").await {
-        let delete = dynamodb(&stack).delete_item().table_name(MARKET);
+        let delete = dynamodb(&stack).delete_item().table_name(MARKET_TABLE);
         delete.key("pk", entry["pk"].clone()).key("sk", entry["sk"].clone()).send().await.unwrap();
     }
     let running = stack.instance().await;
     assert_eq!(ids(&stack, &running).await, expected(0..7));
-    assert_eq!(run(&of(&stack)).await, written(7, true));
+    assert_eq!(run(&listings_compaction(&stack)).await, written(7, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_dies_at_any_step_harms_nothing() {
     let stack = Stack::new().await;
-    add(&stack, 0..3).await;
-    run(&of(&stack)).await;
+    add_listings(&stack, 0..3).await;
+    run(&listings_compaction(&stack)).await;
     let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
     for (number, steps) in (3..).zip(0..7) {
-        add(&stack, number..number + 1).await;
+        add_listings(&stack, number..number + 1).await;
         // After a week a base is due.
         stack.clock.advance(Duration::from_hours(7 * 24));
         let mut left = steps;
@@ -154,14 +154,14 @@ async fn a_run_that_dies_at_any_step_harms_nothing() {
         let running = stack.instance().await;
         assert_eq!(ids(&stack, &running).await, expected(0..=u128::from(number)), "{outcome:?} after {steps} calls");
     }
-    let again = run(&of(&stack)).await;
+    let again = run(&listings_compaction(&stack)).await;
     assert!(matches!(again, Compacted::Written { records: 10, .. } | Compacted::Idle { .. }), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_runs_at_once_one_gives_way() {
     let stack = Stack::new().await;
-    add(&stack, 0..3).await;
+    add_listings(&stack, 0..3).await;
     let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
     // Both start together and every call is slow, so both have read before either writes.
     let gate = Arc::new(tokio::sync::Barrier::new(2));
@@ -189,7 +189,7 @@ async fn bases_and_cold_starts_keep_up_with_writers() {
         for round in 0..12u32 {
             let changes: Vec<_> = (0..250u32)
                 .map(|n| match (n + round) % 5 {
-                    0 => tests::ended(n % 90, u64::from(round * 2 + 2)),
+                    0 => tests::sold_listing(n % 90, u64::from(round * 2 + 2)),
                     _ => {
                         listing(n % 90, &format!("{}.00", round + 1), "2026-11-20T10:00:00Z", u64::from(round * 2 + 1))
                     }
@@ -200,7 +200,7 @@ async fn bases_and_cold_starts_keep_up_with_writers() {
         done.store(true, std::sync::atomic::Ordering::SeqCst);
     };
     let compact = async {
-        let compaction = of(&stack);
+        let compaction = listings_compaction(&stack);
         while !done.load(std::sync::atomic::Ordering::SeqCst) {
             // A week passes before each run, so that a base is always due.
             stack.clock.advance(Duration::from_hours(7 * 24));
@@ -223,7 +223,7 @@ async fn bases_and_cold_starts_keep_up_with_writers() {
 /// Deletes the pointer, and returns what an instance that starts without a base answers.
 async fn from_entities(stack: &Stack) -> Vec<String> {
     for pointer in items(stack, "head#listings", "base").await {
-        let delete = dynamodb(stack).delete_item().table_name(MARKET);
+        let delete = dynamodb(stack).delete_item().table_name(MARKET_TABLE);
         delete.key("pk", pointer["pk"].clone()).key("sk", pointer["sk"].clone()).send().await.unwrap();
     }
     let running = stack.instance().await;

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Fault, Reply, Running, Stack, item};
+use tests::{Fault, Reply, RunningInstance, Stack, item};
 
 use crate::access::PATHS;
 
 /// A 503 must arrive within this time.
-const DEADLINE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-async fn get(running: &Running, key: &str, path: &str) -> Reply {
-    tokio::time::timeout(DEADLINE, running.client.get(key, path)).await.expect("an answer within three seconds")
+async fn get(running: &RunningInstance, key: &str, path: &str) -> Reply {
+    tokio::time::timeout(ANSWER_TIMEOUT, running.client.get(key, path)).await.expect("an answer within three seconds")
 }
 
 fn assert_unavailable(reply: &Reply, what: &str) {
@@ -104,11 +104,11 @@ async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let clock = Arc::new(types::clock::SystemClock::new());
     let host = local::host::Host::new(&variables, clock).unwrap();
     let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &host).await.unwrap();
-    let client = tests::Client::of(&instance.base_url);
+    let client = tests::Client::new(&instance.base_url);
     assert_eq!(client.get(key, "/v1/public/me").await.status, 200);
     drop(stack);
     for (path, _) in PATHS {
-        let reply = tokio::time::timeout(DEADLINE, client.get(key, path)).await.unwrap();
+        let reply = tokio::time::timeout(ANSWER_TIMEOUT, client.get(key, path)).await.unwrap();
         assert_unavailable(&reply, path);
     }
     assert_eq!(client.get(key, "/v1/openapi.json").await.status, 200);

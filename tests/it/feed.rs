@@ -11,7 +11,7 @@ use runtime::{Error, Worker};
 use serde_json::{Value, json};
 use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
 
-const TEN: &str = "2026-11-20T10:00:00Z";
+const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 
 fn texts(messages: &[Value]) -> Vec<String> {
     messages.iter().map(Value::to_string).collect()
@@ -22,10 +22,10 @@ fn good() -> Vec<Value> {
     vec![
         marketplace("one", true, 1),
         item("ak", "skin", Some("AK"), 1),
-        quote(uuid(7), "one", &["5.00"], TEN),
-        listing(1, "1.00", TEN, 1),
-        listing(2, "2.00", TEN, 1),
-        order(uuid(5).into(), 1, TEN, 1),
+        quote(uuid(7), "one", &["5.00"], TEN_O_CLOCK),
+        listing(1, "1.00", TEN_O_CLOCK, 1),
+        listing(2, "2.00", TEN_O_CLOCK, 1),
+        order(uuid(5).into(), 1, TEN_O_CLOCK, 1),
         balance(uuid(5).into(), "1.00", "2.00", "3.00", 1),
     ]
 }
@@ -53,7 +53,7 @@ fn bad() -> Vec<(String, &'static str)> {
         ("{}".to_owned(), "type"),
         ("not json".to_owned(), "$"),
         (quote(uuid(7), "one", &["0.01"], "2026-11-20T12:05:01Z").to_string(), "observed_at"),
-        (order(uuid(6).into(), 1, TEN, 9).to_string(), "account_id"),
+        (order(uuid(6).into(), 1, TEN_O_CLOCK, 9).to_string(), "account_id"),
         (order(uuid(5).into(), 1, "2026-11-20T10:00:01Z", 9).to_string(), "created_at"),
     ]
 }
@@ -164,7 +164,7 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
     let _workers = stack.workers().await;
     queue.send(&texts(&good())).await;
     queue.wait_until_empty().await;
-    let body = order(uuid(5).into(), 1, TEN, 1).to_string();
+    let body = order(uuid(5).into(), 1, TEN_O_CLOCK, 1).to_string();
     assert_eq!(queue.take_dead_letters().await, [DeadLetter { body, attributes: [].into() }]);
     let listings = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/listings").await;
     assert_eq!(listings.json()["total"], 2);

@@ -6,20 +6,20 @@ use serde_json::json;
 use tests::{Client, FeedQueue, Stack, listing, local, set_limit};
 use tokio::time::Instant;
 
-const TEN: &str = "2026-11-20T10:00:00Z";
-const SOLD: u32 = 9;
+const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
+const SOLD_LISTINGS: u32 = 9;
 /// Listings that stay, but whose prices change all the time.
-const CHANGING: u32 = 100;
+const CHANGING_LISTINGS: u32 = 100;
 /// A sale that takes longer than this never shows.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SALES_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends fifty price changes a second until it is dropped.
 async fn changes(queue: &FeedQueue) {
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
     for change in 0.. {
         ticks.tick().await;
-        let (number, version) = (1_000 + change % CHANGING, 2 + change / CHANGING);
-        queue.send(&[listing(number, &format!("{}.50", 500 + change), TEN, version.into()).to_string()]).await;
+        let (number, version) = (1_000 + change % CHANGING_LISTINGS, 2 + change / CHANGING_LISTINGS);
+        queue.send(&[listing(number, &format!("{}.50", 500 + change), TEN_O_CLOCK, version.into()).to_string()]).await;
     }
 }
 
@@ -37,20 +37,20 @@ async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds()
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     set_limit(&stack, &key, 1_000_000).await;
-    let listings = (1..=SOLD).chain(1_000..1_000 + CHANGING);
-    stack.feed(&listings.map(|n| listing(n, &format!("{n}.00"), TEN, 1)).collect::<Vec<_>>()).await;
+    let listings = (1..=SOLD_LISTINGS).chain(1_000..1_000 + CHANGING_LISTINGS);
+    stack.feed(&listings.map(|n| listing(n, &format!("{n}.00"), TEN_O_CLOCK, 1)).collect::<Vec<_>>()).await;
     let arguments = ["--aws-endpoint", &stack.aws.endpoint_url];
     let (one, other) = tokio::join!(local(&arguments), local(&arguments));
-    let clients = [one.1, other.1].map(|ready| Client::of(ready["base_url"].as_str().unwrap()));
+    let clients = [one.1, other.1].map(|ready| Client::new(ready["base_url"].as_str().unwrap()));
     let queue = stack.feed_queue();
     let sell = async {
         let mut times = Vec::new();
-        for number in 1..=SOLD {
-            let mut sold = listing(number, "1.00", TEN, 2);
+        for number in 1..=SOLD_LISTINGS {
+            let mut sold = listing(number, "1.00", TEN_O_CLOCK, 2);
             sold["status"] = json!("sold");
             let begun = Instant::now();
             queue.send(&[sold.to_string()]).await;
-            let total = CHANGING + SOLD - number;
+            let total = CHANGING_LISTINGS + SOLD_LISTINGS - number;
             tokio::join!(gone(&clients[0], &key, number, total), gone(&clients[1], &key, number, total));
             times.push(begun.elapsed());
         }
@@ -58,7 +58,7 @@ async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds()
         times
     };
     let times = tokio::select! {
-        times = tokio::time::timeout(PATIENCE, sell) => times.expect("a sold listing stays"),
+        times = tokio::time::timeout(SALES_TIMEOUT, sell) => times.expect("a sold listing stays"),
         () = changes(&queue) => unreachable!("changes never end"),
     };
     // Compares the median: a busy machine may delay some sales, but not most.

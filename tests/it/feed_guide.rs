@@ -11,7 +11,7 @@ use tests::{DeadLetter, NOON, Receiver, Stack, tables};
 use types::event::EventKind;
 use types::ids::UserId;
 
-const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/feed.md");
+const GUIDE_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/feed.md");
 const TYPES: [&str; 7] = ["marketplace", "item", "quote", "listing", "order", "balance", "event"];
 
 /// An example of the guide.
@@ -23,7 +23,7 @@ struct Example<'g> {
 }
 
 fn guide() -> String {
-    fs::read_to_string(GUIDE).unwrap_or_else(|error| panic!("{GUIDE}: {error}"))
+    fs::read_to_string(GUIDE_PATH).unwrap_or_else(|error| panic!("{GUIDE_PATH}: {error}"))
 }
 
 /// Returns the examples of the guide, or of a section of it, in page order.

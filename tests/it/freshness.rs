@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use tests::{Fault, Running, Stack, dynamodb, item, listing, uuid};
+use tests::{Fault, RunningInstance, Stack, dynamodb, item, listing, uuid};
 
-const MARKET: &str = "marketplace-market";
+const MARKET_TABLE: &str = "marketplace-market";
 
-async fn total(stack: &Stack, running: &Running) -> u64 {
+async fn total(stack: &Stack, running: &RunningInstance) -> u64 {
     let reply = running.client.get(&stack.full_key().await, "/v1/public/listings").await;
     assert_eq!(reply.status, 200, "{:?}", reply.json());
     reply.json()["total"].as_u64().unwrap()
 }
 
-async fn add(stack: &Stack, number: u32) {
+async fn add_listing(stack: &Stack, number: u32) {
     stack.feed(&[listing(number, "1.00", "2026-11-20T10:00:00Z", 1)]).await;
 }
 
@@ -20,22 +20,22 @@ async fn add(stack: &Stack, number: u32) {
 async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
     let stack = Stack::new().await;
     let (one, other) = (stack.instance().await, stack.instance().await);
-    add(&stack, 1).await;
+    add_listing(&stack, 1).await;
     assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [0, 0], "less than a second has passed");
     one.wait(1);
     other.wait(1);
     assert_eq!([total(&stack, &one).await, total(&stack, &other).await], [1, 1]);
 
-    add(&stack, 2).await;
+    add_listing(&stack, 2).await;
     let frozen = one.clock.clone();
     frozen.set_wall("2026-11-20T12:00:02Z".parse().unwrap());
     assert_eq!(total(&stack, &one).await, 2, "although the monotonic clock stood still");
 
-    add(&stack, 3).await;
+    add_listing(&stack, 3).await;
     frozen.set_wall("2026-11-20T11:59:00Z".parse().unwrap());
     assert_eq!(total(&stack, &one).await, 3, "although the wall clock went back");
 
-    add(&stack, 4).await;
+    add_listing(&stack, 4).await;
     other.wait(1);
     other.clock.set_wall("2026-11-20T12:00:01Z".parse().unwrap());
     assert_eq!(total(&stack, &other).await, 4, "although the wall clock stood still");
@@ -44,7 +44,7 @@ async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
     let stack = Stack::new().await;
-    add(&stack, 1).await;
+    add_listing(&stack, 1).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     assert_eq!(total(&stack, &running).await, 1);
     proxy.plan(|operation| if operation == "Query" { Fault::Refuse } else { Fault::None });
@@ -62,16 +62,19 @@ async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     for number in 1..=3 {
-        add(&stack, number).await;
+        add_listing(&stack, number).await;
     }
     let store = dynamodb(&stack);
     let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-    let delete =
-        store.delete_item().table_name(MARKET).key("pk", key("log#listings#0")).key("sk", key("00000000000000000002"));
+    let delete = store
+        .delete_item()
+        .table_name(MARKET_TABLE)
+        .key("pk", key("log#listings#0"))
+        .key("sk", key("00000000000000000002"));
     delete.send().await.unwrap();
     running.wait(1);
     assert_eq!(total(&stack, &running).await, 3);
-    add(&stack, 4).await;
+    add_listing(&stack, 4).await;
     running.wait(1);
     assert_eq!(total(&stack, &running).await, 4);
 }
@@ -99,7 +102,7 @@ async fn concurrent_writers_lose_nothing() {
         let stack = &stack;
         async move {
             for number in 0..20 {
-                add(stack, writer * 100 + number).await;
+                add_listing(stack, writer * 100 + number).await;
                 // All writers write the same listing: it stays once, in its newest version.
                 let version = u64::from(number * 4 + writer + 1);
                 stack.feed_outcomes(&[listing(9_999, &format!("{version}.00"), "2026-11-20T10:00:00Z", version)]).await;
@@ -124,7 +127,7 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
     stack.feed(&items).await;
     let key = stack.full_key().await;
     let queries = |proxy: &tests::Proxy| proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
-    let total = async |running: &Running| running.client.get(&key, "/v1/public/catalog?page_size=1").await;
+    let total = async |running: &RunningInstance| running.client.get(&key, "/v1/public/catalog?page_size=1").await;
     control.wait(2);
     queries(&control_proxy);
     assert_eq!(total(&control).await.json()["total"], 1_500);

@@ -9,12 +9,12 @@ use serde_json::Value;
 use tests::Stack;
 use types::timestamp::Timestamp;
 
-const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+const DOCS_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 const PROGRAMS: [&str; 4] = ["verify.py", "verify.mjs", "verify.go", "verify.rs"];
 const LANGUAGES: [&str; 4] = ["python", "js", "go", "rust"];
 
 fn read(path: &str) -> String {
-    fs::read_to_string(format!("{DOCS}/{path}")).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(format!("{DOCS_DIR}/{path}")).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Returns the regions of a program by name, as `program: name`. The pieces of one region are joined by an empty

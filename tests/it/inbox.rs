@@ -10,7 +10,7 @@ use local::inbox::{Inbox, SecretSource};
 use local::server::Server;
 use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde_json::{Value, json};
-use tests::{Client, NOON, Running, Stack};
+use tests::{Client, NOON, RunningInstance, Stack};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use types::clock::{Clock, SystemClock};
@@ -30,7 +30,7 @@ struct Event {
 }
 
 impl Follower {
-    async fn of(client: &Client, last: Option<&str>) -> Self {
+    async fn connect(client: &Client, last: Option<&str>) -> Self {
         let headers: Vec<_> = last.into_iter().map(|id| ("last-event-id", id)).collect();
         let response = client.open("GET", "/dev/inbox/events", &headers, "").await;
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -118,8 +118,8 @@ async fn signatures_are_verified_where_a_secret_is_known() {
         async move { inbox.answer(request).await }
     });
     let (server, body) = (server.unwrap(), r#"{"name": "Ünï"}"#);
-    let client = Client::of(&server.url());
-    let verdicts = async |path: &str, secret: &EndpointSecret, age_seconds: i64| {
+    let client = Client::new(&server.url());
+    let statuses = async |path: &str, secret: &EndpointSecret, age_seconds: i64| {
         let sent_at = clock.now().plus_millis(-1_000 * age_seconds);
         let headers = [
             ("x-service-signature", &*service_signature(secret, body.as_bytes())),
@@ -128,20 +128,20 @@ async fn signatures_are_verified_where_a_secret_is_known() {
             ("webhook-signature", &standard_signature([secret], "id", sent_at, body.as_bytes())),
         ];
         assert_eq!(client.post(path, &headers, body).await.status, 200);
-        newest_verdicts(&client).await
+        newest_statuses(&client).await
     };
     let other = EndpointSecret::from_bits([8; 32]);
     let known = "/dev/inbox/known";
-    assert_eq!(verdicts(known, &secret, 0).await, json!(["verified", "verified", null]));
-    assert_eq!(verdicts("/dev/inbox/known?a=b", &secret, 0).await, json!(["verified", "verified", null]));
-    assert_eq!(verdicts(known, &other, 0).await, json!(["wrong", "wrong", null]));
-    assert_eq!(verdicts(known, &secret, 600).await, json!(["verified", "wrong", "too old"]));
-    assert_eq!(verdicts("/dev/inbox", &secret, 0).await, json!(["unknown", "unknown", null]));
+    assert_eq!(statuses(known, &secret, 0).await, json!(["verified", "verified", null]));
+    assert_eq!(statuses("/dev/inbox/known?a=b", &secret, 0).await, json!(["verified", "verified", null]));
+    assert_eq!(statuses(known, &other, 0).await, json!(["wrong", "wrong", null]));
+    assert_eq!(statuses(known, &secret, 600).await, json!(["verified", "wrong", "too old"]));
+    assert_eq!(statuses("/dev/inbox", &secret, 0).await, json!(["unknown", "unknown", null]));
     client.post(known, &[], body).await;
-    assert_eq!(newest_verdicts(&client).await, json!(["missing", "missing", null]));
+    assert_eq!(newest_statuses(&client).await, json!(["missing", "missing", null]));
 }
 
-async fn newest_verdicts(client: &Client) -> Value {
+async fn newest_statuses(client: &Client) -> Value {
     let newest = &list(client).await[0];
     json!([newest["service_signature"], newest["standard_signature"], newest["standard_problem"]])
 }
@@ -151,7 +151,7 @@ async fn a_delivery_is_shown_live_as_it_arrives() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let client = running.client.clone();
-    let mut follower = Follower::of(&client, None).await;
+    let mut follower = Follower::connect(&client, None).await;
     assert_eq!(follower.next().await.name, "emptied");
     client.post("/dev/inbox/1", &[], "line\nbreak\r").await;
     let first = follower.next().await;
@@ -161,9 +161,9 @@ async fn a_delivery_is_shown_live_as_it_arrives() {
     client.post("/dev/inbox/2", &[], "").await;
     assert_eq!(follower.delivery().await["path"], "/dev/inbox/2");
 
-    let mut again = Follower::of(&client, Some(&first.id)).await;
+    let mut again = Follower::connect(&client, Some(&first.id)).await;
     assert_eq!(again.delivery().await["path"], "/dev/inbox/2", "only what was missed");
-    let mut fresh = Follower::of(&client, Some("nonsense")).await;
+    let mut fresh = Follower::connect(&client, Some("nonsense")).await;
     assert_eq!(fresh.next().await.name, "emptied");
     assert_eq!(fresh.delivery().await["path"], "/dev/inbox/1");
 
@@ -193,7 +193,7 @@ async fn the_inbox_misbehaves_when_asked_to() {
     assert!(began.elapsed() >= Duration::from_secs(1));
 
     client.send("DELETE", "/dev/inbox", &[]).await;
-    let mut follower = Follower::of(client, None).await;
+    let mut follower = Follower::connect(client, None).await;
     assert_eq!(follower.next().await.name, "emptied");
     let slow = async { client.post("/dev/inbox/slow/60", &[], "{}").await.status };
     tokio::select! {
@@ -207,7 +207,7 @@ async fn hostile_deliveries_do_no_harm() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let client = &running.client;
-    let mut follower = Follower::of(client, None).await;
+    let mut follower = Follower::connect(client, None).await;
     assert_eq!(follower.next().await.name, "emptied");
     let script = "</script><script>alert(1)</script>\0\u{1b}\r\n\n\u{202e}";
     let event = ("x-service-event", "<img src=x onerror=alert(1)>");
@@ -238,7 +238,7 @@ async fn hostile_deliveries_do_no_harm() {
 }
 
 /// Returns the answer to a sender that writes its whole body before it reads.
-async fn answer_to_patient(running: &Running, length: usize) -> String {
+async fn answer_to_patient(running: &RunningInstance, length: usize) -> String {
     let address = running.instance.base_url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!("POST /dev/inbox HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");

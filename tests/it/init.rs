@@ -179,8 +179,8 @@ async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_th
         let connections = proxy.connections();
         RuntimeApi::run(function, &variables).await.ready().await;
         let calls = proxy.take_calls();
-        let looks = tables.len() + queues.len() + usize::from(keyring);
-        assert!(calls.len() >= looks, "{function}: {calls:?}");
+        let checks = tables.len() + queues.len() + usize::from(keyring);
+        assert!(calls.len() >= checks, "{function}: {calls:?}");
         // `catalog` and `listings` also load their replica, in several round trips.
         if !["catalog", "listings"].contains(&function) {
             assert_eq!(Call::round_trips(&calls), 1, "{function}: {calls:?}");

@@ -16,7 +16,7 @@ async fn the_demo_market_is_kept_in_a_folder_and_made_only_once() {
         let (mut child, ready) = local(&[&OWN_AWS[..], &data].concat()).await;
         let names: Vec<&str> = ready.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, ["api_key", "aws_endpoint_url", "base_url", "env", "user_id", "version"]);
-        let client = Client::of(ready["base_url"].as_str().unwrap());
+        let client = Client::new(ready["base_url"].as_str().unwrap());
         let key = ready["api_key"].as_str().unwrap().to_owned();
         let get = async |path: &str| client.get(&key, path).await.json();
         assert_eq!(get("/v1/public/me").await["user_id"], ready["user_id"]);
@@ -45,7 +45,7 @@ async fn the_aws_side_alone_serves_a_second_process() {
     let (_functions, second) =
         local(&["--aws-endpoint", endpoint, "--clock-offset-s", "-30", "--store-latency-ms", "1"]).await;
     assert_eq!((&second["api_key"], &second["user_id"]), (&Value::Null, &Value::Null));
-    let client = Client::of(second["base_url"].as_str().unwrap());
+    let client = Client::new(second["base_url"].as_str().unwrap());
     let reply = client.send("GET", "/v1/public/me", &[]).await;
     assert_eq!((reply.status, reply.json()["error"]["code"].clone()), (401, json!("api_keys.missing")));
 }
@@ -69,7 +69,7 @@ async fn messages_in_the_feed_are_applied_before_the_process_ends() {
     let (mut child, ready) = local(&arguments).await;
     let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
     let messages: Vec<_> = (1..=500).map(|n| listing(n, "1.00", "2026-11-20T10:00:00Z", 1).to_string()).collect();
-    let queue = FeedQueue::of(&variables);
+    let queue = FeedQueue::from_variables(&variables);
     queue.send(&messages).await;
     assert!(queue.backlog.count().await.unwrap() > 0, "there is something to drain");
     let pid = child.id().unwrap().to_string();
@@ -80,7 +80,7 @@ async fn messages_in_the_feed_are_applied_before_the_process_ends() {
     let create = ["--json", "keys", "create", "--user", &tests::uuid(1).to_string(), "--scope", "listings:read"];
     let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
     let key = tests::marketctl(&variables, &create, "").await.json();
-    let client = Client::of(ready["base_url"].as_str().unwrap());
+    let client = Client::new(ready["base_url"].as_str().unwrap());
     let listings = client.get(key["api_key"].as_str().unwrap(), "/v1/public/listings").await.json();
     assert_eq!(listings["total"], 500);
 }

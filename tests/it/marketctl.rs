@@ -11,12 +11,12 @@ fn variables(stack: &Stack) -> Variables {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn feed_send_takes_everything_that_sqs_takes_and_names_the_rest_by_line() {
-    const SQS_TAKES: usize = 262_144;
+    const SQS_MAX_BYTES: usize = 262_144;
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
     let good = listing(1, "1.00", "2026-11-20T10:00:00Z", 1).to_string();
-    let bad = ["nonsense".to_owned(), " ".to_owned(), "x".repeat(201 * 1_024), "y".repeat(SQS_TAKES)];
-    let lines = [&[good.clone(), String::new()], &bad[..], &["z".repeat(SQS_TAKES + 1), good.clone()]].concat();
+    let bad = ["nonsense".to_owned(), " ".to_owned(), "x".repeat(201 * 1_024), "y".repeat(SQS_MAX_BYTES)];
+    let lines = [&[good.clone(), String::new()], &bad[..], &["z".repeat(SQS_MAX_BYTES + 1), good.clone()]].concat();
     let run = marketctl(&variables(&stack), &["--json", "feed", "send", "-"], &lines.join("\n")).await;
     assert_eq!(run.code, 1, "{run:?}");
     let refused = json!([

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{Stack, marketplace, play_histories, quote, uuid};
 
-const PLACES: [&str; 4] = ["a", "b", "c", "d"];
+const MARKETPLACES: [&str; 4] = ["a", "b", "c", "d"];
 
 #[derive(Clone, Debug)]
 enum Message {
@@ -42,13 +42,15 @@ fn usd(cents: u32) -> String {
 
 fn feed_message(message: &Message) -> Value {
     match message {
-        Message::Marketplace { place, enabled, version } => marketplace(PLACES[*place], *enabled, (*version).into()),
+        Message::Marketplace { place, enabled, version } => {
+            marketplace(MARKETPLACES[*place], *enabled, (*version).into())
+        }
         Message::Quote { place, minutes, asks } => {
             let asks: Vec<String> = asks.iter().map(|cents| usd(*cents)).collect();
             let asks: Vec<&str> = asks.iter().map(String::as_str).collect();
             let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
             let observed_at = noon.plus_millis(-60_000 * i64::from(*minutes)).to_string();
-            quote(uuid(7), PLACES[*place], &asks, &observed_at)
+            quote(uuid(7), MARKETPLACES[*place], &asks, &observed_at)
         }
     }
 }
@@ -78,7 +80,7 @@ fn expected(messages: &[Message]) -> (Vec<u32>, Vec<&'static str>) {
     });
     let mut asks: Vec<u32> = quotes.values().flat_map(|(_, asks)| asks.iter().copied()).collect();
     asks.sort_unstable();
-    (asks, quotes.keys().map(|place| PLACES[*place]).collect())
+    (asks, quotes.keys().map(|place| MARKETPLACES[*place]).collect())
 }
 
 async fn play(mut messages: Vec<Message>) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy, Running, Stack, compaction, dynamodb, item, listing, play_histories, uuid};
+use tests::{Fault, Proxy, RunningInstance, Stack, compaction, dynamodb, item, listing, play_histories, uuid};
 use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
 
@@ -86,7 +86,7 @@ fn expected(model: &Model, parity: u8, name: impl Fn(u8) -> String) -> Vec<Strin
     there.into_iter().map(|(_, id)| name(id)).collect()
 }
 
-async fn assert_agrees(stack: &Stack, running: &Running, model: &Model) {
+async fn assert_agrees(stack: &Stack, running: &RunningInstance, model: &Model) {
     let listings = expected(model, 0, |id| uuid(id.into()).to_string());
     let items = expected(model, 1, |id| format!("item-{id:02}"));
     let key = stack.full_key().await;
@@ -129,7 +129,7 @@ async fn lose_base(stack: &Stack) {
     }
 }
 
-fn pass(running: &Running, hands: Hands) {
+fn pass(running: &RunningInstance, hands: Hands) {
     let two = Duration::from_secs(2);
     match hands {
         Hands::Both => running.clock.advance(two),

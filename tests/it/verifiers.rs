@@ -2,14 +2,14 @@
 
 use http::{HeaderMap, HeaderValue};
 use secrets::{EndpointSecret, service_signature, standard_signature};
-use tests::{Verdict, Verifier};
+use tests::{SignatureValidity, Verifier};
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
 const ID: &str = "0b5e7a52-6f3d-5c1e-9d0a-3f6a1b2c4d5e";
 const BODY: &str = r#"{"id":"0b5e7a52-6f3d-5c1e-9d0a-3f6a1b2c4d5e","event":"wallet.deposit","created_at":"2026-11-20T10:04:31.250Z","data":{ "name":"Ünï★" }}"#;
-const NEITHER: Verdict = Verdict { service: false, standard: false };
-const BOTH: Verdict = Verdict { service: true, standard: true };
+const NEITHER_VALID: SignatureValidity = SignatureValidity { service: false, standard: false };
+const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };
 
 fn secrets() -> [EndpointSecret; 2] {
     [7, 8].map(|bits| EndpointSecret::from_bits([bits; 32]))
@@ -30,10 +30,10 @@ fn headers(secrets: &[EndpointSecret], sent_at: Timestamp) -> HeaderMap {
     values.into_iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
 }
 
-async fn assert_all_say(expected: Verdict, secret: &EndpointSecret, headers: &HeaderMap, body: &str) {
+async fn assert_all_say(expected: SignatureValidity, secret: &EndpointSecret, headers: &HeaderMap, body: &str) {
     for verifier in Verifier::ALL {
-        let verdict = verifier.judge(&secret.reveal(), headers, body.as_bytes()).await;
-        assert_eq!(verdict, expected, "{verifier:?} of {headers:?} and {body}");
+        let validity = verifier.verify(&secret.reveal(), headers, body.as_bytes()).await;
+        assert_eq!(validity, expected, "{verifier:?} of {headers:?} and {body}");
     }
 }
 
@@ -41,13 +41,13 @@ async fn assert_all_say(expected: Verdict, secret: &EndpointSecret, headers: &He
 async fn what_we_sign_is_accepted_and_nothing_else() {
     let [secret, other] = secrets();
     let genuine = headers(std::slice::from_ref(&secret), now());
-    assert_all_say(BOTH, &secret, &genuine, BODY).await;
-    assert_all_say(NEITHER, &other, &genuine, BODY).await;
+    assert_all_say(BOTH_VALID, &secret, &genuine, BODY).await;
+    assert_all_say(NEITHER_VALID, &other, &genuine, BODY).await;
     for forged in [BODY.replace("deposit", "deposjt"), BODY.replace("{ ", "{"), format!("{BODY}\n"), String::new()] {
-        assert_all_say(NEITHER, &secret, &genuine, &forged).await;
+        assert_all_say(NEITHER_VALID, &secret, &genuine, &forged).await;
     }
     let of_other = headers(&[other], now());
-    assert_all_say(NEITHER, &secret, &of_other, BODY).await;
+    assert_all_say(NEITHER_VALID, &secret, &of_other, BODY).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,17 +58,17 @@ async fn malformed_and_missing_headers_are_refused() {
         let mut forged = genuine.clone();
         forged.insert("x-service-signature", HeaderValue::from_static(value));
         forged.insert("webhook-signature", HeaderValue::from_static(value));
-        assert_all_say(NEITHER, &secret, &forged, BODY).await;
+        assert_all_say(NEITHER_VALID, &secret, &forged, BODY).await;
     }
-    assert_all_say(NEITHER, &secret, &HeaderMap::new(), BODY).await;
+    assert_all_say(NEITHER_VALID, &secret, &HeaderMap::new(), BODY).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_standard_header_alone_tells_an_old_attempt_and_another_id() {
     let [secret, _] = secrets();
-    let service_alone = Verdict { service: true, standard: false };
+    let service_alone = SignatureValidity { service: true, standard: false };
     let at = |millis| headers(std::slice::from_ref(&secret), now().plus_millis(millis));
-    for (minutes, expected) in [(-6, service_alone), (-4, BOTH), (4, BOTH), (6, service_alone)] {
+    for (minutes, expected) in [(-6, service_alone), (-4, BOTH_VALID), (4, BOTH_VALID), (6, service_alone)] {
         assert_all_say(expected, &secret, &at(minutes * 60_000), BODY).await;
     }
     let mut renamed = at(0);
@@ -80,6 +80,6 @@ async fn the_standard_header_alone_tells_an_old_attempt_and_another_id() {
 async fn while_a_secret_is_rotated_the_standard_header_suits_receivers_of_either() {
     let [old, next] = secrets();
     let rotating = headers(&[old.clone(), next.clone()], now());
-    assert_all_say(BOTH, &old, &rotating, BODY).await;
-    assert_all_say(Verdict { service: false, standard: true }, &next, &rotating, BODY).await;
+    assert_all_say(BOTH_VALID, &old, &rotating, BODY).await;
+    assert_all_say(SignatureValidity { service: false, standard: true }, &next, &rotating, BODY).await;
 }

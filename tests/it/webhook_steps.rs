@@ -122,7 +122,7 @@ fn failed(dispatch: &Dispatch, lease: Token, now: Timestamp) -> Transition {
 
 /// A condition. Three in four are taken from the progress itself, so most hold.
 fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
-    let of = |progress: Progress, now| {
+    let conditions = |progress: Progress, now| {
         let mut conditions = vec![
             Condition::Status(progress.status),
             Condition::Round(progress.round),
@@ -135,7 +135,7 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
         select(conditions)
     };
     let seen = prop_oneof![3 => Just(progress), 1 => self::progress()];
-    (seen, times()).prop_flat_map(move |(progress, now)| of(progress, now))
+    (seen, times()).prop_flat_map(move |(progress, now)| conditions(progress, now))
 }
 
 /// Some changes, each of another attribute, because an update cannot set one twice.

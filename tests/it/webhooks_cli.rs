@@ -8,7 +8,7 @@ use webhooks::delivery::Lane;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_delivery_is_listed_shown_and_sent_again() {
     let stack = Stack::new().await;
-    let cli = WebhooksCli::of(&stack);
+    let cli = WebhooksCli::new(&stack);
     let (id, secret) = cli.add(OWNER).await;
     let first = text(&cli.done(&format!("test {id}")).await["delivery_id"]);
     let second = text(&cli.done(&format!("test {id} --event wallet.deposit")).await["delivery_id"]);

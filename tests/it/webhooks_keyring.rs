@@ -17,7 +17,7 @@ use webhooks::endpoint::WebhookEndpoint;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_them() {
     let stack = Stack::new().await;
-    let cli = WebhooksCli::of(&stack);
+    let cli = WebhooksCli::new(&stack);
     let running = stack.webhooks();
     let (id, secret) = cli.add(OWNER).await;
     for number in 1..=3 {
@@ -50,7 +50,7 @@ async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_t
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_completes_an_earlier_one_that_was_cut_short() {
     let stack = Stack::new().await;
-    let cli = WebhooksCli::of(&stack);
+    let cli = WebhooksCli::new(&stack);
     let admin = stack.webhooks();
     cli.add(OWNER).await;
     // This rotation is cut short before anything is sealed again.
@@ -65,7 +65,7 @@ async fn a_rotation_completes_an_earlier_one_that_was_cut_short() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
     let stack = Stack::new().await;
-    let cli = WebhooksCli::of(&stack);
+    let cli = WebhooksCli::new(&stack);
     let admin = stack.webhooks();
     let (broken, _) = cli.add(OWNER).await;
     cli.add(OWNER).await;
@@ -92,7 +92,7 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rotations_at_the_same_moment_lose_no_reported_key() {
     let stack = Stack::new().await;
-    let cli = WebhooksCli::of(&stack);
+    let cli = WebhooksCli::new(&stack);
     let admins: Vec<_> = (0..16).map(|_| stack.webhooks()).collect();
     let rotated = join_all(admins.iter().map(WebhookAdmin::rotate_keyring)).await;
     let document = keyring(&cli).await.reveal();

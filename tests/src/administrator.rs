@@ -21,7 +21,7 @@ pub struct Administrator {
 }
 
 impl Administrator {
-    pub fn of(variables: &Variables, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Self {
         Self { admin: StackAdmin::new(variables, Arc::clone(&clock)).unwrap(), clock }
     }
 

@@ -9,14 +9,14 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 /// An answer that takes longer than this never comes.
-const PATIENCE: Duration = Duration::from_mins(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An HTTP client of one instance.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
     base_url: String,
-    patience: u32,
+    max_repeats: u32,
 }
 
 /// An answer as it arrived.
@@ -30,19 +30,19 @@ pub struct Reply {
 }
 
 impl Client {
-    pub fn of(base_url: &str) -> Self {
-        let mut http = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
+    pub fn new(base_url: &str) -> Self {
+        let mut http = reqwest::Client::builder().no_proxy().timeout(REQUEST_TIMEOUT);
         // RFC 6761 says that these names are loopback, but not every resolver knows it.
         if let Some(host) = Url::parse(base_url).unwrap().host_str().filter(|host| host.ends_with(".localhost")) {
             http = http.resolve(host, (Ipv4Addr::LOCALHOST, 0).into());
         }
-        Self { http: http.build().unwrap(), base_url: base_url.to_owned(), patience: 0 }
+        Self { http: http.build().unwrap(), base_url: base_url.to_owned(), max_repeats: 0 }
     }
 
-    /// Repeats a request up to `patience` times while the answer is 503.
+    /// Repeats a request up to `max_repeats` times while the answer is 503.
     #[must_use]
-    pub fn asking_again(self, patience: u32) -> Self {
-        Self { patience, ..self }
+    pub fn with_max_repeats(self, max_repeats: u32) -> Self {
+        Self { max_repeats, ..self }
     }
 
     /// Sends a `GET` with a key.
@@ -55,7 +55,7 @@ impl Client {
         let mut repeats = 0;
         loop {
             let reply = Reply { repeats, ..Reply::whole(self.open(method, path, headers, "").await).await };
-            if reply.status != 503 || repeats == self.patience {
+            if reply.status != 503 || repeats == self.max_repeats {
                 return reply;
             }
             // The gateway's own 503 has no `Retry-After`.

@@ -40,7 +40,7 @@ pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> 
 }
 
 /// Returns the listing with this number, sold.
-pub fn ended(number: u32, version: u64) -> Value {
+pub fn sold_listing(number: u32, version: u64) -> Value {
     let mut message = listing(number, "1.00", "2026-11-20T10:00:00Z", version);
     message["status"] = json!("sold");
     message

@@ -19,12 +19,12 @@ use crate::template::Template;
 pub const NAMESPACE: &str = "Marketplace";
 
 /// A line of a log: a JSON object in which no name is repeated.
-pub struct Line {
+pub struct LogLine {
     pub json: Value,
 }
 
-impl Line {
-    pub fn read(text: &str) -> Self {
+impl LogLine {
+    pub fn parse(text: &str) -> Self {
         let Unrepeated = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
         Self { json: serde_json::from_str(text).unwrap() }
     }
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Unrepeated {
 
 thread_local! {
     /// The lines that this thread has logged since a `Listener` started; none without a listener.
-    static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    static LOGGED_LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
 /// Collects the lines of metrics that the test's own thread logs while this lives. One global subscriber hears all
@@ -124,34 +124,34 @@ pub struct Listener(PhantomData<*const ()>);
 
 impl Listener {
     pub fn start() -> Self {
-        static EAR: Once = Once::new();
-        EAR.call_once(|| tracing::subscriber::set_global_default(Ear).unwrap());
-        HEARD.set(Some(Vec::new()));
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| tracing::subscriber::set_global_default(LineCollector).unwrap());
+        LOGGED_LINES.set(Some(Vec::new()));
         Self(PhantomData)
     }
 
     /// Returns the lines since the last call.
-    pub fn take(&self) -> Vec<Line> {
-        let heard = HEARD.replace(Some(Vec::new())).unwrap_or_default();
-        heard.iter().map(|members| Line::read(&format!("{{{members}}}"))).collect()
+    pub fn take(&self) -> Vec<LogLine> {
+        let heard = LOGGED_LINES.replace(Some(Vec::new())).unwrap_or_default();
+        heard.iter().map(|members| LogLine::parse(&format!("{{{members}}}"))).collect()
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        HEARD.set(None);
+        LOGGED_LINES.set(None);
     }
 }
 
-struct Ear;
+struct LineCollector;
 
-impl Subscriber for Ear {
+impl Subscriber for LineCollector {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.is_event() && metadata.target() == "wide"
     }
 
     fn event(&self, event: &Event<'_>) {
-        HEARD.with_borrow_mut(|heard| {
+        LOGGED_LINES.with_borrow_mut(|heard| {
             if let Some(heard) = heard {
                 event.record(&mut Members(heard));
             }

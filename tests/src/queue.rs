@@ -12,7 +12,7 @@ use platform::resources::Queue;
 use tokio::time::Instant;
 
 /// A feed that is not empty after this time never will be.
-const PATIENCE: Duration = Duration::from_mins(3);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The feed queue of a stack.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct DeadLetter {
 }
 
 impl FeedQueue {
-    pub fn of(variables: &Variables) -> Self {
+    pub fn from_variables(variables: &Variables) -> Self {
         let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let [url, dead_url] = [Queue::Feed, Queue::FeedDead].map(|queue| variables.get(queue.variable()).unwrap());
         let backlog = Backlog::new(client.clone(), url.clone());
@@ -58,7 +58,7 @@ impl FeedQueue {
 
     /// Waits until the feed queue is empty.
     pub async fn wait_until_empty(&self) {
-        let emptied = tokio::time::timeout(PATIENCE, self.backlog.wait_until_empty()).await;
+        let emptied = tokio::time::timeout(WAIT_TIMEOUT, self.backlog.wait_until_empty()).await;
         emptied.expect("the feed to be worked off").unwrap();
     }
 
@@ -68,7 +68,7 @@ impl FeedQueue {
         // A set, because a letter may have been sent twice.
         let (mut letters, begun) = (BTreeSet::new(), Instant::now());
         while letters.len() < count {
-            assert!(begun.elapsed() < PATIENCE, "{} of {count} letters", letters.len());
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "{} of {count} letters", letters.len());
             let request = self.client.receive_message().queue_url(&self.dead_url).message_attribute_names("All");
             let request = request.max_number_of_messages(10).visibility_timeout(1).wait_time_seconds(1);
             let received = request.send().await.unwrap().messages.unwrap_or_default();
@@ -98,12 +98,12 @@ impl FeedQueue {
     async fn take_dead_letter(&self, message: Message) -> DeadLetter {
         let delete = self.client.delete_message().queue_url(&self.dead_url);
         delete.set_receipt_handle(message.receipt_handle.clone()).send().await.unwrap();
-        DeadLetter::of(message)
+        DeadLetter::from_message(message)
     }
 }
 
 impl DeadLetter {
-    fn of(message: Message) -> Self {
+    fn from_message(message: Message) -> Self {
         let attributes = message.message_attributes.unwrap_or_default().into_iter();
         let attributes = attributes.map(|(name, value)| (name, value.string_value.unwrap())).collect();
         Self { body: message.body.unwrap(), attributes }

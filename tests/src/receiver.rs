@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A delivery that takes longer than this never arrives.
-const PATIENCE: Duration = Duration::from_mins(2);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A delivery as it arrived.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Receiver {
     /// Waits until at least `count` requests have arrived. Returns all that have.
     pub async fn received(&self, count: usize) -> Vec<Received> {
         let mut received = self.received.clone();
-        let arrived = tokio::time::timeout(PATIENCE, received.wait_for(|all| all.len() >= count)).await;
+        let arrived = tokio::time::timeout(ARRIVAL_TIMEOUT, received.wait_for(|all| all.len() >= count)).await;
         let so_far = self.so_far().len();
         arrived.unwrap_or_else(|_| panic!("{so_far} of {count} deliveries arrived")).unwrap().clone()
     }

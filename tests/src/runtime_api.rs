@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, Notify, mpsc};
 use types::clock::{Clock, SystemClock};
 
 use crate::binaries::binary;
-use crate::metrics::{Line, NAMESPACE};
+use crate::metrics::{LogLine, NAMESPACE};
 
 /// Waits until at least this many seconds are left of the current minute. Binaries run by the real clock.
 pub async fn minute_with(seconds: u32) {
@@ -35,12 +35,12 @@ pub async fn minute_with(seconds: u32) {
 pub struct RuntimeApi {
     events: mpsc::UnboundedSender<Value>,
     answers: mpsc::UnboundedReceiver<Value>,
-    side: Arc<Side>,
+    state: Arc<ApiState>,
     child: Child,
     log: tempfile::NamedTempFile,
 }
 
-struct Side {
+struct ApiState {
     events: Mutex<mpsc::UnboundedReceiver<Value>>,
     answers: mpsc::UnboundedSender<Value>,
     /// Notified when the function asks for an event.
@@ -54,14 +54,14 @@ impl RuntimeApi {
         let address = listener.local_addr().unwrap().to_string();
         let (events, received) = mpsc::unbounded_channel();
         let (answered, answers) = mpsc::unbounded_channel();
-        let side = Arc::new(Side { events: Mutex::new(received), answers: answered, asked: Notify::new() });
-        let serving = Arc::clone(&side);
+        let state = Arc::new(ApiState { events: Mutex::new(received), answers: answered, asked: Notify::new() });
+        let serving = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let side = serving.clone();
+                let state = serving.clone();
                 let service = service_fn(move |request| {
-                    let side = side.clone();
-                    async move { side.answer(request).await }
+                    let state = state.clone();
+                    async move { state.answer(request).await }
                 });
                 tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
             }
@@ -81,13 +81,13 @@ impl RuntimeApi {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { events, answers, side, child, log }
+        Self { events, answers, state, child, log }
     }
 
     /// Waits until the function asks for its first event.
     pub async fn ready(&mut self) {
         tokio::select! {
-            () = self.side.asked.notified() => {}
+            () = self.state.asked.notified() => {}
             status = self.child.wait() => panic!("the function ended: {status:?}, {}", self.log()),
             () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not ask for events"),
         }
@@ -97,7 +97,7 @@ impl RuntimeApi {
     pub async fn failed(&mut self) -> Value {
         let status = tokio::select! {
             status = self.child.wait() => status.unwrap(),
-            () = self.side.asked.notified() => panic!("the function asks for events: {}", self.log()),
+            () = self.state.asked.notified() => panic!("the function asks for events: {}", self.log()),
             () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not end"),
         };
         let log = self.log();
@@ -121,8 +121,8 @@ impl RuntimeApi {
     }
 
     /// Returns the lines of its log so far.
-    pub fn lines(&self) -> Vec<Line> {
-        self.log().lines().map(Line::read).collect()
+    pub fn lines(&self) -> Vec<LogLine> {
+        self.log().lines().map(LogLine::parse).collect()
     }
 
     /// Builds an API Gateway event of payload format 2.0.
@@ -140,7 +140,7 @@ impl RuntimeApi {
     }
 }
 
-impl Side {
+impl ApiState {
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
         let path = request.uri().path().to_owned();
         if path.ends_with("/invocation/next") {

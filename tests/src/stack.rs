@@ -43,7 +43,7 @@ impl Deref for Stack {
 }
 
 /// An instance with its clock and a client.
-pub struct Running {
+pub struct RunningInstance {
     pub client: Client,
     pub clock: Arc<ManualClock>,
     pub instance: Instance,
@@ -54,23 +54,23 @@ impl Stack {
     pub async fn new() -> Self {
         let aws = AwsSide::start(any_port(), None).await.unwrap();
         let clock = clock_at(0);
-        let administrator = Administrator::of(&Variables::new(&aws.endpoint_url), clock.clone());
+        let administrator = Administrator::new(&Variables::new(&aws.endpoint_url), clock.clone());
         administrator.admin.set_up(None).await.unwrap();
         Self { aws, clock, ledger: Ledger::default(), administrator }
     }
 
     /// Starts an instance whose clock shows noon. It loads what the store holds now.
-    pub async fn instance(&self) -> Running {
+    pub async fn instance(&self) -> RunningInstance {
         self.instance_with(&self.aws.endpoint_url, clock_at(0)).await
     }
 
     /// Starts an instance whose clock is wrong by this many seconds.
-    pub async fn instance_off_by(&self, seconds: i64) -> Running {
+    pub async fn instance_off_by(&self, seconds: i64) -> RunningInstance {
         self.instance_with(&self.aws.endpoint_url, clock_at(seconds)).await
     }
 
     /// Starts an instance that reaches AWS through a proxy which can be made to fail.
-    pub async fn instance_behind_proxy(&self) -> (Running, Proxy) {
+    pub async fn instance_behind_proxy(&self) -> (RunningInstance, Proxy) {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let running = self.instance_with(&proxy.url, clock_at(0)).await;
         (running, proxy)
@@ -115,16 +115,16 @@ impl Stack {
 
     /// The stack's feed queue.
     pub fn feed_queue(&self) -> FeedQueue {
-        FeedQueue::of(&Variables::new(&self.aws.endpoint_url))
+        FeedQueue::from_variables(&Variables::new(&self.aws.endpoint_url))
     }
 
-    pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> Running {
+    pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> RunningInstance {
         let instance = Instance::start(any_port(), &self.host(endpoint, clock.clone())).await.unwrap();
-        Running { client: Client::of(&instance.base_url), clock, instance }
+        RunningInstance { client: Client::new(&instance.base_url), clock, instance }
     }
 }
 
-impl Running {
+impl RunningInstance {
     /// Moves the instance's clock forward.
     pub fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));

@@ -18,8 +18,8 @@ use crate::tables::{dynamodb, set_limit};
 
 const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
 /// The items that depend on the order in which changes came, by the start of their partition key.
-const HISTORIES: [&str; 3] = ["head#", "log#", "base#"];
-const HISTORICAL: [&str; 3] = ["ttl", "ordinal", "recent"];
+const HISTORY_PREFIXES: [&str; 3] = ["head#", "log#", "base#"];
+const HISTORY_ATTRIBUTES: [&str; 3] = ["ttl", "ordinal", "recent"];
 
 type Item = BTreeMap<String, Value>;
 
@@ -29,8 +29,8 @@ pub async fn tables(stack: &Stack) -> BTreeMap<String, Item> {
     let mut found = BTreeMap::new();
     for table in TABLES {
         for mut item in scan(stack, table).await {
-            if !HISTORIES.iter().any(|history| text(&item, "pk").starts_with(history)) {
-                item.retain(|name, _| !HISTORICAL.contains(&name.as_str()));
+            if !HISTORY_PREFIXES.iter().any(|history| text(&item, "pk").starts_with(history)) {
+                item.retain(|name, _| !HISTORY_ATTRIBUTES.contains(&name.as_str()));
                 found.insert(format!("{table} {} {}", text(&item, "pk"), text(&item, "sk")), item);
             }
         }

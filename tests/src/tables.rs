@@ -10,7 +10,7 @@ use platform::aws::{Environment, Patience};
 
 use crate::stack::Stack;
 
-const KEYS: &str = "marketplace-keys";
+const KEYS_TABLE: &str = "marketplace-keys";
 
 /// Returns a DynamoDB client of a stack.
 pub fn dynamodb(stack: &Stack) -> Client {
@@ -38,7 +38,7 @@ pub async fn table_without_indexes(stack: &Stack, name: &str) {
 
 /// Returns how many counters a key's row holds, and its size in bytes as DynamoDB counts it.
 pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
-    let get = dynamodb(stack).get_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
+    let get = dynamodb(stack).get_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
     let item = get.send().await.unwrap().item.unwrap();
     let is_counter = |name: &&String| {
         name.strip_prefix('u').is_some_and(|rest| rest.len() > 1 && rest[1..].bytes().all(|b| b.is_ascii_digit()))

@@ -17,30 +17,30 @@ use uuid::Uuid;
 use crate::administrator::Administrator;
 use crate::client::{Client, Reply};
 use crate::queue::FeedQueue;
-use crate::stack::{Running, Stack};
+use crate::stack::{RunningInstance, Stack};
 
 /// The variable with the base URL of the deployed stack. The usual variables of AWS tools say where its AWS side is.
-const BASE_URL: &str = "MARKETPLACE_BASE_URL";
+const BASE_URL_VARIABLE: &str = "MARKETPLACE_BASE_URL";
 /// What takes longer than this never comes.
-const PATIENCE: Duration = Duration::from_mins(3);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 /// A committed change is seen everywhere after this many seconds.
-const VISIBLE: u64 = 2;
+const PROPAGATION_SECONDS: u64 = 2;
 /// The bits of an id that a test numbers its ids with.
-const COUNTER: u128 = u32::MAX as u128;
+const ID_NUMBER_MASK: u128 = u32::MAX as u128;
 
 /// A running stack, and a set of ids in it that no other test uses.
 pub struct Target {
     pub client: Client,
     pub variables: Variables,
     administrator: Administrator,
-    own: Option<Own>,
+    own: Option<InProcess>,
     part: Uuid,
 }
 
 /// A stack in this process.
-struct Own {
+struct InProcess {
     _stack: Stack,
-    running: Running,
+    running: RunningInstance,
     _workers: Workers,
 }
 
@@ -55,29 +55,29 @@ impl Deref for Target {
 impl Target {
     /// Returns the deployed stack, or a new one with all its functions.
     pub async fn new() -> Self {
-        match std::env::var(BASE_URL) {
+        match std::env::var(BASE_URL_VARIABLE) {
             Ok(base_url) => Self::deployed(&base_url).await,
-            Err(_) => Self::here().await,
+            Err(_) => Self::in_process().await,
         }
     }
 
-    async fn here() -> Self {
+    async fn in_process() -> Self {
         let stack = Stack::new().await;
         let workers = stack.workers().await;
         let running = stack.instance_with(&stack.aws.endpoint_url, stack.clock.clone()).await;
         let variables = Variables::new(&stack.aws.endpoint_url);
-        let administrator = Administrator::of(&variables, stack.clock.clone());
+        let administrator = Administrator::new(&variables, stack.clock.clone());
         let client = running.client.clone();
-        let own = Some(Own { _stack: stack, running, _workers: workers });
+        let own = Some(InProcess { _stack: stack, running, _workers: workers });
         Self { client, variables, administrator, own, part: Uuid::new_v4() }
     }
 
     async fn deployed(base_url: &str) -> Self {
         let endpoint_url = std::env::var("AWS_ENDPOINT_URL").unwrap();
         let variables = Variables::from_foreign_endpoint(&endpoint_url).await.unwrap();
-        let administrator = Administrator::of(&variables, Arc::new(SystemClock::new()));
+        let administrator = Administrator::new(&variables, Arc::new(SystemClock::new()));
         // The emulated AWS may be slow for a moment on a small machine.
-        let client = Client::of(base_url).asking_again(5);
+        let client = Client::new(base_url).with_max_repeats(5);
         Self { client, variables, administrator, own: None, part: Uuid::new_v4() }
     }
 
@@ -93,7 +93,7 @@ impl Target {
 
     /// Returns this test's id with this number. The ids sort by their numbers.
     pub fn uuid(&self, number: u32) -> Uuid {
-        Uuid::from_u128((self.part.as_u128() & !COUNTER) | u128::from(number))
+        Uuid::from_u128((self.part.as_u128() & !ID_NUMBER_MASK) | u128::from(number))
     }
 
     /// Returns the time this many seconds ago, as messages write it.
@@ -112,19 +112,19 @@ impl Target {
     /// Applies messages, asserts that each changes something, and waits until they are seen everywhere.
     pub async fn feed(&self, messages: &[Value]) {
         self.administrator.feed(messages).await;
-        self.wait(VISIBLE).await;
+        self.wait(PROPAGATION_SECONDS).await;
     }
 
     /// Applies messages, waits until they are seen everywhere, and returns what became of each, in order.
     pub async fn feed_outcomes(&self, messages: &[Value]) -> Vec<ApplyOutcome> {
         let outcomes = self.administrator.feed_outcomes(messages).await;
-        self.wait(VISIBLE).await;
+        self.wait(PROPAGATION_SECONDS).await;
         outcomes
     }
 
     /// The feed's queues.
     pub fn feed_queue(&self) -> FeedQueue {
-        FeedQueue::of(&self.variables)
+        FeedQueue::from_variables(&self.variables)
     }
 
     /// Sends a request every second until the answer is as it should be.
@@ -135,7 +135,7 @@ impl Target {
             if is_so(&reply) {
                 return reply;
             }
-            assert!(begun.elapsed() < PATIENCE, "{path}: {reply:?}");
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "{path}: {reply:?}");
             self.wait(1).await;
             sleep(Duration::from_millis(10)).await;
         }

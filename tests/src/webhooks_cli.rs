@@ -17,7 +17,7 @@ pub struct WebhooksCli {
 }
 
 impl WebhooksCli {
-    pub fn of(stack: &Stack) -> Self {
+    pub fn new(stack: &Stack) -> Self {
         Self { variables: Variables::new(&stack.aws.endpoint_url) }
     }
 

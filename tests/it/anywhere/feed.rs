@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{Reply, Target, balance, item, listing, marketctl, marketplace, order, quote};
 use types::scope::Scope;
 
-const TEN: &str = "2026-11-20T10:00:00Z";
+const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 
 fn texts(messages: &[Value]) -> Vec<String> {
     messages.iter().map(Value::to_string).collect()
@@ -16,7 +16,7 @@ fn has_one(reply: &Reply) -> bool {
 
 /// Returns a listing of the test's own item.
 fn own_listing(target: &Target, number: u32) -> Value {
-    let mut listing = listing(number, "1.00", TEN, 1);
+    let mut listing = listing(number, "1.00", TEN_O_CLOCK, 1);
     (listing["id"], listing["item_id"]) = (json!(target.uuid(number)), json!(target.word()));
     listing
 }
@@ -25,7 +25,7 @@ fn own_listing(target: &Target, number: u32) -> Value {
 async fn messages_sent_through_the_queue_show_in_every_answer() {
     let target = Target::new().await;
     let (word, user) = (target.word(), target.uuid(1));
-    let mut bought = order(user.into(), 1, TEN, 1);
+    let mut bought = order(user.into(), 1, TEN_O_CLOCK, 1);
     bought["id"] = json!(target.uuid(1));
     let messages = [
         marketplace(&word, true, 1),

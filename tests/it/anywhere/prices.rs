@@ -4,7 +4,7 @@ use feed::ApplyOutcome;
 use serde_json::{Value, json};
 use tests::{Target, marketplace, quote};
 
-const HOUR: i64 = 3_600;
+const HOUR_SECONDS: i64 = 3_600;
 
 /// Adds three marketplaces of the test's own, the last one disabled.
 async fn market() -> (Target, [String; 3]) {
@@ -22,7 +22,8 @@ fn path(target: &Target, variant: u32) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
     let (target, [one, two, off]) = market().await;
-    let (fresh, aging, stale) = (target.ago(HOUR), target.ago(23 * HOUR), target.ago(25 * HOUR));
+    let (fresh, aging, stale) =
+        (target.ago(HOUR_SECONDS), target.ago(23 * HOUR_SECONDS), target.ago(25 * HOUR_SECONDS));
     target
         .feed(&[
             quote(target.uuid(7), &two, &["12.00", "11.90"], &fresh),
@@ -74,7 +75,7 @@ async fn a_disabled_marketplace_is_out_within_a_minute_and_an_enabled_one_in() {
     let (target, [one, _, off]) = market().await;
     let sources = |body: Value| body["source_keys"].clone();
     let asks = [(&one, "5.00"), (&off, "6.00")];
-    target.feed(&asks.map(|(key, ask)| quote(target.uuid(7), key, &[ask], &target.ago(HOUR)))).await;
+    target.feed(&asks.map(|(key, ask)| quote(target.uuid(7), key, &[ask], &target.ago(HOUR_SECONDS)))).await;
     let key = target.full_key().await;
     let reply = target.get_until(&key, &path(&target, 7), |reply| reply.status == 200).await;
     assert_eq!(sources(reply.json()), json!([one]));

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use types::timestamp::Timestamp;
 
 /// A delivery that has not got this far by then never will.
-const PATIENCE: Duration = Duration::from_mins(2);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 
 struct Scene {
     target: Target,
@@ -46,7 +46,7 @@ impl Scene {
             if is_so(&document) {
                 return document;
             }
-            assert!(begun.elapsed() < PATIENCE, "{line}: {document}");
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "{line}: {document}");
             sleep(Duration::from_millis(200)).await;
         }
     }

@@ -14,7 +14,7 @@ use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 /// Kills per history. Fewer than the receives of a message, so kills alone make no message a dead letter.
-const KILLS: usize = 4;
+const KILLS_PER_HISTORY: usize = 4;
 const USERS: u16 = 6;
 const VARIANTS: u16 = 30;
 const MARKETPLACES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -32,13 +32,13 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn of(seed: u64, count: usize, now: Timestamp) -> Self {
+    pub(super) fn from_seed(seed: u64, count: usize, now: Timestamp) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
         let mut runner = TestRunner::new_with_rng(Config::default(), rng);
         let steps = vec((0u8..100, any::<u16>(), 1u64..=6), count).new_tree(&mut runner).unwrap().current();
-        let left = vec(count / 10..count, KILLS).new_tree(&mut runner).unwrap().current();
+        let left = vec(count / 10..count, KILLS_PER_HISTORY).new_tree(&mut runner).unwrap().current();
         let mut kills: Vec<u64> = left.into_iter().map(|left| left as u64).collect();
         kills.sort_by_key(|left| std::cmp::Reverse(*left));
         let (mut messages, mut invalid, mut newest) = (Vec::new(), Vec::new(), BTreeMap::new());

@@ -16,11 +16,11 @@ use tokio::process::Child;
 use types::clock::{Clock, SystemClock};
 
 /// A queue that takes longer than this will never get so short.
-const PATIENCE: Duration = Duration::from_mins(3);
+const BACKLOG_TIMEOUT: Duration = Duration::from_mins(3);
 
 async fn survives(seed: u64, count: usize) {
     let now = SystemClock::new().now();
-    let history = History::of(seed, count, now);
+    let history = History::from_seed(seed, count, now);
     let reference = Stack::new().await;
     reference.clock.set_wall(now);
     reference.feed(&history.newest).await;
@@ -34,7 +34,7 @@ async fn survives(seed: u64, count: usize) {
     assert_eq!((sent.code, &sent.json()["sent"]), (0, &count.into()), "{sent:?}");
     for backlog in history.kills {
         let (mut process, _) = functions(&stack).await;
-        let reached = tokio::time::timeout(PATIENCE, worked_off(&queue, backlog)).await;
+        let reached = tokio::time::timeout(BACKLOG_TIMEOUT, worked_off(&queue, backlog)).await;
         reached.unwrap_or_else(|_| panic!("seed {seed} never gets down to {backlog} messages"));
         process.kill().await.unwrap();
         assert!(queue.backlog.count().await.unwrap() > 0, "seed {seed} was done before the kill at {backlog} messages");

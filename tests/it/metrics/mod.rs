@@ -6,11 +6,11 @@ mod workers;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tests::Line;
+use tests::LogLine;
 
 /// Returns the metrics of a line without the ones in `times`, whose values depend on time. Asserts that these are
 /// there and not negative.
-fn of<'a>(line: &'a Line, function: &str, times: &[&'a str]) -> BTreeMap<&'a str, &'a Value> {
+fn timeless_metrics<'a>(line: &'a LogLine, function: &str, times: &[&'a str]) -> BTreeMap<&'a str, &'a Value> {
     let mut metrics = line.metrics(function);
     for name in times {
         let value = metrics.remove(name).unwrap_or_else(|| panic!("no {name}: {}", line.json));

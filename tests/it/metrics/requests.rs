@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use local::environment::Variables;
 use serde_json::{Value, json};
-use tests::{Fault, Line, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
+use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
 use types::scope::Scope;
 
-use super::{assert_metrics, of};
+use super::{assert_metrics, timeless_metrics};
 
 const ME: &str = "/v1/public/me";
 
@@ -16,14 +16,14 @@ fn get(path: &str, key: &str) -> Value {
 }
 
 /// Returns the lines of requests only: on a busy machine the instance may also have logged that it is not ready yet.
-fn requests(running: &RuntimeApi) -> Vec<Line> {
+fn requests(running: &RuntimeApi) -> Vec<LogLine> {
     let mut lines = running.lines();
     lines.retain(|line| line.json["message"] == "request");
     lines
 }
 
 /// Sends a request. Returns the status and the request's line.
-async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, Line) {
+async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, LogLine) {
     let before = requests(running).len();
     let answer = running.invoke(event).await;
     let mut lines = requests(running).split_off(before);
@@ -55,7 +55,7 @@ async fn errors_and_refusals_are_counted() {
     for (event, expected, metrics) in cases {
         let (status, line) = ask(&mut me, event).await;
         assert_eq!(status, expected);
-        assert_metrics(&of(&line, "me", &["Latency"]), &metrics);
+        assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &metrics);
         assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
     }
     let (line, log) = (&requests(&me)[0].json, me.log());
@@ -83,7 +83,7 @@ async fn answers_from_a_replica_tell_its_age_and_size() {
         let path = format!("/v1/public/{function}");
         let (status, line) = ask(&mut running, get(&path, &key)).await;
         assert_eq!(status, 200);
-        let mut metrics = of(&line, function, &["Latency", "ReplicaLag", "StoreCalls"]);
+        let mut metrics = timeless_metrics(&line, function, &["Latency", "ReplicaLag", "StoreCalls"]);
         assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
         // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
         assert!((1..=2).contains(&line.json["StoreCalls"].as_u64().unwrap()), "{}", line.json);
@@ -91,7 +91,7 @@ async fn answers_from_a_replica_tell_its_age_and_size() {
         assert!(metrics.is_empty(), "{metrics:?}");
         let (status, line) = ask(&mut running, get(&path, "no-key")).await;
         assert_eq!(status, 401);
-        assert_metrics(&of(&line, function, &["Latency"]), &json!({"ClientErrors": 1}));
+        assert_metrics(&timeless_metrics(&line, function, &["Latency"]), &json!({"ClientErrors": 1}));
     }
 }
 
@@ -114,7 +114,7 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "it still answers from a state that is a minute old");
     };
-    let metrics = of(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
+    let metrics = timeless_metrics(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
     assert_eq!((metrics["ServerErrors"], metrics["ReplicaRecords"]), (&json!(1), &json!(0)));
     assert!(metrics["ReplicaLag"].as_f64().unwrap() >= 2_000.0, "{}", line.json);
     let mut malformed = get("/v1/public/catalog", &key);
@@ -132,11 +132,11 @@ async fn a_404_counts_as_the_clients_error_and_logs_nothing_of_the_query() {
     event["pathParameters"] = json!({"id": "nothing"});
     let (status, line) = ask(&mut item, event).await;
     assert_eq!(status, 404);
-    assert_metrics(&of(&line, "item", &["Latency"]), &json!({"ClientErrors": 1, "StoreCalls": 2}));
+    assert_metrics(&timeless_metrics(&line, "item", &["Latency"]), &json!({"ClientErrors": 1, "StoreCalls": 2}));
     let mut docs = RuntimeApi::run("openapi", &Variables::new(&stack.aws.endpoint_url)).await;
     let (status, line) = ask(&mut docs, RuntimeApi::event("$default", "/nowhere", "q=hush", &json!({}))).await;
     assert_eq!(status, 404);
-    assert_metrics(&of(&line, "openapi", &["Latency"]), &json!({"ClientErrors": 1}));
+    assert_metrics(&timeless_metrics(&line, "openapi", &["Latency"]), &json!({"ClientErrors": 1}));
     assert!(!docs.log().contains("hush") && !docs.log().contains("nowhere"));
 }
 
@@ -152,7 +152,7 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     assert_eq!((status, &line.json["level"]), (503, &json!("ERROR")));
     assert!(line.json["cause"].as_str().unwrap().contains("ThrottlingException"), "{}", line.json);
     let counted = json!({"ServerErrors": 1, "StoreCalls": 1, "StoreRetries": 2});
-    assert_metrics(&of(&line, "me", &["Latency"]), &counted);
+    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &counted);
 
     // A successful retry is counted as well, and the next request starts at zero.
     let mut calls = 0;
@@ -162,7 +162,7 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     });
     let (status, line) = ask(&mut me, get(ME, &key)).await;
     assert_eq!(status, 200);
-    assert_metrics(&of(&line, "me", &["Latency"]), &json!({"StoreCalls": 1, "StoreRetries": 1}));
+    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &json!({"StoreCalls": 1, "StoreRetries": 1}));
     let (_, line) = ask(&mut me, get(ME, &key)).await;
-    assert_metrics(&of(&line, "me", &["Latency"]), &json!({"StoreCalls": 1}));
+    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &json!({"StoreCalls": 1}));
 }

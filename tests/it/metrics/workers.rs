@@ -13,7 +13,7 @@ use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, i
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
 
-use super::{assert_metrics, of};
+use super::{assert_metrics, timeless_metrics};
 
 fn batch(bodies: &[String]) -> SqsEvent {
     let mut event = SqsEvent::default();
@@ -31,7 +31,7 @@ async fn a_batch_of_the_feed_counts_what_became_of_its_messages() {
     let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
     ingest.invoke(json!(batch(&[good.clone(), bad, good]))).await;
     let line = ingest.lines().pop().unwrap();
-    assert_metrics(&of(&line, "ingest", &[]), &json!({"Changed": 1, "Refused": 1, "Unchanged": 1}));
+    assert_metrics(&timeless_metrics(&line, "ingest", &[]), &json!({"Changed": 1, "Refused": 1, "Unchanged": 1}));
 
     proxy.set(Fault::Error("ThrottlingException"));
     let mut away = batch(&[item("m4", "skin", None, 1).to_string(), item("m5", "skin", None, 1).to_string()]);
@@ -41,7 +41,7 @@ async fn a_batch_of_the_feed_counts_what_became_of_its_messages() {
     ingest.invoke(json!(away)).await;
     let line = ingest.lines().pop().unwrap();
     let counted = json!({"Postponed": 2, "PostponedTimes": [1, 12]});
-    assert_metrics(&of(&line, "ingest", &["StoreRetries"]), &counted);
+    assert_metrics(&timeless_metrics(&line, "ingest", &["StoreRetries"]), &counted);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,8 +59,8 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
     // The same message again makes no attempt.
     hand(&sender, &[first, message(Lane::First, "unreadable")]).await;
     let [delivered, void] = &listener.take()[..] else { panic!("not two lines") };
-    assert_metrics(&of(delivered, "webhook", &[]), &json!({"Delivered": 1, "EventToPost": [7_000]}));
-    assert_metrics(&of(void, "webhook", &[]), &json!({"Failed": 1}));
+    assert_metrics(&timeless_metrics(delivered, "webhook", &[]), &json!({"Delivered": 1, "EventToPost": [7_000]}));
+    assert_metrics(&timeless_metrics(void, "webhook", &[]), &json!({"Failed": 1}));
     assert_eq!(void.json["void"], 1);
 
     stack.fan_out(&[sale(2, user), sale(3, user)]).await;
@@ -74,11 +74,11 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
             7 => json!({"Unacknowledged": 1, "Exhausted": 1, "SwitchedOff": 1}),
             _ => json!({"Unacknowledged": 1}),
         };
-        assert_metrics(&of(line, "webhook", &[]), &counted);
+        assert_metrics(&timeless_metrics(line, "webhook", &[]), &counted);
     }
     let message = stack.next_message(ids[1]).await;
     hand(&sender, &[message]).await;
-    assert_metrics(&of(&listener.take()[0], "webhook", &[]), &json!({"Held": 1}));
+    assert_metrics(&timeless_metrics(&listener.take()[0], "webhook", &[]), &json!({"Held": 1}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +95,7 @@ async fn a_sender_whose_store_is_away_counts_what_it_puts_off() {
     );
     hand(&sender, &[message]).await;
     let line = listener.take().pop().unwrap();
-    assert_metrics(&of(&line, "webhook", &[]), &json!({"Postponed": 1, "StoreRetries": 2}));
+    assert_metrics(&timeless_metrics(&line, "webhook", &[]), &json!({"Postponed": 1, "StoreRetries": 2}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,11 +111,11 @@ async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
     let runs = [(false, json!({"Waiting": 1})), (true, json!({"Overdue": 1})), (true, json!({}))];
     for (resent, counted) in runs {
         if counted["Overdue"] == 1 {
-            stack.mailbox(Queue::WebhooksFirst).await.purge().await;
+            stack.queue(Queue::WebhooksFirst).await.purge().await;
         }
         assert_eq!(sweep.invoke(json!({"source": "aws.scheduler"})).await, Value::Null);
         let line = sweep.lines().pop().unwrap();
-        assert_metrics(&of(&line, "sweep", &[]), &counted);
+        assert_metrics(&timeless_metrics(&line, "sweep", &[]), &counted);
         assert_eq!(line.json["failed"], 0);
         let progress = &stack.deliveries(endpoint.id).await[0].progress;
         assert_eq!((progress.status, progress.resent), (Status::Pending, u32::from(resent)));
@@ -142,13 +142,13 @@ async fn a_sweep_counts_parked_retries_and_notices() {
             stack.clock.advance(Duration::from_mins(17));
             let listener = Listener::start();
             stack.sweep().await;
-            assert_metrics(&of(&listener.take()[0], "sweep", &[]), &json!({"Parked": 1}));
+            assert_metrics(&timeless_metrics(&listener.take()[0], "sweep", &[]), &json!({"Parked": 1}));
         }
     }
     stack.clock.advance(Duration::from_mins(1));
     let listener = Listener::start();
     stack.sweep().await;
-    assert_metrics(&of(&listener.take()[0], "sweep", &[]), &json!({"Notices": 1}));
+    assert_metrics(&timeless_metrics(&listener.take()[0], "sweep", &[]), &json!({"Notices": 1}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,15 +173,15 @@ async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one
     let mut overdue = 0;
     // A fan-out this large fills both lanes. Empties them first; the loop takes out what each run sends.
     for lane in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
-        stack.mailbox(lane).await.purge().await;
+        stack.queue(lane).await.purge().await;
     }
     for is_cut_short in [true, false] {
         sweep.work(Value::Null).await.unwrap();
         let [line] = &listener.take()[..] else { panic!("not one line") };
-        let counted = of(line, "sweep", &[]);
+        let counted = timeless_metrics(line, "sweep", &[]);
         assert_eq!(counted.contains_key("Unfinished"), is_cut_short, "{counted:?}");
         let sent = counted["Overdue"].as_u64().unwrap();
-        stack.mailbox(Queue::WebhooksRetry).await.take(sent.try_into().unwrap()).await;
+        stack.queue(Queue::WebhooksRetry).await.take(sent.try_into().unwrap()).await;
         overdue += sent;
     }
     assert_eq!(overdue, 801);
@@ -208,8 +208,8 @@ async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
         let lines = compact.lines().split_off(before);
         let streams = lines.iter().filter(|line| line.json.get("stream").is_some()).collect::<Vec<_>>();
         let [catalog, listings] = streams[..] else { panic!("{}", compact.log()) };
-        assert_metrics(&of(catalog, "compact", &[]), &json!({"CatalogLogBehind": 0}));
-        assert_metrics(&of(listings, "compact", &[]), &json!({"ListingsLogBehind": behind}));
+        assert_metrics(&timeless_metrics(catalog, "compact", &[]), &json!({"CatalogLogBehind": 0}));
+        assert_metrics(&timeless_metrics(listings, "compact", &[]), &json!({"ListingsLogBehind": behind}));
         assert_eq!(listings.json["message"], message);
     }
 }

@@ -48,7 +48,7 @@ async fn given_up(scene: &Scene) {
 /// again.
 async fn lost(scene: &Scene) {
     let id = scene.event(4).await;
-    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.mailbox(lane));
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.queue(lane));
     let (first, retry) = tokio::join!(first, retry);
     for lane in [&first, &retry] {
         lane.purge().await;

@@ -7,7 +7,7 @@ use tests::arn;
 use super::{assert_same, deployed, names};
 
 /// The longest time for which SQS keeps a message, 14 days, in seconds.
-const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
+const RETENTION_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 #[test]
 fn the_template_has_the_projects_queues() {
@@ -28,7 +28,7 @@ fn expected(queue: Queue) -> Value {
         "QueueName": names().queue(queue),
         "VisibilityTimeout": queue.visibility_seconds(),
         "FifoQueue": queue.is_fifo(),
-        "MessageRetentionPeriod": KEPT_SECONDS,
+        "MessageRetentionPeriod": RETENTION_SECONDS,
         "SqsManagedSseEnabled": true,
     });
     if let Some(dead) = queue.dead_letters() {

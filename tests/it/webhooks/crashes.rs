@@ -49,7 +49,7 @@ async fn a_death_at_any_step_of_the_last_attempt_ends_in_one_switch_off_with_one
         }
         assert!(call > 7, "endpoints, keyring, claim, record and three calls for the notice, but only {call} calls");
     }
-    assert_eq!(scene.stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
+    assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

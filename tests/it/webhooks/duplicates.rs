@@ -25,7 +25,7 @@ async fn copies_of_a_message_at_many_senders_at_once_make_one_post() {
         }
         assert_eq!(scene.receiver.received(1).await.len(), 1);
         // Their messages are not lost: each has sent a copy that waits until the open attempt must have ended.
-        let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+        let retry = scene.stack.queue(Queue::WebhooksRetry).await;
         assert_eq!((retry.count().await, retry.waiting().await), (copies as u64 - 1, 0));
         scene.receiver.go_on();
         assert_eq!(hands.join_next().await.unwrap().unwrap(), [0; 0]);

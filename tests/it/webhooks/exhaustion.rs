@@ -63,5 +63,5 @@ async fn a_last_failure_from_before_the_endpoint_was_switched_on_again_leaves_it
     tokio::join!(hand(&sender, std::slice::from_ref(&message)), switched);
     assert_eq!(scene.standing(id).await, (Status::Failed, 7));
     assert_eq!(scene.switch().await, Switch::On);
-    assert_eq!(scene.stack.mailbox(Queue::Notices).await.count().await, 0);
+    assert_eq!(scene.stack.queue(Queue::Notices).await.count().await, 0);
 }

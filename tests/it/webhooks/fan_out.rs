@@ -44,7 +44,7 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     assert_eq!(selecting.so_far()[0].id(), delivery_id(uuid(1).into(), endpoint.id).to_string());
     queue.send(&[sale(1, user).to_string()]).await;
     queue.wait_until_empty().await;
-    stack.mailbox(Queue::WebhooksFirst).await.holds(0).await;
+    stack.queue(Queue::WebhooksFirst).await.holds(0).await;
     assert_eq!([selecting.so_far().len(), all.so_far().len(), other.so_far().len()], [1, 1, 0]);
 }
 
@@ -53,7 +53,7 @@ async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     let scene = Scene::answering(204).await;
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
     let batch: Vec<_> = (1..=10).map(|event| feed(&sale(event, scene.user))).collect();
-    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.mailbox(queue));
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
     let (first, retry) = (first.await, retry.await);
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
     // No sender has claimed these deliveries, so their messages may never have been sent. They are sent again, in the
@@ -85,7 +85,7 @@ async fn an_event_for_an_endpoint_that_is_off_is_held_from_the_start() {
     let id = delivery_id(uuid(1).into(), scene.endpoint.id);
     assert_eq!(scene.standing(id).await, (Status::Held, 0));
     assert_eq!(scene.delivery(id).await.progress.wake_at, None);
-    assert_eq!(scene.stack.mailbox(Queue::WebhooksFirst).await.count().await, 0);
+    assert_eq!(scene.stack.queue(Queue::WebhooksFirst).await.count().await, 0);
 }
 
 /// Returns the DynamoDB calls for this many events whose deliveries all succeed at once.
@@ -96,8 +96,8 @@ async fn calls(events: u128) -> Vec<String> {
     let batch: Vec<_> = (1..=events).map(|event| feed(&sale(event, scene.user))).collect();
     hand(&ingest, &batch).await;
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry];
-    hand(&sender, &scene.stack.mailbox(first).await.take(batch.len()).await).await;
-    let retry = scene.stack.mailbox(retry).await;
+    hand(&sender, &scene.stack.queue(first).await.take(batch.len()).await).await;
+    let retry = scene.stack.queue(retry).await;
     hand(&sender, &retry.take(retry.count().await.try_into().unwrap()).await).await;
     for event in 1..=events {
         let id = delivery_id(uuid(event).into(), scene.endpoint.id);

@@ -98,7 +98,7 @@ async fn while_the_store_or_the_keyring_is_away_messages_are_put_off_and_none_is
         for _ in 0..=MAX_RECEIVES {
             assert_eq!(hand(&sender, &message).await, [0; 0], "without {away}");
         }
-        let copies = scene.stack.mailbox(Queue::WebhooksRetry).await;
+        let copies = scene.stack.queue(Queue::WebhooksRetry).await;
         assert_eq!((copies.count().await, copies.waiting().await), (u64::from(MAX_RECEIVES) + 1, 0), "without {away}");
         let posts = scene.receiver.so_far().len();
         assert_eq!(posts, usize::from(first == 2), "without {away}");
@@ -107,7 +107,7 @@ async fn while_the_store_or_the_keyring_is_away_messages_are_put_off_and_none_is
         assert_eq!(hand(&sender, &message).await, [0; 0]);
         assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
         assert_eq!(scene.receiver.so_far().len(), posts + 1);
-        assert_eq!(scene.stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
+        assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
     }
 }
 

@@ -11,7 +11,7 @@ use super::Scene;
 async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_one() {
     let scene = Scene::answering(204).await;
     let (stack, admin) = (&scene.stack, scene.stack.webhooks());
-    let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
+    let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
     admin.disable(scene.endpoint.id).await.unwrap();
     let held = [scene.event(1).await, scene.event(2).await];
     assert_eq!(first.count().await, 0);
@@ -60,7 +60,7 @@ async fn a_delivery_is_not_held_while_its_post_is_open() {
         admin.disable(scene.endpoint.id).await.unwrap();
         assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
         assert_eq!(scene.standing(id).await, (Status::Pending, 0));
-        assert_eq!(scene.stack.mailbox(Queue::WebhooksRetry).await.count().await, 1, "the copy of its message");
+        assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, 1, "the copy of its message");
         scene.receiver.go_on();
     };
     tokio::join!(hand(&sender, &message), switched_off);
@@ -79,7 +79,7 @@ async fn a_delivery_that_is_sent_again_keeps_its_id_and_leaves_older_messages_vo
     assert_eq!((delivery.progress.status, delivery.progress.round), (Status::Pending, 2));
     hand(&sender, &older).await;
     assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Pending, 1), 1));
-    let newer = scene.stack.mailbox(Queue::WebhooksRetry).await.take(1).await;
+    let newer = scene.stack.queue(Queue::WebhooksRetry).await.take(1).await;
     hand(&sender, &newer).await;
     hand(&sender, &older).await;
     hand(&sender, &newer).await;

@@ -14,15 +14,15 @@ use webhooks::delivery::Status;
 use super::Scene;
 
 /// More deliveries than the first lane has instances for, even with one message per batch.
-const HANGING: u128 = 2_000;
-const HEALTHY: u128 = 50;
+const HANGING_DELIVERIES: u128 = 2_000;
+const HEALTHY_ENDPOINTS: u128 = 50;
 /// The time that a receiver has to answer. It is long, so that the order of events does not depend on the speed of
 /// the machine.
-const DEADLINE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn patient() -> SenderConfig {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
-    let transport = Transport::with_deadline(reach, DEADLINE).unwrap();
+    let transport = Transport::with_deadline(reach, ANSWER_TIMEOUT).unwrap();
     SenderConfig { transport, schedule: Schedule::default() }
 }
 
@@ -32,15 +32,15 @@ async fn a_receiver_that_hangs_delays_nobody_else() {
     let (hanging, healthy) = (Receiver::start(|_, _| Answer::Hang).await, Receiver::answering(204).await);
     let user: UserId = uuid(5).into();
     let (endpoint, _) = stack.endpoint(user, &hanging.url).await;
-    let events: Vec<_> = (0..HANGING).map(|event| sale(event, user)).collect();
+    let events: Vec<_> = (0..HANGING_DELIVERIES).map(|event| sale(event, user)).collect();
     for some in events.chunks(100) {
         stack.fan_out(some).await;
     }
     let mut behind = Vec::new();
-    for other in 0..HEALTHY {
+    for other in 0..HEALTHY_ENDPOINTS {
         let user = uuid(100 + other).into();
         stack.endpoint(user, &healthy.url).await;
-        behind.push(sale(HANGING + other, user));
+        behind.push(sale(HANGING_DELIVERIES + other, user));
     }
     stack.fan_out(&behind).await;
 
@@ -62,16 +62,16 @@ async fn a_receiver_that_hangs_delays_nobody_else() {
     }
     assert_eq!(deliveries, events.len());
     stack.endpoint_when(user, |endpoint| endpoint.slow_until.is_some()).await;
-    let [first, retry] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksRetry).await];
+    let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
     assert_eq!(first.waiting().await, 0);
     // Each fan-out of a hundred lets ten into the first lane. The others are in the retry lane.
-    assert!(retry.count().await >= u64::try_from(HANGING / 10 * 9).unwrap(), "{}", retry.count().await);
+    assert!(retry.count().await >= u64::try_from(HANGING_DELIVERIES / 10 * 9).unwrap(), "{}", retry.count().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_took_a_second_stays_in_the_retry_lane_for_a_minute() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
-    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.mailbox(queue));
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
     let (first, retry) = (first.await, retry.await);
     let (slow, before) = (scene.event(1).await, scene.event(2).await);
     let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(slow).await]);

@@ -36,7 +36,7 @@ async fn only_the_unreadable_messages_of_a_batch_are_reported_as_failed() {
 async fn an_unreadable_message_becomes_a_dead_letter_and_the_others_are_delivered_once() {
     let (stack, receiver, user) = (Stack::new().await, Receiver::answering(204).await, uuid(5).into());
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
-    let [first, dead] = [stack.mailbox(Queue::WebhooksFirst).await, stack.mailbox(Queue::WebhooksDead).await];
+    let [first, dead] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksDead).await];
     first.set(VisibilityTimeout, "1").await;
     stack.fan_out(&[1, 2, 3, 4].map(|event| sale(event, user))).await;
     first.send("{").await;

@@ -25,7 +25,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     let removed = async {
         scene.receiver.received(5).await;
         assert_eq!(admin.remove(scene.endpoint.id).await.unwrap(), 4, "all except the one whose POST is open");
-        let retry = stack.mailbox(Queue::WebhooksRetry).await;
+        let retry = stack.queue(Queue::WebhooksRetry).await;
         let before = retry.count().await;
         assert_eq!(hand(&stack.sender(), &messages[3..]).await, [0; 0]);
         assert_eq!(retry.count().await, before + 1, "a copy waits until the open attempt must have ended");
@@ -46,7 +46,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     }
     assert_eq!(stack.deliveries(scene.endpoint.id).await.len(), 5, "the deliveries can still be listed");
     assert_eq!((scene.receiver.so_far().len(), stack.take_notices().await), (5, vec![]));
-    assert_eq!(stack.mailbox(Queue::WebhooksDead).await.count().await, 0);
+    assert_eq!(stack.queue(Queue::WebhooksDead).await.count().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

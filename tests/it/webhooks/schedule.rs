@@ -1,7 +1,7 @@
 //! Seven attempts, each at its time.
 
 use platform::resources::Queue;
-use tests::{Received, Receiver, Stack, Verdict, sale, to_loopback, uuid};
+use tests::{Received, Receiver, SignatureValidity, Stack, sale, to_loopback, uuid};
 use tokio::time::{Duration, Instant};
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
@@ -14,8 +14,8 @@ use super::OFF_BY_FAILURES;
 /// The delays between attempts (specification 6.8.1), in seconds.
 const DELAYS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
 /// Divides the delays to 1, 1, 1, 1, 2 and 5 seconds. The last two wait in the table, the others in the queue.
-const SCALE: u32 = 20_000;
-const BOTH: Verdict = Verdict { service: true, standard: true };
+const TIME_SCALE: u32 = 20_000;
+const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_off() {
@@ -23,7 +23,7 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
     let (endpoint, secret) = stack.endpoint(user, &receiver.url).await;
     let (clock, begun) = (SystemClock::new(), Instant::now());
     let begun_at = clock.now();
-    let _workers = stack.workers_in_real_time(to_loopback(SCALE)).await;
+    let _workers = stack.workers_in_real_time(to_loopback(TIME_SCALE)).await;
     stack.feed_queue().send(&[sale(1, user).to_string()]).await;
 
     let id = delivery_id(uuid(1).into(), endpoint.id);
@@ -38,12 +38,12 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
         assert_eq!((one.id(), one.header("webhook-id")), (&*id.to_string(), &*id.to_string()));
         assert_eq!((one.header("x-service-event"), &*one.body), ("listing.sold", delivery.body.as_bytes()));
         assert_eq!(one.json()["id"], id.to_string());
-        assert_eq!(one.signed_with(&secret), BOTH);
+        assert_eq!(one.signed_with(&secret), BOTH_VALID);
     }
     assert_each_tells_when_it_was_sent(&posts, begun, begun_at);
 
     assert_eq!(stack.endpoint_of(user).await.switch, OFF_BY_FAILURES);
-    stack.mailbox(Queue::Notices).await.holds(1).await;
+    stack.queue(Queue::Notices).await.holds(1).await;
     let notices = stack.take_notices().await;
     let expected = Notice {
         notice_id: notice_id(endpoint.id, 1),
@@ -58,14 +58,14 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
 
     stack.feed_queue().send(&[sale(2, user).to_string()]).await;
     stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;
-    stack.mailbox(Queue::WebhooksFirst).await.holds(0).await;
+    stack.queue(Queue::WebhooksFirst).await.holds(0).await;
     assert_eq!(receiver.so_far().len(), 7);
     assert_eq!(stack.take_notices().await, []);
 }
 
 fn assert_none_is_early(posts: &[Received]) {
-    for (delay, pair) in DELAYS.into_iter().zip(posts.windows(2)) {
-        let (waited, delay) = (pair[1].at - pair[0].at, Duration::from_secs(delay.div_ceil(SCALE).into()));
+    for (delay, pair) in DELAYS_SECONDS.into_iter().zip(posts.windows(2)) {
+        let (waited, delay) = (pair[1].at - pair[0].at, Duration::from_secs(delay.div_ceil(TIME_SCALE).into()));
         assert!(waited >= delay, "{waited:?} instead of {delay:?}");
     }
 }

@@ -5,14 +5,14 @@ use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
 use secrets::Keyring;
 use serde_json::Value;
-use tests::{Receiver, Stack, Verdict, Verifier, hand, sale, to_loopback, uuid};
+use tests::{Receiver, SignatureValidity, Stack, Verifier, hand, sale, to_loopback, uuid};
 use webhooks::delivery_id;
 
 use super::Scene;
 
-const BOTH: Verdict = Verdict { service: true, standard: true };
-const STANDARD: Verdict = Verdict { service: false, standard: true };
-const NEITHER: Verdict = Verdict { service: false, standard: false };
+const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };
+const STANDARD_VALID: SignatureValidity = SignatureValidity { service: false, standard: true };
+const NEITHER_VALID: SignatureValidity = SignatureValidity { service: false, standard: false };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_is_accepted_by_the_receivers_guides_programs() {
@@ -22,8 +22,8 @@ async fn a_delivery_is_accepted_by_the_receivers_guides_programs() {
     stack.feed_queue().send(&[sale(1, user).to_string()]).await;
     let post = &receiver.received(1).await[0];
     for verifier in Verifier::ALL {
-        let verdict = verifier.judge(&secret.reveal(), &post.headers, &post.body).await;
-        assert_eq!(verdict, BOTH, "{verifier:?} of {post:?}");
+        let validity = verifier.verify(&secret.reveal(), &post.headers, &post.body).await;
+        assert_eq!(validity, BOTH_VALID, "{verifier:?} of {post:?}");
     }
 }
 
@@ -31,29 +31,31 @@ async fn a_delivery_is_accepted_by_the_receivers_guides_programs() {
 async fn a_rotated_secret_signs_beside_the_old_one_until_it_takes_its_place() {
     let scene = Scene::answering(204).await;
     let (admin, sender) = (scene.stack.webhooks(), scene.stack.sender());
-    let verdicts = async |event, next: &_| {
+    let validities = async |event, next: &_| {
         let id = scene.event(event).await;
         hand(&sender, &[scene.stack.next_message(id).await]).await;
         let [post] = scene.posts(id).try_into().unwrap();
         [post.signed_with(&scene.secret), post.signed_with(next)]
     };
     let (_, next) = admin.rotate_secret(scene.endpoint.id).await.unwrap();
-    assert_eq!(verdicts(1, &next).await, [BOTH, STANDARD]);
+    assert_eq!(validities(1, &next).await, [BOTH_VALID, STANDARD_VALID]);
     admin.activate_secret(scene.endpoint.id).await.unwrap();
-    assert_eq!(verdicts(2, &next).await, [STANDARD, BOTH]);
+    assert_eq!(validities(2, &next).await, [STANDARD_VALID, BOTH_VALID]);
     scene.wait(24 * 60 * 60 - 1);
-    assert_eq!(verdicts(3, &next).await, [STANDARD, BOTH]);
+    assert_eq!(validities(3, &next).await, [STANDARD_VALID, BOTH_VALID]);
     scene.wait(1);
-    assert_eq!(verdicts(4, &next).await, [NEITHER, BOTH]);
+    assert_eq!(validities(4, &next).await, [NEITHER_VALID, BOTH_VALID]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotated_secret_takes_the_old_ones_place_by_itself_after_a_day() {
     let scene = Scene::answering(204).await;
     let (_, next) = scene.stack.webhooks().rotate_secret(scene.endpoint.id).await.unwrap();
-    for (event, wait, old_and_next) in
-        [(1, 24 * 60 * 60 - 1, [BOTH, STANDARD]), (2, 1, [STANDARD, BOTH]), (3, 24 * 60 * 60, [NEITHER, BOTH])]
-    {
+    for (event, wait, old_and_next) in [
+        (1, 24 * 60 * 60 - 1, [BOTH_VALID, STANDARD_VALID]),
+        (2, 1, [STANDARD_VALID, BOTH_VALID]),
+        (3, 24 * 60 * 60, [NEITHER_VALID, BOTH_VALID]),
+    ] {
         scene.wait(wait);
         let id = scene.event(event).await;
         scene.attempt(id).await;
@@ -73,7 +75,7 @@ async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
         assert_eq!(id, delivery_id(uuid(event).into(), scene.endpoint.id));
         hand(&sender, &[stack.next_message(id).await]).await;
         let [post] = scene.posts(id).try_into().unwrap();
-        assert_eq!(post.signed_with(&scene.secret), BOTH);
+        assert_eq!(post.signed_with(&scene.secret), BOTH_VALID);
     };
     deliver().await;
     let old = keyring(stack).await;

@@ -13,15 +13,15 @@ use webhooks::delivery::{Lane, Status};
 
 use super::Scene;
 
-const OVERDUE: i64 = 5 * 60;
+const OVERDUE_SECONDS: i64 = 5 * 60;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_attempt_whose_message_is_lost_is_made_after_five_minutes() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
-    scene.stack.mailbox(Queue::WebhooksFirst).await.take(1).await;
-    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
-    scene.wait(OVERDUE - 1);
+    scene.stack.queue(Queue::WebhooksFirst).await.take(1).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    scene.wait(OVERDUE_SECONDS - 1);
     scene.stack.sweep().await;
     assert_eq!(retry.count().await, 0);
     scene.wait(1);
@@ -37,11 +37,11 @@ async fn a_first_attempt_whose_message_is_lost_is_made_after_five_minutes() {
 async fn a_retry_whose_message_is_lost_is_made_five_minutes_after_it_was_due() {
     let scene = Scene::with(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
     let id = scene.event(1).await;
-    hand(&scene.stack.sender(), &scene.stack.mailbox(Queue::WebhooksFirst).await.take(1).await).await;
-    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    hand(&scene.stack.sender(), &scene.stack.queue(Queue::WebhooksFirst).await.take(1).await).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     assert_eq!(retry.count().await, 1);
     retry.purge().await;
-    scene.wait(30 + OVERDUE - 1);
+    scene.wait(30 + OVERDUE_SECONDS - 1);
     scene.stack.sweep().await;
     assert_eq!(retry.count().await, 0);
     scene.wait(1);
@@ -57,7 +57,7 @@ async fn a_parked_retry_is_called_for_shortly_before_it_is_due_and_no_sooner() {
     for _ in 0..3 {
         scene.attempt(id).await;
     }
-    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     // Drops the messages of the second and third attempts, which the test made without waiting for them.
     retry.purge().await;
     // The retry is due after half an hour plus a minute of slack. Its message is sent at most 14 minutes before.
@@ -86,10 +86,10 @@ async fn assert_one_post(scene: &Scene, id: DeliveryId, messages: &[SqsMessage])
 async fn two_sweeps_at_once_cause_one_post() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
-    scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
-    scene.wait(OVERDUE);
+    scene.stack.queue(Queue::WebhooksFirst).await.purge().await;
+    scene.wait(OVERDUE_SECONDS);
     tokio::join!(scene.stack.sweep(), scene.stack.sweep());
-    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     let messages = retry.take(retry.count().await.try_into().unwrap()).await;
     assert_one_post(&scene, id, &messages).await;
 }
@@ -98,8 +98,8 @@ async fn two_sweeps_at_once_cause_one_post() {
 async fn a_sweep_that_dies_before_it_records_what_it_sent_causes_no_second_post() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
-    scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
-    scene.wait(OVERDUE);
+    scene.stack.queue(Queue::WebhooksFirst).await.purge().await;
+    scene.wait(OVERDUE_SECONDS);
     let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
     proxy.plan(|operation| if operation == "UpdateItem" { Fault::Hang } else { Fault::None });
     let mortal = scene.stack.sweep_at(&proxy.url);
@@ -107,7 +107,7 @@ async fn a_sweep_that_dies_before_it_records_what_it_sent_causes_no_second_post(
         _ = mortal.work(Value::Null) => panic!("the sweep should have died"),
         () = proxy.stuck() => {}
     }
-    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     let mut messages = retry.take(1).await;
     scene.stack.sweep().await;
     messages.extend(retry.take(1).await);
@@ -119,9 +119,9 @@ async fn a_sweep_that_dies_before_it_records_what_it_sent_causes_no_second_post(
 async fn a_message_that_is_lost_again_and_again_is_resent_at_doubling_intervals() {
     let scene = Scene::answering(204).await;
     scene.event(1).await;
-    scene.stack.mailbox(Queue::WebhooksFirst).await.purge().await;
-    let retry = scene.stack.mailbox(Queue::WebhooksRetry).await;
-    scene.wait(OVERDUE - 1);
+    scene.stack.queue(Queue::WebhooksFirst).await.purge().await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    scene.wait(OVERDUE_SECONDS - 1);
     for doublings in 1..=4 {
         scene.stack.sweep().await;
         assert_eq!(retry.count().await, 0, "before interval {doublings} is over");
@@ -129,7 +129,7 @@ async fn a_message_that_is_lost_again_and_again_is_resent_at_doubling_intervals(
         scene.stack.sweep().await;
         assert_eq!(retry.count().await, 1, "once interval {doublings} is over");
         retry.take(1).await;
-        scene.wait((OVERDUE << doublings) - 1);
+        scene.wait((OVERDUE_SECONDS << doublings) - 1);
     }
 }
 
@@ -137,10 +137,9 @@ async fn a_message_that_is_lost_again_and_again_is_resent_at_doubling_intervals(
 async fn no_message_is_taken_for_lost_while_its_queue_is_behind() {
     let scene = Scene::answering(204).await;
     let lost = scene.event(1).await;
-    let [first, retry] =
-        [scene.stack.mailbox(Queue::WebhooksFirst).await, scene.stack.mailbox(Queue::WebhooksRetry).await];
+    let [first, retry] = [scene.stack.queue(Queue::WebhooksFirst).await, scene.stack.queue(Queue::WebhooksRetry).await];
     first.purge().await;
-    scene.wait(OVERDUE);
+    scene.wait(OVERDUE_SECONDS);
     // While this message waits, the first one may be waiting behind it.
     let waiting = scene.event(2).await;
     for probes in 1..=2 {
@@ -162,7 +161,7 @@ async fn no_message_is_taken_for_lost_while_its_queue_is_behind() {
 
     // A probe that is five minutes old proves nothing any more.
     scene.stack.fan_out(&[sale(3, scene.user)]).await;
-    scene.wait(OVERDUE);
+    scene.wait(OVERDUE_SECONDS);
     scene.stack.sweep().await;
     assert_eq!(retry.count().await, 0);
     assert_eq!(scene.receiver.so_far().len(), 2);
@@ -171,17 +170,17 @@ async fn no_message_is_taken_for_lost_while_its_queue_is_behind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_probe_that_comes_out_late_does_not_make_the_queue_look_older() {
     let scene = Scene::answering(204).await;
-    let first = scene.stack.mailbox(Queue::WebhooksFirst).await;
+    let first = scene.stack.queue(Queue::WebhooksFirst).await;
     let probe = |sent_at: &str| message(Lane::First, &json!({"type": "probe", "sent_at": sent_at}).to_string());
     let sender = scene.stack.sender();
     scene.event(1).await;
     let lost = first.take(1).await;
-    scene.wait(OVERDUE);
+    scene.wait(OVERDUE_SECONDS);
     scene.event(2).await;
     let newer = probe("2026-11-20T12:04:00.000Z");
     for message in [newer.clone(), probe("2026-11-20T11:00:00.000Z"), newer] {
         assert_eq!(hand(&sender, &[message]).await, [0; 0]);
     }
     scene.stack.sweep().await;
-    assert_eq!(scene.stack.mailbox(Queue::WebhooksRetry).await.take(1).await[0].body, lost[0].body);
+    assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.take(1).await[0].body, lost[0].body);
 }

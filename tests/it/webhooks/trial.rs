@@ -2,7 +2,7 @@
 
 use admin::webhooks::WebhookAdminError;
 use platform::resources::Queue;
-use tests::{Verdict, hand};
+use tests::{SignatureValidity, hand};
 use types::event::EventKind;
 use webhooks::delivery::Status;
 use webhooks::endpoint::Switch;
@@ -15,7 +15,7 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         let scene = Scene::answering(status).await;
         let (stack, admin) = (&scene.stack, scene.stack.webhooks());
         let id = admin.test(scene.endpoint.id, None).await.unwrap();
-        let message = stack.mailbox(Queue::WebhooksFirst).await.take(1).await;
+        let message = stack.queue(Queue::WebhooksFirst).await.take(1).await;
         for _ in 0..2 {
             assert_eq!(hand(&stack.sender(), &message).await, [0; 0]);
             scene.wait(24 * 60 * 60);
@@ -23,10 +23,10 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         }
         assert_eq!(scene.standing(id).await, (standing, 1));
         assert_eq!((scene.switch().await, stack.take_notices().await), (Switch::On, vec![]));
-        assert_eq!(stack.mailbox(Queue::WebhooksRetry).await.count().await, 0);
+        assert_eq!(stack.queue(Queue::WebhooksRetry).await.count().await, 0);
         let posts = scene.receiver.so_far();
         assert_eq!(posts.len(), 1);
-        assert_eq!(posts[0].signed_with(&scene.secret), Verdict { service: true, standard: true });
+        assert_eq!(posts[0].signed_with(&scene.secret), SignatureValidity { service: true, standard: true });
         assert_eq!(posts[0].json()["data"], EventKind::ListingSold.sample_data());
     }
 }

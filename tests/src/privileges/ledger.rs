@@ -53,7 +53,7 @@ impl Drop for Ledger {
 }
 
 impl Entries {
-    fn note(&self, function: &str, grant: Grant) -> Result<(), String> {
+    fn record(&self, function: &str, grant: Grant) -> Result<(), String> {
         let given = Template::read().functions.get(function).map(|function| &function.grants);
         if !given.is_some_and(|given| given.contains(&grant)) {
             return Err(self.refuse(format!("{function} needs {grant}, which template.yaml does not give it")));
@@ -76,7 +76,7 @@ impl UseObserver for Entries {
     }
 
     fn has_variable(&self, function: &'static str, name: &str) -> bool {
-        name.starts_with(LAMBDA_VARIABLE_PREFIX) || self.note(function, Grant::Variable(name.to_owned())).is_ok()
+        name.starts_with(LAMBDA_VARIABLE_PREFIX) || self.record(function, Grant::Variable(name.to_owned())).is_ok()
     }
 }
 
@@ -93,7 +93,7 @@ impl Intercept for CallInterceptor {
     ) -> Result<(), BoxError> {
         let unknown = || self.entries.refuse(format!("no privileges are listed for this call: {:?}", call.input()));
         for privilege in needs(call).ok_or_else(unknown)? {
-            self.entries.note(self.function, privilege)?;
+            self.entries.record(self.function, privilege)?;
         }
         Ok(())
     }

@@ -23,22 +23,24 @@ type Needs = Vec<Grant>;
 /// Returns the privileges that a call needs, or `None` for an operation that is not listed here because no function
 /// uses it.
 pub(super) fn needs(call: &Call<'_>) -> Option<Needs> {
-    None.or_else(|| of(call, |get: &GetItemInput| on_table("GetItem", get.table_name())))
-        .or_else(|| of(call, |put: &PutItemInput| on_table("PutItem", put.table_name())))
-        .or_else(|| of(call, |update: &UpdateItemInput| on_table("UpdateItem", update.table_name())))
-        .or_else(|| of(call, query))
-        .or_else(|| of(call, batch_get))
-        .or_else(|| of(call, |write: &TransactWriteItemsInput| write.transact_items().iter().flat_map(part).collect()))
-        .or_else(|| of(call, |send: &SendMessageInput| on_queue("SendMessage", send.queue_url())))
+    None.or_else(|| for_input(call, |get: &GetItemInput| on_table("GetItem", get.table_name())))
+        .or_else(|| for_input(call, |put: &PutItemInput| on_table("PutItem", put.table_name())))
+        .or_else(|| for_input(call, |update: &UpdateItemInput| on_table("UpdateItem", update.table_name())))
+        .or_else(|| for_input(call, query))
+        .or_else(|| for_input(call, batch_get))
+        .or_else(|| {
+            for_input(call, |write: &TransactWriteItemsInput| write.transact_items().iter().flat_map(part).collect())
+        })
+        .or_else(|| for_input(call, |send: &SendMessageInput| on_queue("SendMessage", send.queue_url())))
         // Batches need the privilege of the single operation.
-        .or_else(|| of(call, |send: &SendMessageBatchInput| on_queue("SendMessage", send.queue_url())))
-        .or_else(|| of(call, |delete: &DeleteMessageBatchInput| on_queue("DeleteMessage", delete.queue_url())))
-        .or_else(|| of(call, |receive: &ReceiveMessageInput| on_queue("ReceiveMessage", receive.queue_url())))
-        .or_else(|| of(call, |get: &GetQueueAttributesInput| on_queue("GetQueueAttributes", get.queue_url())))
-        .or_else(|| of(call, |get: &GetSecretValueInput| on_secret("GetSecretValue", get.secret_id())))
+        .or_else(|| for_input(call, |send: &SendMessageBatchInput| on_queue("SendMessage", send.queue_url())))
+        .or_else(|| for_input(call, |delete: &DeleteMessageBatchInput| on_queue("DeleteMessage", delete.queue_url())))
+        .or_else(|| for_input(call, |receive: &ReceiveMessageInput| on_queue("ReceiveMessage", receive.queue_url())))
+        .or_else(|| for_input(call, |get: &GetQueueAttributesInput| on_queue("GetQueueAttributes", get.queue_url())))
+        .or_else(|| for_input(call, |get: &GetSecretValueInput| on_secret("GetSecretValue", get.secret_id())))
 }
 
-fn of<T: Debug + Send + Sync + 'static>(call: &Call<'_>, needs: impl FnOnce(&T) -> Needs) -> Option<Needs> {
+fn for_input<T: Debug + Send + Sync + 'static>(call: &Call<'_>, needs: impl FnOnce(&T) -> Needs) -> Option<Needs> {
     call.input().downcast_ref().map(needs)
 }
 

@@ -19,7 +19,7 @@ pub struct Function {
 
 impl Function {
     /// Reads a function resource. Returns its name without the stack's, and the function.
-    pub(super) fn of(globals: &Value, resource: &Value) -> (String, Self) {
+    pub(super) fn from_resource(globals: &Value, resource: &Value) -> (String, Self) {
         let mut properties = globals.clone();
         merge(&mut properties, &resource["Properties"]);
         let name = text(&properties["FunctionName"]).strip_prefix(Resources::DEFAULT_STACK).unwrap()[1..].to_owned();

@@ -32,9 +32,9 @@ impl Template {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
             let document = yaml::parse(&std::fs::read_to_string(path).unwrap());
             let mut template = Self { document, functions: BTreeMap::new() };
-            let globals = Values(&template.document).of(&template.document["Globals"]["Function"]);
+            let globals = Values(&template.document).evaluated(&template.document["Globals"]["Function"]);
             let functions = template.resources("AWS::Serverless::Function").into_iter();
-            template.functions = functions.map(|(_, resource)| Function::of(&globals, &resource)).collect();
+            template.functions = functions.map(|(_, resource)| Function::from_resource(&globals, &resource)).collect();
             template
         })
     }
@@ -43,7 +43,7 @@ impl Template {
     pub fn resources(&self, kind: &str) -> BTreeMap<String, Value> {
         let resources = self.document["Resources"].as_object().unwrap().iter();
         let of_kind = resources.filter(|(_, resource)| text(&resource["Type"]) == kind);
-        of_kind.map(|(id, resource)| (id.clone(), Values(&self.document).of(resource))).collect()
+        of_kind.map(|(id, resource)| (id.clone(), Values(&self.document).evaluated(resource))).collect()
     }
 
     /// Returns the names of the functions that meet a condition.

@@ -24,7 +24,7 @@ pub struct Monitor {
 
 /// A metric of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Watched {
+pub struct WatchedMetric {
     pub namespace: String,
     pub metric: String,
     pub resource: Resource,
@@ -107,7 +107,7 @@ fn of_graph(rows: &Value) -> BTreeSet<Watched> {
     shown
 }
 
-fn watched(metric: &Value) -> Watched {
+fn watched(metric: &Value) -> WatchedMetric {
     let dimensions = metric["Dimensions"].as_array().unwrap();
     let joined = |part| dimensions.iter().map(|dimension| text(&dimension[part])).collect::<Vec<_>>().join("/");
     Watched {

@@ -11,11 +11,11 @@ pub(super) struct Values<'t>(pub(super) &'t Value);
 
 impl Values<'_> {
     /// Returns a value with all functions in it evaluated.
-    pub(super) fn of(&self, value: &Value) -> Value {
+    pub(super) fn evaluated(&self, value: &Value) -> Value {
         match value {
-            Value::Array(values) => values.iter().map(|value| self.of(value)).collect(),
+            Value::Array(values) => values.iter().map(|value| self.evaluated(value)).collect(),
             Value::Object(entries) => self.function(entries).unwrap_or_else(|| {
-                Value::Object(entries.iter().map(|(name, value)| (name.clone(), self.of(value))).collect())
+                Value::Object(entries.iter().map(|(name, value)| (name.clone(), self.evaluated(value))).collect())
             }),
             scalar => scalar.clone(),
         }
@@ -26,13 +26,13 @@ impl Values<'_> {
         let (name, argument) = entries.iter().next().filter(|_| entries.len() == 1)?;
         Some(match name.as_str() {
             "Ref" => self.reference(text(argument)),
-            "Condition" => self.of(&self.0["Conditions"][text(argument)]),
+            "Condition" => self.evaluated(&self.0["Conditions"][text(argument)]),
             "Fn::GetAtt" => json!(self.attribute(text(&argument[0]), text(&argument[1]))),
             "Fn::Sub" => json!(self.substituted(text(argument))),
-            "Fn::Equals" => json!(self.of(&argument[0]) == self.of(&argument[1])),
+            "Fn::Equals" => json!(self.evaluated(&argument[0]) == self.evaluated(&argument[1])),
             "Fn::If" => {
-                let holds = self.of(&self.0["Conditions"][text(&argument[0])]) == json!(true);
-                self.of(&argument[if holds { 1 } else { 2 }])
+                let holds = self.evaluated(&self.0["Conditions"][text(&argument[0])]) == json!(true);
+                self.evaluated(&argument[if holds { 1 } else { 2 }])
             }
             name if name.starts_with("Fn::") => panic!("{name} is not supported here"),
             _ => return None,
@@ -65,7 +65,7 @@ impl Values<'_> {
     fn name(&self, resource: &str) -> String {
         let properties = &self.0["Resources"][resource]["Properties"];
         let mut names = ["TableName", "QueueName", "FunctionName", "Name"].into_iter().map(|name| &properties[name]);
-        names.find(|name| !name.is_null()).map_or(resource.to_owned(), |name| text(&self.of(name)).to_owned())
+        names.find(|name| !name.is_null()).map_or(resource.to_owned(), |name| text(&self.evaluated(name)).to_owned())
     }
 
     fn kind(&self, resource: &str) -> &str {

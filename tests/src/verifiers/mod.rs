@@ -22,7 +22,7 @@ pub enum Verifier {
 
 /// Whether a receiver accepts a delivery, for each of the two signature headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct SignatureValidity {
     /// If it checks only `X-Service-Signature`, with the language's own HMAC.
     pub service: bool,
     /// If it checks only `webhook-signature`, with the language's library of Standard Webhooks.
@@ -32,8 +32,8 @@ pub struct Verdict {
 impl Verifier {
     pub const ALL: [Self; 3] = [Self::Python, Self::Node, Self::Rust];
 
-    /// Runs the program on a delivery and returns its verdict. The first call on a machine installs the libraries.
-    pub async fn judge(self, secret: &str, headers: &HeaderMap, body: &[u8]) -> Verdict {
+    /// Runs the program on a delivery and returns what it says. The first call on a machine installs the libraries.
+    pub async fn verify(self, secret: &str, headers: &HeaderMap, body: &[u8]) -> SignatureValidity {
         let file = tempfile::NamedTempFile::new().unwrap();
         let named = |name: &http::HeaderName| (name.to_string(), headers[name].to_str().unwrap().to_owned());
         serde_json::to_writer(&file, &headers.keys().map(named).collect::<BTreeMap<_, _>>()).unwrap();
@@ -49,7 +49,7 @@ impl Verifier {
         child.stdin.take().unwrap().write_all(body).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         assert!(output.status.success(), "{self:?}: {}", output.status);
-        Verdict::read(&String::from_utf8(output.stdout).unwrap())
+        SignatureValidity::parse(&String::from_utf8(output.stdout).unwrap())
     }
 
     fn program(self) -> Command {
@@ -61,8 +61,8 @@ impl Verifier {
     }
 }
 
-impl Verdict {
-    fn read(text: &str) -> Self {
+impl SignatureValidity {
+    fn parse(text: &str) -> Self {
         let word = |line: Option<&str>, header: &str| match line.and_then(|line| line.strip_prefix(header)) {
             Some(": valid") => true,
             Some(": invalid") => false,

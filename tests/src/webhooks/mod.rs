@@ -1,8 +1,8 @@
 //! Endpoints and deliveries of a stack, through the library that `marketctl` uses.
 
-mod mailbox;
 mod signed;
 mod steps;
+mod test_queue;
 
 use secrets::KeyringCache;
 use std::num::NonZeroU32;
@@ -31,12 +31,12 @@ use webhooks::{Queues, Schedule};
 
 use crate::stack::Stack;
 
-pub use mailbox::Mailbox;
 pub use steps::{hand, hand_to_die, message};
+pub use test_queue::TestQueue;
 
 /// A delivery that has not got this far by then never will.
-const PATIENCE: Duration = Duration::from_mins(2);
-const PAUSE: Duration = Duration::from_millis(10);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Returns webhooks that may go to this machine, with the delays of specification 6.8.1 divided by `time_scale`.
 pub fn to_loopback(time_scale: u32) -> Webhooks {
@@ -93,8 +93,8 @@ impl Stack {
             if is_so(&endpoint) {
                 return endpoint;
             }
-            assert!(begun.elapsed() < PATIENCE, "{endpoint:?}");
-            sleep(PAUSE).await;
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "{endpoint:?}");
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -109,9 +109,9 @@ impl Stack {
         loop {
             match admin.delivery(id).await {
                 Ok(delivery) if is_so(&delivery) => return delivery,
-                other => assert!(begun.elapsed() < PATIENCE, "{other:?}"),
+                other => assert!(begun.elapsed() < WAIT_TIMEOUT, "{other:?}"),
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -16,11 +16,11 @@ use super::steps::record;
 use crate::stack::Stack;
 
 /// A message that takes longer than this never comes.
-const PATIENCE: Duration = Duration::from_mins(2);
-const PAUSE: Duration = Duration::from_millis(10);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A queue of a stack.
-pub struct Mailbox {
+pub struct TestQueue {
     client: Client,
     url: String,
     arn: String,
@@ -29,24 +29,24 @@ pub struct Mailbox {
 
 impl Stack {
     /// Returns a queue of the stack.
-    pub async fn mailbox(&self, queue: Queue) -> Mailbox {
+    pub async fn queue(&self, queue: Queue) -> TestQueue {
         let variables = Variables::new(&self.aws.endpoint_url);
         let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let url = variables.get(queue.variable()).unwrap();
         let found = client.get_queue_attributes().queue_url(&url).attribute_names(QueueArn).send().await.unwrap();
         let arn = found.attributes.unwrap().remove(&QueueArn).unwrap();
-        Mailbox { backlog: Backlog::new(client.clone(), url.clone()), client, url, arn }
+        TestQueue { backlog: Backlog::new(client.clone(), url.clone()), client, url, arn }
     }
 
     /// Takes every notice that is in its queue now.
     pub async fn take_notices(&self) -> Vec<Notice> {
-        let queue = self.mailbox(Queue::Notices).await;
+        let queue = self.queue(Queue::Notices).await;
         let messages = queue.take(usize::try_from(queue.count().await).unwrap()).await;
         messages.iter().map(|message| serde_json::from_str(message.body.as_deref().unwrap()).unwrap()).collect()
     }
 }
 
-impl Mailbox {
+impl TestQueue {
     /// How many messages it holds, including those that are being worked on or delayed.
     pub async fn count(&self) -> u64 {
         self.backlog.count().await.unwrap()
@@ -69,8 +69,8 @@ impl Mailbox {
     pub async fn holds(&self, count: u64) {
         let begun = Instant::now();
         while self.count().await != count {
-            assert!(begun.elapsed() < PATIENCE, "{} messages instead of {count}", self.count().await);
-            sleep(PAUSE).await;
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "{} messages instead of {count}", self.count().await);
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -78,7 +78,7 @@ impl Mailbox {
     pub async fn take(&self, count: usize) -> Vec<SqsMessage> {
         let (mut taken, begun) = (Vec::new(), Instant::now());
         while taken.len() < count {
-            assert!(begun.elapsed() < PATIENCE, "{} of {count} messages", taken.len());
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "{} of {count} messages", taken.len());
             let most = i32::try_from((count - taken.len()).min(10)).unwrap();
             let request = self.client.receive_message().queue_url(&self.url).max_number_of_messages(most);
             for message in request.wait_time_seconds(1).send().await.unwrap().messages.unwrap_or_default() {
