@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use types::clock::SystemClock;
 
-use crate::child::{itself, parent_ended};
+use crate::child::{child_command, parent_ended};
 use crate::cpu;
 use crate::output::text;
 
@@ -28,7 +28,8 @@ pub(crate) struct AwsSide {
 impl AwsSide {
     /// Starts an empty AWS side on a free port.
     pub(crate) async fn start() -> Result<Self, String> {
-        let mut process = itself(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let mut process =
+            child_command(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let line = line.ok_or("the AWS side did not start")?;
@@ -38,7 +39,7 @@ impl AwsSide {
 
     /// Returns its CPU time so far.
     pub(crate) fn cpu(&self) -> Duration {
-        cpu::of_child(&self.process)
+        cpu::child_time(&self.process)
     }
 
     /// Returns the administration of its stack.

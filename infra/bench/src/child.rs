@@ -7,7 +7,7 @@ use tokio::process::Command;
 use crate::output::text;
 
 /// Returns a command that starts this program again with a subcommand. The process is killed when it is dropped.
-pub(crate) fn itself(subcommand: &str) -> Result<Command, String> {
+pub(crate) fn child_command(subcommand: &str) -> Result<Command, String> {
     let mut command = Command::new(std::env::current_exe().map_err(text)?);
     command.arg(subcommand).kill_on_drop(true);
     Ok(command)

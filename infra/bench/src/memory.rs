@@ -12,12 +12,12 @@ pub(crate) struct Memory {
 impl Memory {
     /// Returns the memory of this process.
     pub(crate) fn now() -> Self {
-        Self::of(std::process::id())
+        Self::of_process(std::process::id())
     }
 
     /// Returns the memory of the process with this id (proc(5), `status`), or zeros if the system does not tell.
-    pub(crate) fn of(process: u32) -> Self {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    pub(crate) fn of_process(id: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
         Self { resident: field(&status, "VmRSS:"), peak: field(&status, "VmHWM:") }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    pub(crate) const fn of(json: bool) -> Self {
+    pub(crate) const fn from_json_flag(json: bool) -> Self {
         if json { Self::Json } else { Self::Text }
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct Percentiles {
 
 impl Percentiles {
     /// Computes the percentiles of samples, which may be in any order.
-    pub(crate) fn of(mut samples: Vec<Duration>) -> Self {
+    pub(crate) fn from_samples(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         Self { p50_us: at(&samples, 50), p99_us: at(&samples, 99), samples: samples.len() }
     }
@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn a_percentile_is_a_sample() {
         let millis = |range: std::ops::RangeInclusive<u64>| range.rev().map(Duration::from_millis).collect();
-        let of_hundred = Percentiles::of(millis(1..=100));
+        let of_hundred = Percentiles::from_samples(millis(1..=100));
         assert_eq!((of_hundred.p50_us, of_hundred.p99_us), (50_000.0, 99_000.0));
-        let of_three = Percentiles::of(millis(1..=3));
+        let of_three = Percentiles::from_samples(millis(1..=3));
         assert_eq!((of_three.p50_us, of_three.p99_us), (2_000.0, 3_000.0));
-        assert_eq!(Percentiles::of(Vec::new()).samples, 0);
+        assert_eq!(Percentiles::from_samples(Vec::new()).samples, 0);
     }
 }

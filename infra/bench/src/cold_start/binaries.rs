@@ -31,7 +31,7 @@ pub(crate) const PROGRAMS: [&str; 16] = [
 ];
 
 /// How many of the programs are limits.
-const LIMITS: usize = 3;
+const LIMIT_COUNT: usize = 3;
 
 /// The paths of the programs.
 pub(super) struct Binaries(HashMap<String, PathBuf>);
@@ -41,7 +41,7 @@ impl Binaries {
     pub(super) fn build() -> Result<Self, String> {
         let mut built = build(&["limits"])?;
         built.extend(build(&["limit-sdk"])?);
-        built.extend(build(&PROGRAMS[LIMITS..])?);
+        built.extend(build(&PROGRAMS[LIMIT_COUNT..])?);
         Ok(Self(built))
     }
 

@@ -29,7 +29,7 @@ impl Events {
     }
 
     /// Returns the event for a program: a request on its route, a batch without messages, or a tick of its schedule.
-    pub(super) fn of(&self, program: &str) -> Value {
+    pub(super) fn for_program(&self, program: &str) -> Value {
         match (ROUTES.iter().find(|route| route.function == program), program) {
             (Some(route), _) => self.request(route.path),
             (None, "ingest" | "webhook") => json!({ "Records": [] }),

@@ -10,16 +10,16 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::runtime_api::{RuntimeApi, Told};
+use super::runtime_api::{ProgramMessage, RuntimeApi};
 use crate::aws_side::AwsSide;
 use crate::memory::Memory;
 use crate::output::text;
 
 /// A program that sends nothing for this long is taken to hang.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What was measured of a process.
-pub(super) struct Started {
+pub(super) struct StartTimes {
     /// The time from its start until it asked for its first event.
     pub(super) ready: Duration,
     /// The time from its start until it had answered that event.
@@ -31,7 +31,7 @@ pub(super) struct Started {
 }
 
 /// Starts a program, hands it one event and then `more` events, and ends it.
-pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize) -> Result<Started, String> {
+pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize) -> Result<StartTimes, String> {
     let mut api = RuntimeApi::start(event).await?;
     let mut command = Command::new(path);
     command
@@ -52,24 +52,26 @@ pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize
         let (handed, answered) = invocation(&mut api, &mut child).await?;
         warm.push(answered - handed);
     }
-    let peak_bytes = child.id().map_or(0, |id| Memory::of(id).peak);
+    let peak_bytes = child.id().map_or(0, |id| Memory::of_process(id).peak);
     child.kill().await.map_err(text)?;
-    Ok(Started { ready: ready - begun, answered: answered - begun, warm, peak_bytes })
+    Ok(StartTimes { ready: ready - begun, answered: answered - begun, warm, peak_bytes })
 }
 
 /// Returns when the program was handed an event, and when it had answered.
 async fn invocation(api: &mut RuntimeApi, child: &mut Child) -> Result<(Instant, Instant), String> {
-    let Told::Ready(handed) = told(api, child).await? else { return Err("it answers without an event".to_owned()) };
-    match told(api, child).await? {
-        Told::Answered(at, answer) if is_good(&answer) => Ok((handed, at)),
-        Told::Answered(_, answer) => Err(format!("it answers {}", String::from_utf8_lossy(&answer))),
-        Told::Ready(_) => Err("it asks again before it has answered".to_owned()),
+    let ProgramMessage::Ready(handed) = next_message(api, child).await? else {
+        return Err("it answers without an event".to_owned());
+    };
+    match next_message(api, child).await? {
+        ProgramMessage::Answered(at, answer) if is_good(&answer) => Ok((handed, at)),
+        ProgramMessage::Answered(_, answer) => Err(format!("it answers {}", String::from_utf8_lossy(&answer))),
+        ProgramMessage::Ready(_) => Err("it asks again before it has answered".to_owned()),
     }
 }
 
-async fn told(api: &mut RuntimeApi, child: &mut Child) -> Result<Told, String> {
+async fn next_message(api: &mut RuntimeApi, child: &mut Child) -> Result<ProgramMessage, String> {
     tokio::select! {
-        told = timeout(PATIENCE, api.next()) => told.map_err(|_| "it hangs".to_owned())?,
+        message = timeout(MESSAGE_TIMEOUT, api.next()) => message.map_err(|_| "it hangs".to_owned())?,
         status = child.wait() => Err(format!("it has ended: {status:?}")),
     }
 }

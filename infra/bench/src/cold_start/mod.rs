@@ -22,7 +22,7 @@ use crate::market::{Market, fill};
 use crate::output::{Output, bar, text};
 use binaries::{Binaries, PROGRAMS};
 use events::Events;
-use instance::Started;
+use instance::StartTimes;
 use report::{ProgramReport, Report};
 
 /// Starts every program several times. The programs take turns, so that whatever else the machine does affects all of
@@ -31,12 +31,12 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     let binaries = Binaries::build()?;
     let bars = MultiProgress::new();
     let aws = AwsSide::start().await?;
-    let market = Market::of(options.items, SystemClock::new().now());
+    let market = Market::new(options.items, SystemClock::new().now());
     prepare(&aws, &market, &bars).await?;
     let events = Events::new(&aws, &market).await?;
 
     let mut reports: Vec<_> =
-        PROGRAMS.iter().map(|name| ProgramReport::of(name, &binaries)).collect::<Result<_, _>>()?;
+        PROGRAMS.iter().map(|name| ProgramReport::new(name, &binaries)).collect::<Result<_, _>>()?;
     let starting = bar(&bars, "starting programs", options.starts * PROGRAMS.len() as u64);
     for _ in 0..options.starts {
         for report in &mut reports {
@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     }
     bars.clear().map_err(text)?;
     let report = Report { machine: Machine::this(), items: options.items, starts: options.starts, programs: reports };
-    let output = Output::of(options.json);
+    let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
     output.whole(&report)
 }
@@ -60,8 +60,8 @@ async fn start(
     aws: &AwsSide,
     events: &Events,
     requests: usize,
-) -> Result<Started, String> {
-    let started = instance::start(path, aws, &events.of(name), requests).await;
+) -> Result<StartTimes, String> {
+    let started = instance::start(path, aws, &events.for_program(name), requests).await;
     started.map_err(|error| format!("{name}: {error}"))
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::binaries::Binaries;
-use super::instance::Started;
+use super::instance::StartTimes;
 use crate::machine::Machine;
 use crate::output::{megabytes, number, table, text};
 use crate::percentiles::Percentiles;
@@ -33,23 +33,23 @@ pub(super) struct ProgramReport {
 }
 
 impl ProgramReport {
-    pub(super) fn of(name: &'static str, binaries: &Binaries) -> Result<Self, String> {
+    pub(super) fn new(name: &'static str, binaries: &Binaries) -> Result<Self, String> {
         let file_bytes = std::fs::metadata(binaries.path(name)?).map_err(text)?.len();
         let (ready_ms, answered_ms) = (Vec::new(), Vec::new());
         Ok(Self { name, file_bytes, ready_ms, answered_ms, warm: Percentiles::default(), peak_bytes: 0 })
     }
 
     /// Adds the measurements of one start.
-    pub(super) fn add(&mut self, started: &Started) {
+    pub(super) fn add(&mut self, started: &StartTimes) {
         self.ready_ms.push(started.ready.as_secs_f64() * 1e3);
         self.answered_ms.push(started.answered.as_secs_f64() * 1e3);
         self.peak_bytes = self.peak_bytes.max(started.peak_bytes);
     }
 
     /// Adds the measurements of a process that went on to answer warm requests.
-    pub(super) fn warm(&mut self, started: Started) {
+    pub(super) fn warm(&mut self, started: StartTimes) {
         self.peak_bytes = self.peak_bytes.max(started.peak_bytes);
-        self.warm = Percentiles::of(started.warm);
+        self.warm = Percentiles::from_samples(started.warm);
     }
 }
 

@@ -7,9 +7,9 @@ use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
 use types::clock::{Clock, SystemClock};
 
-use super::report::Way;
+use super::report::WayReport;
 use crate::aws_side::AwsSide;
-use crate::cpu::Started;
+use crate::cpu::Stopwatch;
 use crate::meter::Meter;
 use crate::output::text;
 
@@ -19,7 +19,7 @@ pub(super) async fn apply(
     messages: &[String],
     batch: usize,
     appliers: usize,
-) -> Result<Way, String> {
+) -> Result<WayReport, String> {
     let aws = AwsSide::start().await?;
     let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
     let meter = Meter::default();
@@ -29,7 +29,7 @@ pub(super) async fn apply(
     let batches = RefCell::new(messages.chunks(batch));
     let appliers = (0..appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
     futures_util::future::try_join_all(appliers).await?;
-    Ok(Way::of(way, messages.len(), started.spent(), meter.take()))
+    Ok(WayReport::new(way, messages.len(), stopwatch.spent(), meter.take()))
 }
 
 /// Applies batch after batch until none is left.

@@ -8,7 +8,7 @@ use crate::market::{Market, variant_id};
 /// The number of users that listings and orders belong to.
 const USERS: u64 = 500;
 /// The number of items whose variants are quoted. They are those with the most listings.
-const QUOTED: u64 = 500;
+const QUOTED_ITEMS: u64 = 500;
 
 /// Returns `count` messages. Of twenty, twelve are new listings, four are listings that were sold, two are quotes, one
 /// is an item and one is an order.
@@ -37,7 +37,7 @@ fn listing(listing: PublicListing, status: &str, version: u64) -> Option<Value> 
 fn quote(market: &Market, number: u64) -> Value {
     let asks: Vec<String> = (0..20).map(|ask| format!("{}.{:02}", 1 + number % 900, ask)).collect();
     json!({
-        "type": "quote", "variant_id": variant_id(number % QUOTED, 0), "marketplace": "harbour",
+        "type": "quote", "variant_id": variant_id(number % QUOTED_ITEMS, 0), "marketplace": "harbour",
         "asks_usd": asks, "observed_at": market.now(),
     })
 }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn every_message_is_one_that_the_feed_takes() {
         let now = Timestamp::from_millis(1_795_176_000_000);
-        for message in messages(&Market::of(1_000, now), 200).unwrap() {
+        for message in messages(&Market::new(1_000, now), 200).unwrap() {
             assert!(parse(&message, now).is_ok(), "{message}: {:?}", parse(&message, now));
         }
     }

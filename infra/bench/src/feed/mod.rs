@@ -15,21 +15,21 @@ use messages::messages;
 use report::Report;
 
 /// The number of messages that `marketctl import` applies at a time.
-const IMPORTED: usize = 4_000;
+const IMPORT_CHUNK_MESSAGES: usize = 4_000;
 /// The number of messages that a queue hands out at a time.
-const QUEUED: usize = 10;
+const QUEUE_BATCH_MESSAGES: usize = 10;
 
 /// Measures all three ways and prints the results.
 pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {
-    let market = Market::of(options.messages, SystemClock::new().now());
+    let market = Market::new(options.messages, SystemClock::new().now());
     let messages = messages(&market, options.messages).ok_or("the messages cannot be made")?;
     let ways = vec![
-        bulk::apply("import, 4,000 at a time", &messages, IMPORTED, 1).await?,
-        bulk::apply("10 at a time, twice", &messages, QUEUED, 2).await?,
+        bulk::apply("import, 4,000 at a time", &messages, IMPORT_CHUNK_MESSAGES, 1).await?,
+        bulk::apply("10 at a time, twice", &messages, QUEUE_BATCH_MESSAGES, 2).await?,
         queue::apply("queue, two instances", &messages).await?,
     ];
     let report = Report { machine: Machine::this(), messages: messages.len(), ways };
-    let output = Output::of(options.json);
+    let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
     output.whole(&report)
 }

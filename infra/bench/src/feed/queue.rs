@@ -11,36 +11,36 @@ use platform::resources::{INGEST_TIMEOUT, Queue};
 use types::clock::SystemClock;
 use webhooks::Schedule;
 
-use super::report::Way;
+use super::report::WayReport;
 use crate::aws_side::AwsSide;
-use crate::cpu::Started;
+use crate::cpu::Stopwatch;
 use crate::meter::Meter;
 use crate::output::text;
 
 /// The most messages that SQS accepts and hands out at a time.
-const BATCH: usize = 10;
-const SENDERS: usize = 4;
+const MAX_BATCH_MESSAGES: usize = 10;
+const MAX_CALLS_IN_FLIGHT: usize = 4;
 /// The number of instances that work side by side.
-const INSTANCES: usize = 2;
+const INGEST_INSTANCES: usize = 2;
 
 /// Sends all messages first, and then measures how they are applied.
-pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<Way, String> {
+pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<WayReport, String> {
     let aws = AwsSide::start().await?;
     let lookup = |name: &str| aws.variables.get(name);
     let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
     let meter = Meter::default();
     let service = meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
     let (_, [feed, dead]) = queues::from_service(&service, [Queue::Feed, Queue::FeedDead]).map_err(text)?;
-    let sent = messages.chunks(BATCH).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
-    stream::iter(sent).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await?;
+    let sent = messages.chunks(MAX_BATCH_MESSAGES).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
+    stream::iter(sent).buffer_unordered(MAX_CALLS_IN_FLIGHT).try_collect::<Vec<()>>().await?;
 
     let source = EventSource::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
-    let workers = (0..INSTANCES).map(|_| ingest::worker(&service, Schedule::default()));
+    let workers = (0..INGEST_INSTANCES).map(|_| ingest::worker(&service, Schedule::default()));
     let workers: Vec<_> = workers.collect::<Result<_, _>>().map_err(text)?;
-    let started = Started::now();
+    let stopwatch = Stopwatch::start();
     let running: Vec<_> = workers.into_iter().map(|worker| poll(source.clone(), worker)).collect();
     Backlog::new(sqs.clone(), feed).wait_until_empty().await?;
-    let done = Way::of(way, messages.len(), started.spent(), meter.take());
+    let done = WayReport::new(way, messages.len(), stopwatch.spent(), meter.take());
     drop(running);
     match Backlog::new(sqs, dead).count().await? {
         0 => Ok(done),

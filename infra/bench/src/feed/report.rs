@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cpu::Spent;
+use crate::cpu::TimeSpent;
 use crate::machine::Machine;
 use crate::meter::Bill;
 use crate::output::{number, table};
@@ -14,12 +14,12 @@ use crate::output::{number, table};
 pub(super) struct Report {
     pub(super) machine: Machine,
     pub(super) messages: usize,
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<WayReport>,
 }
 
 /// What was measured of one way for messages to get into the tables.
 #[derive(Debug, Serialize)]
-pub(super) struct Way {
+pub(super) struct WayReport {
     name: &'static str,
     messages_per_second: f64,
     cpu_us_per_message: f64,
@@ -28,9 +28,9 @@ pub(super) struct Way {
     bill: Bill,
 }
 
-impl Way {
+impl WayReport {
     /// Computes the figures per message.
-    pub(super) fn of(name: &'static str, messages: usize, spent: Spent, bill: Bill) -> Self {
+    pub(super) fn new(name: &'static str, messages: usize, spent: TimeSpent, bill: Bill) -> Self {
         let messages = messages as f64;
         let each = |time: Duration| time.as_secs_f64() / messages;
         Self {

@@ -19,9 +19,9 @@ use random::Random;
 
 const WEARS: [&str; 5] = ["Factory New", "Minimal Wear", "Field-Tested", "Well-Worn", "Battle-Scarred"];
 /// The number of variants of each item that wears.
-const VARIANTS: u64 = WEARS.len() as u64;
+const VARIANTS_PER_ITEM: u64 = WEARS.len() as u64;
 /// Listings were created within this many milliseconds before the market's time.
-const LISTED_WITHIN: u64 = 30 * 24 * 3_600 * 1_000;
+const MAX_LISTING_AGE_MILLIS: u64 = 30 * 24 * 3_600 * 1_000;
 /// Listings are of the items with numbers below two to this power, and every octave of these numbers is equally likely:
 /// one listing in fourteen is of the first item. All other items do not wear and have one variant each.
 const LISTED_OCTAVES: u64 = 14;
@@ -38,7 +38,7 @@ pub(crate) struct Market {
 
 impl Market {
     /// Creates a market with `size` items and `size` listings.
-    pub(crate) fn of(size: u64, now: Timestamp) -> Self {
+    pub(crate) fn new(size: u64, now: Timestamp) -> Self {
         let designs = demo::messages(now).into_iter().filter_map(|message| match message {
             Message::Item(PublicItemDetail { item, .. }, _) => {
                 Some((item.kind, item.name?.to_string(), item.slug?.to_string()))
@@ -92,9 +92,9 @@ impl Market {
 
     /// Returns the listing with this number.
     pub(crate) fn listing(&self, number: u64) -> Option<PublicListing> {
-        let mut random = Random::seeded(number);
+        let mut random = Random::from_seed(number);
         let item = (random.in_octaves(0, LISTED_OCTAVES) - 1) % self.size;
-        let variant = random.below(VARIANTS);
+        let variant = random.below(VARIANTS_PER_ITEM);
         let (_, name, slug) = self.numbered(item)?;
         let id = uuid(&mut random);
         Some(PublicListing {
@@ -103,7 +103,7 @@ impl Market {
             price_usd: Usd::from_cents(random.in_octaves(PRICE_OCTAVES.0, PRICE_OCTAVES.1)),
             kind: if random.below(3) == 0 { ListingKind::Bot } else { ListingKind::P2p },
             is_auction: random.below(20) == 0,
-            created_at: self.now.plus_millis(-random.below(LISTED_WITHIN).cast_signed()),
+            created_at: self.now.plus_millis(-random.below(MAX_LISTING_AGE_MILLIS).cast_signed()),
             item_id: slug.parse().ok(),
             variant_id: Some(variant_id(item, variant)),
             market_hash_name: format!("{name} ({})", WEARS.get(variant as usize)?).parse().ok(),
@@ -124,7 +124,7 @@ impl Market {
 
 /// Returns the id of an item's variant. The items with the lowest numbers have the most listings.
 pub(crate) fn variant_id(item: u64, variant: u64) -> VariantId {
-    uuid(&mut Random::seeded(!(item * VARIANTS + variant))).into()
+    uuid(&mut Random::from_seed(!(item * VARIANTS_PER_ITEM + variant))).into()
 }
 
 fn uuid(random: &mut Random) -> Uuid {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn market(size: u64) -> Market {
-        Market::of(size, Timestamp::from_millis(1_795_176_000_000))
+        Market::new(size, Timestamp::from_millis(1_795_176_000_000))
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// Returns the stream of a seed.
-    pub(super) const fn seeded(seed: u64) -> Self {
+    pub(super) const fn from_seed(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
@@ -38,7 +38,7 @@ mod tests {
     fn every_octave_comes_up_and_none_beyond() {
         let mut seen = [false; 8];
         for seed in 0..1_000 {
-            seen[Random::seeded(seed).in_octaves(2, 5).ilog2() as usize] = true;
+            seen[Random::from_seed(seed).in_octaves(2, 5).ilog2() as usize] = true;
         }
         assert_eq!(seen, [false, false, true, true, true, false, false, false]);
     }

@@ -26,9 +26,9 @@ const TEXTS: [(&str, &str, &[&str]); 9] = [
 ];
 
 /// The catalog as a subject of measurements.
-pub(super) struct OfCatalog;
+pub(super) struct CatalogSubject;
 
-impl Subject for OfCatalog {
+impl Subject for CatalogSubject {
     const STREAM: Stream = Stream::Catalog;
     const PATH: &'static str = "/v1/public/catalog";
     type View = Catalog;
@@ -58,7 +58,7 @@ impl Subject for OfCatalog {
     }
 
     fn plan(query: &CatalogQuery) -> Plan {
-        usual::of_catalog(query)
+        usual::plan_catalog(query)
     }
 
     fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing> {

@@ -12,9 +12,9 @@ use replica::{Catalog, Listings, Replica, View};
 use serde::Serialize;
 use types::clock::SystemClock;
 
-use super::load::{Load, Loading};
+use super::load::{Load, LoadMeasurement};
 use crate::aws_side::AwsSide;
-use crate::child::itself;
+use crate::child::child_command;
 use crate::meter::Meter;
 use crate::output::text;
 
@@ -76,7 +76,7 @@ pub(crate) async fn best(aws: &AwsSide, stream: Stream, work: Work, tries: usize
 }
 
 async fn once(aws: &AwsSide, stream: Stream, work: Work) -> Result<Load, String> {
-    let mut command = itself(SUBCOMMAND)?;
+    let mut command = child_command(SUBCOMMAND)?;
     command.args([stream.as_str(), work.as_str()]).env_clear().envs(aws.variables.iter());
     let output = command.output().await.map_err(text)?;
     serde_json::from_slice(&output.stdout)
@@ -96,18 +96,18 @@ pub(crate) async fn run(stream: Stream, work: Work) -> Result<(), String> {
 async fn load<V: View>(work: Work) -> Result<Load, String> {
     let lookup = |name: &str| std::env::var(name).ok();
     let meter = Meter::default();
-    let loading = Loading::begin(&meter);
+    let measurement = LoadMeasurement::start(&meter);
     let patience = if work == Work::Base { Patience::Request } else { Patience::Bulk };
     let client = Environment::read(&lookup).map_err(text)?.dynamodb(patience);
     let [table] = required(&lookup, [Table::Market.variable()]).map_err(text)?;
     let (log, clock) = (Log::new(Market::new(meter.attach(&client), table)), Arc::new(SystemClock::new()));
     if work == Work::Compaction {
         Compaction::<V::Record>::new(log, clock).run().await.map_err(text)?;
-        return Ok(loading.end());
+        return Ok(measurement.finish());
     }
     let replica = Replica::<V>::new(log, clock);
     // A load that takes longer than an init phase allows continues in the next read.
     let _ = replica.warm_up().await;
     replica.read(|_| ()).await.map_err(|error| format!("{error:?}"))?;
-    Ok(loading.end())
+    Ok(measurement.finish())
 }

@@ -20,20 +20,20 @@ use crate::percentiles::Percentiles;
 
 /// What one kind of question takes at one depth.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Answered {
+pub(super) struct IndexTimes {
     pub(super) depth: Depth,
     pub(super) cpu: Percentiles,
 }
 
 /// How the index answers a kind of question.
-pub(super) struct Indexed {
+pub(super) struct IndexedKind {
     /// The total of each question of this kind.
     pub(super) totals: Vec<usize>,
-    pub(super) answered: Vec<Answered>,
+    pub(super) answered: Vec<IndexTimes>,
 }
 
 /// Asks every kind at every depth.
-pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>]) -> Result<Vec<Indexed>, String> {
+pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>]) -> Result<Vec<IndexedKind>, String> {
     // The clock stands still, so that no catch-up becomes due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);
@@ -47,7 +47,10 @@ pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>])
     Ok(indexed)
 }
 
-async fn ask<S: Subject>(replica: &Replica<S::View>, kind: &Kind<S::Query>) -> Result<Indexed, api::error::ApiError> {
+async fn ask<S: Subject>(
+    replica: &Replica<S::View>,
+    kind: &Kind<S::Query>,
+) -> Result<IndexedKind, api::error::ApiError> {
     let read = async |query: &S::Query, paging: Paging| replica.read(|view| S::page(view, query, paging)).await;
     let mut totals = Vec::with_capacity(kind.queries.len());
     for query in &kind.queries {
@@ -61,7 +64,7 @@ async fn ask<S: Subject>(replica: &Replica<S::View>, kind: &Kind<S::Query>) -> R
             read(query, depth.paging(*total)).await?;
             samples.end(&sample);
         }
-        answered.push(Answered { depth, cpu: samples.cpu() });
+        answered.push(IndexTimes { depth, cpu: samples.cpu() });
     }
-    Ok(Indexed { totals, answered })
+    Ok(IndexedKind { totals, answered })
 }

@@ -14,7 +14,7 @@ use crate::market::{Market, variant_id};
 
 /// The number of questions of each kind. They are about the items with the most listings, and prices from the whole
 /// range.
-const EACH: u64 = 8;
+const QUESTIONS_PER_KIND: u64 = 8;
 
 const SORTS: [(&str, Sort); 3] =
     [("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
@@ -49,9 +49,9 @@ fn price(octave: u64) -> Usd {
 }
 
 /// The listings as a subject of measurements.
-pub(super) struct OfListings;
+pub(super) struct ListingsSubject;
 
-impl Subject for OfListings {
+impl Subject for ListingsSubject {
     const STREAM: Stream = Stream::Listings;
     const PATH: &'static str = "/v1/public/listings";
     type View = Listings;
@@ -60,7 +60,7 @@ impl Subject for OfListings {
     fn kinds(market: &Market) -> Vec<Kind<ListingQuery>> {
         let kind = |(order, sort): (&str, Sort), (filter, make): Filter| Kind {
             name: format!("{order}, {filter}"),
-            queries: (0..EACH).map(|number| ListingQuery { sort, ..make(market, number) }).collect(),
+            queries: (0..QUESTIONS_PER_KIND).map(|number| ListingQuery { sort, ..make(market, number) }).collect(),
         };
         SORTS.into_iter().flat_map(|sort| FILTERS.into_iter().map(move |filter| kind(sort, filter))).collect()
     }
@@ -82,7 +82,7 @@ impl Subject for OfListings {
     }
 
     fn plan(query: &ListingQuery) -> Plan {
-        usual::of_listings(query)
+        usual::plan_listings(query)
     }
 
     fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::Started;
+use crate::cpu::Stopwatch;
 use crate::memory::Memory;
 use crate::meter::{Bill, Meter};
 
@@ -20,20 +20,20 @@ pub(crate) struct Load {
 }
 
 /// A load in progress.
-pub(super) struct Loading {
+pub(super) struct LoadMeasurement {
     meter: Meter,
     memory: Memory,
-    started: Started,
+    stopwatch: Stopwatch,
 }
 
-impl Loading {
+impl LoadMeasurement {
     /// Starts measuring. The meter counts the calls.
-    pub(super) fn begin(meter: &Meter) -> Self {
-        Self { meter: meter.clone(), memory: Memory::now(), started: Started::now() }
+    pub(super) fn start(meter: &Meter) -> Self {
+        Self { meter: meter.clone(), memory: Memory::now(), stopwatch: Stopwatch::start() }
     }
 
-    pub(super) fn end(self) -> Load {
-        let (spent, memory) = (self.started.spent(), Memory::now());
+    pub(super) fn finish(self) -> Load {
+        let (spent, memory) = (self.stopwatch.spent(), Memory::now());
         Load {
             cpu_ms: spent.cpu.as_secs_f64() * 1e3,
             wall_ms: spent.wall.as_secs_f64() * 1e3,

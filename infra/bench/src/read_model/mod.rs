@@ -22,20 +22,20 @@ use crate::cli::ReadModelOptions;
 use crate::machine::Machine;
 use crate::market::{Market, fill};
 use crate::output::{Output, bar, text};
-use catalog::OfCatalog;
+use catalog::CatalogSubject;
 use cold::{Stream, Work};
-use listings::OfListings;
+use listings::ListingsSubject;
 use report::{ColdReport, KindReport, MarketReport, Report, StreamReport, UsualReport, WarmReport};
 use request::Function;
 use subject::{Depth, Kind, Subject};
 use usual::UsualSide;
 
 /// Above this size, the usual way is asked for one page of each kind instead of three.
-const ONE_PAGE_ABOVE: u64 = 100_000;
+const MAX_SIZE_FOR_ALL_PAGES: u64 = 100_000;
 
 /// Above this size, no replica is built from the entities, because the embedded DynamoDB takes minutes to return them.
 /// The compaction has to wait for that once anyway.
-const ENTITIES_UP_TO: u64 = 100_000;
+const MAX_SIZE_FOR_ENTITIES: u64 = 100_000;
 
 /// A market of one size, in our tables and in those of the usual way.
 struct Bench {
@@ -46,7 +46,7 @@ struct Bench {
 
 /// Measures every size and prints the results.
 pub(crate) async fn run(options: &ReadModelOptions) -> Result<(), String> {
-    let output = Output::of(options.json);
+    let output = Output::from_json_flag(options.json);
     let mut report = Report { machine: Machine::this(), markets: Vec::new() };
     output.part(|| report.machine.to_string());
     for &size in &options.sizes {
@@ -61,13 +61,13 @@ async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
     let bench = Bench::start(size).await?;
     let fill_seconds = began.elapsed().as_secs_f64();
     let mut report = MarketReport { records: size, fill_seconds, cold: Vec::new(), streams: Vec::new() };
-    if size <= ENTITIES_UP_TO {
+    if size <= MAX_SIZE_FOR_ENTITIES {
         report.cold.extend(bench.cold(Work::Entities, 1).await?);
     }
     report.cold.extend(bench.cold(Work::Compaction, 1).await?);
     report.cold.extend(bench.cold(Work::Base, 3).await?);
     output.part(|| report.cold_table());
-    for stream in [bench.ask::<OfListings>().await?, bench.ask::<OfCatalog>().await?] {
+    for stream in [bench.ask::<ListingsSubject>().await?, bench.ask::<CatalogSubject>().await?] {
         output.part(|| stream.kinds_table());
         output.part(|| stream.warm_table());
         report.streams.push(stream);
@@ -78,7 +78,7 @@ async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
 impl Bench {
     async fn start(size: u64) -> Result<Self, String> {
         let aws = AwsSide::start().await?;
-        let market = Market::of(size, SystemClock::new().now());
+        let market = Market::new(size, SystemClock::new().now());
         let bars = MultiProgress::new();
         let [ours, theirs] = ["filling the tables", "filling the usual tables"].map(|what| bar(&bars, what, size * 2));
         let admin = aws.admin()?;
@@ -100,7 +100,7 @@ impl Bench {
     async fn ask<S: Subject>(&self) -> Result<StreamReport, String> {
         let kinds = S::kinds(&self.market);
         let indexed = index::measure::<S>(&self.aws, &kinds).await?;
-        let mut function = Function::of::<S>(&self.aws).await?;
+        let mut function = Function::new::<S>(&self.aws).await?;
         let mut reports = Vec::with_capacity(kinds.len());
         for (kind, indexed) in kinds.iter().zip(indexed) {
             let request = function.ask::<S>(kind, &indexed.totals).await?;
@@ -116,7 +116,7 @@ impl Bench {
     async fn ask_usual<S: Subject>(&self, kind: &Kind<S::Query>, totals: &[usize]) -> Result<Vec<UsualReport>, String> {
         let middle = kind.queries.len() / 2;
         let Some((query, total)) = kind.queries.get(middle).zip(totals.get(middle)) else { return Ok(Vec::new()) };
-        let is_asked = |depth: &Depth| *depth == Depth::Middle || self.market.size() <= ONE_PAGE_ABOVE;
+        let is_asked = |depth: &Depth| *depth == Depth::Middle || self.market.size() <= MAX_SIZE_FOR_ALL_PAGES;
         let mut reports = Vec::new();
         for depth in Depth::ALL.into_iter().filter(is_asked) {
             let paging = depth.paging(*total);

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::cold::{Stream, Work};
-use super::index::Answered;
+use super::index::IndexTimes;
 use super::load::Load;
-use super::request::{Requested, Warm};
+use super::request::{RequestTimes, Warm};
 use super::subject::Depth;
 use super::usual::Cost;
 use crate::machine::Machine;
@@ -61,8 +61,8 @@ pub(super) struct KindReport {
     pub(super) kind: String,
     /// The largest total of its questions.
     pub(super) total: usize,
-    pub(super) index: Vec<Answered>,
-    pub(super) request: Vec<Requested>,
+    pub(super) index: Vec<IndexTimes>,
+    pub(super) request: Vec<RequestTimes>,
     pub(super) usual: Vec<UsualReport>,
 }
 

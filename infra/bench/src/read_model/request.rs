@@ -22,11 +22,11 @@ use crate::percentiles::Percentiles;
 const MINUTE: Duration = Duration::from_mins(1);
 /// The number of requests per minute with a key of the largest tier. It leaves some of the key's 3,000 for requests
 /// that are not measured.
-const TOKENS: u32 = 2_900;
+const TOKENS_PER_MINUTE: u32 = 2_900;
 
 /// What one kind of request takes at one depth.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Requested {
+pub(super) struct RequestTimes {
     pub(super) depth: Depth,
     pub(super) cpu: Percentiles,
     pub(super) wall: Percentiles,
@@ -56,7 +56,7 @@ pub(super) struct Function {
 
 impl Function {
     /// Builds the function of a subject and loads its replica.
-    pub(super) async fn of<S: Subject>(aws: &AwsSide) -> Result<Self, String> {
+    pub(super) async fn new<S: Subject>(aws: &AwsSide) -> Result<Self, String> {
         let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
         let lookup = |name: &str| aws.variables.get(name);
         let meter = Meter::default();
@@ -73,7 +73,7 @@ impl Function {
         &mut self,
         kind: &Kind<S::Query>,
         totals: &[usize],
-    ) -> Result<Vec<Requested>, String> {
+    ) -> Result<Vec<RequestTimes>, String> {
         let mut requested = Vec::with_capacity(Depth::ALL.len());
         for depth in Depth::ALL {
             let event = |(query, total): (&S::Query, &usize)| {
@@ -87,7 +87,7 @@ impl Function {
                     break;
                 }
             }
-            requested.push(Requested { depth, cpu: samples.cpu(), wall: samples.wall() });
+            requested.push(RequestTimes { depth, cpu: samples.cpu(), wall: samples.wall() });
         }
         Ok(requested)
     }
@@ -132,7 +132,7 @@ impl Function {
     /// done here, so that it is not part of a sample.
     async fn refill(&mut self) -> Result<(), String> {
         self.clock.advance(MINUTE);
-        self.tokens = TOKENS;
+        self.tokens = TOKENS_PER_MINUTE;
         checked(&self.handler.handle(self.event("page_size=1")).await).map(drop)
     }
 

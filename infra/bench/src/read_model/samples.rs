@@ -6,10 +6,10 @@ use crate::cpu;
 use crate::percentiles::Percentiles;
 
 /// The fewest samples. With fewer, the 99th percentile would be the largest sample.
-const AT_LEAST: usize = 100;
-const AT_MOST: usize = 1_000;
-/// Once there are [`AT_LEAST`] samples, more are taken only until this time has passed since the beginning.
-const TIME: Duration = Duration::from_millis(100);
+const MIN_SAMPLES: usize = 100;
+const MAX_SAMPLES: usize = 1_000;
+/// Once there are [`MIN_SAMPLES`] samples, more are taken only until this time has passed since the beginning.
+const SAMPLING_TIME: Duration = Duration::from_millis(100);
 
 /// How long the same work took each time.
 pub(super) struct Samples {
@@ -26,27 +26,28 @@ pub(super) struct Sample {
 
 impl Samples {
     pub(super) fn new() -> Self {
-        Self { cpu: Vec::with_capacity(AT_MOST), wall: Vec::with_capacity(AT_MOST), began: Instant::now() }
+        Self { cpu: Vec::with_capacity(MAX_SAMPLES), wall: Vec::with_capacity(MAX_SAMPLES), began: Instant::now() }
     }
 
     /// Begins a sample, unless there are enough.
     pub(super) fn next(&self) -> Option<Sample> {
-        let wanted = self.cpu.len() < AT_LEAST || (self.cpu.len() < AT_MOST && self.began.elapsed() < TIME);
-        wanted.then(|| Sample { cpu: cpu::of_thread(), wall: Instant::now() })
+        let is_needed =
+            self.cpu.len() < MIN_SAMPLES || (self.cpu.len() < MAX_SAMPLES && self.began.elapsed() < SAMPLING_TIME);
+        is_needed.then(|| Sample { cpu: cpu::thread_time(), wall: Instant::now() })
     }
 
     pub(super) fn end(&mut self, sample: &Sample) {
-        self.cpu.push(cpu::of_thread().saturating_sub(sample.cpu));
+        self.cpu.push(cpu::thread_time().saturating_sub(sample.cpu));
         self.wall.push(sample.wall.elapsed());
     }
 
     /// Returns percentiles of the thread's CPU time.
     pub(super) fn cpu(&self) -> Percentiles {
-        Percentiles::of(self.cpu.clone())
+        Percentiles::from_samples(self.cpu.clone())
     }
 
     /// Returns percentiles of wall-clock time.
     pub(super) fn wall(&self) -> Percentiles {
-        Percentiles::of(self.wall.clone())
+        Percentiles::from_samples(self.wall.clone())
     }
 }

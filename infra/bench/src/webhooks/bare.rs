@@ -21,12 +21,12 @@ use super::load::account;
 use super::stack::Stack;
 use crate::output::text;
 
-const TASKS: usize = 16;
+const CONCURRENT_TASKS: usize = 16;
 
 type Item = HashMap<String, AttributeValue>;
 
 /// The loop, with everything that it calls.
-pub(super) struct Bare<'s> {
+pub(super) struct BareLoop<'s> {
     dynamodb: aws_sdk_dynamodb::Client,
     sqs: &'s aws_sdk_sqs::Client,
     http: reqwest::Client,
@@ -37,7 +37,7 @@ pub(super) struct Bare<'s> {
     left: AtomicU64,
 }
 
-impl<'s> Bare<'s> {
+impl<'s> BareLoop<'s> {
     /// Creates a loop that POSTs to this URL.
     pub(super) fn new(stack: &'s Stack, url: String) -> Result<Self, String> {
         let variable = |name: &str| stack.aws.variables.get(name);
@@ -57,7 +57,7 @@ impl<'s> Bare<'s> {
     /// Delivers this many events from the feed.
     pub(super) async fn run(&self, events: u64) -> Result<(), String> {
         self.left.store(events, Ordering::SeqCst);
-        try_join_all((0..TASKS).map(|_| self.task())).await.map(drop)
+        try_join_all((0..CONCURRENT_TASKS).map(|_| self.task())).await.map(drop)
     }
 
     async fn task(&self) -> Result<(), String> {
@@ -159,8 +159,8 @@ impl<'s> Bare<'s> {
                 ("sk".to_owned(), AttributeValue::S("endpoints".to_owned())),
             ])
         });
-        let wanted = KeysAndAttributes::builder().set_keys(Some(keys.collect())).consistent_read(true).build();
-        let read = self.dynamodb.batch_get_item().request_items(&self.table, wanted.map_err(text)?).send().await;
+        let request = KeysAndAttributes::builder().set_keys(Some(keys.collect())).consistent_read(true).build();
+        let read = self.dynamodb.batch_get_item().request_items(&self.table, request.map_err(text)?).send().await;
         read.map(drop).map_err(|error| platform::store::explain(&error))
     }
 

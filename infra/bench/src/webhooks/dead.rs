@@ -13,19 +13,19 @@ use crate::meter::Bill;
 use crate::output::text;
 
 const ENDPOINTS: u64 = 20;
-const PAUSE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Divides every delay of the retry schedule down to one second.
 const TIME_SCALE: NonZeroU32 = NonZeroU32::new(86_400).expect("not zero");
 
 /// The calls for deliveries that are never acknowledged, including the sweep's searches.
 #[derive(Debug, Serialize)]
-pub(super) struct Dead {
+pub(super) struct NeverAcknowledged {
     pub(super) deliveries: u64,
     pub(super) attempts: u64,
     pub(super) bill: Bill,
 }
 
-pub(super) async fn measure() -> Result<Dead, String> {
+pub(super) async fn measure() -> Result<NeverAcknowledged, String> {
     let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
     for number in 0..ENDPOINTS {
         stack.add(account(number), format!("{}/fail", receiver.url)).await?;
@@ -36,10 +36,10 @@ pub(super) async fn measure() -> Result<Dead, String> {
     let admin = stack.admin()?;
     for number in 0..ENDPOINTS {
         while admin.list(account(number)).await.map_err(text)?.iter().any(|one| one.switch == Switch::On) {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
     let bill = stack.meter.take();
     drop(running);
-    Ok(Dead { deliveries: ENDPOINTS, attempts: receiver.take().await?.hanging, bill })
+    Ok(NeverAcknowledged { deliveries: ENDPOINTS, attempts: receiver.take().await?.hanging, bill })
 }

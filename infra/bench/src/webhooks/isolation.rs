@@ -12,10 +12,10 @@ use super::stack::Stack;
 use crate::percentiles::Percentiles;
 
 /// The number of events for the healthy accounts.
-const EVENTS: u64 = 3_000;
-const PER_SECOND: u32 = 150;
+const HEALTHY_EVENTS: u64 = 3_000;
+const EVENTS_PER_SECOND: u32 = 150;
 /// The number of events for the receiver that hangs. They are queued before its first attempt has failed.
-const HANGING: u64 = 2_000;
+const HANGING_EVENTS: u64 = 2_000;
 
 /// The times from event to POST for the healthy receivers.
 #[derive(Debug, Serialize)]
@@ -34,10 +34,10 @@ pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
     stack.add(account(endpoints), format!("{}/hang", receiver.url)).await?;
     let running = stack.functions(NonZeroU32::MIN).await?;
     burst(&stack, endpoints * 4, 0..endpoints).await?;
-    receiver.arrived(endpoints * 4).await?;
+    receiver.wait_for_arrivals(endpoints * 4).await?;
     receiver.take().await?;
     let (undisturbed, _) = healthy(&stack, &receiver, endpoints).await?;
-    burst(&stack, HANGING, endpoints..endpoints + 1).await?;
+    burst(&stack, HANGING_EVENTS, endpoints..endpoints + 1).await?;
     // Waits until these events are fanned out to deliveries, because deliveries are measured and not the feed.
     Backlog::new(stack.sqs.clone(), stack.feed.clone()).wait_until_empty().await?;
     let (beside_a_hanging_one, hanging_attempts) = healthy(&stack, &receiver, endpoints).await?;
@@ -46,9 +46,9 @@ pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
 }
 
 async fn healthy(stack: &Stack, receiver: &Receiver, endpoints: u64) -> Result<(Percentiles, u64), String> {
-    steady(stack, EVENTS, PER_SECOND, 0..endpoints).await?;
-    receiver.arrived(EVENTS).await?;
+    steady(stack, HEALTHY_EVENTS, EVENTS_PER_SECOND, 0..endpoints).await?;
+    receiver.wait_for_arrivals(HEALTHY_EVENTS).await?;
     let arrived = receiver.take().await?;
     let millis = arrived.millis.iter().map(|millis| Duration::from_millis(millis.unsigned_abs()));
-    Ok((Percentiles::of(millis.collect()), arrived.hanging))
+    Ok((Percentiles::from_samples(millis.collect()), arrived.hanging))
 }

@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::stack::Stack;
 use crate::output::text;
 
-const BATCH: u64 = 10;
-const SENDERS: usize = 4;
+const MAX_BATCH_EVENTS: u64 = 10;
+const MAX_CALLS_IN_FLIGHT: usize = 4;
 
 /// Returns the account with this number. Accounts are numbered from 0 and have one endpoint each.
 pub(super) fn account(number: u64) -> UserId {
@@ -22,11 +22,11 @@ pub(super) fn account(number: u64) -> UserId {
 
 /// Sends events to the accounts in turn, as fast as the queue accepts them.
 pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<u64>) -> Result<(), String> {
-    let batches = (0..events.div_ceil(BATCH)).map(|batch| {
-        let numbers = batch * BATCH..events.min((batch + 1) * BATCH);
+    let batches = (0..events.div_ceil(MAX_BATCH_EVENTS)).map(|batch| {
+        let numbers = batch * MAX_BATCH_EVENTS..events.min((batch + 1) * MAX_BATCH_EVENTS);
         send(stack, numbers, accounts.clone())
     });
-    stream::iter(batches).buffer_unordered(SENDERS).try_collect::<Vec<()>>().await.map(drop)
+    stream::iter(batches).buffer_unordered(MAX_CALLS_IN_FLIGHT).try_collect::<Vec<()>>().await.map(drop)
 }
 
 /// Sends events one at a time, `per_second` of them per second.
@@ -58,7 +58,8 @@ async fn send(stack: &Stack, numbers: std::ops::Range<u64>, accounts: std::ops::
             "account_id": account(accounts.start + number % width), "created_at": now,
             "data": {"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"},
         });
-        SendMessageBatchRequestEntry::builder().id((number % BATCH).to_string()).message_body(event.to_string()).build().map_err(text)
+        let entry = SendMessageBatchRequestEntry::builder().id((number % MAX_BATCH_EVENTS).to_string());
+        entry.message_body(event.to_string()).build().map_err(text)
     });
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
     let sent = stack.sqs.send_message_batch().queue_url(&stack.feed).set_entries(Some(entries)).send().await;

@@ -17,7 +17,7 @@ use report::Report;
 
 /// Measures everything and prints the results.
 pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
-    let output = Output::of(options.json);
+    let output = Output::from_json_flag(options.json);
     let throughput = throughput::measure(options.events, options.endpoints).await?;
     output.part(|| report::throughput(&throughput));
     let parts = parts::measure().await?;

@@ -17,10 +17,10 @@ use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, claim};
 use super::load::account;
 use super::receiver::Receiver;
 use super::stack::Stack;
-use crate::cpu::Started;
+use crate::cpu::Stopwatch;
 use crate::output::text;
 
-const CALLS: u64 = 2_000;
+const CALLS_PER_PART: u64 = 2_000;
 
 /// A kind of call, and its CPU time in microseconds.
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ pub(super) async fn measure() -> Result<Vec<Part>, String> {
     let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
     stack.add(account(0), receiver.url.clone()).await?;
     let admin = stack.admin()?;
-    let deliveries: Vec<Delivery> = (0..CALLS).map(|_| delivery()).collect();
+    let deliveries: Vec<Delivery> = (0..CALLS_PER_PART).map(|_| delivery()).collect();
     let store = &admin.store;
     let mut each = deliveries.iter();
     let put = part("PutItem", 1.0, &stack, async || {
@@ -85,12 +85,12 @@ async fn part(
     stack: &Stack,
     mut call: impl AsyncFnMut() -> Result<(), String>,
 ) -> Result<Part, String> {
-    let (stores, started) = (stack.aws.cpu(), Started::now());
-    for _ in 0..CALLS {
+    let (stores, stopwatch) = (stack.aws.cpu(), Stopwatch::start());
+    for _ in 0..CALLS_PER_PART {
         call().await?;
     }
-    let each = |time: Duration| time.as_secs_f64() * 1e6 / CALLS as f64;
-    let service_us = each(started.spent().cpu);
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / CALLS_PER_PART as f64;
+    let service_us = each(stopwatch.spent().cpu);
     Ok(Part { name, service_us, stores_us: each(stack.aws.cpu().saturating_sub(stores)), per_delivery })
 }
 

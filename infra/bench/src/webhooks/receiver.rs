@@ -16,12 +16,12 @@ use tokio::process::Child;
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
-use crate::child::{itself, parent_ended};
+use crate::child::{child_command, parent_ended};
 use crate::cpu;
 use crate::output::text;
 
 const SUBCOMMAND: &str = "receiver";
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A running receiver. It stops when this is dropped.
 pub(super) struct Receiver {
@@ -47,7 +47,8 @@ struct Envelope {
 
 impl Receiver {
     pub(super) async fn start() -> Result<Self, String> {
-        let mut process = itself(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let mut process =
+            child_command(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the receiver has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let url = line.ok_or("the receiver did not start")?;
@@ -57,7 +58,7 @@ impl Receiver {
 
     /// Returns its CPU time so far.
     pub(super) fn cpu(&self) -> Duration {
-        cpu::of_child(&self.process)
+        cpu::child_time(&self.process)
     }
 
     /// Returns how many acknowledged deliveries have arrived since they were last taken.
@@ -67,9 +68,9 @@ impl Receiver {
     }
 
     /// Waits until this many acknowledged deliveries have arrived.
-    pub(super) async fn arrived(&self, count: u64) -> Result<(), String> {
+    pub(super) async fn wait_for_arrivals(&self, count: u64) -> Result<(), String> {
         while self.count().await? < count {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }

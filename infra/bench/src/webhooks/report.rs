@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::dead::Dead;
+use super::dead::NeverAcknowledged;
 use super::isolation::Isolation;
 use super::parts::Part;
 use super::throughput::{Run, Throughput};
@@ -12,9 +12,9 @@ use crate::output::{number, table};
 use crate::percentiles::Percentiles;
 
 /// List prices of us-east-1 on 2026-11-21, in dollars per million.
-const WRITE_UNIT: f64 = 0.625;
-const READ_UNIT: f64 = 0.125;
-const QUEUE_CALL: f64 = 0.40;
+const WRITE_UNIT_DOLLARS_PER_MILLION: f64 = 0.625;
+const READ_UNIT_DOLLARS_PER_MILLION: f64 = 0.125;
+const QUEUE_CALL_DOLLARS_PER_MILLION: f64 = 0.40;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(super) struct Report {
     pub(super) throughput: Throughput,
     pub(super) parts: Vec<Part>,
     pub(super) isolation: Isolation,
-    pub(super) dead: Dead,
+    pub(super) dead: NeverAcknowledged,
 }
 
 /// Formats deliveries per second, and what each takes.
@@ -67,7 +67,7 @@ pub(super) fn parts(parts: &[Part], throughput: &Throughput) -> String {
             number(part.stores_us * part.per_delivery),
         ]
     });
-    let sum = |of: fn(&Part) -> f64| parts.iter().map(|part| of(part) * part.per_delivery).sum::<f64>();
+    let sum = |value: fn(&Part) -> f64| parts.iter().map(|part| value(part) * part.per_delivery).sum::<f64>();
     let (service, stores) = (sum(|part| part.service_us), sum(|part| part.stores_us));
     let run = &throughput.functions;
     let last = [
@@ -99,12 +99,14 @@ pub(super) fn isolation(isolation: &Isolation) -> String {
 }
 
 /// Formats calls, units and list prices.
-pub(super) fn cost(throughput: &Throughput, dead: &Dead) -> String {
+pub(super) fn cost(throughput: &Throughput, dead: &NeverAcknowledged) -> String {
     let functions = &throughput.functions;
     let row = |name: &str, bill: &Bill, deliveries: u64| {
         let (dynamodb, queues) = calls(bill);
         let each = |value: f64| value / deliveries as f64;
-        let price = bill.write_units * WRITE_UNIT + bill.read_units * READ_UNIT + queues as f64 * QUEUE_CALL;
+        let price = bill.write_units * WRITE_UNIT_DOLLARS_PER_MILLION
+            + bill.read_units * READ_UNIT_DOLLARS_PER_MILLION
+            + queues as f64 * QUEUE_CALL_DOLLARS_PER_MILLION;
         [
             name.to_owned(),
             format!("{:.1}", each(dynamodb as f64)),

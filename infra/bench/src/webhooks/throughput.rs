@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::bare::Bare;
+use super::bare::BareLoop;
 use super::load::{account, burst};
 use super::receiver::Receiver;
 use super::stack::Stack;
-use crate::cpu::{Spent, Started};
+use crate::cpu::{Stopwatch, TimeSpent};
 use crate::meter::Bill;
 
 /// The number of runs of each way. The best counts.
-const RUNS: usize = 3;
+const RUNS_PER_WAY: usize = 3;
 /// The number of events that are sent before a measurement, to open connections and page in code.
-const WARM_UP: u64 = 500;
+const WARM_UP_EVENTS: u64 = 500;
 
 /// The results of both ways.
 #[derive(Debug, Serialize)]
@@ -39,7 +39,7 @@ pub(super) struct Run {
 
 pub(super) async fn measure(events: u64, endpoints: u64) -> Result<Throughput, String> {
     let (mut functions, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
+    for _ in 0..RUNS_PER_WAY {
         functions.push(by_functions(events, endpoints).await?);
         bare.push(by_bare_loop(events, endpoints).await?);
     }
@@ -56,14 +56,14 @@ async fn by_functions(events: u64, endpoints: u64) -> Result<Run, String> {
         stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
     }
     let running = stack.functions(NonZeroU32::MIN).await?;
-    burst(&stack, WARM_UP, 0..endpoints).await?;
-    receiver.arrived(WARM_UP).await?;
+    burst(&stack, WARM_UP_EVENTS, 0..endpoints).await?;
+    receiver.wait_for_arrivals(WARM_UP_EVENTS).await?;
     receiver.take().await?;
     stack.meter.take();
-    let begun = Begun::now(&stack, &receiver);
+    let begun = RunStart::now(&stack, &receiver);
     burst(&stack, events, 0..endpoints).await?;
-    receiver.arrived(events).await?;
-    let run = begun.run(&stack, &receiver, events, stack.meter.take());
+    receiver.wait_for_arrivals(events).await?;
+    let run = begun.finish(&stack, &receiver, events, stack.meter.take());
     drop(running);
     Ok(run)
 }
@@ -73,29 +73,29 @@ async fn by_bare_loop(events: u64, endpoints: u64) -> Result<Run, String> {
     for number in 0..endpoints {
         stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
     }
-    let bare = Bare::new(&stack, receiver.url.clone())?;
-    burst(&stack, WARM_UP, 0..endpoints).await?;
-    bare.run(WARM_UP).await?;
+    let bare = BareLoop::new(&stack, receiver.url.clone())?;
+    burst(&stack, WARM_UP_EVENTS, 0..endpoints).await?;
+    bare.run(WARM_UP_EVENTS).await?;
     receiver.take().await?;
-    let begun = Begun::now(&stack, &receiver);
+    let begun = RunStart::now(&stack, &receiver);
     tokio::try_join!(burst(&stack, events, 0..endpoints), bare.run(events))?;
-    Ok(begun.run(&stack, &receiver, events, Bill::default()))
+    Ok(begun.finish(&stack, &receiver, events, Bill::default()))
 }
 
 /// The CPU time of all processes at the beginning of a run.
-struct Begun {
-    started: Started,
+struct RunStart {
+    stopwatch: Stopwatch,
     stores: Duration,
     receiver: Duration,
 }
 
-impl Begun {
+impl RunStart {
     fn now(stack: &Stack, receiver: &Receiver) -> Self {
-        Self { stores: stack.aws.cpu(), receiver: receiver.cpu(), started: Started::now() }
+        Self { stores: stack.aws.cpu(), receiver: receiver.cpu(), stopwatch: Stopwatch::start() }
     }
 
-    fn run(self, stack: &Stack, receiver: &Receiver, events: u64, bill: Bill) -> Run {
-        let Spent { cpu, wall } = self.started.spent();
+    fn finish(self, stack: &Stack, receiver: &Receiver, events: u64, bill: Bill) -> Run {
+        let TimeSpent { cpu, wall } = self.stopwatch.spent();
         let each = |time: Duration| time.as_secs_f64() * 1e6 / events as f64;
         Run {
             deliveries_per_second: events as f64 / wall.as_secs_f64(),

@@ -9,12 +9,12 @@ use platform::store::{Row, StoreError};
 use serde::Serialize;
 use types::paging::Paging;
 
-use super::plan::{ID, Plan};
+use super::plan::{ID_ATTRIBUTE, Plan};
 use crate::meter::Meter;
 
 /// More entries than a megabyte holds, so that this limit never ends a page. Without any limit, the embedded DynamoDB
 /// would read the rest of the partition for each page.
-const NO_LIMIT: i32 = 20_000;
+const MAX_PAGE_ENTRIES: i32 = 20_000;
 
 /// What one question costs.
 #[derive(Clone, Debug, Serialize)]
@@ -79,7 +79,7 @@ impl Asker {
             let mut query = self.query(plan).set_exclusive_start_key(start);
             if plan.filter.is_empty() {
                 let missing = i32::try_from(skip + paging.take() - keys.len());
-                query = query.limit(missing.unwrap_or(NO_LIMIT).min(NO_LIMIT));
+                query = query.limit(missing.unwrap_or(MAX_PAGE_ENTRIES).min(MAX_PAGE_ENTRIES));
             }
             let found = query.send().await?;
             keys.extend(found.items.unwrap_or_default());
@@ -95,10 +95,10 @@ impl Asker {
         let keys = keys.into_iter().map(|mut key| key.remove_entry(ID).into_iter().collect()).collect();
         let mut wanted = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;
         let mut records = Vec::new();
-        while let Some(keys) = wanted.take() {
+        while let Some(keys) = unread.take() {
             let got = self.client.batch_get_item().request_items(plan.table, keys).send().await?;
             records.extend(got.responses.unwrap_or_default().into_values().flatten());
-            wanted = got.unprocessed_keys.unwrap_or_default().into_values().next();
+            unread = got.unprocessed_keys.unwrap_or_default().into_values().next();
         }
         Ok(records)
     }
@@ -112,6 +112,6 @@ impl Asker {
             .set_expression_attribute_names(Some(plan.names.clone()))
             .set_expression_attribute_values(Some(plan.values.clone()))
             .scan_index_forward(!plan.is_backward)
-            .limit(NO_LIMIT)
+            .limit(MAX_PAGE_ENTRIES)
     }
 }

@@ -8,15 +8,15 @@ use replica::{CatalogQuery, ListingQuery, Sort};
 use types::money::Usd;
 
 /// The table of listings.
-pub(super) const LISTINGS: &str = "usual-listings";
+pub(super) const LISTINGS_TABLE: &str = "usual-listings";
 /// The table of items.
-pub(super) const ITEMS: &str = "usual-items";
+pub(super) const ITEMS_TABLE: &str = "usual-items";
 /// The key of both tables.
-pub(super) const ID: &str = "id";
-/// An attribute that has the value [`EVERY`] in all records of a table.
-pub(super) const ALL: &str = "all";
-/// The value of [`ALL`].
-pub(super) const EVERY: &str = "1";
+pub(super) const ID_ATTRIBUTE: &str = "id";
+/// An attribute that has the value [`ALL_VALUE`] in all records of a table.
+pub(super) const ALL_ATTRIBUTE: &str = "all";
+/// The value of [`ALL_ATTRIBUTE`].
+pub(super) const ALL_VALUE: &str = "1";
 
 /// A question in the form in which DynamoDB is asked.
 #[derive(Debug, Default)]
@@ -32,14 +32,14 @@ pub(in crate::read_model) struct Plan {
 
 /// Plans a question to the listings. Their indexes are sorted by time and by price: of all listings, of each item and
 /// of each variant.
-pub(in crate::read_model) fn of_listings(query: &ListingQuery) -> Plan {
+pub(in crate::read_model) fn plan_listings(query: &ListingQuery) -> Plan {
     let (partition, value) = match (&query.item_id, query.variant_id) {
         (_, Some(variant)) => ("variant_id", variant.to_string()),
         (Some(item), None) => ("item_id", item.clone()),
-        (None, None) => (ALL, EVERY.to_owned()),
+        (None, None) => (ALL_ATTRIBUTE, ALL_VALUE.to_owned()),
     };
     let order = if query.sort == Sort::Newest { "created_at" } else { "price_usd" };
-    let mut plan = Plan::of(LISTINGS, partition, value, order);
+    let mut plan = Plan::new(LISTINGS_TABLE, partition, value, order);
     plan.is_backward = query.sort != Sort::PriceAsc;
     if let Some(range) = plan.range("price_usd", query.min_price, query.max_price) {
         // If the index is sorted by price, the range is a key condition, and nothing outside it is read.
@@ -54,12 +54,12 @@ pub(in crate::read_model) fn of_listings(query: &ListingQuery) -> Plan {
 }
 
 /// Plans a question to the catalog. Its indexes are sorted by name: of all items and of each kind.
-pub(in crate::read_model) fn of_catalog(query: &CatalogQuery) -> Plan {
+pub(in crate::read_model) fn plan_catalog(query: &CatalogQuery) -> Plan {
     let (partition, value) = match &query.kind {
         Some(kind) => ("kind", kind.clone()),
-        None => (ALL, EVERY.to_owned()),
+        None => (ALL_ATTRIBUTE, ALL_VALUE.to_owned()),
     };
-    let mut plan = Plan::of(ITEMS, partition, value, "name");
+    let mut plan = Plan::new(ITEMS_TABLE, partition, value, "name");
     if !query.q.is_empty() {
         plan.name("search");
         plan.values.insert(":q".to_owned(), s(query.q.to_lowercase()));
@@ -74,7 +74,7 @@ pub(super) fn index(partition: &str, order: &str) -> String {
 }
 
 impl Plan {
-    fn of(table: &'static str, partition: &str, value: String, order: &str) -> Self {
+    fn new(table: &'static str, partition: &str, value: String, order: &str) -> Self {
         let mut plan = Self { table, index: index(partition, order), ..Self::default() };
         let equal = plan.term(partition, ":partition", s(value));
         plan.condition.push(equal);

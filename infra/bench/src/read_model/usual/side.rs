@@ -14,15 +14,15 @@ use types::records::{PublicItemDetail, PublicListing};
 use types::timestamp::Timestamp;
 
 use super::ask::Asker;
-use super::plan::{ALL, EVERY, ID, ITEMS, LISTINGS, index};
-use crate::child::{itself, parent_ended};
+use super::plan::{ALL_ATTRIBUTE, ALL_VALUE, ID_ATTRIBUTE, ITEMS_TABLE, LISTINGS_TABLE, index};
+use crate::child::{child_command, parent_ended};
 use crate::market::Market;
 use crate::output::text;
 
 /// The name of the subcommand.
 const SUBCOMMAND: &str = "usual-side";
 /// The number of items, and of listings, that are stored at a time.
-const CHUNK: u64 = 10_000;
+const CHUNK_RECORDS: u64 = 10_000;
 
 /// The running process. It ends when this is dropped.
 pub(in crate::read_model) struct UsualSide {
@@ -33,7 +33,7 @@ pub(in crate::read_model) struct UsualSide {
 impl UsualSide {
     /// Starts the process and waits until it holds the market.
     pub(in crate::read_model) async fn start(market: &Market, bar: &ProgressBar) -> Result<Self, String> {
-        let mut command = itself(SUBCOMMAND)?;
+        let mut command = child_command(SUBCOMMAND)?;
         command.args([market.size().to_string(), market.now().millis().to_string()]);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the usual side has no standard output")?;
@@ -58,13 +58,13 @@ pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
     for table in [listings_table(), items_table()] {
         database.create_table(serde_json::from_value(table).map_err(text)?).map_err(text)?;
     }
-    let market = Market::of(size, Timestamp::from_millis(now_millis));
-    for start in (0..size).step_by(CHUNK as usize) {
-        let numbers = || start..(start + CHUNK).min(size);
+    let market = Market::new(size, Timestamp::from_millis(now_millis));
+    for start in (0..size).step_by(CHUNK_RECORDS as usize) {
+        let numbers = || start..(start + CHUNK_RECORDS).min(size);
         let listings = numbers().filter_map(|number| market.listing(number)).map(listing).collect();
-        database.import_items(LISTINGS, listings, ImportOptions::default()).map_err(text)?;
+        database.import_items(LISTINGS_TABLE, listings, ImportOptions::default()).map_err(text)?;
         let items = numbers().filter_map(|number| market.item(number)).map(item).collect();
-        database.import_items(ITEMS, items, ImportOptions::default()).map_err(text)?;
+        database.import_items(ITEMS_TABLE, items, ImportOptions::default()).map_err(text)?;
         println!("{}", numbers().end * 2);
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(text)?;
@@ -76,17 +76,23 @@ pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
 }
 
 fn listings_table() -> Value {
-    let all = [(ALL, &["price_usd"][..]), ("item_id", &["price_usd"]), ("variant_id", &["item_id", "price_usd"])];
+    let all =
+        [(ALL_ATTRIBUTE, &["price_usd"][..]), ("item_id", &["price_usd"]), ("variant_id", &["item_id", "price_usd"])];
     let indexes = all.into_iter().flat_map(|(partition, filters)| {
         [("created_at", filters), ("price_usd", &filters[..filters.len() - 1])]
             .map(|(order, filters)| global_index(partition, order, filters))
     });
-    table(LISTINGS, &[ID, ALL, "item_id", "variant_id", "created_at"], &["price_usd"], &indexes.collect::<Vec<_>>())
+    table(
+        LISTINGS_TABLE,
+        &[ID_ATTRIBUTE, ALL_ATTRIBUTE, "item_id", "variant_id", "created_at"],
+        &["price_usd"],
+        &indexes.collect::<Vec<_>>(),
+    )
 }
 
 fn items_table() -> Value {
-    let indexes = [ALL, "kind"].map(|partition| global_index(partition, "name", &["search"]));
-    table(ITEMS, &[ID, ALL, "kind", "name"], &[], &indexes)
+    let indexes = [ALL_ATTRIBUTE, "kind"].map(|partition| global_index(partition, "name", &["search"]));
+    table(ITEMS_TABLE, &[ID_ATTRIBUTE, ALL_ATTRIBUTE, "kind", "name"], &[], &indexes)
 }
 
 fn table(name: &str, texts: &[&str], numbers: &[&str], indexes: &[Value]) -> Value {
@@ -94,7 +100,7 @@ fn table(name: &str, texts: &[&str], numbers: &[&str], indexes: &[Value]) -> Val
     let attributes: Vec<Value> = texts.iter().map(define("S")).chain(numbers.iter().map(define("N"))).collect();
     json!({
         "TableName": name,
-        "KeySchema": [{"AttributeName": ID, "KeyType": "HASH"}],
+        "KeySchema": [{"AttributeName": ID_ATTRIBUTE, "KeyType": "HASH"}],
         "AttributeDefinitions": attributes,
         "BillingMode": "PAY_PER_REQUEST",
         "GlobalSecondaryIndexes": indexes,
@@ -121,8 +127,8 @@ fn listing(listing: PublicListing) -> Item {
         listing;
     let kind = if kind == types::records::ListingKind::Bot { "bot" } else { "p2p" };
     let mut item = texts([
-        (ID, Some(id.to_string())),
-        (ALL, Some(EVERY.to_owned())),
+        (ID_ATTRIBUTE, Some(id.to_string())),
+        (ALL_ATTRIBUTE, Some(ALL_VALUE.to_owned())),
         ("id8", Some(id8.to_string())),
         ("kind", Some(kind.to_owned())),
         ("created_at", Some(created_at.to_string())),
@@ -138,8 +144,8 @@ fn listing(listing: PublicListing) -> Item {
 fn item(detail: PublicItemDetail) -> Item {
     let item = detail.item;
     texts([
-        (ID, Some(item.id.to_string())),
-        (ALL, Some(EVERY.to_owned())),
+        (ID_ATTRIBUTE, Some(item.id.to_string())),
+        (ALL_ATTRIBUTE, Some(ALL_VALUE.to_owned())),
         ("kind", Some(item.kind.to_string())),
         ("search", item.name.as_ref().map(|name| name.as_str().to_lowercase())),
         ("name", item.name.map(|name| name.to_string())),
