@@ -172,7 +172,7 @@ async fn of_two_runs_at_once_one_gives_way() {
             run(&one).await
         }
     });
-    proxy.set(Fault::Slow(Duration::from_millis(150)));
+    proxy.set_fault(Fault::Slow(Duration::from_millis(150)));
     let mut outcomes = futures_util::future::join_all(runs).await;
     outcomes.sort_by_key(|outcome| *outcome == Compacted::Overtaken);
     assert_eq!(outcomes, [Compacted::Written { records: 3, chunks: 1, from_entities: true }, Compacted::Overtaken]);

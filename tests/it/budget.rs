@@ -111,7 +111,7 @@ async fn a_lost_answer_is_not_counted_twice() {
         let reply = running.client.get(&key, PATH).await;
         assert_eq!((reply.status, reply.rate().1), (200, left));
     }
-    proxy.set(Fault::None);
+    proxy.set_fault(Fault::None);
     assert_eq!(running.client.get(&key, PATH).await.status, 429);
 }
 

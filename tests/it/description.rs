@@ -10,7 +10,7 @@ async fn a_503_is_as_described() {
     let (running, proxy) = stack.instance_behind_proxy().await;
     let document = running.client.send("GET", "/v1/openapi.json", &[]).await.json();
     let key = stack.full_key().await;
-    proxy.set(Fault::Refuse);
+    proxy.set_fault(Fault::Refuse);
     let unavailable = running.client.get(&key, "/v1/public/orders").await;
     assert_eq!(unavailable.status, 503);
     assert_described(&document, "/v1/public/orders", &unavailable);

@@ -58,7 +58,7 @@ async fn a_failing_key_write_is_503_everywhere_and_recovery_is_immediate() {
             assert_unavailable(reply, &format!("{fault:?} on {path}"));
             assert_eq!((reply.rate().0, reply.rate().1), (0, 0));
         }
-        proxy.set(Fault::None);
+        proxy.set_fault(Fault::None);
         assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "after {fault:?}");
     }
 }
@@ -89,7 +89,7 @@ async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
             assert_eq!(reply.rate().0, 60);
         }
         assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "`/me` reads nothing, so it does not fail");
-        proxy.set(Fault::None);
+        proxy.set_fault(Fault::None);
         for path in reading {
             assert_ne!(get(&running, &key, &format!("/v1/public/{path}")).await.status, 503, "{path} after {fault:?}");
         }
@@ -138,7 +138,7 @@ async fn a_storm_of_faults_never_admits_one_too_many() {
         assert!(replies.iter().all(|reply| [200, 429, 503].contains(&reply.status)));
         admitted += replies.iter().filter(|reply| reply.status == 200).count();
     }
-    proxy.set(Fault::None);
+    proxy.set_fault(Fault::None);
     let mut remaining = Vec::new();
     loop {
         let reply = get(&running, &key, "/v1/public/marketplaces").await;

@@ -122,7 +122,7 @@ async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static
     // A message that is received twice would become a dead letter, so nothing may rely on that.
     let policy =
         r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:marketplace-feed-dead","maxReceiveCount":1}"#;
-    queue.set(QueueAttributeName::RedrivePolicy, policy).await;
+    queue.set_attribute(QueueAttributeName::RedrivePolicy, policy).await;
     let (_workers, proxy) = stack.workers_behind_proxy().await;
     let mut postponed = 0;
     proxy.plan(move |operation| {
@@ -156,7 +156,7 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
     // Five receives then take seconds instead of minutes.
-    queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
+    queue.set_attribute(QueueAttributeName::VisibilityTimeout, "1").await;
     let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
     let broken = dynamodb(&stack).put_item().table_name("marketplace-accounts");
     let broken = broken.item("pk", text(&format!("order#{}", uuid(1)))).item("sk", text("authority"));
@@ -199,7 +199,7 @@ impl Worker for Faulty {
 async fn a_message_that_breaks_its_function_in_any_way_ends_in_redrive_after_five_receives() {
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
-    queue.set(QueueAttributeName::VisibilityTimeout, "1").await;
+    queue.set_attribute(QueueAttributeName::VisibilityTimeout, "1").await;
     let source = EventSource::open(queue.client.clone(), &queue.url, Duration::from_millis(500)).await.unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
     let _poller = poll(source, Faulty(calls.clone()));

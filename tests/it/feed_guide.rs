@@ -42,8 +42,8 @@ fn examples(guide: &str) -> Vec<Example<'_>> {
 }
 
 fn refusal(line: &str) -> (&str, &str) {
-    let told = line.strip_prefix("Refused: `").and_then(|told| told.split_once("`: "));
-    told.unwrap_or_else(|| panic!("no field and reason in {line:?}"))
+    let documented = line.strip_prefix("Refused: `").and_then(|documented| documented.split_once("`: "));
+    documented.unwrap_or_else(|| panic!("no field and reason in {line:?}"))
 }
 
 /// Returns the messages of the examples that must be applied.
@@ -154,11 +154,11 @@ fn the_tables_name_each_field_and_say_whether_it_is_required() {
     let guide = guide();
     for of_type in TYPES {
         let example = example(&guide, of_type);
-        let mut told = BTreeMap::<String, BTreeSet<String>>::new();
+        let mut documented = BTreeMap::<String, BTreeSet<String>>::new();
         for [field, _, needed, _] in rows::<4>(section(&guide, &format!("`{of_type}`"))) {
             let pointer = format!("/{}", code(field).replace("[].", "/0/"));
             let (parent, name) = pointer.rsplit_once('/').unwrap();
-            told.entry(parent.to_owned()).or_default().insert(name.to_owned());
+            documented.entry(parent.to_owned()).or_default().insert(name.to_owned());
 
             let (absent, null) = match needed {
                 "required" => (false, false),
@@ -172,8 +172,8 @@ fn the_tables_name_each_field_and_say_whether_it_is_required() {
                 assert_eq!(refused_field(&message), refused.clone().filter(|_| !accepted), "{message}");
             }
         }
-        for (parent, told) in told {
-            assert_eq!(told, names(&example, &parent), "the fields of {of_type}{parent}");
+        for (parent, documented) in documented {
+            assert_eq!(documented, names(&example, &parent), "the fields of {of_type}{parent}");
         }
     }
 }
@@ -185,11 +185,11 @@ fn the_table_of_events_names_the_fields_of_their_data() {
     for event in applied(&guide).into_iter().filter(|message| message["type"] == "event") {
         let kind = event["event"].as_str().unwrap();
         let [_, _, fields] = rows.iter().find(|[name, ..]| code(name) == kind).unwrap();
-        let told: Vec<_> =
+        let documented: Vec<_> =
             fields.split(", ").map(|field| (code(field.trim_end_matches('?')), field.ends_with('?'))).collect();
-        let told_names: BTreeSet<_> = told.iter().map(|(name, _)| (*name).to_owned()).collect();
-        assert_eq!(told_names, names(&event, "/data"), "{kind}");
-        for (name, optional) in told {
+        let documented_names: BTreeSet<_> = documented.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(documented_names, names(&event, "/data"), "{kind}");
+        for (name, optional) in documented {
             for value in [None, Some(Value::Null)] {
                 let refused = (!optional).then(|| format!("data.{name}"));
                 assert_eq!(refused_field(&with(&event, &format!("/data/{name}"), value)), refused, "{name} of {kind}");
@@ -253,7 +253,8 @@ fn the_table_of_reasons_has_their_exact_texts() {
         (reason, if field.is_empty() { "$".to_owned() } else { field })
     };
     let given: BTreeSet<_> = broken(&guide).iter().map(reason_and_field).collect();
-    let told = rows::<3>(section(&guide, "By its form")).into_iter();
-    let told: BTreeSet<_> = told.map(|[reason, field, _]| (code(reason).to_owned(), code(field).to_owned())).collect();
-    assert_eq!(told, given);
+    let documented = rows::<3>(section(&guide, "By its form")).into_iter();
+    let documented: BTreeSet<_> =
+        documented.map(|[reason, field, _]| (code(reason).to_owned(), code(field).to_owned())).collect();
+    assert_eq!(documented, given);
 }

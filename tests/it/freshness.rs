@@ -53,7 +53,7 @@ async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
     running.clock.advance(Duration::from_millis(1));
     let reply = running.client.get(&stack.full_key().await, "/v1/public/listings").await;
     assert_eq!(reply.status, 503);
-    proxy.set(Fault::None);
+    proxy.set_fault(Fault::None);
     assert_eq!(total(&stack, &running).await, 1);
 }
 
@@ -141,7 +141,7 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
         if passes { Fault::None } else { Fault::Refuse }
     });
     assert_eq!(total(&running).await.status, 503);
-    proxy.set(Fault::None);
+    proxy.set_fault(Fault::None);
     queries(&proxy);
     assert_eq!(total(&running).await.json()["total"], 1_500);
     assert_eq!(queries(&proxy), pages - 1, "the first page was kept");

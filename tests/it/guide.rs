@@ -94,12 +94,12 @@ fn the_guides_example_is_signed_as_we_sign() {
     let request = blocks(&guide).into_iter().find(|(_, language, _)| *language == "http").unwrap().2;
     let (head, shown) = request.split_once("\n\n").unwrap();
     assert_eq!(shown, body);
-    let told: BTreeSet<_> = head.lines().skip(1).map(str::to_owned).collect();
-    assert_eq!(told, headers.into_iter().map(|(name, value)| format!("{name}: {value}")).collect());
+    let documented: BTreeSet<_> = head.lines().skip(1).map(str::to_owned).collect();
+    assert_eq!(documented, headers.into_iter().map(|(name, value)| format!("{name}: {value}")).collect());
 }
 
 /// Returns the fields of each event in the guide's table, with `?` after optional ones.
-fn told(guide: &str) -> BTreeMap<String, BTreeSet<String>> {
+fn documented(guide: &str) -> BTreeMap<String, BTreeSet<String>> {
     let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let events = rows.filter(|(event, _)| event.contains('.'));
     let fields = |row: &str| {
@@ -128,5 +128,5 @@ async fn the_guides_events_are_those_of_the_description() {
     let described: BTreeMap<_, _> =
         events.map(|(event, operation)| (event.clone(), described(&document, operation))).collect();
     assert_eq!(described.len(), 9);
-    assert_eq!(told(&read("webhooks.md")), described);
+    assert_eq!(documented(&read("webhooks.md")), described);
 }

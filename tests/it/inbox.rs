@@ -155,9 +155,9 @@ async fn a_delivery_is_shown_live_as_it_arrives() {
     assert_eq!(follower.next().await.name, "emptied");
     client.post("/dev/inbox/1", &[], "line\nbreak\r").await;
     let first = follower.next().await;
-    let told: Value = serde_json::from_str(&first.data).unwrap();
-    assert_eq!((told["path"].clone(), told["body"].clone()), (json!("/dev/inbox/1"), json!("line\nbreak\r")));
-    assert_eq!(told, list(&client).await[0], "the same as in the list");
+    let shown: Value = serde_json::from_str(&first.data).unwrap();
+    assert_eq!((shown["path"].clone(), shown["body"].clone()), (json!("/dev/inbox/1"), json!("line\nbreak\r")));
+    assert_eq!(shown, list(&client).await[0], "the same as in the list");
     client.post("/dev/inbox/2", &[], "").await;
     assert_eq!(follower.delivery().await["path"], "/dev/inbox/2");
 

@@ -125,7 +125,7 @@ async fn a_missing_permission_and_refused_credentials_are_named() {
         let expected = format!("table marketplace-keys {what} ({code}: injected)");
         assert_eq!(problem("me", &variables).await, expected);
         assert_eq!(problem("catalog", &variables).await, expected);
-        proxy.set(Fault::Error(code));
+        proxy.set_fault(Fault::Error(code));
         let checked = checked(&variables).await;
         assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
         assert_eq!(problems("ingest", &variables).await.len(), 3 + 4);
@@ -149,7 +149,7 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
     ];
     for fault in faults {
         for function in ["me", "catalog", "ingest", "webhook", "compact", "sweep"] {
-            proxy.set(fault.clone());
+            proxy.set_fault(fault.clone());
             let mut running = RuntimeApi::run(function, &variables).await;
             running.ready().await;
             let log = running.log();
@@ -157,7 +157,7 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
             assert_eq!((&line["level"], &line["message"]), (&json!("WARN"), &json!("not ready yet")), "{function}");
             assert!(line["problems"].as_str().unwrap().contains(" cannot be reached ("), "{function}: {line}");
 
-            proxy.set(Fault::None);
+            proxy.set_fault(Fault::None);
             if ["me", "catalog"].contains(&function) {
                 let headers = json!({"authorization": format!("Bearer {key}")});
                 let answer = running.invoke(RuntimeApi::event("/x", "/x", "", &headers)).await;
@@ -174,7 +174,7 @@ async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_th
     let variables = Variables::new(&proxy.url);
     // Long enough for calls that are sent together to overlap on a busy machine, and well below the time-out of an
     // attempt.
-    proxy.set(Fault::Slow(std::time::Duration::from_millis(500)));
+    proxy.set_fault(Fault::Slow(std::time::Duration::from_millis(500)));
     for (function, tables, queues, keyring) in FUNCTIONS {
         let connections = proxy.connections();
         RuntimeApi::run(function, &variables).await.ready().await;

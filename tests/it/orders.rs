@@ -24,7 +24,7 @@ async fn any_page_is_reached_and_costs_one_round_trip_once_the_user_is_known() {
     let (running, proxy) = stack.instance_behind_proxy().await;
     let key = key(&stack, user).await;
     running.client.get(&key, "/v1/public/orders").await;
-    proxy.set(tests::Fault::Slow(std::time::Duration::from_millis(25)));
+    proxy.set_fault(tests::Fault::Slow(std::time::Duration::from_millis(25)));
     for page in (1..=20).rev() {
         proxy.take_calls();
         let reply = running.client.get(&key, &format!("/v1/public/orders?page_size=7&page={page}")).await;

@@ -17,7 +17,7 @@ async fn a_warm_request_costs_one_round_trip() {
         assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
     }
     // Calls are slow enough for those sent together to overlap on a busy machine.
-    proxy.set(Fault::Slow(Duration::from_millis(250)));
+    proxy.set_fault(Fault::Slow(Duration::from_millis(250)));
     // After one second replicas follow their log again; after 31 seconds `prices` reads the marketplaces again.
     for pause in [0, 1, 31] {
         running.wait(pause);

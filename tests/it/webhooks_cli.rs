@@ -44,7 +44,7 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     assert_eq!(cli.refused(&format!("test {id}")).await, off);
     assert_eq!(cli.refused(&format!("resend {first}")).await, off);
     for line in [format!("list --user {OWNER}"), show.clone(), format!("deliveries {id}")] {
-        let (people, programs) = (cli.text(&line).await, cli.text(&format!("{line} --json")).await);
+        let (people, programs) = (cli.run(&line).await, cli.run(&format!("{line} --json")).await);
         let printed = format!("{people:?}{programs:?}");
         assert!(!printed.contains("whsec_") && !printed.contains(&secret[6..]), "{printed}");
     }

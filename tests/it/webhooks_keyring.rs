@@ -74,7 +74,7 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
     let secrets = Secrets::first("lost:AAAA".to_owned(), endpoint.created_at);
     assert!(admin.store.put_secrets(user, endpoint.id, &secrets, endpoint.secret_version).await.unwrap());
 
-    let run = cli.text("rotate-keyring --remove-old --json").await;
+    let run = cli.run("rotate-keyring --remove-old --json").await;
     assert_eq!(run.code, 1, "{run:?}");
     let report = run.json();
     assert_eq!(

@@ -88,7 +88,7 @@ impl Proxy {
     }
 
     /// Treats every call from now on the same way.
-    pub fn set(&self, fault: Fault) {
+    pub fn set_fault(&self, fault: Fault) {
         self.plan(move |_| fault.clone());
     }
 
@@ -109,7 +109,7 @@ impl Proxy {
     }
 
     /// Waits until a call hangs under the current plan.
-    pub async fn stuck(&self) {
+    pub async fn wait_until_stuck(&self) {
         self.state.stuck.subscribe().wait_for(|calls| *calls > 0).await.unwrap();
     }
 }

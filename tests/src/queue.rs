@@ -52,7 +52,7 @@ impl FeedQueue {
     }
 
     /// Changes an attribute of the feed queue.
-    pub async fn set(&self, name: QueueAttributeName, value: &str) {
+    pub async fn set_attribute(&self, name: QueueAttributeName, value: &str) {
         self.client.set_queue_attributes().queue_url(&self.url).attributes(name, value).send().await.unwrap();
     }
 

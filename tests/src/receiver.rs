@@ -39,7 +39,7 @@ pub enum Answer {
 pub struct Receiver {
     pub url: String,
     received: watch::Receiver<Vec<Received>>,
-    go_on: watch::Sender<usize>,
+    released: watch::Sender<usize>,
     _server: Server,
 }
 
@@ -52,24 +52,24 @@ impl Receiver {
     /// Starts a receiver that answers each request as `answer` says. `answer` gets the request's number, from 1.
     pub async fn start(answer: impl Fn(usize, &Received) -> Answer + Send + Sync + 'static) -> Self {
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
-        let (keep, received) = watch::channel(Vec::new());
-        let (go_on, going) = watch::channel(0);
-        let (answer, keep) = (Arc::new(answer), Arc::new(Mutex::new(keep)));
+        let (sender, received) = watch::channel(Vec::new());
+        let (released, signal) = watch::channel(0);
+        let (answer, sender) = (Arc::new(answer), Arc::new(Mutex::new(sender)));
         let server = Server::start(listener, move |request: Request<Incoming>| {
-            let (answer, keep, mut going) = (Arc::clone(&answer), Arc::clone(&keep), going.clone());
+            let (answer, sender, mut signal) = (Arc::clone(&answer), Arc::clone(&sender), signal.clone());
             async move {
                 let (at, path, headers) = (Instant::now(), request.uri().path().to_owned(), request.headers().clone());
                 let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
                 let one = Received { at, path, headers, body: body.unwrap_or_default() };
                 let mut number = 0;
-                keep.lock().unwrap().send_modify(|all| {
+                sender.lock().unwrap().send_modify(|all| {
                     all.push(one.clone());
                     number = all.len();
                 });
                 let status = match answer(number, &one) {
                     Answer::Status(status) => status,
                     Answer::Held(status) => {
-                        let _ = going.wait_for(|last| *last >= number).await;
+                        let _ = signal.wait_for(|last| *last >= number).await;
                         status
                     }
                     Answer::Hang => std::future::pending().await,
@@ -80,17 +80,17 @@ impl Receiver {
             }
         });
         let server = server.unwrap();
-        Self { url: format!("{}/hook", server.url()), received, go_on, _server: server }
+        Self { url: format!("{}/hook", server.url()), received, released, _server: server }
     }
 
     /// Releases all held answers, and holds none from now on.
-    pub fn go_on(&self) {
-        self.go_on_until(usize::MAX);
+    pub fn release_all(&self) {
+        self.release_until(usize::MAX);
     }
 
     /// Releases the held answers to requests up to this number.
-    pub fn go_on_until(&self, last: usize) {
-        self.go_on.send_replace(last);
+    pub fn release_until(&self, last: usize) {
+        self.released.send_replace(last);
     }
 
     /// Returns what has arrived so far.

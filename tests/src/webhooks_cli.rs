@@ -21,22 +21,22 @@ impl WebhooksCli {
         Self { variables: Variables::new(&stack.aws.endpoint_url) }
     }
 
-    /// Runs a command that prints text for people.
-    pub async fn text(&self, line: &str) -> Program {
+    /// Runs a command. Returns what it printed and its exit code.
+    pub async fn run(&self, line: &str) -> Program {
         let arguments: Vec<&str> = ["webhooks"].into_iter().chain(line.split_whitespace()).collect();
         marketctl(&self.variables, &arguments, "").await
     }
 
     /// Runs a command that must succeed. Returns its document.
     pub async fn done(&self, line: &str) -> Value {
-        let run = self.text(&format!("{line} --json")).await;
+        let run = self.run(&format!("{line} --json")).await;
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}: {run:?}");
         run.json()
     }
 
     /// Runs a command that must be refused. Returns the reason.
     pub async fn refused(&self, line: &str) -> String {
-        let run = self.text(&format!("{line} --json")).await;
+        let run = self.run(&format!("{line} --json")).await;
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{line}: {run:?}");
         let document: Value = serde_json::from_str(&run.stderr).unwrap();
         assert!(document["hint"].as_str().is_some_and(|hint| !hint.is_empty()));

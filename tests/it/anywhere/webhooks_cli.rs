@@ -35,7 +35,7 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
         assert_eq!(cli.done(&format!("disable {id}")).await, disabled);
     }
     assert_eq!(cli.done(&list).await, json!([disabled]));
-    let shown = cli.text(&list).await.stdout;
+    let shown = cli.run(&list).await.stdout;
     assert!(shown.contains("disabled (owner)") && shown.contains(&format!("webhooks enable {id}")), "{shown}");
     for _ in 0..2 {
         assert_eq!(cli.done(&format!("enable {id}")).await, added);
@@ -137,10 +137,10 @@ async fn unknown_ids_are_refused_and_malformed_ones_are_wrong_usage() {
         "remove 42".to_owned(),
         String::new(),
     ] {
-        let run = cli.text(&line).await;
+        let run = cli.run(&line).await;
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{line}: {run:?}");
     }
-    let other = cli.text(&format!("list --user {owner} --stack other")).await;
+    let other = cli.run(&format!("list --user {owner} --stack other")).await;
     assert_eq!(other.code, 1);
     assert!(other.stderr.contains("nothing was done: queue other-webhooks-"), "{other:?}");
 }

@@ -147,7 +147,7 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
     me.ready().await;
-    proxy.set(Fault::Error("ThrottlingException"));
+    proxy.set_fault(Fault::Error("ThrottlingException"));
     let (status, line) = ask(&mut me, get(ME, &key)).await;
     assert_eq!((status, &line.json["level"]), (503, &json!("ERROR")));
     assert!(line.json["cause"].as_str().unwrap().contains("ThrottlingException"), "{}", line.json);

@@ -33,7 +33,7 @@ async fn a_batch_of_the_feed_counts_what_became_of_its_messages() {
     let line = ingest.lines().pop().unwrap();
     assert_metrics(&timeless_metrics(&line, "ingest", &[]), &json!({"Changed": 1, "Refused": 1, "Unchanged": 1}));
 
-    proxy.set(Fault::Error("ThrottlingException"));
+    proxy.set_fault(Fault::Error("ThrottlingException"));
     let mut away = batch(&[item("m4", "skin", None, 1).to_string(), item("m5", "skin", None, 1).to_string()]);
     let mut postponed = SqsMessageAttribute::default();
     postponed.string_value = Some("11".to_owned());
@@ -201,7 +201,7 @@ async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
         [(false, 3, "compaction failed"), (true, 3, "wrote a new base"), (true, 0, "the base is fresh enough")]
     {
         if works {
-            proxy.set(Fault::None);
+            proxy.set_fault(Fault::None);
         }
         let before = compact.lines().len();
         compact.invoke(json!({})).await;

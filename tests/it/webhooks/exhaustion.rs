@@ -16,7 +16,7 @@ async fn two_deliveries_that_fail_for_the_last_time_at_once_switch_off_and_notif
     let both = async { tokio::join!(hand(&senders[0], &messages[..1]), hand(&senders[1], &messages[1..])) };
     let answered = async {
         scene.receiver.received(14).await;
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     let (handed, ()) = tokio::join!(both, answered);
     assert_eq!(handed, (vec![], vec![]));
@@ -58,7 +58,7 @@ async fn a_last_failure_from_before_the_endpoint_was_switched_on_again_leaves_it
         scene.receiver.received(7).await;
         admin.disable(scene.endpoint.id).await.unwrap();
         admin.enable(scene.endpoint.id).await.unwrap();
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, std::slice::from_ref(&message)), switched);
     assert_eq!(scene.standing(id).await, (Status::Failed, 7));

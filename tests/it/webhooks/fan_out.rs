@@ -44,7 +44,7 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     assert_eq!(selecting.so_far()[0].id(), delivery_id(uuid(1).into(), endpoint.id).to_string());
     queue.send(&[sale(1, user).to_string()]).await;
     queue.wait_until_empty().await;
-    stack.queue(Queue::WebhooksFirst).await.holds(0).await;
+    stack.queue(Queue::WebhooksFirst).await.wait_for_count(0).await;
     assert_eq!([selecting.so_far().len(), all.so_far().len(), other.so_far().len()], [1, 1, 0]);
 }
 

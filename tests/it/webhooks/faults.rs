@@ -99,10 +99,14 @@ async fn while_the_store_or_the_keyring_is_away_messages_are_put_off_and_none_is
             assert_eq!(hand(&sender, &message).await, [0; 0], "without {away}");
         }
         let copies = scene.stack.queue(Queue::WebhooksRetry).await;
-        assert_eq!((copies.count().await, copies.waiting().await), (u64::from(MAX_RECEIVES) + 1, 0), "without {away}");
+        assert_eq!(
+            (copies.count().await, copies.visible_count().await),
+            (u64::from(MAX_RECEIVES) + 1, 0),
+            "without {away}"
+        );
         let posts = scene.receiver.so_far().len();
         assert_eq!(posts, usize::from(first == 2), "without {away}");
-        proxy.set(Fault::None);
+        proxy.set_fault(Fault::None);
         scene.outlast_leases();
         assert_eq!(hand(&sender, &message).await, [0; 0]);
         assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
@@ -120,7 +124,7 @@ async fn a_failure_whose_next_message_cannot_be_sent_is_not_recorded() {
     let message = [scene.stack.next_message(id).await];
     assert_eq!(hand(&sender, &message).await, [0], "the message stays in its queue");
     assert_eq!(scene.standing(id).await, (Status::Pending, 0));
-    proxy.set(Fault::None);
+    proxy.set_fault(Fault::None);
     scene.outlast_leases();
     assert_eq!(hand(&sender, &message).await, [0; 0]);
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));

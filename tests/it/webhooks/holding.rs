@@ -61,7 +61,7 @@ async fn a_delivery_is_not_held_while_its_post_is_open() {
         assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
         assert_eq!(scene.standing(id).await, (Status::Pending, 0));
         assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, 1, "the copy of its message");
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, &message), switched_off);
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
@@ -114,7 +114,7 @@ async fn a_delivery_cannot_be_resent_while_its_post_is_open() {
     let asked = async {
         scene.receiver.received(1).await;
         assert!(matches!(admin.resend(id).await, Err(WebhookAdminError::Busy(busy)) if busy == id));
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, &message), asked);
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));

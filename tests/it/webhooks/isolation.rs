@@ -63,7 +63,7 @@ async fn a_receiver_that_hangs_delays_nobody_else() {
     assert_eq!(deliveries, events.len());
     stack.endpoint_when(user, |endpoint| endpoint.slow_until.is_some()).await;
     let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
-    assert_eq!(first.waiting().await, 0);
+    assert_eq!(first.visible_count().await, 0);
     // Each fan-out of a hundred lets ten into the first lane. The others are in the retry lane.
     assert!(retry.count().await >= u64::try_from(HANGING_DELIVERIES / 10 * 9).unwrap(), "{}", retry.count().await);
 }
@@ -77,7 +77,7 @@ async fn an_endpoint_that_took_a_second_stays_in_the_retry_lane_for_a_minute() {
     let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(slow).await]);
     let answered = async {
         scene.stack.endpoint_when(scene.user, |endpoint| endpoint.slow_until.is_some()).await;
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, &message), answered);
     assert_eq!(scene.standing(slow).await, (Status::Delivered, 1));

@@ -37,9 +37,9 @@ async fn a_late_acknowledgement_of_the_last_attempt_prevents_the_switch_off() {
     let scene = Scene::with(answer).await;
     let id = scene.before_last(1).await;
     two_open_posts(&scene, id, async |before| {
-        scene.receiver.go_on_until(before + 1);
+        scene.receiver.release_until(before + 1);
         scene.stack.delivery_as(id, Status::Delivered).await;
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     })
     .await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 7));
@@ -54,7 +54,7 @@ async fn a_late_acknowledgement_makes_the_next_attempt_void() {
     two_open_posts(&scene, id, async |_| {
         scene.stack.delivery_when(id, |delivery| delivery.progress.failed_attempts == 1).await;
         retry = Some(scene.stack.next_message(id).await);
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     })
     .await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
@@ -70,7 +70,7 @@ async fn an_acknowledgement_after_the_switch_off_changes_nothing() {
     let id = scene.before_last(1).await;
     two_open_posts(&scene, id, async |_| {
         scene.stack.delivery_as(id, Status::Failed).await;
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     })
     .await;
     assert_eq!(scene.standing(id).await, (Status::Failed, 7));

@@ -37,7 +37,7 @@ async fn an_unreadable_message_becomes_a_dead_letter_and_the_others_are_delivere
     let (stack, receiver, user) = (Stack::new().await, Receiver::answering(204).await, uuid(5).into());
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
     let [first, dead] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksDead).await];
-    first.set(VisibilityTimeout, "1").await;
+    first.set_attribute(VisibilityTimeout, "1").await;
     stack.fan_out(&[1, 2, 3, 4].map(|event| sale(event, user))).await;
     first.send("{").await;
     stack.fan_out(&[5, 6, 7, 8, 9].map(|event| sale(event, user))).await;
@@ -47,6 +47,6 @@ async fn an_unreadable_message_becomes_a_dead_letter_and_the_others_are_delivere
         let delivery = stack.delivery_as(delivery_id(uuid(event).into(), endpoint.id), Status::Delivered).await;
         assert_eq!(delivery.progress.attempts.len(), 1);
     }
-    first.holds(0).await;
+    first.wait_for_count(0).await;
     assert_eq!((receiver.so_far().len(), dead.count().await), (9, 0));
 }

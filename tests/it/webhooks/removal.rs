@@ -29,7 +29,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
         let before = retry.count().await;
         assert_eq!(hand(&stack.sender(), &messages[3..]).await, [0; 0]);
         assert_eq!(retry.count().await, before + 1, "a copy waits until the open attempt must have ended");
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, &messages[3..]), removed);
     assert_eq!(scene.standing(open).await, (Status::Pending, 1));
@@ -57,7 +57,7 @@ async fn the_last_failure_of_a_removed_endpoint_makes_no_notice() {
     let removed = async {
         scene.receiver.received(7).await;
         admin.remove(scene.endpoint.id).await.unwrap();
-        scene.receiver.go_on();
+        scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, &message), removed);
     assert_eq!(scene.standing(id).await, (Status::Failed, 7));

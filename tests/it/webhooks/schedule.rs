@@ -43,7 +43,7 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
     assert_each_tells_when_it_was_sent(&posts, begun, begun_at);
 
     assert_eq!(stack.endpoint_of(user).await.switch, OFF_BY_FAILURES);
-    stack.queue(Queue::Notices).await.holds(1).await;
+    stack.queue(Queue::Notices).await.wait_for_count(1).await;
     let notices = stack.take_notices().await;
     let expected = Notice {
         notice_id: notice_id(endpoint.id, 1),
@@ -58,7 +58,7 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
 
     stack.feed_queue().send(&[sale(2, user).to_string()]).await;
     stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;
-    stack.queue(Queue::WebhooksFirst).await.holds(0).await;
+    stack.queue(Queue::WebhooksFirst).await.wait_for_count(0).await;
     assert_eq!(receiver.so_far().len(), 7);
     assert_eq!(stack.take_notices().await, []);
 }

@@ -66,7 +66,7 @@ async fn a_parked_retry_is_called_for_shortly_before_it_is_due_and_no_sooner() {
     assert_eq!(retry.count().await, 0);
     scene.wait(1);
     scene.stack.sweep().await;
-    assert_eq!((retry.count().await, retry.waiting().await), (1, 0), "the message is delayed");
+    assert_eq!((retry.count().await, retry.visible_count().await), (1, 0), "the message is delayed");
     scene.stack.sweep().await;
     assert_eq!(retry.count().await, 1);
 }
@@ -105,7 +105,7 @@ async fn a_sweep_that_dies_before_it_records_what_it_sent_causes_no_second_post(
     let mortal = scene.stack.sweep_at(&proxy.url);
     tokio::select! {
         _ = mortal.work(Value::Null) => panic!("the sweep should have died"),
-        () = proxy.stuck() => {}
+        () = proxy.wait_until_stuck() => {}
     }
     let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     let mut messages = retry.take(1).await;

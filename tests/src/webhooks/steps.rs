@@ -134,6 +134,6 @@ where
     });
     tokio::select! {
         _ = hand(worker, batch) => false,
-        () = proxy.stuck() => true,
+        () = proxy.wait_until_stuck() => true,
     }
 }

@@ -19,7 +19,7 @@ use crate::stack::Stack;
 const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A queue of a stack.
+/// A queue of a stack, in the hands of a test.
 pub struct TestQueue {
     client: Client,
     url: String,
@@ -47,13 +47,13 @@ impl Stack {
 }
 
 impl TestQueue {
-    /// How many messages it holds, including those that are being worked on or delayed.
+    /// Returns the number of its messages, including those that are being worked on or delayed.
     pub async fn count(&self) -> u64 {
         self.backlog.count().await.unwrap()
     }
 
-    /// How many messages could be received now.
-    pub async fn waiting(&self) -> u64 {
+    /// Returns the number of messages that could be received now.
+    pub async fn visible_count(&self) -> u64 {
         let name = QueueAttributeName::ApproximateNumberOfMessages;
         let request = self.client.get_queue_attributes().queue_url(&self.url).attribute_names(name.clone());
         request.send().await.unwrap().attributes.unwrap()[&name].parse().unwrap()
@@ -62,11 +62,11 @@ impl TestQueue {
     /// Deletes every message, delayed ones included.
     pub async fn purge(&self) {
         self.client.purge_queue().queue_url(&self.url).send().await.unwrap();
-        self.holds(0).await;
+        self.wait_for_count(0).await;
     }
 
     /// Waits until it holds this many messages.
-    pub async fn holds(&self, count: u64) {
+    pub async fn wait_for_count(&self, count: u64) {
         let begun = Instant::now();
         while self.count().await != count {
             assert!(begun.elapsed() < WAIT_TIMEOUT, "{} messages instead of {count}", self.count().await);
@@ -96,7 +96,7 @@ impl TestQueue {
     }
 
     /// Changes an attribute of the queue.
-    pub async fn set(&self, name: QueueAttributeName, value: &str) {
+    pub async fn set_attribute(&self, name: QueueAttributeName, value: &str) {
         self.client.set_queue_attributes().queue_url(&self.url).attributes(name, value).send().await.unwrap();
     }
 }

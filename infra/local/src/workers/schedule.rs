@@ -41,7 +41,7 @@ mod tests {
     struct Failing {
         runs: AtomicU32,
         running: AtomicU32,
-        told: UnboundedSender<u32>,
+        runs_sender: UnboundedSender<u32>,
     }
 
     impl Worker for Failing {
@@ -56,7 +56,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             self.running.store(0, Ordering::SeqCst);
-            self.told.send(run)?;
+            self.runs_sender.send(run)?;
             match run {
                 0 => Err("failed".into()),
                 1 => panic!("a fault"),
@@ -68,8 +68,8 @@ mod tests {
 
     #[tokio::test]
     async fn errors_panics_and_time_outs_do_not_end_it_and_runs_never_overlap() {
-        let (told, mut runs) = unbounded_channel();
-        let worker = Failing { runs: AtomicU32::new(0), running: AtomicU32::new(0), told };
+        let (runs_sender, mut runs) = unbounded_channel();
+        let worker = Failing { runs: AtomicU32::new(0), running: AtomicU32::new(0), runs_sender };
         let running = schedule(Duration::from_millis(5), Duration::from_millis(100), worker);
         for expected in 0..8 {
             assert_eq!(runs.recv().await, Some(expected));

@@ -82,8 +82,8 @@ async fn deliveries(
     let (mut rows, mut from) = (Vec::new(), None);
     loop {
         let page = admin.deliveries(id, from).await?;
-        let wanted = page.deliveries.iter().map(DeliveryRow::from);
-        rows.extend(wanted.filter(|row| status.is_none_or(|status| row.status == status)));
+        let page_rows = page.deliveries.iter().map(DeliveryRow::from);
+        rows.extend(page_rows.filter(|row| status.is_none_or(|status| row.status == status)));
         from = page.next;
         if from.is_none() || rows.len() >= limit {
             rows.truncate(limit);
