@@ -50,7 +50,14 @@ async fn a_key_ends_with_its_expiry() {
     let running = stack.instance().await;
     let expires_at = Some(tests::NOON.parse::<types::timestamp::Timestamp>().unwrap().plus_millis(10_000));
     let scopes = Scope::ALL.into_iter().collect();
-    let new = NewKey { user_id: tests::uuid(1).into(), name: None, tier: Tier::Free, limit_override: None, scopes, expires_at };
+    let new = NewKey {
+        user_id: tests::uuid(1).into(),
+        name: None,
+        tier: Tier::Free,
+        limit_override: None,
+        scopes,
+        expires_at,
+    };
     let (key, _) = stack.key_with(new).await;
     running.wait(9);
     assert_eq!(running.client.get(&key, "/v1/public/me").await.status, 200);

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base::{Compacted, Compaction};
 use platform::store::Row;
-use tests::{Fault, Running, Stack, compaction, dynamodb, listing, uuid};
+use tests::{Fault, RunningInstance, Stack, compaction, dynamodb, listing, uuid};
 use types::clock::Clock;
 use types::records::PublicListing;
 
@@ -43,13 +43,13 @@ fn expected(numbers: impl Iterator<Item = u128>) -> Vec<String> {
 
 /// Returns the table's items with this start of the partition key and this sort key.
 async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Row> {
-    let scan = dynamodb(stack).scan().table_name(MARKET).send().await.unwrap();
+    let scan = dynamodb(stack).scan().table_name(MARKET_TABLE).send().await.unwrap();
     let text = |item: &Row, name: &str| item[name].as_s().unwrap().to_owned();
     scan.items().iter().filter(|item| text(item, "pk").starts_with(start) && text(item, "sk") == sk).cloned().collect()
 }
 
-async fn put(stack: &Stack, item: Row) {
-    dynamodb(stack).put_item().table_name(MARKET).set_item(Some(item)).send().await.unwrap();
+async fn put_item(stack: &Stack, item: Row) {
+    dynamodb(stack).put_item().table_name(MARKET_TABLE).set_item(Some(item)).send().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,7 +60,7 @@ async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
     add_listings(&stack, 30..40).await;
     stack.feed(&[tests::sold_listing(3, 2)]).await;
     // Deletes the entities, so that only base and log can answer.
-    let entities: Vec<Row> = dynamodb(&stack).scan().table_name(MARKET).send().await.unwrap().items().to_vec();
+    let entities: Vec<Row> = dynamodb(&stack).scan().table_name(MARKET_TABLE).send().await.unwrap().items().to_vec();
     for entity in entities.iter().filter(|item| item["pk"].as_s().unwrap().starts_with("entity#listings")) {
         let delete = dynamodb(&stack).delete_item().table_name(MARKET_TABLE);
         delete.key("pk", entity["pk"].clone()).key("sk", entity["sk"].clone()).send().await.unwrap();

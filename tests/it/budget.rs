@@ -68,7 +68,9 @@ async fn after_a_downgrade_within_the_minute_nothing_remains() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let (user_id, scopes) = (UserId::from(tests::uuid(1)), Scope::ALL.into_iter().collect());
-    let (key, _) = stack.key_with(NewKey { user_id, name: None, tier: Tier::Pro, limit_override: None, scopes, expires_at: None }).await;
+    let (key, _) = stack
+        .key_with(NewKey { user_id, name: None, tier: Tier::Pro, limit_override: None, scopes, expires_at: None })
+        .await;
     for left in (529..600).rev() {
         assert_eq!(running.client.get(&key, PATH).await.rate(), (600, left, 60));
     }

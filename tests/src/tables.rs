@@ -20,7 +20,7 @@ pub fn dynamodb(stack: &Stack) -> Client {
 
 /// Gives a key a limit of its own.
 pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
-    let update = dynamodb(stack).update_item().table_name(KEYS).key("pk", partition(key)).key("sk", s("key"));
+    let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
     let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit_override");
     update.expression_attribute_values(":limit", AttributeValue::N(limit.to_string())).send().await.unwrap();
 }

@@ -47,7 +47,7 @@ impl Worker for Compact {
 }
 
 /// Compacts a stream and logs one line about it. `behind` is the metric for the changes that lie behind the base.
-async fn told<R: Columnar>(meter: &Meter, behind: &'static str, compaction: &Compaction<R>) -> Result<(), StoreError> {
+async fn told<R: Columnar>(meter: &Meter, behind: Metric, compaction: &Compaction<R>) -> Result<(), StoreError> {
     let standing = compaction.standing().await;
     let found = standing.as_ref().ok().map(Standing::behind);
     let outcome = match standing {

@@ -22,7 +22,7 @@ pub struct Variables(BTreeMap<String, String>);
 
 impl Variables {
     /// Returns the variables of the default stack on our own AWS side, which does not check credentials.
-    pub fn at(endpoint_url: &str) -> Self {
+    pub fn new(endpoint_url: &str) -> Self {
         let resources = Resources::new(Resources::DEFAULT_STACK);
         let mut variables = BTreeMap::from([
             ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),

@@ -16,8 +16,8 @@ pub struct Host {
     variables: Variables,
     environment: Environment,
     clock: Arc<dyn Clock>,
-    watch: Option<Arc<dyn Watch>>,
-    /// The checks of the resources that the functions built so far use, and that have not been made yet.
+    observer: Option<Arc<dyn UseObserver>>,
+    /// What functions built so far use.
     checks: Arc<Mutex<Vec<Preflight>>>,
 }
 
@@ -58,7 +58,7 @@ impl Host {
         Ok(function)
     }
 
-    /// Takes the checks of the resources that the functions built since the last call use, function by function.
+    /// Returns the checks of what the functions built since the last call use.
     pub(crate) fn preflight(&self) -> Vec<Preflight> {
         std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }

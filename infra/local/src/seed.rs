@@ -130,7 +130,8 @@ impl StackAdmin {
     pub async fn demo_key(&self, user_id: UserId, scopes: &[Scope]) -> Result<DemoKey, String> {
         let scopes: Scopes = scopes.iter().copied().collect();
         let name = Some("demo".to_owned());
-        let new = NewKey { user_id, name, tier: Tier::Free, limit_override: None, scopes: scopes.clone(), expires_at: None };
+        let new =
+            NewKey { user_id, name, tier: Tier::Free, limit_override: None, scopes: scopes.clone(), expires_at: None };
         let (text, _) = self.keys().create(new).await.map_err(|error| error.to_string())?;
         Ok(DemoKey { scopes, text })
     }

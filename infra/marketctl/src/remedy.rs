@@ -2,8 +2,8 @@
 
 use platform::preflight::{Problem, ResourceKind};
 
-/// Returns the whole sentence: which resource, what is wrong, what to do next.
-pub(crate) fn sentence(problem: &Problem, kind: ResourceKind, name: &str) -> String {
+/// Returns a whole sentence: which resource, what is wrong with it, what to do next.
+pub(crate) fn with_remedy(problem: &Problem, kind: ResourceKind, name: &str) -> String {
     let next = match (problem, kind) {
         (Problem::Missing, _) => {
             "deploy the stack, or select the right stack with --stack and its region with AWS_REGION"

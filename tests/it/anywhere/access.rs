@@ -94,7 +94,14 @@ async fn an_expired_key_is_refused() {
     let target = Target::new().await;
     let expires_at = Some(target.now().plus_millis(15_000));
     let scopes = Scope::ALL.into_iter().collect();
-    let new = NewKey { user_id: target.uuid(1).into(), name: None, tier: Tier::Free, limit_override: None, scopes, expires_at };
+    let new = NewKey {
+        user_id: target.uuid(1).into(),
+        name: None,
+        tier: Tier::Free,
+        limit_override: None,
+        scopes,
+        expires_at,
+    };
     let (key, _) = target.key_with(new).await;
     assert_eq!(target.client.get(&key, "/v1/public/me").await.status, 200);
     target.wait(15).await;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use platform::metrics::{Metric, NAMESPACE_VARIABLE};
 use platform::resources::{Queue, Table};
-use tests::monitoring::{Monitor, Resource, Watched, alarms, graphs};
+use tests::monitoring::{Monitor, Resource, WatchedMetric, alarms, graphs};
 use tests::{NAMESPACE, Template};
 
 use super::names;
@@ -23,9 +23,30 @@ const AWS_METRICS: [(&str, &str, &[&str]); 5] = [
     ("AWS/SQS", "QueueName", &["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"]),
 ];
 
-/// The module that lists all metrics in a table: names, unit, functions.
-const METRICS: &str = include_str!("../../../shared/platform/src/metrics/mod.rs");
-const GUIDE: &str = include_str!("../../../docs/operations.md");
+/// Returns all resources, kind by kind. Resources of one kind are watched together.
+fn kinds() -> [BTreeSet<Resource>; 8] {
+    let template = Template::read();
+    let functions = |event: &str| -> BTreeSet<Resource> {
+        template.functions_that(|function| function.is_triggered_by(event)).into_iter().map(lambda).collect()
+    };
+    let sources = template.resources("AWS::Lambda::EventSourceMapping").into_values();
+    let readers = sources.map(|source| source["Properties"]["FunctionName"].as_str().unwrap().to_owned());
+    let is_dead = |queue: &Queue| Queue::ALL.iter().any(|other| other.dead_letters() == Some(*queue));
+    let (dead, live): (Vec<Queue>, Vec<Queue>) = Queue::ALL.into_iter().partition(is_dead);
+    let indexes = Table::ALL
+        .into_iter()
+        .flat_map(|table| table.indexes().iter().map(move |index| format!("{}/{}", names().table(table), index.name)));
+    [
+        functions("HttpApi"),
+        functions("Schedule"),
+        all("FunctionName", readers),
+        all("TableName", Table::ALL.map(|table| names().table(table))),
+        all("TableName/GlobalSecondaryIndexName", indexes),
+        all("QueueName", live.into_iter().map(|queue| names().queue(queue))),
+        all("QueueName", dead.into_iter().map(|queue| names().queue(queue))),
+        all("ApiId", ["ApiId".to_owned()]),
+    ]
+}
 
 fn all(dimension: &str, names: impl IntoIterator<Item = String>) -> BTreeSet<Resource> {
     names.into_iter().map(|name| (dimension.to_owned(), name)).collect()
@@ -55,9 +76,9 @@ fn monitors() -> Vec<Monitor> {
 }
 
 /// Returns a message about each resource whose metric is not watched, although it is watched for others of its kind.
-fn left_out<'a>(place: &str, watched: impl IntoIterator<Item = &'a Watched>) -> Vec<String> {
+fn left_out<'a>(place: &str, watched: impl IntoIterator<Item = &'a WatchedMetric>) -> Vec<String> {
     let mut found = BTreeMap::<_, BTreeSet<&Resource>>::new();
-    for Watched { namespace, metric, resource, .. } in watched {
+    for WatchedMetric { namespace, metric, resource, .. } in watched {
         found.entry((namespace, metric)).or_default().insert(resource);
     }
     let (kinds, mut messages) = (kinds(), Vec::new());
@@ -76,7 +97,7 @@ fn left_out<'a>(place: &str, watched: impl IntoIterator<Item = &'a Watched>) -> 
 fn alarms_and_dashboard_watch_only_what_exists() {
     let kinds = kinds();
     for monitor in monitors() {
-        for Watched { namespace, metric, resource, .. } in &monitor.watched {
+        for WatchedMetric { namespace, metric, resource, .. } in &monitor.watched {
             assert!(
                 kinds.iter().any(|kind| kind.contains(resource)),
                 "{monitor} watches {resource:?}: no such resource"
@@ -143,7 +164,7 @@ fn every_function_publishes_into_the_namespace_that_is_watched() {
 #[test]
 fn a_graph_that_compares_resources_calls_each_by_its_name() {
     for graph in graphs() {
-        for Watched { namespace, metric, resource, label } in &graph.watched {
+        for WatchedMetric { namespace, metric, resource, label } in &graph.watched {
             let same_metric =
                 graph.watched.iter().filter(|other| (&other.namespace, &other.metric) == (namespace, metric));
             let compared: BTreeSet<_> = same_metric.map(|other| &other.resource).collect();

@@ -11,8 +11,8 @@ use webhooks::endpoint::{Notice, notice_id};
 
 use super::OFF_BY_FAILURES;
 
-/// The delays between attempts (specification 6.8.1), in seconds.
-const DELAYS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
+/// The specification's delays between attempts, in seconds.
+const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
 /// Divides the delays to 1, 1, 1, 1, 2 and 5 seconds. The last two wait in the table, the others in the queue.
 const TIME_SCALE: u32 = 20_000;
 const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };

@@ -19,7 +19,7 @@ pub struct Monitor {
     pub file: &'static str,
     /// The alarm's name without the stack's, or the graph's title.
     pub name: String,
-    pub watched: BTreeSet<Watched>,
+    pub watched: BTreeSet<WatchedMetric>,
 }
 
 /// A metric of one resource.
@@ -77,7 +77,7 @@ fn nested(file: &str) -> Value {
     named(yaml::parse(&text))
 }
 
-fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
+fn of_alarm(alarm: &Value) -> BTreeSet<WatchedMetric> {
     let queries = alarm["Metrics"].as_array().into_iter().flatten();
     let metrics = queries.map(|query| &query["MetricStat"]["Metric"]).filter(|metric| metric.is_object());
     let single = alarm.get("MetricName").map(|_| alarm);
@@ -86,7 +86,7 @@ fn of_alarm(alarm: &Value) -> BTreeSet<Watched> {
 
 /// Reads the rows of a graph. In a row, `.` repeats one name of the row before it, and `...` repeats all names that the
 /// row leaves out.
-fn of_graph(rows: &Value) -> BTreeSet<Watched> {
+fn of_graph(rows: &Value) -> BTreeSet<WatchedMetric> {
     let (mut shown, mut before) = (BTreeSet::new(), Vec::new());
     for columns in rows.as_array().unwrap() {
         let columns = columns.as_array().unwrap();
@@ -96,7 +96,7 @@ fn of_graph(rows: &Value) -> BTreeSet<Watched> {
         }
         row = row.iter().enumerate().map(|(at, name)| if *name == "." { before[at] } else { name }).collect();
         let [namespace, metric, dimension, name] = row[..] else { panic!("not a metric of one resource: {row:?}") };
-        shown.insert(Watched {
+        shown.insert(WatchedMetric {
             namespace: namespace.to_owned(),
             metric: metric.to_owned(),
             resource: (dimension.to_owned(), name.to_owned()),
@@ -110,7 +110,7 @@ fn of_graph(rows: &Value) -> BTreeSet<Watched> {
 fn watched(metric: &Value) -> WatchedMetric {
     let dimensions = metric["Dimensions"].as_array().unwrap();
     let joined = |part| dimensions.iter().map(|dimension| text(&dimension[part])).collect::<Vec<_>>().join("/");
-    Watched {
+    WatchedMetric {
         namespace: text(&metric["Namespace"]).to_owned(),
         metric: text(&metric["MetricName"]).to_owned(),
         resource: (joined("Name"), joined("Value")),

@@ -38,8 +38,8 @@ pub use test_queue::TestQueue;
 const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Returns webhooks that may go to this machine, with the delays of specification 6.8.1 divided by `time_scale`.
-pub fn to_loopback(time_scale: u32) -> Webhooks {
+/// Webhooks that may go to this machine, with the delays of the specification divided by `time_scale`.
+pub fn to_loopback(time_scale: u32) -> SenderConfig {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
     let schedule = Schedule::scaled_by(NonZeroU32::new(time_scale).unwrap());
     SenderConfig { transport: Transport::new(reach).unwrap(), schedule }

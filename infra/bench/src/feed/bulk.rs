@@ -25,7 +25,7 @@ pub(super) async fn apply(
     let meter = Meter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));
     let stores = Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK));
-    let started = Started::now();
+    let stopwatch = Stopwatch::start();
     let batches = RefCell::new(messages.chunks(batch));
     let appliers = (0..appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
     futures_util::future::try_join_all(appliers).await?;

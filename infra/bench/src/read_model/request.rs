@@ -159,7 +159,14 @@ fn checked(response: &Response) -> Result<usize, String> {
 /// Creates a key of the largest tier and returns it as a header.
 async fn key(aws: &AwsSide) -> Result<HeaderValue, String> {
     let scopes = Scope::ALL.into_iter().collect();
-    let new = NewKey { user_id: Uuid::new_v4().into(), name: None, tier: Tier::Business, limit_override: None, scopes, expires_at: None };
+    let new = NewKey {
+        user_id: Uuid::new_v4().into(),
+        name: None,
+        tier: Tier::Business,
+        limit_override: None,
+        scopes,
+        expires_at: None,
+    };
     let (key, _) = aws.admin()?.keys().create(new).await.map_err(text)?;
     HeaderValue::try_from(format!("Bearer {}", key.reveal())).map_err(text)
 }

@@ -35,15 +35,15 @@ impl ImportReport {
         self.applied + self.unchanged + self.refused.len() as u64
     }
 
-    /// Counts the outcomes of a chunk's messages. Returns an error if at least [`MANY`] messages all failed, which
-    /// means that the store is down.
+    /// Counts the outcomes of a chunk's messages. Returns an error if all of them failed, and there are at least
+    /// [`MIN_MESSAGES_OF_OUTAGE`]: then the store is down.
     pub(super) fn settle(&mut self, outcomes: Vec<TaggedOutcome<u64>>) -> Result<(), String> {
         let (messages, mut errors) = (outcomes.len(), Vec::new());
         for (line, outcome) in outcomes {
             match outcome {
                 Ok(ApplyOutcome::Changed) => self.applied += 1,
                 Ok(ApplyOutcome::Unchanged) => self.unchanged += 1,
-                Ok(ApplyOutcome::Rejected(rejection)) => self.refused.push(Refusal::of(line, &rejection)),
+                Ok(ApplyOutcome::Rejected(rejection)) => self.refused.push(Refusal::from_rejection(line, &rejection)),
                 Err(error) => errors.push(Refusal::whole(line, &error.to_string())),
             }
         }

@@ -36,7 +36,8 @@ mod tests {
             name: None,
             tier: Tier::Free,
             scopes: [Scope::CatalogRead].into(),
-            limit: 60,
+            limit: Tier::Free.limit(),
+            limit_override: None,
             status: KeyStatus::Active,
             created_at: Timestamp::from_millis(0),
             expires_at: None,
@@ -45,7 +46,7 @@ mod tests {
         };
         let expected = json!({
             "key_id": ID, "user_id": ID, "name": null, "tier": "free", "scopes": ["catalog:read"],
-            "rate_limit_per_minute": 60, "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
+            "rate_limit_per_minute": Tier::Free.limit(), "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
             "expires_at": null, "last_used_at": null, "last4": text.last4(), "api_key": text.reveal(),
         });
         let key = (text, record);

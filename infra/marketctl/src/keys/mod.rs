@@ -5,9 +5,10 @@ mod error;
 mod show;
 
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
-use auth::{KeyRecord, KeyText};
-use serde::Serialize;
 use types::scope::Tier;
+
+use document::KeyWithText;
+use error::ComingSoon;
 
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::failure::Failure;
@@ -48,24 +49,21 @@ fn new_key(create: CreateKey) -> Result<NewKey, ComingSoon> {
     Ok(NewKey { user_id: user, name, tier, limit_override: None, scopes: scopes.into_iter().collect(), expires_at })
 }
 
-fn key_update(changes: KeyChanges) -> Result<KeyUpdate, Failure> {
+fn key_update(changes: KeyChanges) -> Result<KeyUpdate, ComingSoon> {
     let KeyChanges { name, tier, limit, follow_tier, preview } = changes;
     tier.map_or(Ok(()), |tier| check_offered(tier, preview))?;
     let limit = if follow_tier { Some(LimitChange::FollowTier) } else { limit.map(LimitChange::Own) };
     Ok(KeyUpdate { name, tier, limit })
 }
 
-fn check_offered(tier: Tier, preview: bool) -> Result<(), Failure> {
-    if tier.is_coming_soon() && !preview { Err(Failure::ComingSoon(tier)) } else { Ok(()) }
+fn check_offered(tier: Tier, preview: bool) -> Result<(), ComingSoon> {
+    if tier.is_coming_soon() && !preview { Err(ComingSoon(tier)) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use auth::KeyStatus;
-    use serde_json::json;
     use types::scope::Scope;
-    use types::timestamp::Timestamp;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 
@@ -81,31 +79,5 @@ mod tests {
             assert!(matches!(new_key(asked(tier, false)), Err(ComingSoon(refused)) if refused == tier));
             assert!(new_key(asked(tier, true)).is_ok());
         }
-    }
-
-    #[test]
-    fn the_document_is_the_record_and_the_text() {
-        let text = KeyText::from_bits([7; 32]);
-        let record = KeyRecord {
-            key_id: ID.parse().unwrap(),
-            user_id: ID.parse().unwrap(),
-            name: None,
-            tier: Tier::Free,
-            scopes: [Scope::CatalogRead].into(),
-            limit: Tier::Free.limit(),
-            limit_override: None,
-            status: KeyStatus::Active,
-            created_at: Timestamp::from_millis(0),
-            expires_at: None,
-            last_used_at: None,
-            last4: text.last4().to_owned(),
-        };
-        let expected = json!({
-            "key_id": ID, "user_id": ID, "name": null, "tier": "free", "scopes": ["catalog:read"],
-            "rate_limit_per_minute": Tier::Free.limit(), "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
-            "expires_at": null, "last_used_at": null, "last4": text.last4(), "api_key": text.reveal(),
-        });
-        let key = (text, record);
-        assert_eq!(serde_json::to_value(ShownOnce::new(&key)).unwrap(), expected);
     }
 }

@@ -20,7 +20,9 @@ pub(super) fn rotated(old: KeyId, key: &KeyWithText<'_>) -> String {
 pub(super) fn updated(key: &KeyRecord) -> String {
     let KeyRecord { key_id, user_id, tier, limit, limit_override, .. } = key;
     let source = if limit_override.is_some() { "its own limit" } else { "as its tier says" };
-    format!("Key {key_id} of user {user_id} is changed. Tier {tier}: {limit} requests per minute for each scope, {source}.")
+    format!(
+        "Key {key_id} of user {user_id} is changed. Tier {tier}: {limit} requests per minute for each scope, {source}."
+    )
 }
 
 pub(super) fn revoked(key: &KeyRecord) -> String {

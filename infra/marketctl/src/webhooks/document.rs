@@ -84,7 +84,7 @@ impl<'a> From<&'a WebhookEndpoint> for EndpointDocument<'a> {
     }
 }
 
-impl<'a> ShownOnce<'a> {
+impl<'a> EndpointWithSecret<'a> {
     pub(super) fn new(endpoint: &'a WebhookEndpoint, secret: &EndpointSecret) -> Self {
         Self { endpoint: endpoint.into(), secret: secret.reveal() }
     }

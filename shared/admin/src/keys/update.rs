@@ -47,10 +47,11 @@ impl KeyAdmin {
         }
         let next = update.applied_to(&seen);
         let request = self.client.update_item().table_name(&self.table).set_key(Some(hash_row(&hash)));
-        let changed = conditional(request, &seen, &next).send().await.map_err(|error| match error.as_service_error() {
-            Some(UpdateItemError::ConditionalCheckFailedException(_)) => AdminError::Changed,
-            _ => StoreError::from(error).into(),
-        })?;
+        let changed =
+            conditional(request, &seen, &next).send().await.map_err(|error| match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(_)) => AdminError::Changed,
+                _ => StoreError::from(error).into(),
+            })?;
         let row = changed.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
         Ok(KeyRecord::from_row(&row)?)
     }

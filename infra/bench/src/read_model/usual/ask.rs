@@ -92,8 +92,8 @@ impl Asker {
 
     /// Returns the records, in no particular order. Whoever shows them would sort them by the order of the keys.
     async fn records(&self, plan: &Plan, keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
-        let keys = keys.into_iter().map(|mut key| key.remove_entry(ID).into_iter().collect()).collect();
-        let mut wanted = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;
+        let keys = keys.into_iter().map(|mut key| key.remove_entry(ID_ATTRIBUTE).into_iter().collect()).collect();
+        let mut unread = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;
         let mut records = Vec::new();
         while let Some(keys) = unread.take() {
             let got = self.client.batch_get_item().request_items(plan.table, keys).send().await?;
