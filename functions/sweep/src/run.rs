@@ -3,7 +3,9 @@
 use futures_util::future::join_all;
 use futures_util::stream;
 use futures_util::{FutureExt, StreamExt};
+use platform::metrics::Meter;
 use platform::store::StoreError;
+use runtime::Error;
 use tokio::sync::OnceCell;
 use types::timestamp::Timestamp;
 use webhooks::Call;
@@ -109,6 +111,24 @@ impl Sweep {
 }
 
 impl Swept {
+    /// Writes the run's log line. Returns an error if a step failed.
+    pub(crate) fn report(&self, meter: &Meter) -> Result<(), Error> {
+        let Self { parked, overdue, waiting, notices, unfinished, failed, because } = self;
+        let mut line = meter.line("swept");
+        line.count("Parked", *parked);
+        line.count("Overdue", *overdue);
+        line.count("Waiting", *waiting);
+        line.count("Notices", *notices);
+        line.count("Unfinished", *unfinished);
+        line.member("failed", failed);
+        line.known("because", because.as_deref());
+        line.log(*failed > 0);
+        match because {
+            None => Ok(()),
+            Some(because) => Err(format!("{failed} steps failed; the first error: {because}").into()),
+        }
+    }
+
     fn failure(error: &str) -> Self {
         Self { failed: 1, because: Some(error.to_owned()), ..Self::default() }
     }
