@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 
-use super::plain;
+use super::call::{DYNAMODB_TARGET_PREFIX, plain, target};
 use crate::server::Body;
 
 /// A client of one upstream, with a connection pool.

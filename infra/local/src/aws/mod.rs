@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use dynoxide::Database;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -122,11 +121,4 @@ async fn route(request: Request<Incoming>, forwarder: &Forwarder, services: &Emu
     }
     let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
     plain(StatusCode::NOT_FOUND, text)
-}
-
-fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    let body = Full::from(text.to_owned()).map_err(|never| match never {}).boxed();
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response
 }
