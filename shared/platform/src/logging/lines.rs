@@ -8,10 +8,12 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::{FUNCTION, Members};
+use super::Members;
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
+/// The member that names the function.
+pub(crate) const FUNCTION: &str = "FunctionName";
 /// The target of wide events. Such an event has one field: the finished text of [`Members`].
 pub(crate) const WIDE: &str = "wide";
 

@@ -11,13 +11,11 @@ use tracing::{Level, Metadata};
 
 pub(crate) use json::Members;
 use lines::Lines;
-pub(crate) use lines::WIDE;
 pub use lines::set_invocation;
+pub(crate) use lines::{FUNCTION, WIDE};
 
 use super::aws::Lookup;
 
-/// The member that names the function.
-pub(crate) const FUNCTION: &str = "FunctionName";
 /// The environment variable in which Lambda gives the function's name.
 pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 

@@ -42,9 +42,15 @@ struct Directive<'a> {
     metrics: &'a [Definition],
 }
 
+impl Meter {
+    /// Starts a line with what was counted since the last line, or since the request began.
+    pub fn line(&self, message: &str) -> Line<'_> {
+        Line::new(self, message)
+    }
+}
+
 impl<'a> Line<'a> {
-    /// Starts a line with what the meter has counted since the last one.
-    pub(super) fn new(meter: &'a Meter, message: &str) -> Self {
+    fn new(meter: &'a Meter, message: &str) -> Self {
         let (store_calls, retries) = meter.take();
         let mut line = Self { meter, store_calls, members: Members::default(), metrics: Vec::new() };
         line.member("message", message);

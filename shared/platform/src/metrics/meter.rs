@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_runtime_api::client::retries::RequestAttempts;
 
-use super::Line;
 use crate::aws::Lookup;
 use crate::logging::FUNCTION_VARIABLE;
 
