@@ -1,6 +1,5 @@
 //! A block: a few hundred items that follow each other in the catalog's order.
 
-use super::Symbol;
 use super::names::Names;
 use super::needle::Needle;
 use super::rows::PackedItems;
@@ -8,6 +7,9 @@ use crate::sequence::Slot;
 
 /// The most items in a block. A block that would hold more is split in two.
 const MOST: usize = if cfg!(test) { 16 } else { 512 };
+
+/// The number of a kind.
+pub(super) type Symbol = u32;
 
 /// The items that are asked for: those whose name contains the needle and whose kind is this one. `None` asks for any.
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ mod rows;
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 
-use super::catalog::block::{Block, Wanted};
+use super::catalog::block::{Block, Symbol, Wanted};
 use super::catalog::names::{END, push_lower};
 use super::catalog::needle::Needle;
 use super::catalog::rows::{Key, PackedItem, PackedItems};
