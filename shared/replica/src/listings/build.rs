@@ -1,25 +1,32 @@
 //! Builds a whole index at once. Each order is sorted only once, and then dealt out to items and variants.
 
-use super::Listings;
 use super::group::{Group, Variant};
 use super::rows::{PackedListings, Symbol};
 use crate::sequence::{Exact, Slot};
-use base::ListingColumns;
 
-pub(super) fn build(chunks: Vec<ListingColumns>) -> Listings {
-    let rows = PackedListings::from_columns(chunks);
-    let newest = newest_first(&rows);
-    let by_price = cheapest_first(&rows, &newest);
-    let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::new(order, numbers, symbol);
-    let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
-        let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
-        (0..numbers).map(|number| Group::new(newest.hand(number), by_price.hand(number), &rows)).collect::<Vec<_>>()
-    };
-    let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
-    let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
-    let variants = variants.into_iter().map(|group| Variant::new(group, &rows)).collect();
-    let all = Group::new(&newest, &by_price, &rows);
-    Listings { rows, all, items, variants }
+/// The groups of all listings.
+pub(super) struct Groups {
+    pub(super) all: Group,
+    /// By the item's number.
+    pub(super) items: Vec<Group>,
+    /// By the variant's number.
+    pub(super) variants: Vec<Variant>,
+}
+
+impl Groups {
+    pub(super) fn new(rows: &PackedListings) -> Self {
+        let newest = newest_first(rows);
+        let by_price = cheapest_first(rows, &newest);
+        let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::new(order, numbers, symbol);
+        let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
+            let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
+            (0..numbers).map(|number| Group::new(newest.hand(number), by_price.hand(number), rows)).collect::<Vec<_>>()
+        };
+        let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
+        let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
+        let variants = variants.into_iter().map(|group| Variant::new(group, rows)).collect();
+        Self { all: Group::new(&newest, &by_price, rows), items, variants }
+    }
 }
 
 fn newest_first(rows: &PackedListings) -> Vec<Slot> {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::Sort;
+use super::query::Sort;
 use super::rows::{NONE, PackedListing, PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
 use types::paging::Paging;

@@ -2,17 +2,21 @@
 
 mod build;
 mod group;
+mod query;
 mod rows;
 
 use base::ListingColumns;
 use market::Change;
-use types::ids::{ListingId, VariantId};
+use types::ids::ListingId;
 use types::money::Usd;
 use types::paging::Paging;
 use types::records::PublicListing;
 
+pub use query::{ListingQuery, Sort};
+
 use super::follow::View;
 use super::sequence::Slot;
+use build::Groups;
 use group::{Group, Variant};
 use rows::{NONE, PackedListing, PackedListings};
 
@@ -117,7 +121,9 @@ impl View for Listings {
     type Record = PublicListing;
 
     fn build(chunks: Vec<ListingColumns>) -> Self {
-        build::build(chunks)
+        let rows = PackedListings::from_columns(chunks);
+        let Groups { all, items, variants } = Groups::new(&rows);
+        Self { rows, all, items, variants }
     }
 
     fn records(&self) -> usize {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use base::Columns;
-use types::ids::Id8;
+use types::ids::{Id8, VariantId};
 use types::records::ListingKind;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
