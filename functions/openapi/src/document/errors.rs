@@ -7,7 +7,8 @@ use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::{Content, ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use uuid::uuid;
 
-use super::{JSON, headers, schemas};
+use super::constants::JSON;
+use super::{headers, schemas};
 
 const UNAUTHORIZED: &str = "Unauthorized";
 const METHOD_NOT_ALLOWED: &str = "MethodNotAllowed";

@@ -1,5 +1,6 @@
 //! Builds the OpenAPI 3.1 document.
 
+mod constants;
 mod errors;
 pub(crate) mod guide;
 mod headers;
@@ -10,6 +11,7 @@ mod schemas;
 mod success;
 mod webhooks;
 
+pub(crate) use constants::JSON;
 pub(crate) use headers::EVERY;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -36,7 +38,7 @@ pub fn openapi() -> OpenApi {
     OpenApiBuilder::new()
         .info(info)
         .servers(Some([Server::new("/")]))
-        .tags(Some(tags()))
+        .tags(Some(all_tags()))
         .paths(paths())
         .webhooks(Some(webhooks::all()))
         .components(Some(components()))
@@ -49,13 +51,13 @@ fn paths() -> Paths {
     items.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
 }
 
-fn tags() -> [Tag; 6] {
+fn all_tags() -> [Tag; 6] {
     [
-        (operations::KEY, "The API key of the request."),
-        (operations::CATALOG, "Items, and their prices on other marketplaces."),
-        (operations::LISTINGS, "Active listings."),
-        (operations::ACCOUNT, "Your own orders and balance."),
-        (operations::DESCRIPTION, "This description."),
+        (tags::KEY, "The API key of the request."),
+        (tags::CATALOG, "Items, and their prices on other marketplaces."),
+        (tags::LISTINGS, "Active listings."),
+        (tags::ACCOUNT, "Your own orders and balance."),
+        (tags::DESCRIPTION, "This description."),
         (webhooks::TAG, "Events that the service sends to your registered endpoints."),
     ]
     .map(|(name, description)| TagBuilder::new().name(name).description(Some(description)).build())

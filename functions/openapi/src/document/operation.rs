@@ -8,7 +8,8 @@ use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter};
 use utoipa::openapi::{RefOr, Schema, SecurityRequirement};
 
-use super::{API_KEY, errors, parameters, success};
+use super::constants::API_KEY;
+use super::{errors, parameters, success};
 
 /// Names the scope that an operation needs, for programs that do not read the security requirements of bearer schemes.
 /// Do not add a second extension: the library keeps extensions in a hash map, so the order of two would differ between

@@ -4,7 +4,8 @@ use api::CacheControl;
 use serde_json::Value;
 use utoipa::openapi::{ContentBuilder, RefOr, Response, ResponseBuilder, Schema};
 
-use super::{JSON, headers};
+use super::constants::JSON;
+use super::headers;
 
 /// Returns the 200 with its body.
 pub(super) fn ok(description: &str, schema: RefOr<Schema>, example: Value, cache: CacheControl) -> Response {

@@ -8,7 +8,7 @@ use utoipa::openapi::{
     ContentBuilder, HttpMethod, Object, ObjectBuilder, Paths, PathsBuilder, Ref, Required, Response, SchemaFormat, Type,
 };
 
-use super::JSON;
+use super::constants::JSON;
 use super::parameters::{self, header, integer, matching, one_of, uuid};
 use crate::events::{self, Event};
 

@@ -5,7 +5,7 @@ use api::error::{FieldCode, FieldError};
 use serde_json::json;
 use types::scope::{Budget, Scope};
 
-use super::ACCOUNT;
+use super::tags::ACCOUNT;
 use crate::document::operation::Get;
 use crate::document::parameters::paging;
 use crate::document::schemas::{page_of, record};

@@ -7,7 +7,7 @@ use types::scope::{Budget, Scope};
 use utoipa::openapi::ArrayBuilder;
 use uuid::{Uuid, uuid};
 
-use super::CATALOG;
+use super::tags::CATALOG;
 use crate::document::operation::Get;
 use crate::document::parameters::{paging, path, query, text, uuid, word};
 use crate::document::schemas::{page_of, record};

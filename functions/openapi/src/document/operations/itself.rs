@@ -5,8 +5,8 @@ use api::routes;
 use serde_json::json;
 use utoipa::openapi::{ObjectBuilder, Type};
 
-use super::DESCRIPTION;
-use crate::document::VERSION;
+use super::tags::DESCRIPTION;
+use crate::document::constants::VERSION;
 use crate::document::operation::Get;
 
 pub(super) fn description() -> Get {

@@ -5,7 +5,7 @@ use api::error::{FieldCode, FieldError};
 use serde_json::json;
 use types::scope::Budget;
 
-use super::KEY;
+use super::tags::KEY;
 use crate::document::operation::Get;
 use crate::document::schemas::record;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use types::scope::{Budget, Scope};
 use utoipa::openapi::ObjectBuilder;
 
-use super::LISTINGS;
+use super::tags::LISTINGS;
 use crate::document::operation::Get;
 use crate::document::parameters::{money, one_of, paging, query, uuid, word};
 use crate::document::schemas::page_of;

@@ -5,14 +5,9 @@ mod catalog;
 mod itself;
 mod key;
 mod listings;
+pub(super) mod tags;
 
 use super::operation::Get;
-
-pub(super) const KEY: &str = "Key";
-pub(super) const CATALOG: &str = "Catalog";
-pub(super) const LISTINGS: &str = "Listings";
-pub(super) const ACCOUNT: &str = "Account";
-pub(super) const DESCRIPTION: &str = "Description";
 
 pub(super) fn all() -> [Get; 9] {
     [

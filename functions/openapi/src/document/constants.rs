@@ -1,0 +1,8 @@
+//! Texts that several parts of the document use.
+
+/// The version of the API (specification, section 9).
+pub(super) const VERSION: &str = "1.0.0";
+/// The media type of every JSON body.
+pub(crate) const JSON: &str = "application/json";
+/// The name of the security scheme.
+pub(super) const API_KEY: &str = "ApiKey";
