@@ -2,17 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 use api::routes::{DEFAULT, ROUTES};
-use serde_json::Value;
-
-fn metadata() -> Value {
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path", manifest]);
-    serde_json::from_slice(&cargo.output().unwrap().stdout).unwrap()
-}
+use tests::metadata;
 
 #[test]
 fn a_build_makes_every_function_and_nothing_else() {

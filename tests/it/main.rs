@@ -17,6 +17,7 @@ mod guide;
 mod inbox;
 mod init;
 mod lambda;
+mod layers;
 mod local_program;
 mod manners;
 mod marketctl;

@@ -5,6 +5,7 @@
 mod administrator;
 pub mod arn;
 mod binaries;
+mod cargo;
 mod client;
 mod compaction;
 mod fixtures;
@@ -26,6 +27,7 @@ pub mod webhooks_cli;
 
 pub use administrator::Administrator;
 pub use binaries::{Program, binary, local, marketctl};
+pub use cargo::{metadata, packages_of};
 pub use client::{Client, Reply};
 pub use compaction::compaction;
 pub use fixtures::{balance, item, listing, market, marketplace, order, quote, sold_listing, uuid};
