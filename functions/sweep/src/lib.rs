@@ -11,7 +11,7 @@ mod run;
 use std::sync::Arc;
 
 use platform::aws::{Missing, Patience};
-use platform::metrics::{Meter, Metric};
+use platform::metrics::Meter;
 use platform::resources::Queue;
 use platform::service::Service;
 use runtime::{Error, Worker};
@@ -50,20 +50,6 @@ impl Worker for Sweep {
     type Response = ();
 
     async fn work(&self, _: Value) -> Result<(), Error> {
-        let swept = self.run().await;
-        let run::Swept { parked, overdue, waiting, notices, unfinished, failed, because } = &swept;
-        let mut line = self.meter.line("swept");
-        line.count(Metric::Parked, *parked);
-        line.count(Metric::Overdue, *overdue);
-        line.count(Metric::Waiting, *waiting);
-        line.count(Metric::Notices, *notices);
-        line.count(Metric::Unfinished, *unfinished);
-        line.member("failed", failed);
-        line.known("because", because.as_deref());
-        line.log(*failed > 0);
-        match because {
-            None => Ok(()),
-            Some(because) => Err(format!("{failed} steps failed; the first error: {because}").into()),
-        }
+        self.run().await.report(&self.meter)
     }
 }

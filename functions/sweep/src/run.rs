@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use futures_util::stream;
 use futures_util::{FutureExt, StreamExt};
-use platform::metrics::Meter;
+use platform::metrics::{Meter, Metric};
 use platform::store::StoreError;
 use runtime::Error;
 use tokio::sync::OnceCell;
@@ -115,11 +115,11 @@ impl Swept {
     pub(crate) fn report(&self, meter: &Meter) -> Result<(), Error> {
         let Self { parked, overdue, waiting, notices, unfinished, failed, because } = self;
         let mut line = meter.line("swept");
-        line.count("Parked", *parked);
-        line.count("Overdue", *overdue);
-        line.count("Waiting", *waiting);
-        line.count("Notices", *notices);
-        line.count("Unfinished", *unfinished);
+        line.count(Metric::Parked, *parked);
+        line.count(Metric::Overdue, *overdue);
+        line.count(Metric::Waiting, *waiting);
+        line.count(Metric::Notices, *notices);
+        line.count(Metric::Unfinished, *unfinished);
         line.member("failed", failed);
         line.known("because", because.as_deref());
         line.log(*failed > 0);

@@ -20,11 +20,9 @@ use utoipa::openapi::{
     PathsBuilder, Server, Tag,
 };
 
-/// The version of the API (specification 9.1.1).
-const VERSION: &str = "1.0.0";
-/// The media type of every JSON body.
-pub(crate) const JSON: &str = "application/json";
-const API_KEY: &str = "ApiKey";
+use constants::{API_KEY, VERSION};
+use operations::tags;
+
 /// The licence as an SPDX expression; also used as its name.
 const LICENSE: &str = "MIT OR Apache-2.0";
 

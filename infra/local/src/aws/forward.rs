@@ -37,7 +37,7 @@ impl Forwarder {
     /// Forwards one call and returns its answer.
     pub async fn forward(&self, mut request: Request<Incoming>) -> Response<Body> {
         let delay = self.delay_millis.load(Ordering::Relaxed);
-        if delay > 0 && super::target(&request).starts_with(super::DYNAMODB_TARGET_PREFIX) {
+        if delay > 0 && target(&request).starts_with(DYNAMODB_TARGET_PREFIX) {
             tokio::time::sleep(Duration::from_millis(delay)).await;
         }
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());

@@ -1,5 +1,6 @@
 //! The AWS side: DynamoDB, SQS and Secrets Manager over real HTTP on one port.
 
+mod call;
 mod forward;
 mod message_groups;
 mod relay;
@@ -22,6 +23,7 @@ pub use forward::Forwarder;
 pub use relay::Relay;
 
 use crate::server::{Body, Server};
+use call::{DYNAMODB_TARGET_PREFIX, plain, target};
 use services::EmulatedServices;
 
 /// The time between two removals of expired items. Real DynamoDB takes up to a few days.
@@ -98,14 +100,6 @@ async fn remove_expired(database: Database) {
             tracing::warn!(%error, "cannot remove expired items");
         }
     }
-}
-
-/// The beginning of the targets of DynamoDB calls.
-const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB";
-
-/// Returns the service and operation that an SDK call names in its header.
-fn target(request: &Request<Incoming>) -> &str {
-    request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 async fn route(request: Request<Incoming>, forwarder: &Forwarder, services: &EmulatedServices) -> Response<Body> {

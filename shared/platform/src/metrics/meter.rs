@@ -47,11 +47,6 @@ impl Meter {
         self.take();
     }
 
-    /// Starts a line with what was counted since the last line, or since the request began.
-    pub fn line(&self, message: &str) -> Line<'_> {
-        Line::new(self, message)
-    }
-
     /// Returns the namespace, or `None` if no metrics are published. Without a function name there is no dimension, so
     /// nothing is published.
     pub(super) fn namespace(&self) -> Option<&str> {

@@ -32,9 +32,6 @@ use types::records::PublicItem;
 /// The most blocks that are sampled to learn which bytes are rare in names.
 const SAMPLES: usize = 1_000;
 
-/// The number of a kind.
-type Symbol = u32;
-
 /// A query of the catalog (specification 4.5).
 #[derive(Clone, Debug, Default)]
 pub struct CatalogQuery {

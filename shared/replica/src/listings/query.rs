@@ -3,7 +3,8 @@
 use types::ids::VariantId;
 use types::money::Usd;
 
-/// The order of a page of listings. Ties: newest first, then by id.
+/// The order of a page of listings (specification 4.9.2). Listings of the same price stand newest first, and listings
+/// of the same time in the order of their ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// Latest first.
@@ -15,7 +16,7 @@ pub enum Sort {
     PriceDesc,
 }
 
-/// What is asked of the listings; bounds are inclusive.
+/// A query of the listings (specification 4.9.1). The bounds are inclusive.
 #[derive(Clone, Debug, Default)]
 pub struct ListingQuery {
     /// Only listings of this item.
@@ -26,6 +27,5 @@ pub struct ListingQuery {
     pub min_price: Option<Usd>,
     /// Only listings at this price or below.
     pub max_price: Option<Usd>,
-    /// The order.
     pub sort: Sort,
 }
