@@ -122,6 +122,7 @@ macro_rules! closed_enum {
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro declares public enums")]
 mod tests {
     closed_enum! {
         /// Colours of a flag.
