@@ -14,8 +14,8 @@ use types::ids::{
 };
 use types::money::Usd;
 use types::records::{
-    ListingKind, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace,
-    PublicOrder, PublicOrderLine, PublicVariant,
+    ListingKind, ListingStatus, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing,
+    PublicMarketplace, PublicOrder, PublicOrderLine, PublicVariant,
 };
 use types::timestamp::Timestamp;
 
@@ -155,14 +155,6 @@ impl QuoteMessage {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ListingStatus {
-    Active,
-    Sold,
-    Cancelled,
-}
-
-#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListingMessage {
     #[serde(rename = "type")]
@@ -184,7 +176,7 @@ struct ListingMessage {
 
 impl ListingMessage {
     fn message(self) -> Message {
-        if !matches!(self.status, ListingStatus::Active) {
+        if self.status != ListingStatus::Active {
             return Message::ListingEnded(self.id, self.version);
         }
         let Self { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name, .. } = self;

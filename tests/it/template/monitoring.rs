@@ -147,9 +147,9 @@ fn every_metric_is_watched_for_each_function_that_publishes_it() {
     let watched = monitors.iter().flat_map(|monitor| &monitor.watched).filter(|watched| watched.namespace == NAMESPACE);
     let watched: BTreeSet<_> = watched.map(|watched| (watched.metric.as_str(), watched.resource.clone())).collect();
     for metric in Metric::ALL {
-        for function in Template::read().publishers(*metric) {
-            let is_watched = watched.contains(&(metric.name(), lambda(function)));
-            assert!(is_watched, "nothing in infra/monitoring watches {} of {function}", metric.name());
+        for function in Template::read().publishers(metric) {
+            let is_watched = watched.contains(&(metric.as_str(), lambda(function)));
+            assert!(is_watched, "nothing in infra/monitoring watches {} of {function}", metric.as_str());
         }
     }
 }

@@ -69,6 +69,6 @@ impl Template {
 
     /// Returns whether a function publishes a metric of this name.
     pub fn publishes(&self, function: &str, name: &str) -> bool {
-        Metric::ALL.iter().any(|metric| metric.name() == name && self.publishers(*metric).contains(function))
+        Metric::ALL.into_iter().any(|metric| metric.as_str() == name && self.publishers(metric).contains(function))
     }
 }

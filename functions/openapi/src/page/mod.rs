@@ -7,15 +7,17 @@ mod example;
 mod kind;
 mod nav;
 mod operation;
+mod parts;
 mod prose;
 mod record;
 mod webhook;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, OpenApi};
 
 use crate::document::guide::{self, Section};
+
+use parts::{operations, webhooks};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -69,15 +71,6 @@ fn chapter(section: &Section) -> Markup {
         h2 id=(nav::anchor(section)) { (section.title) }
         (prose::blocks(&section.markdown))
     }
-}
-
-fn operations(openapi: &OpenApi) -> impl Iterator<Item = (&str, &Operation)> {
-    openapi.paths.paths.iter().filter_map(|(path, item)| Some((path.as_str(), item.get.as_ref()?)))
-}
-
-fn webhooks(openapi: &OpenApi) -> impl Iterator<Item = (&str, &Operation)> {
-    let items = openapi.webhooks.iter().flat_map(|webhooks| &webhooks.paths);
-    items.filter_map(|(name, item)| Some((name.as_str(), item.post.as_ref()?)))
 }
 
 #[cfg(test)]

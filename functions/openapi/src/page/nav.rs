@@ -4,7 +4,8 @@ use maud::{Markup, html};
 use utoipa::openapi::OpenApi;
 
 use super::elements::{jump, slug};
-use super::{kind, operation, operations, webhook, webhooks};
+use super::parts::{operations, webhooks};
+use super::{kind, operation, webhook};
 use crate::document::guide::{self, Section};
 
 /// Returns the anchor of a section of the guide.

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use escargot::CargoBuild;
 use escargot::format::Message;
+use serde_json::Value;
 
 use crate::output::text;
 
@@ -30,6 +31,7 @@ pub(crate) const PROGRAMS: [&str; 16] = [
     "sweep",
 ];
 
+const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
 /// How many of the programs are limits.
 const LIMIT_COUNT: usize = 3;
 
@@ -39,9 +41,10 @@ pub(super) struct Binaries(HashMap<String, PathBuf>);
 impl Binaries {
     /// Builds the programs that are not up to date. The first time takes some minutes.
     pub(super) fn build() -> Result<Self, String> {
-        let mut built = build(&["limits"])?;
-        built.extend(build(&["limit-sdk"])?);
-        built.extend(build(&PROGRAMS[LIMIT_COUNT..])?);
+        let settings = deployed_settings()?;
+        let mut built = build(&["limits"], &settings)?;
+        built.extend(build(&["limit-sdk"], &settings)?);
+        built.extend(build(&PROGRAMS[LIMIT_COUNT..], &settings)?);
         Ok(Self(built))
     }
 
@@ -50,10 +53,20 @@ impl Binaries {
     }
 }
 
-fn build(packages: &[&str]) -> Result<HashMap<String, PathBuf>, String> {
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+/// Returns the settings with which `cargo lambda build` overrides the release profile.
+fn deployed_settings() -> Result<Vec<String>, String> {
+    let arguments = ["metadata", "--no-deps", "--format-version", "1", "--manifest-path", MANIFEST];
+    let output = Command::new(env!("CARGO")).args(arguments).stderr(Stdio::inherit()).output().map_err(text)?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).map_err(text)?;
+    let settings = metadata["metadata"]["lambda"]["build"]["config"].clone();
+    serde_json::from_value(settings).map_err(|error| format!("{MANIFEST}: workspace.metadata.lambda.build: {error}"))
+}
+
+fn build(packages: &[&str], settings: &[String]) -> Result<HashMap<String, PathBuf>, String> {
     let packages = packages.iter().flat_map(|package| ["--package", *package]);
-    let mut command = CargoBuild::new().manifest_path(manifest).release().args(packages).into_command();
+    let settings = settings.iter().flat_map(|setting| ["--config", setting]);
+    let command = CargoBuild::new().manifest_path(MANIFEST).release().args(settings).args(packages);
+    let mut command = command.into_command();
     let output = command.stderr(Stdio::inherit()).output().map_err(text)?;
     if !output.status.success() {
         return Err("the programs cannot be built".to_owned());

@@ -75,7 +75,7 @@ impl<'a> Line<'a> {
 
     /// Adds a count. CloudWatch takes it only if it is not zero.
     pub fn count(&mut self, metric: Metric, number: u64) {
-        self.member(metric.name(), &number);
+        self.member(metric.as_str(), &number);
         if number > 0 {
             self.metrics.push(metric.into());
         }
@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
 
     /// Adds a metric, even if its value is zero.
     pub fn gauge(&mut self, metric: Metric, value: impl Serialize) {
-        self.member(metric.name(), &value);
+        self.member(metric.as_str(), &value);
         self.metrics.push(metric.into());
     }
 
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
 
 impl From<Metric> for Definition {
     fn from(metric: Metric) -> Self {
-        Self { name: metric.name(), unit: metric.unit() }
+        Self { name: metric.as_str(), unit: metric.unit() }
     }
 }
 

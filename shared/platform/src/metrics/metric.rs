@@ -1,69 +1,66 @@
 //! Every metric that functions publish.
 
 use serde::Serialize;
-use strum::{IntoStaticStr, VariantArray};
+use types::closed_enum;
 
-/// A metric. The variant's name is its name in CloudWatch, so a new name needs new alarms and graphs too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
-pub enum Metric {
-    /// How long the function took for a request, refusals included. Its sample count is the number of requests.
-    Latency,
-    /// Answers with a 4xx other than 429.
-    ClientErrors,
-    /// Answers with 429.
-    RateLimited,
-    /// Answers with a 5xx.
-    ServerErrors,
-    /// DynamoDB calls of a request.
-    StoreCalls,
-    /// Attempts of DynamoDB calls beyond the first.
-    StoreRetries,
-    /// How old the state is that an answer came from. Published with every 200, 304 and 503.
-    ReplicaLag,
-    /// How many records that state holds. Published together with `ReplicaLag`.
-    ReplicaRecords,
-
-    /// Messages that were applied.
-    Changed,
-    /// Messages that were not newer than what was there.
-    Unchanged,
-    /// Invalid messages. A copy of each lies in the dead-letter queue.
-    Refused,
-    /// Messages put off because what they need is busy or away.
-    Postponed,
-    /// For each message that was put off, how often that has happened to it by now.
-    PostponedTimes,
-    /// Messages that stay in their queue, on the way to its dead-letter queue.
-    Failed,
-
-    /// Deliveries that were acknowledged.
-    Delivered,
-    /// Attempts that failed, last ones included.
-    Unacknowledged,
-    /// Deliveries whose last attempt failed.
-    Exhausted,
-    /// Endpoints that were switched off because of such a delivery.
-    SwitchedOff,
-    /// Deliveries held because their endpoint is off.
-    Held,
-    /// The time from an event's fan-out to the start of its first attempt.
-    EventToPost,
-
-    /// Parked retries that were put into the queue.
-    Parked,
-    /// Deliveries whose message was taken for lost and sent again.
-    Overdue,
-    /// Deliveries whose message is as late, but so is their queue.
-    Waiting,
-    /// Notices that the sender could not send at once.
-    Notices,
-    /// Shards of the index that a run did not come to the end of.
-    Unfinished,
-
-    /// Changes behind the base of the catalog, as a run found them.
-    CatalogLogBehind,
-    /// Changes behind the base of the listings, as a run found them.
-    ListingsLogBehind,
+closed_enum! {
+    /// A metric, by its name in CloudWatch. A new one needs alarms and graphs, too.
+    pub enum Metric {
+        /// How long the function took for a request, refusals included. Its sample count is the number of requests.
+        Latency = "Latency",
+        /// Answers with a 4xx other than 429.
+        ClientErrors = "ClientErrors",
+        /// Answers with 429.
+        RateLimited = "RateLimited",
+        /// Answers with a 5xx.
+        ServerErrors = "ServerErrors",
+        /// DynamoDB calls of a request.
+        StoreCalls = "StoreCalls",
+        /// Attempts of DynamoDB calls beyond the first.
+        StoreRetries = "StoreRetries",
+        /// How old the state is that an answer came from. Published with every 200, 304 and 503.
+        ReplicaLag = "ReplicaLag",
+        /// How many records that state holds. Published together with `ReplicaLag`.
+        ReplicaRecords = "ReplicaRecords",
+        /// Messages that were applied.
+        Changed = "Changed",
+        /// Messages that were not newer than what was there.
+        Unchanged = "Unchanged",
+        /// Invalid messages. A copy of each lies in the dead-letter queue.
+        Refused = "Refused",
+        /// Messages put off because what they need is busy or away.
+        Postponed = "Postponed",
+        /// For each message that was put off, how often that has happened to it by now.
+        PostponedTimes = "PostponedTimes",
+        /// Messages that stay in their queue, on the way to its dead-letter queue.
+        Failed = "Failed",
+        /// Deliveries that were acknowledged.
+        Delivered = "Delivered",
+        /// Attempts that failed, last ones included.
+        Unacknowledged = "Unacknowledged",
+        /// Deliveries whose last attempt failed.
+        Exhausted = "Exhausted",
+        /// Endpoints that were switched off because of such a delivery.
+        SwitchedOff = "SwitchedOff",
+        /// Deliveries held because their endpoint is off.
+        Held = "Held",
+        /// The time from an event's fan-out to the start of its first attempt.
+        EventToPost = "EventToPost",
+        /// Parked retries that were put into the queue.
+        Parked = "Parked",
+        /// Deliveries whose message was taken for lost and sent again.
+        Overdue = "Overdue",
+        /// Deliveries whose message is as late, but so is their queue.
+        Waiting = "Waiting",
+        /// Notices that the sender could not send at once.
+        Notices = "Notices",
+        /// Shards of the index that a run did not come to the end of.
+        Unfinished = "Unfinished",
+        /// Changes behind the base of the catalog, as a run found them.
+        CatalogLogBehind = "CatalogLogBehind",
+        /// Changes behind the base of the listings, as a run found them.
+        ListingsLogBehind = "ListingsLogBehind",
+    }
 }
 
 /// The unit of a metric's values, by its name in CloudWatch.
@@ -87,14 +84,6 @@ pub enum Publishers {
 }
 
 impl Metric {
-    /// Every metric.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The metric's name in CloudWatch, which is also the name of its member in the log line.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// The unit of its values.
     pub const fn unit(self) -> Unit {
         self.properties().0

@@ -17,6 +17,15 @@ closed_enum! {
     }
 }
 
+closed_enum! {
+    /// What has become of a listing. Only active ones are shown.
+    pub enum ListingStatus {
+        Active = "active",
+        Sold = "sold",
+        Cancelled = "cancelled",
+    }
+}
+
 /// An active listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

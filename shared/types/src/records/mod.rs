@@ -8,5 +8,5 @@ mod listing;
 mod market;
 
 pub use account::{OrderSource, PublicBalance, PublicMe, PublicOrder, PublicOrderLine};
-pub use listing::{ListingKind, PublicListing};
+pub use listing::{ListingKind, ListingStatus, PublicListing};
 pub use market::{PublicItem, PublicItemDetail, PublicMarketplace, PublicVariant, VariantPrices};
