@@ -29,3 +29,9 @@ fn watch_routes_as_the_gateway_does() {
     let expected = own.chain([("/", DEFAULT), ("/{*rest}", DEFAULT)]);
     assert_eq!(router, expected.map(|(path, function)| (path.to_owned(), function.to_owned())).collect());
 }
+
+#[test]
+fn what_is_deployed_is_optimised_as_a_whole() {
+    let settings = metadata()["metadata"]["lambda"]["build"]["config"].take();
+    assert_eq!(settings, serde_json::json!([r#"profile.release.lto="fat""#, "profile.release.codegen-units=1"]));
+}
