@@ -1,4 +1,5 @@
-//! `GET /v1/public/marketplaces`: returns all marketplaces that prices can come from, including disabled ones.
+//! `GET /v1/public/marketplaces`: returns all marketplaces that prices can come from, including disabled ones. One that
+//! cannot be read is left out, because no price comes from it either.
 
 use api::error::ApiError;
 use api::{Anyone, Api, CacheControl, Endpoint};
@@ -21,7 +22,7 @@ impl Endpoint for Marketplaces {
     type Output = Vec<PublicMarketplace>;
 
     async fn read(&self, _: Anyone, (): ()) -> Result<Vec<PublicMarketplace>, ApiError> {
-        Ok(self.market.marketplaces().await?)
+        Ok(self.market.marketplaces().await?.log_unreadable())
     }
 }
 

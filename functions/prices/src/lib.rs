@@ -40,7 +40,8 @@ impl Endpoint for Prices {
 
     async fn read(&self, _: Anyone, Variant(id): Variant) -> Result<VariantPrices, ApiError> {
         let (quotes, marketplaces) = tokio::try_join!(self.market.quotes(id), self.marketplaces.get())?;
-        figures(id, quotes, &marketplaces, self.clock.now()).ok_or(ApiError::PricesNotFound(id))
+        // A quote that cannot be read counts as one that has not arrived. `source_keys` names those that count.
+        figures(id, quotes.log_unreadable(), &marketplaces, self.clock.now()).ok_or(ApiError::PricesNotFound(id))
     }
 }
 

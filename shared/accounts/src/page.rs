@@ -9,6 +9,9 @@
 //!
 //! If that cannot be told, the orders are read once more, now after the summary. The same happens if the page begins
 //! behind skipped months and the summary has changed since it was remembered.
+//!
+//! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`platform::rows`]),
+//! because then page and total would no longer be exact.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -6,6 +6,9 @@
 //! Readers start from a base, which is exact at its sequence number, or from a strongly consistent scan of the entities
 //! that begins *after* they have read the head. Then they apply the log entries that follow. An entry may repeat what
 //! the scan saw, but once the log has been read to its end, it does not contradict what the scan saw.
+//!
+//! An entry or an entity that cannot be read is an error of the whole stream. It is not left out as elsewhere
+//! ([`platform::rows`]): without it, a replica would answer with wrong pages and totals, and nobody would know.
 
 use std::marker::PhantomData;
 

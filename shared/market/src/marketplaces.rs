@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Market, table};
-use platform::store::{Attributes, StoreError, changed, n, s};
+use platform::rows::{Rows, Unreadable};
+use platform::store::{Attributes, Row, StoreError, changed, n, s};
 use types::clock::{Clock, Moment};
 use types::records::PublicMarketplace;
 
@@ -14,13 +15,9 @@ const KEEP: Duration = Duration::from_secs(30);
 
 impl Market {
     /// Reads every marketplace, in the order of their keys, disabled ones included.
-    pub async fn marketplaces(&self) -> Result<Vec<PublicMarketplace>, StoreError> {
+    pub async fn marketplaces(&self) -> Result<Rows<PublicMarketplace>, StoreError> {
         let items = self.partition(table::MARKETPLACES.to_owned()).await?;
-        let records = items.iter().map(|item| {
-            let data = Attributes(item).text(table::DATA).unwrap_or_default();
-            serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("marketplace: {error}")))
-        });
-        records.collect()
+        Ok(items.iter().map(|row| marketplace(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 
     /// Stores a marketplace, unless the stored one is as new or newer. Returns whether anything changed.
@@ -38,6 +35,11 @@ impl Market {
             .expression_attribute_values(":version", n(version));
         changed(put.send().await)
     }
+}
+
+fn marketplace(row: &Row) -> Result<PublicMarketplace, StoreError> {
+    let data = Attributes(row).text(table::DATA).and_then(|data| serde_json::from_str(data).ok());
+    data.ok_or_else(|| StoreError::corrupt(table::DATA))
 }
 
 /// The marketplaces as this instance last read them, at most half a minute old.
@@ -58,7 +60,7 @@ impl MarketplaceCache {
     }
 
     /// Returns the marketplaces. They are read again if half a minute has passed, by either clock, since the last read
-    /// began.
+    /// began. One that cannot be read is left out, and so counts as disabled.
     pub async fn get(&self) -> Result<Arc<Vec<PublicMarketplace>>, StoreError> {
         if let Some(held) = &*self.held.lock().unwrap_or_else(PoisonError::into_inner)
             && held.asked.is_within(KEEP, &*self.clock)
@@ -66,7 +68,7 @@ impl MarketplaceCache {
             return Ok(Arc::clone(&held.marketplaces));
         }
         let asked = Moment::now(&*self.clock);
-        let marketplaces = Arc::new(self.market.marketplaces().await?);
+        let marketplaces = Arc::new(self.market.marketplaces().await?.log_unreadable());
         let held = Held { marketplaces: Arc::clone(&marketplaces), asked };
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
         Ok(marketplaces)

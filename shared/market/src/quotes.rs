@@ -1,6 +1,7 @@
 //! Quotes: one marketplace's current asks for a variant.
 
 use super::{Market, table};
+use platform::rows::{Rows, Unreadable};
 use platform::store::{Attributes, Row, StoreError, b, changed, n};
 use types::ids::{MarketplaceKey, VariantId};
 use types::money::Usd;
@@ -22,9 +23,9 @@ pub struct Quote {
 
 impl Market {
     /// Reads the latest quote of each marketplace for a variant.
-    pub async fn quotes(&self, variant: VariantId) -> Result<Vec<Quote>, StoreError> {
+    pub async fn quotes(&self, variant: VariantId) -> Result<Rows<Quote>, StoreError> {
         let items = self.partition(table::quotes_partition(variant)).await?;
-        items.iter().map(quote).collect()
+        Ok(items.iter().map(|row| quote(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 
     /// Stores a quote, unless the stored one was observed at the same time or later. Returns whether anything changed.

@@ -5,6 +5,7 @@ pub mod logging;
 pub mod metrics;
 pub mod preflight;
 pub mod resources;
+pub mod rows;
 pub mod service;
 pub mod store;
 pub mod transaction;
