@@ -30,6 +30,7 @@ mod privileges;
 mod replica_model;
 mod round_trips;
 mod template;
+mod unreadable;
 mod verifiers;
 mod webhook_steps;
 mod webhooks;

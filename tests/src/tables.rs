@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::{
 };
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
+use platform::resources::{Resources, Table};
 
 use crate::stack::Stack;
 
@@ -23,6 +24,26 @@ pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
     let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
     let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit_override");
     update.expression_attribute_values(":limit", AttributeValue::N(limit.to_string())).send().await.unwrap();
+}
+
+/// Replaces an attribute of a row by this text, as a release that knows more words may write it. In `path`, a dot
+/// stands between an attribute and its member.
+pub async fn set_text(stack: &Stack, table: Table, [pk, sk]: [&str; 2], path: &str, text: &str) {
+    let table = Resources::new(Resources::DEFAULT_STACK).table(table);
+    let mut update = dynamodb(stack).update_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
+    let mut names = Vec::new();
+    for (depth, name) in path.split('.').enumerate() {
+        names.push(format!("#name{depth}"));
+        update = update.expression_attribute_names(format!("#name{depth}"), name);
+    }
+    let path = names.join(".");
+    let update = update.update_expression(format!("SET {path} = :text")).expression_attribute_values(":text", s(text));
+    update.condition_expression(format!("attribute_exists({path})")).send().await.unwrap();
+}
+
+/// Replaces a key's attribute by this text.
+pub async fn set_key_text(stack: &Stack, key: &str, attribute: &str, text: &str) {
+    set_text(stack, Table::Keys, [&key_partition(key), "key"], attribute, text).await;
 }
 
 /// Creates a table as an older deployment may have left it.
@@ -60,7 +81,11 @@ fn value_size(value: &AttributeValue) -> usize {
 }
 
 fn partition(key: &str) -> AttributeValue {
-    s(&format!("key#{}", KeyText::parse(key).unwrap().hash().hex()))
+    s(&key_partition(key))
+}
+
+fn key_partition(key: &str) -> String {
+    format!("key#{}", KeyText::parse(key).unwrap().hash().hex())
 }
 
 fn s(text: &str) -> AttributeValue {

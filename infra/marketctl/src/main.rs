@@ -11,6 +11,7 @@ mod output;
 mod remedy;
 mod session;
 mod text;
+mod unreadable;
 mod webhooks;
 
 use std::process::ExitCode;

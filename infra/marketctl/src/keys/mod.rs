@@ -14,6 +14,7 @@ use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
+use crate::unreadable::none_left_out;
 
 pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), Failure> {
     match command {
@@ -25,7 +26,8 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
         KeyCommand::List { user } => {
             let session = Session::open(stack).await?;
             let keys = session.keys().list(user).await?;
-            output.print(&keys, |keys| show::list(user, keys, session.clock.now()))
+            output.print(&keys.readable, |keys| show::list(user, keys, session.clock.now()))?;
+            none_left_out(keys.unreadable)
         }
         KeyCommand::Update { key_id, changes } => {
             let update = key_update(changes)?;

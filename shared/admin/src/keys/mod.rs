@@ -13,6 +13,7 @@ use uuid::Uuid;
 use auth::table;
 use auth::table::{HASH, KeyRecord, KeyStatus, PK, STATUS};
 use auth::{KeyHash, KeyText};
+use platform::rows::{Rows, Unreadable};
 use platform::store::{Attributes, Row, StoreError, retry_conflicts, s};
 use types::clock::Clock;
 use types::ids::{KeyId, UserId};
@@ -81,8 +82,9 @@ impl KeyAdmin {
         Ok((text, record))
     }
 
-    /// Returns a user's keys, oldest first, including revoked ones.
-    pub async fn list(&self, user: UserId) -> Result<Vec<KeyRecord>, AdminError> {
+    /// Returns a user's keys, oldest first, including revoked ones. A key that cannot be read is named by its entry in
+    /// the user's list, and so by its id, because a key's own row lies under its hash.
+    pub async fn list(&self, user: UserId) -> Result<Rows<KeyRecord>, AdminError> {
         let mut pages = self
             .client
             .query()
@@ -96,12 +98,25 @@ impl KeyAdmin {
             .send();
         let mut keys = Vec::new();
         while let Some(entry) = pages.next().await {
-            let entry = entry.map_err(StoreError::from)?;
-            keys.push(self.read(table::hash_row(hash_of(&entry)?)));
+            keys.push(self.listed(entry.map_err(StoreError::from)?));
         }
-        let mut keys: Vec<KeyRecord> = try_join_all(keys).await?.into_iter().flatten().collect();
-        keys.sort_by_key(|key| (key.created_at, key.key_id));
+        let mut keys: Rows<KeyRecord> = try_join_all(keys).await?.into_iter().flatten().collect();
+        keys.readable.sort_by_key(|key| (key.created_at, key.key_id));
         Ok(keys)
+    }
+
+    /// Reads the key of an entry of a user's list. That the key cannot be read is a result; an error means that the store
+    /// failed.
+    async fn listed(&self, entry: Row) -> Result<Option<Result<KeyRecord, Unreadable>>, StoreError> {
+        let found = match hash_of(&entry) {
+            Ok(hash) => self.read(table::hash_row(hash)).await,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(found) => Ok(found.map(Ok)),
+            Err(error @ StoreError::Corrupt { .. }) => Ok(Some(Err(Unreadable::new(&entry, error)))),
+            Err(error) => Err(error),
+        }
     }
 
     /// Revokes a key. Its very next request is refused, at any instance. Revoking it again changes nothing.

@@ -1,0 +1,71 @@
+//! Rows that a newer release wrote, among others that this release can read: keys, marketplaces, quotes and orders.
+
+use local::environment::Variables;
+use platform::resources::Table;
+use platform::rows::Unreadable;
+use serde_json::{Value, json};
+use tests::{Stack, marketctl, marketplace, order, quote, set_key_text, set_text, uuid};
+use types::scope::Scope;
+
+/// A word that this release does not know.
+const UNKNOWN: &str = "known_to_a_newer_release";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_cannot_be_read_hides_no_other_and_fails_only_its_own_requests() {
+    let (stack, user) = (Stack::new().await, uuid(5).into());
+    let (unreadable, unreadable_record) = stack.key_of(user, &Scope::ALL).await;
+    let (readable, readable_record) = stack.key_of(user, &Scope::ALL).await;
+    set_key_text(&stack, &unreadable, "tier", UNKNOWN).await;
+
+    let keys = stack.admin.keys().list(user).await.unwrap();
+    assert_eq!(keys.readable, [readable_record.clone()]);
+    let row = format!("user#{user} {}", unreadable_record.key_id);
+    assert_eq!(keys.unreadable, [Unreadable { row: row.clone(), what: "tier".to_owned() }]);
+
+    let (variables, owner) = (Variables::new(&stack.aws.endpoint_url), user.to_string());
+    let run = marketctl(&variables, &["keys", "list", "--user", owner.as_str(), "--json"], "").await;
+    let shown = run.json();
+    assert_eq!((run.code, shown.as_array().map(Vec::len)), (1, Some(1)), "{run:?}");
+    assert_eq!(shown[0]["key_id"], json!(readable_record.key_id));
+    let failure: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(failure["unreadable"], json!([{"row": row, "what": "tier"}]));
+
+    let running = stack.instance().await;
+    for (key, status) in [(&unreadable, 500), (&readable, 200)] {
+        assert_eq!(running.client.get(key, "/v1/public/me").await.status, status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn marketplaces_and_quotes_that_cannot_be_read_count_as_absent() {
+    const OBSERVED_AT: &str = "2026-11-20T11:00:00Z";
+    let stack = Stack::new().await;
+    let names = ["one", "two", "three"];
+    stack.feed(&names.map(|name| marketplace(name, true, 1))).await;
+    stack.feed(&names.map(|name| quote(uuid(7), name, &["5.00"], OBSERVED_AT))).await;
+    set_text(&stack, Table::Market, ["marketplaces", "two"], "data", "{}").await;
+    let quotes = format!("quotes#{}", uuid(7));
+    set_text(&stack, Table::Market, [&quotes, "three"], "observed_at", UNKNOWN).await;
+
+    let (running, key) = (stack.instance().await, stack.full_key().await);
+    let listed = running.client.get(&key, "/v1/public/marketplaces").await.json();
+    let keys: Vec<_> = listed.as_array().unwrap().iter().map(|place| place["key"].clone()).collect();
+    assert_eq!(keys, ["one", "three"]);
+    let prices = running.client.get(&key, &format!("/v1/public/prices/{}", uuid(7))).await.json();
+    assert_eq!((&prices["sample_size"], &prices["source_keys"]), (&json!(1), &json!(["one"])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_cannot_be_read_is_an_error_of_its_page_alone() {
+    let (stack, user, other) = (Stack::new().await, uuid(5).into(), uuid(6).into());
+    let at = ["2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"];
+    stack.feed(&[order(user, 1, at[0], 1), order(user, 2, at[1], 1), order(other, 3, at[0], 1)]).await;
+    let (orders, position) = (format!("orders#{user}"), format!("2026-11-20T10:00:00.000Z#{}", uuid(1)));
+    set_text(&stack, Table::Accounts, [&orders, &position], "data", UNKNOWN).await;
+
+    let running = stack.instance().await;
+    for (user, status) in [(user, 500), (other, 200)] {
+        let (key, _) = stack.key_of(user, &Scope::ALL).await;
+        assert_eq!(running.client.get(&key, "/v1/public/orders").await.status, status);
+    }
+}
