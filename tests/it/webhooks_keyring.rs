@@ -120,7 +120,7 @@ async fn opened(stack: &Stack, running: &WebhookAdmin, id: &str) -> String {
 
 async fn find(admin: &WebhookAdmin, id: &str) -> WebhookEndpoint {
     let endpoints = admin.list(OWNER.parse().unwrap()).await.unwrap();
-    endpoints.into_iter().find(|endpoint| endpoint.id.to_string() == id).unwrap()
+    endpoints.readable.into_iter().find(|endpoint| endpoint.id.to_string() == id).unwrap()
 }
 
 /// Returns the ids of the keys under which the stored secrets are sealed.

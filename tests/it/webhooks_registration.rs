@@ -51,7 +51,7 @@ async fn a_name_is_refused_for_any_address_that_is_not_public_and_accepted_witho
     for addresses in [None, Some(&[][..]), Some(&["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])] {
         assert_eq!(added(&admin(&stack, addresses), url).await.as_deref(), Ok(url), "{addresses:?}");
     }
-    assert_eq!(stack.webhooks().list(uuid(5).into()).await.unwrap().len(), 3);
+    assert_eq!(stack.webhooks().list(uuid(5).into()).await.unwrap().readable.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,5 +97,5 @@ async fn a_url_that_is_not_public_is_refused_in_whatever_spelling() {
         let refused = added(&admin, url).await.expect_err(url);
         assert!(refused.starts_with("url: must "), "{url}: {refused}");
     }
-    assert!(admin.list(uuid(5).into()).await.unwrap().is_empty());
+    assert!(admin.list(uuid(5).into()).await.unwrap().readable.is_empty());
 }

@@ -32,7 +32,7 @@ pub(crate) struct Swept {
     pub(crate) notices: u64,
     /// Shards of the index that the run did not finish. The next run does the rest.
     pub(crate) unfinished: u64,
-    /// Steps that failed. The next run repeats them.
+    /// Steps that failed, and rows that cannot be read. The next run repeats them.
     pub(crate) failed: u64,
     /// The first error.
     pub(crate) because: Option<String>,
@@ -53,13 +53,20 @@ impl Sweep {
                 Ok(page) => page,
                 Err(error) => return swept.and(Swept::failure(&error.to_string())),
             };
-            let DuePage { deliveries, notices, next } = page;
+            let DuePage { deliveries, notices, unreadable, next } = page;
             swept = swept.and(self.call(deliveries, now, behind).boxed().await);
             for id in notices {
                 swept = swept.and(match self.notices.send(id).await {
                     Ok(()) => Swept { notices: 1, ..Swept::default() },
                     Err(error) => Swept::failure(&error.to_string()),
                 });
+            }
+            // The wake-up of an unreadable row stays as it is, because this release does not know what the row calls
+            // for. Each run reads the row once, until some release can read it or its TTL ends. What bounds the reads:
+            // runs come once a minute, and a run that failed is not repeated.
+            for row in unreadable {
+                row.log();
+                swept = swept.and(Swept::failure(&format!("unreadable row: {row}")));
             }
             from = next;
             if from.is_none() {

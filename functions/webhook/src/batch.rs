@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use platform::store::StoreError;
 use types::ids::{EndpointId, UserId};
 use webhooks::delivery::{Dispatch, Lane};
-use webhooks::endpoint::WebhookEndpoint;
+use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 use webhooks::{Call, QueueMessage};
 
 use crate::Webhook;
@@ -17,6 +17,9 @@ use crate::outcome::DispatchOutcome;
 /// The delay of a message if the store or the keyring is unavailable, in seconds: a random time from this to twice
 /// this.
 const AWAY_SECONDS: u32 = 10;
+
+/// The endpoints of a batch. An endpoint that cannot be read is an error, because it was not removed.
+type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
 
 /// A message that calls for an attempt, with its place in the batch.
 pub(crate) type Placed = (usize, Dispatch);
@@ -56,8 +59,8 @@ impl Webhook {
 
     async fn answer(&self, lane: Lane, calls: BTreeMap<EndpointId, Vec<Placed>>) -> Vec<(usize, DispatchOutcome)> {
         let accounts: BTreeSet<UserId> = calls.values().flatten().map(|(_, dispatch)| dispatch.account_id).collect();
-        let endpoints: HashMap<EndpointId, WebhookEndpoint> = match self.store.endpoints_of(&accounts).await {
-            Ok(found) => found.into_values().flatten().map(|endpoint| (endpoint.id, endpoint)).collect(),
+        let endpoints: Found = match self.store.endpoints_of(&accounts).await {
+            Ok(found) => found.into_values().flat_map(by_id).collect(),
             Err(error) => {
                 let put_off = calls.into_values().flatten().map(|(place, dispatch)| {
                     let error = error.clone();
@@ -71,18 +74,19 @@ impl Webhook {
     }
 
     /// Handles all messages for one endpoint: makes attempts if it is on, holds the deliveries if it is off, and ends
-    /// them if it was removed.
+    /// them if it was removed. If it cannot be read, its messages fail.
     fn answer_all<'a>(
         &'a self,
         lane: Lane,
-        endpoint: Option<&'a WebhookEndpoint>,
+        endpoint: Option<&'a Result<WebhookEndpoint, StoreError>>,
         calls: Vec<Placed>,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         match endpoint {
-            Some(endpoint) if endpoint.is_on() => self.attend(lane, endpoint, calls).boxed(),
+            Some(Ok(endpoint)) if endpoint.is_on() => self.attend(lane, endpoint, calls).boxed(),
             _ => join_all(calls.into_iter().map(move |(place, dispatch)| async move {
                 let done = match endpoint {
-                    Some(endpoint) => self.hold(&dispatch, endpoint).await,
+                    Some(Ok(endpoint)) => self.hold(&dispatch, endpoint).await,
+                    Some(Err(error)) => Err(error.clone()),
                     None => self.end(&dispatch).await,
                 };
                 (place, self.or_later(dispatch, done).await)
@@ -121,6 +125,13 @@ impl Webhook {
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
         if arn.rsplit(':').next() == Some(&self.first_queue) { Lane::First } else { Lane::Retry }
     }
+}
+
+fn by_id(endpoints: Endpoints) -> Found {
+    let Endpoints { readable, unreadable } = endpoints;
+    let readable = readable.into_iter().map(|endpoint| (endpoint.id, Ok(endpoint)));
+    let unreadable = unreadable.into_iter().map(|endpoint| (endpoint.id, Err(endpoint.unreadable.into())));
+    readable.chain(unreadable).collect()
 }
 
 fn read(record: &SqsMessage) -> Result<QueueMessage, String> {

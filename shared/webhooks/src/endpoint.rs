@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use platform::rows::{Rows, Unreadable};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -36,6 +37,19 @@ pub struct WebhookEndpoint {
     pub slow_until: Option<Timestamp>,
 }
 
+/// An account's endpoints. The readable ones come oldest first.
+pub type Endpoints = Rows<WebhookEndpoint, UnreadableEndpoint>;
+
+/// An endpoint that this release cannot read. It is there: its events are not done without it, and its deliveries must
+/// not end as those of a removed endpoint do.
+#[derive(Clone, Debug)]
+pub struct UnreadableEndpoint {
+    pub id: EndpointId,
+    /// The events that it selected, or `None` if they cannot be read either.
+    pub events: Option<BTreeSet<EventKind>>,
+    pub unreadable: Unreadable,
+}
+
 /// Whether an endpoint's deliveries are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
@@ -64,6 +78,13 @@ impl WebhookEndpoint {
     /// Returns whether its deliveries use the retry lane at this time.
     pub fn is_slow(&self, now: Timestamp) -> bool {
         self.slow_until.is_some_and(|until| until > now)
+    }
+}
+
+impl UnreadableEndpoint {
+    /// Returns whether it is possible that the endpoint selected this event.
+    pub fn may_select(&self, event: EventKind) -> bool {
+        self.events.as_ref().is_none_or(|events| events.contains(&event))
     }
 }
 

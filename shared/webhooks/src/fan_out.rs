@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::delivery::{Delivery, Dispatch, Lane, Progress, Status, overdue_at};
-use super::endpoint::WebhookEndpoint;
+use super::endpoint::{Endpoints, WebhookEndpoint};
 use super::pace::Pace;
 use super::queues::{Call, Queues};
 use super::schedule::{Schedule, delivery_id};
@@ -50,6 +50,9 @@ impl FanOut {
 
     /// Fans events out. Each event has a tag, which is returned with the event's outcome: whether any of its deliveries
     /// is new. An event whose outcome is an error can be passed in again; the others are done.
+    ///
+    /// If an endpoint that may have selected an event cannot be read, the event's outcome is an error, although its
+    /// deliveries to the other endpoints are made. Events of other accounts are not affected.
     pub async fn apply<T: Copy>(&self, events: Vec<(T, Event)>, now: Timestamp) -> Vec<(T, Result<bool, StoreError>)> {
         let accounts: BTreeSet<UserId> = events.iter().map(|(_, event)| event.account_id).collect();
         if accounts.is_empty() {
@@ -59,7 +62,8 @@ impl FanOut {
             Ok(endpoints) => endpoints,
             Err(error) => return events.into_iter().map(|(tag, _)| (tag, Err(error.clone()))).collect(),
         };
-        let mut outcomes: Vec<Result<bool, StoreError>> = vec![Ok(false); events.len()];
+        let mut outcomes: Vec<Result<bool, StoreError>> =
+            events.iter().map(|(_, event)| undelivered(event, endpoints.get(&event.account_id))).collect();
         let mut unsettled = Vec::new();
         let puts = stream::iter(self.deliveries(&events, &endpoints, now))
             .map(|made| async move { (made.event, self.put(made).await) })
@@ -100,12 +104,12 @@ impl FanOut {
     fn deliveries<T>(
         &self,
         events: &[(T, Event)],
-        endpoints: &HashMap<UserId, Vec<WebhookEndpoint>>,
+        endpoints: &HashMap<UserId, Endpoints>,
         now: Timestamp,
     ) -> Vec<Made> {
         let mut made = Vec::new();
         for (index, (_, event)) in events.iter().enumerate() {
-            let of_account = endpoints.get(&event.account_id).into_iter().flatten();
+            let of_account = endpoints.get(&event.account_id).into_iter().flat_map(|found| &found.readable);
             made.extend(of_account.filter(|endpoint| endpoint.events.contains(&event.kind)).map(|endpoint| Made {
                 event: index,
                 delivery: self.delivery(event, endpoint, now),
@@ -140,5 +144,15 @@ impl FanOut {
             unsent.extend(some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?))));
         }
         unsent
+    }
+}
+
+/// Returns the outcome of an event before any delivery is made: none is new. It is an error if an endpoint that may
+/// have selected the event cannot be read.
+fn undelivered(event: &Event, endpoints: Option<&Endpoints>) -> Result<bool, StoreError> {
+    let mut unreadable = endpoints.into_iter().flat_map(|found| &found.unreadable);
+    match unreadable.find(|endpoint| endpoint.may_select(event.kind)) {
+        Some(endpoint) => Err(endpoint.unreadable.clone().into()),
+        None => Ok(false),
     }
 }

@@ -15,6 +15,7 @@ mod schedule;
 mod secrets;
 mod sweeping;
 mod trial;
+mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;

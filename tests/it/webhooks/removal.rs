@@ -24,7 +24,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     }
     let removed = async {
         scene.receiver.received(5).await;
-        assert_eq!(admin.remove(scene.endpoint.id).await.unwrap(), 4, "all except the one whose POST is open");
+        assert_eq!(admin.remove(scene.endpoint.id).await.unwrap().ended, 4, "all except the one whose POST is open");
         let retry = stack.queue(Queue::WebhooksRetry).await;
         let before = retry.count().await;
         assert_eq!(hand(&stack.sender(), &messages[3..]).await, [0; 0]);
@@ -61,7 +61,7 @@ async fn the_last_failure_of_a_removed_endpoint_makes_no_notice() {
     };
     tokio::join!(hand(&sender, &message), removed);
     assert_eq!(scene.standing(id).await, (Status::Failed, 7));
-    assert_eq!(admin.list(scene.user).await.unwrap(), []);
+    assert_eq!(admin.list(scene.user).await.unwrap().readable, []);
     scene.wait(120);
     scene.stack.sweep().await;
     assert_eq!(scene.stack.take_notices().await, []);

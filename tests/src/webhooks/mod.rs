@@ -81,7 +81,7 @@ impl Stack {
 
     /// Returns an account's only endpoint.
     pub async fn endpoint_of(&self, user_id: UserId) -> WebhookEndpoint {
-        let [endpoint] = self.webhooks().list(user_id).await.unwrap().try_into().unwrap();
+        let [endpoint] = self.webhooks().list(user_id).await.unwrap().readable.try_into().unwrap();
         endpoint
     }
 

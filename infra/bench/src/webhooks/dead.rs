@@ -35,7 +35,7 @@ pub(super) async fn measure() -> Result<NeverAcknowledged, String> {
     burst(&stack, ENDPOINTS, 0..ENDPOINTS).await?;
     let admin = stack.admin()?;
     for number in 0..ENDPOINTS {
-        while admin.list(account(number)).await.map_err(text)?.iter().any(|one| one.switch == Switch::On) {
+        while admin.list(account(number)).await.map_err(text)?.readable.iter().any(|one| one.switch == Switch::On) {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }

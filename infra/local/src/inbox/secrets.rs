@@ -40,8 +40,7 @@ impl StoredSecrets {
 
     async fn find(&self, id: DeliveryId) -> Option<Vec<EndpointSecret>> {
         let delivery = self.store.delivery(id).await.ok()??;
-        let endpoints = self.store.endpoints(delivery.account_id).await.ok()?;
-        let endpoint = endpoints.iter().find(|endpoint| endpoint.id == delivery.endpoint_id)?;
+        let endpoint = self.store.endpoint(delivery.account_id, delivery.endpoint_id).await.ok()??;
         let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.ok()?;
         Some(secrets.valid(self.clock.now()).cloned().collect())
     }

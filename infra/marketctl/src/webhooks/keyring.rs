@@ -23,15 +23,15 @@ struct KeyringReport {
     resealed: u64,
     /// The number of endpoints whose secrets this key had sealed already.
     unchanged: u64,
-    /// Endpoints with a secret that the keyring cannot open.
+    /// Endpoints that cannot be read, or have a secret that the keyring cannot open.
     failed: Vec<EndpointId>,
     /// The number of older keys that were removed from the keyring.
     removed_keys: usize,
 }
 
-/// Some endpoints have a secret that the keyring cannot open.
+/// Some endpoints cannot be read, or have a secret that the keyring cannot open.
 #[derive(Debug, Error)]
-#[error("{} endpoints have a secret that the keyring cannot open", .0.failed.len())]
+#[error("endpoints that cannot be read, or have a secret that the keyring cannot open: {}", .0.failed.len())]
 struct SecretsNotOpened(KeyringReport);
 
 impl From<SecretsNotOpened> for Failure {

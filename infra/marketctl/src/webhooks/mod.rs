@@ -7,9 +7,11 @@ mod show;
 
 use std::num::NonZeroUsize;
 
-use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use admin::webhooks::{NewEndpoint, Removal, WebhookAdmin};
+use platform::rows::Rows;
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
+use webhooks::endpoint::Endpoints;
 
 use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
 
@@ -17,6 +19,7 @@ use crate::cli::{AddEndpoint, WebhookCommand};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
+use crate::unreadable::none_left_out;
 
 pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), Failure> {
     let admin = Session::open(stack).await?.webhooks().await?;
@@ -27,13 +30,15 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))
         }
         WebhookCommand::List { user } => {
-            let endpoints = admin.list(user).await?;
-            let rows: Vec<_> = endpoints.iter().map(EndpointDocument::from).collect();
-            output.print(&rows, |rows| show::endpoints(user, rows))
+            let Endpoints { readable, unreadable } = admin.list(user).await?;
+            let rows: Vec<_> = readable.iter().map(EndpointDocument::from).collect();
+            output.print(&rows, |rows| show::endpoints(user, rows))?;
+            none_left_out(unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect())
         }
         WebhookCommand::Remove { id } => {
-            let ended_deliveries = admin.remove(id).await?;
-            output.print(&RemovedEndpoint { id, ended_deliveries }, show::removed)
+            let Removal { ended, unreadable } = admin.remove(id).await?;
+            output.print(&RemovedEndpoint { id, ended_deliveries: ended }, show::removed)?;
+            none_left_out(unreadable)
         }
         WebhookCommand::Enable { id } => {
             let endpoint = admin.enable(id).await?;
@@ -57,7 +62,8 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::Deliveries { id, status, limit } => {
             let rows = deliveries(&admin, id, status, limit).await?;
-            output.print(&rows, |rows| show::deliveries(id, status, rows))
+            output.print(&rows.readable, |rows| show::deliveries(id, status, rows))?;
+            none_left_out(rows.unreadable)
         }
         WebhookCommand::Show { id } => {
             let delivery = admin.delivery(id).await?;
@@ -71,22 +77,24 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
     }
 }
 
-/// Reads an endpoint's deliveries, newest first, page by page until there are enough.
+/// Reads an endpoint's deliveries, newest first, page by page until there are enough. The status of those that cannot
+/// be read is unknown, so all that were met on the way are returned.
 async fn deliveries(
     admin: &WebhookAdmin,
     id: EndpointId,
     status: Option<Status>,
     limit: Option<NonZeroUsize>,
-) -> Result<Vec<DeliveryRow>, Failure> {
+) -> Result<Rows<DeliveryRow>, Failure> {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    let (mut rows, mut from) = (Vec::new(), None);
+    let (mut rows, mut from) = (Rows::default(), None);
     loop {
         let page = admin.deliveries(id, from).await?;
         let page_rows = page.deliveries.iter().map(DeliveryRow::from);
-        rows.extend(page_rows.filter(|row| status.is_none_or(|status| row.status == status)));
+        rows.readable.extend(page_rows.filter(|row| status.is_none_or(|status| row.status == status)));
+        rows.unreadable.extend(page.unreadable);
         from = page.next;
-        if from.is_none() || rows.len() >= limit {
-            rows.truncate(limit);
+        if from.is_none() || rows.readable.len() >= limit {
+            rows.readable.truncate(limit);
             return Ok(rows);
         }
     }

@@ -13,7 +13,8 @@ use webhooks::{Call, Schedule, body, delivery_id};
 const SHOWN_FOR_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 impl WebhookAdmin {
-    /// Returns a page of an endpoint's deliveries, newest first. The endpoint may have been removed.
+    /// Returns a page of an endpoint's deliveries, newest first, and those that cannot be read. The endpoint may have
+    /// been removed.
     pub async fn deliveries(&self, id: EndpointId, from: Option<StartKey>) -> Result<DeliveryPage, WebhookAdminError> {
         self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         Ok(self.store.deliveries_of(id, from).await?)
@@ -56,8 +57,7 @@ impl WebhookAdmin {
         if seen.created_at.plus_millis(SHOWN_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
         }
-        let endpoints = self.store.endpoints(seen.account_id).await?;
-        let endpoint = endpoints.iter().find(|endpoint| endpoint.id == seen.endpoint_id);
+        let endpoint = self.store.endpoint(seen.account_id, seen.endpoint_id).await?;
         if !endpoint.ok_or(WebhookAdminError::Removed(seen.endpoint_id))?.is_on() {
             return Err(WebhookAdminError::Disabled(seen.endpoint_id));
         }

@@ -1,13 +1,23 @@
 //! Lists endpoints, switches them on and off, and removes them.
 
 use super::{WebhookAdmin, WebhookAdminError};
+use platform::rows::Unreadable;
 use types::ids::{EndpointId, UserId};
 use webhooks::delivery::{Delivery, end_for_removed_endpoint};
-use webhooks::endpoint::WebhookEndpoint;
+use webhooks::endpoint::{Endpoints, WebhookEndpoint};
+
+/// What became of the deliveries of a removed endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// How many deliveries were ended.
+    pub ended: u64,
+    /// Deliveries that cannot be read, and were left as they are.
+    pub unreadable: Vec<Unreadable>,
+}
 
 impl WebhookAdmin {
-    /// Returns an account's endpoints, oldest first.
-    pub async fn list(&self, user: UserId) -> Result<Vec<WebhookEndpoint>, WebhookAdminError> {
+    /// Returns an account's endpoints, oldest first, and those that cannot be read.
+    pub async fn list(&self, user: UserId) -> Result<Endpoints, WebhookAdminError> {
         Ok(self.store.endpoints(user).await?)
     }
 
@@ -26,20 +36,21 @@ impl WebhookAdmin {
         self.find(id).await
     }
 
-    /// Removes an endpoint and ends its deliveries (specification 6.11.5). Returns how many deliveries it ended. If a
-    /// removal was cut short, removing the endpoint again ends the deliveries that are left.
-    pub async fn remove(&self, id: EndpointId) -> Result<u64, WebhookAdminError> {
+    /// Removes an endpoint and ends its deliveries (specification 6.11.5). The endpoint itself need not be readable. If
+    /// a removal was cut short, removing the endpoint again ends the deliveries that are left.
+    pub async fn remove(&self, id: EndpointId) -> Result<Removal, WebhookAdminError> {
         let owner = self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         self.store.remove_endpoint(owner, id, self.clock.now()).await?;
-        let (mut ended, mut from) = (0, None);
+        let (mut removal, mut from) = (Removal::default(), None);
         loop {
             let page = self.store.deliveries_of(id, from).await?;
             for delivery in &page.deliveries {
-                ended += u64::from(self.end(delivery).await?);
+                removal.ended += u64::from(self.end(delivery).await?);
             }
+            removal.unreadable.extend(page.unreadable);
             from = page.next;
             if from.is_none() {
-                return Ok(ended);
+                return Ok(removal);
             }
         }
     }

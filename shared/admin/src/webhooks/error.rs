@@ -41,7 +41,8 @@ pub enum WebhookAdminError {
     Busy(DeliveryId),
     #[error(transparent)]
     Rotation(#[from] RotationError),
-    /// Older keys have to stay in the keyring, because this many endpoints have a secret that does not open.
+    /// Older keys have to stay in the keyring, because this many endpoints cannot be read, or have a secret that does
+    /// not open.
     #[error("the older keys are kept: {0} endpoints have a secret that could not be sealed under the current key")]
     KeysNeeded(usize),
     #[error("somebody else changed it at the same moment; check it and try again")]

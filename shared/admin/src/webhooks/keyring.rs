@@ -26,7 +26,7 @@ pub struct Resealed {
     pub resealed: u64,
     /// The number of endpoints whose secrets were all sealed under the current key already.
     pub unchanged: u64,
-    /// Endpoints with a secret that does not open. No delivery to them can be signed.
+    /// Endpoints that cannot be read, or have a secret that does not open. No delivery to them can be signed.
     pub failed: Vec<EndpointId>,
 }
 
@@ -65,6 +65,7 @@ impl WebhookAdmin {
                     Outcome::Gone => {}
                 }
             }
+            done.failed.extend(page.unreadable.iter().map(|endpoint| endpoint.id));
             tell(&done);
             from = page.next;
             if from.is_none() {
@@ -112,10 +113,7 @@ impl WebhookAdmin {
             if self.store.put_secrets(account_id, id, &secrets, secret_version).await? {
                 return Ok(Outcome::Resealed);
             }
-            let endpoints = self.store.endpoints(account_id).await?;
-            let Some(found) = endpoints.into_iter().find(|endpoint| endpoint.id == id) else {
-                return Ok(Outcome::Gone);
-            };
+            let Some(found) = self.store.endpoint(account_id, id).await? else { return Ok(Outcome::Gone) };
             endpoint = found;
         }
         Err(WebhookAdminError::Changed)

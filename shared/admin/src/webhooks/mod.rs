@@ -10,6 +10,7 @@ mod rotate_secret;
 
 use std::sync::Arc;
 
+pub use endpoints::Removal;
 pub use error::WebhookAdminError;
 pub use keyring::Resealed;
 pub use register::NewEndpoint;
@@ -39,7 +40,6 @@ impl WebhookAdmin {
     async fn find(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let unknown = WebhookAdminError::UnknownEndpoint(id);
         let Some(account) = self.store.owner_of(id).await? else { return Err(unknown) };
-        let endpoints = self.store.endpoints(account).await?;
-        endpoints.into_iter().find(|endpoint| endpoint.id == id).ok_or(unknown)
+        self.store.endpoint(account, id).await?.ok_or(unknown)
     }
 }

@@ -8,8 +8,8 @@ use super::delivery_row::DELIVERY_TTL_MILLIS;
 use super::endpoint_row::{endpoints, to_value};
 use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
-use platform::store::{Attributes, StoreError, n, retry_conflicts, s};
+use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookEndpoint};
+use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
@@ -23,26 +23,28 @@ pub enum Added {
 }
 
 impl WebhookStore {
-    /// Returns the endpoints of each account, oldest first. Accounts without any are left out. Reads at most 100
-    /// accounts, in one call.
-    pub async fn endpoints_of(
-        &self,
-        accounts: &BTreeSet<UserId>,
-    ) -> Result<HashMap<UserId, Vec<WebhookEndpoint>>, StoreError> {
-        let owners: HashMap<String, UserId> = accounts.iter().map(|id| (table::account_partition(*id), *id)).collect();
+    /// Returns the endpoints of each account. Accounts without any are left out. Reads at most 100 accounts, in one
+    /// call.
+    pub async fn endpoints_of(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, Endpoints>, StoreError> {
         let items = self.get_all(accounts.iter().map(|id| table::account(*id)).collect()).await?;
-        let found = items.into_iter().map(|item| {
-            let owner = Attributes(&item).text(PK).and_then(|pk| owners.get(pk));
-            let owner = *owner.ok_or_else(|| StoreError::corrupt(PK))?;
-            Ok((owner, endpoints(owner, &item)?))
-        });
-        found.collect()
+        // Every row has one of the keys asked for, so its partition names an account.
+        let owner = |item: &Row| Attributes(item).text(PK).and_then(table::account_of);
+        Ok(items.iter().filter_map(|item| Some((owner(item)?, endpoints(item)))).collect())
     }
 
-    /// Returns an account's endpoints, oldest first.
-    pub async fn endpoints(&self, account: UserId) -> Result<Vec<WebhookEndpoint>, StoreError> {
+    /// Returns an account's endpoints.
+    pub async fn endpoints(&self, account: UserId) -> Result<Endpoints, StoreError> {
         let item = self.get(table::account(account)).await?;
-        item.map_or_else(|| Ok(Vec::new()), |item| endpoints(account, &item))
+        Ok(item.as_ref().map(endpoints).unwrap_or_default())
+    }
+
+    /// Returns one of an account's endpoints, or `None` if it is not there. If it cannot be read, that is an error.
+    pub async fn endpoint(&self, account: UserId, id: EndpointId) -> Result<Option<WebhookEndpoint>, StoreError> {
+        let Endpoints { readable, unreadable } = self.endpoints(account).await?;
+        match unreadable.into_iter().find(|endpoint| endpoint.id == id) {
+            Some(found) => Err(found.unreadable.into()),
+            None => Ok(readable.into_iter().find(|endpoint| endpoint.id == id)),
+        }
     }
 
     /// Returns the account that has or had this endpoint, or `None` if no endpoint has had this id. The account of a

@@ -2,15 +2,16 @@
 
 use super::endpoint_row::endpoints;
 use super::table::{ACCOUNT_PARTITION, PK};
-use super::{StartKey, WebhookStore, table};
-use crate::endpoint::WebhookEndpoint;
-use platform::store::{Attributes, StoreError, s};
+use super::{StartKey, WebhookStore};
+use crate::endpoint::{Endpoints, UnreadableEndpoint, WebhookEndpoint};
+use platform::store::{StoreError, s};
 
 /// A page of all endpoints.
 #[derive(Clone, Debug)]
 pub struct EndpointPage {
     /// In no particular order, except that those of one account come together.
     pub endpoints: Vec<WebhookEndpoint>,
+    pub unreadable: Vec<UnreadableEndpoint>,
     pub next: Option<StartKey>,
 }
 
@@ -28,10 +29,11 @@ impl WebhookStore {
             .expression_attribute_values(":account", s(ACCOUNT_PARTITION))
             .set_exclusive_start_key(from);
         let found = scan.send().await?;
-        let mut page = EndpointPage { endpoints: Vec::new(), next: found.last_evaluated_key };
+        let mut page = EndpointPage { endpoints: Vec::new(), unreadable: Vec::new(), next: found.last_evaluated_key };
         for item in found.items.unwrap_or_default() {
-            let account = Attributes(&item).text(PK).and_then(table::account_of);
-            page.endpoints.extend(endpoints(account.ok_or_else(|| StoreError::corrupt(PK))?, &item)?);
+            let Endpoints { readable, unreadable } = endpoints(&item);
+            page.endpoints.extend(readable);
+            page.unreadable.extend(unreadable);
         }
         Ok(page)
     }

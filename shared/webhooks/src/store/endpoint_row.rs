@@ -1,14 +1,16 @@
 //! Writes an endpoint as an attribute of its account's row, and reads it back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
-use super::table::{CREATED_AT, EPOCH, EVENTS, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS, URL};
-use crate::endpoint::{Switch, WebhookEndpoint};
+use super::table::{CREATED_AT, EPOCH, EVENTS, PK, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS, URL};
+use crate::endpoint::{Endpoints, Switch, UnreadableEndpoint, WebhookEndpoint};
+use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, n, s};
-use types::ids::{EndpointId, UserId};
+use types::event::EventKind;
+use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 
 pub(super) const ENABLED: &str = "enabled";
@@ -37,30 +39,50 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     Ok(AttributeValue::M(value))
 }
 
-/// Returns the endpoints in an account's row, oldest first.
-pub(super) fn endpoints(account: UserId, row: &Row) -> Result<Vec<WebhookEndpoint>, StoreError> {
+/// Returns the endpoints in an account's row. One that cannot be read hides none of the others.
+pub(super) fn endpoints(row: &Row) -> Endpoints {
     let found = row.iter().filter_map(|(name, value)| Some((table::endpoint_of_attribute(name)?, value)));
-    let mut endpoints = found.map(|(id, value)| endpoint(account, id, value)).collect::<Result<Vec<_>, _>>()?;
-    endpoints.sort_by_key(|endpoint| (endpoint.created_at, endpoint.id));
-    Ok(endpoints)
+    let read = found.map(|(id, value)| endpoint(row, id, value).map_err(|error| unreadable(row, id, value, error)));
+    let mut endpoints: Endpoints = read.collect();
+    endpoints.readable.sort_by_key(|endpoint| (endpoint.created_at, endpoint.id));
+    endpoints.unreadable.sort_by_key(|endpoint| endpoint.id);
+    endpoints
 }
 
-fn endpoint(account_id: UserId, id: EndpointId, value: &AttributeValue) -> Result<WebhookEndpoint, StoreError> {
-    let corrupt = |name: &str| StoreError::corrupt(format!("{name} of endpoint {id}"));
-    let row = value.as_m().map_err(|_| corrupt("attribute"))?;
+fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<WebhookEndpoint, StoreError> {
+    let account_id = Attributes(account).text(PK).and_then(table::account_of);
+    let row = value.as_m().map_err(|_| StoreError::corrupt("not a map"))?;
     let read = Attributes(row);
-    let events = row.get(EVENTS).and_then(|value| value.as_ss().ok()).ok_or_else(|| corrupt(EVENTS))?;
     let secrets = read.text(SECRETS).and_then(|text| serde_json::from_str(text).ok());
     Ok(WebhookEndpoint {
         id,
-        account_id,
-        url: read.text(URL).ok_or_else(|| corrupt(URL))?.to_owned(),
-        events: events.iter().filter_map(|event| event.parse().ok()).collect(),
-        switch: if read.text(STATUS) == Some(ENABLED) { Switch::On } else { Switch::Off(read.parsed(REASON)?) },
+        account_id: account_id.ok_or_else(|| StoreError::corrupt(PK))?,
+        url: read.text(URL).ok_or_else(|| StoreError::corrupt(URL))?.to_owned(),
+        events: words(row)?.iter().filter_map(|event| event.parse().ok()).collect(),
+        switch: match read.text(STATUS) {
+            Some(ENABLED) => Switch::On,
+            Some(DISABLED) => Switch::Off(read.parsed(REASON)?),
+            _ => return Err(StoreError::corrupt(STATUS)),
+        },
         epoch: read.required_number(EPOCH)?,
         created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
-        secrets: secrets.ok_or_else(|| corrupt(SECRETS))?,
+        secrets: secrets.ok_or_else(|| StoreError::corrupt(SECRETS))?,
         secret_version: read.required_number(SECRET_VERSION)?,
         slow_until: read.number(SLOW_UNTIL).map(Timestamp::from_millis),
     })
+}
+
+fn words(row: &Row) -> Result<&[String], StoreError> {
+    let words = row.get(EVENTS).and_then(|value| value.as_ss().ok());
+    words.map(Vec::as_slice).ok_or_else(|| StoreError::corrupt(EVENTS))
+}
+
+/// Describes an endpoint that cannot be read. Its events count as known only if every word is an event of this release.
+fn unreadable(account: &Row, id: EndpointId, value: &AttributeValue, error: StoreError) -> UnreadableEndpoint {
+    let events = value.as_m().ok().and_then(|row| words(row).ok());
+    let events: Option<BTreeSet<EventKind>> =
+        events.and_then(|words| words.iter().map(|word| word.parse().ok()).collect());
+    let unreadable = Unreadable::new(account, error);
+    let what = format!("{}.{}", table::endpoint_attribute(id), unreadable.what);
+    UnreadableEndpoint { id, events, unreadable: Unreadable { what, ..unreadable } }
 }

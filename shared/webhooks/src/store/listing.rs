@@ -8,6 +8,7 @@ use super::delivery_row::from_row;
 use super::table::{DELIVERIES_INDEX, ENDPOINT_ID, PK, SK, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
 use super::{WebhookStore, table};
 use crate::delivery::Delivery;
+use platform::rows::{Rows, Unreadable};
 use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{EndpointId, NoticeId};
 use types::timestamp::Timestamp;
@@ -20,6 +21,7 @@ const PAGE: i32 = 100;
 pub struct DeliveryPage {
     /// Newest first.
     pub deliveries: Vec<Delivery>,
+    pub unreadable: Vec<Unreadable>,
     pub next: Option<StartKey>,
 }
 
@@ -30,6 +32,8 @@ pub struct DuePage {
     pub deliveries: Vec<Delivery>,
     /// Notices that may not have been sent.
     pub notices: Vec<NoticeId>,
+    /// Rows that this release cannot read. Their wake-ups stay as they are, so the next sweep finds them again.
+    pub unreadable: Vec<Unreadable>,
     pub next: Option<StartKey>,
 }
 
@@ -57,10 +61,10 @@ impl WebhookStore {
             .set_exclusive_start_key(from);
         let found = query.send().await?;
         let keys: Vec<Row> = found.items.unwrap_or_default().iter().map(key_of).collect();
-        let items = self.get_all(keys).await?;
-        let mut deliveries = items.iter().map(from_row).collect::<Result<Vec<_>, _>>()?;
+        let Rows { readable: mut deliveries, mut unreadable } = self.deliveries_at(keys).await?;
         deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
-        Ok(DeliveryPage { deliveries, next: found.last_evaluated_key })
+        unreadable.sort();
+        Ok(DeliveryPage { deliveries, unreadable, next: found.last_evaluated_key })
     }
 
     /// Returns a page of one shard's entries whose wake-up has come. The earliest come in the first page.
@@ -78,18 +82,23 @@ impl WebhookStore {
             .limit(PAGE)
             .set_exclusive_start_key(from);
         let found = query.send().await?;
-        let mut page = DuePage { deliveries: Vec::new(), notices: Vec::new(), next: found.last_evaluated_key };
-        let mut keys = Vec::new();
+        let (mut keys, mut notices, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         for row in found.items.unwrap_or_default() {
             match Attributes(&row).text(PK).and_then(table::wake) {
                 Some(Wake::Delivery) => keys.push(key_of(&row)),
-                Some(Wake::Notice(id)) => page.notices.push(id),
-                None => return Err(StoreError::corrupt(PK)),
+                Some(Wake::Notice(id)) => notices.push(id),
+                None => unknown.push(Unreadable::new(&row, StoreError::corrupt(PK))),
             }
         }
+        let Rows { readable: deliveries, mut unreadable } = self.deliveries_at(keys).await?;
+        unreadable.append(&mut unknown);
+        Ok(DuePage { deliveries, notices, unreadable, next: found.last_evaluated_key })
+    }
+
+    /// Returns the deliveries of at most 100 keys, in no particular order. Keys without a row are left out.
+    async fn deliveries_at(&self, keys: Vec<Row>) -> Result<Rows<Delivery>, StoreError> {
         let items = self.get_all(keys).await?;
-        page.deliveries = items.iter().map(from_row).collect::<Result<_, _>>()?;
-        Ok(page)
+        Ok(items.iter().map(|row| from_row(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn account(id: UserId) -> Row {
     place(account_partition(id), "endpoints")
 }
 
-pub(super) fn account_partition(id: UserId) -> String {
+fn account_partition(id: UserId) -> String {
     format!("{ACCOUNT_PARTITION}{id}")
 }
 

@@ -1,0 +1,214 @@
+//! Rows that a newer release wrote, among others that this release can read. Each is an error of itself alone.
+
+use admin::webhooks::NewEndpoint;
+use aws_lambda_events::sqs::SqsMessage;
+use aws_sdk_dynamodb::types::AttributeValue::{N, S};
+use futures_util::FutureExt;
+use platform::resources::{Queue, Resources, Table, WAKE_AT, WAKE_SHARD};
+use platform::rows::Unreadable;
+use runtime::Worker;
+use serde_json::{Value, json};
+use tests::webhooks_cli::WebhooksCli;
+use tests::{dynamodb, hand, message, sale, set_text, uuid};
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId};
+use webhooks::delivery::{Lane, Status};
+use webhooks::delivery_id;
+use webhooks::store::WAKE_SHARDS;
+
+use super::Scene;
+
+/// A word that this release does not know.
+const UNKNOWN: &str = "known_to_a_newer_release";
+const OVERDUE_SECONDS: i64 = 5 * 60;
+
+impl Scene {
+    async fn set_event(&self, id: DeliveryId, event: &str) {
+        let partition = format!("delivery#{id}");
+        set_text(&self.stack, Table::Webhooks, [&partition, "delivery"], "event", event).await;
+    }
+
+    async fn set_status(&self, id: EndpointId, status: &str) {
+        let partition = format!("account#{}", self.user);
+        let path = format!("endpoint_{id}.status");
+        set_text(&self.stack, Table::Webhooks, [&partition, "endpoints"], &path, status).await;
+    }
+
+    /// Adds a second endpoint to the account.
+    async fn second(&self, event: EventKind) -> EndpointId {
+        let new = NewEndpoint { user_id: self.user, url: self.receiver.url.clone(), events: [event].into() };
+        self.stack.webhooks().add(new).await.unwrap().0.id
+    }
+
+    fn ids(&self, events: impl Iterator<Item = u128>) -> Vec<DeliveryId> {
+        events.map(|event| delivery_id(uuid(event).into(), self.endpoint.id)).collect()
+    }
+
+    /// Sweeps once. Returns the error that the run reports.
+    async fn failed_sweep(&self) -> String {
+        let sweep = self.stack.sweep_at(&self.stack.aws.endpoint_url);
+        sweep.work(Value::Null).boxed().await.unwrap_err().to_string()
+    }
+
+    /// Hands everything in the retry queue to a sender. Returns how many messages there were.
+    async fn work_off_retries(&self) -> usize {
+        let retry = self.stack.queue(Queue::WebhooksRetry).await;
+        let messages = retry.take(retry.count().await.try_into().unwrap()).await;
+        // With more than four at once to an endpoint, some would wait.
+        for batch in messages.chunks(4) {
+            assert_eq!(hand(&self.stack.sender(), batch).await, [0; 0]);
+        }
+        messages.len()
+    }
+}
+
+fn feed(event: &Value) -> SqsMessage {
+    message(Lane::First, &event.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_that_cannot_be_read_hold_up_no_others_and_are_not_lost() {
+    const FAILED: &str = "32 steps failed; the first error: unreadable row: delivery#";
+    let spoilt = Scene::answering(204).await;
+    let other = spoilt.other(6).await;
+    let (spoilt_ids, other_ids) = (spoilt.ids(1..=32), other.ids(101..=132));
+    spoilt.stack.fan_out(&(1..=32).map(|event| sale(event, spoilt.user)).collect::<Vec<_>>()).await;
+    other.stack.fan_out(&(101..=132).map(|event| sale(event, other.user)).collect::<Vec<_>>()).await;
+    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+        spoilt.stack.queue(queue).await.purge().await;
+    }
+    for id in &spoilt_ids {
+        spoilt.set_event(*id, UNKNOWN).await;
+    }
+    spoilt.wait(OVERDUE_SECONDS);
+
+    let error = spoilt.failed_sweep().await;
+    assert!(error.starts_with(FAILED) && error.ends_with(" delivery: event"), "{error}");
+    assert_eq!(spoilt.work_off_retries().await, 32);
+    for id in other_ids {
+        assert_eq!((other.standing(id).await, other.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+
+    // The next run meets the same rows again, and nothing else.
+    let error = spoilt.failed_sweep().await;
+    assert!(error.starts_with(FAILED), "{error}");
+    assert_eq!(spoilt.work_off_retries().await, 0);
+
+    // A release that knows the word finds every wake-up where it was.
+    for id in &spoilt_ids {
+        spoilt.set_event(*id, "listing.sold").await;
+    }
+    spoilt.stack.sweep().await;
+    assert_eq!(spoilt.work_off_retries().await, 32);
+    for id in spoilt_ids {
+        assert_eq!((spoilt.standing(id).await, spoilt.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wake_up_of_an_unknown_kind_holds_up_no_delivery() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    scene.stack.queue(Queue::WebhooksFirst).await.purge().await;
+    for shard in 0..WAKE_SHARDS {
+        let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Webhooks);
+        let put = dynamodb(&scene.stack).put_item().table_name(table).item("pk", S(format!("reminder#{shard}")));
+        let put = put.item("sk", S("reminder".to_owned())).item(WAKE_SHARD, S(format!("wake#{shard}")));
+        put.item(WAKE_AT, N("0".to_owned())).send().await.unwrap();
+    }
+    scene.wait(OVERDUE_SECONDS);
+    let error = scene.failed_sweep().await;
+    assert!(error.starts_with("8 steps failed; the first error: unreadable row: reminder#"), "{error}");
+    assert_eq!(scene.work_off_retries().await, 1);
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_cannot_be_read_fails_only_the_events_that_it_may_have_selected() {
+    let scene = Scene::answering(204).await;
+    let (other, unconcerned) = (scene.other(6).await, scene.other(7).await);
+    let second = scene.second(EventKind::ListingSold).await;
+    scene.set_status(second, UNKNOWN).await;
+    let deposits = unconcerned.second(EventKind::WalletDeposit).await;
+    unconcerned.set_status(deposits, UNKNOWN).await;
+
+    let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
+    let batch = [sale(1, scene.user), sale(2, other.user), sale(3, unconcerned.user)].map(|event| feed(&event));
+    assert_eq!(hand(&ingest, &batch).await, [0], "the event is not done, because one endpoint did not get it");
+    let first = scene.stack.queue(Queue::WebhooksFirst).await;
+    assert_eq!(hand(&scene.stack.sender(), &first.take(3).await).await, [0; 0]);
+    for (scene, event) in [(&scene, 1), (&other, 2), (&unconcerned, 3)] {
+        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
+        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+
+    // The message comes again: the readable endpoint gets nothing twice, and the other one gets it once it is read.
+    assert_eq!(hand(&ingest, &batch[..1]).await, [0]);
+    assert_eq!(first.count().await, 0);
+    scene.set_status(second, "enabled").await;
+    assert_eq!(hand(&ingest, &batch[..1]).await, [0; 0]);
+    assert_eq!(hand(&scene.stack.sender(), &first.take(1).await).await, [0; 0]);
+    assert_eq!(scene.standing(delivery_id(uuid(1).into(), second)).await, (Status::Delivered, 1));
+    assert_eq!(scene.receiver.so_far().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_cannot_be_read_is_not_taken_for_a_removed_one() {
+    let scene = Scene::answering(204).await;
+    let other = scene.other(6).await;
+    let (id, other_id) = (scene.event(1).await, other.event(2).await);
+    let batch = [scene.stack.next_message(id).await, scene.stack.next_message(other_id).await];
+    scene.set_status(scene.endpoint.id, UNKNOWN).await;
+    assert_eq!(hand(&scene.stack.sender(), &batch).await, [0]);
+    assert_eq!(scene.standing(id).await, (Status::Pending, 0));
+    assert_eq!(other.standing(other_id).await, (Status::Delivered, 1));
+    let error = scene.stack.webhooks().resend(id).await.unwrap_err().to_string();
+    assert!(error.starts_with("unreadable row: account#") && error.ends_with(".status"), "{error}");
+
+    scene.set_status(scene.endpoint.id, "enabled").await;
+    assert_eq!(hand(&scene.stack.sender(), &batch).await, [0; 0]);
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_shows_what_can_be_read_and_names_the_rest_on_standard_error() {
+    let scene = Scene::answering(204).await;
+    let (cli, endpoint) = (WebhooksCli::new(&scene.stack), scene.endpoint.id);
+    let ids = [scene.event(1).await, scene.event(2).await, scene.event(3).await];
+    scene.set_event(ids[1], UNKNOWN).await;
+    let second = scene.second(EventKind::ListingSold).await;
+    scene.set_status(second, UNKNOWN).await;
+
+    let unreadable = |row: String, what: String| json!([{"row": row, "what": what}]);
+    let of_account = unreadable(format!("account#{} endpoints", scene.user), format!("endpoint_{second}.status"));
+    let of_endpoint = unreadable(format!("delivery#{} delivery", ids[1]), "event".to_owned());
+    for (line, mut expected, missing) in [
+        (format!("list --user {}", scene.user), vec![endpoint.to_string()], of_account),
+        (format!("deliveries {endpoint}"), vec![ids[0].to_string(), ids[2].to_string()], of_endpoint),
+    ] {
+        let run = cli.run(&format!("{line} --json")).await;
+        assert_eq!(run.code, 1, "{run:?}");
+        let mut shown: Vec<_> = run.json().as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
+        shown.sort_by_key(ToString::to_string);
+        expected.sort();
+        assert_eq!(shown, expected, "{line}");
+        let failure: Value = serde_json::from_str(&run.stderr).unwrap();
+        assert_eq!(failure["unreadable"], missing, "{line}");
+    }
+
+    let removal = scene.stack.webhooks().remove(endpoint).await.unwrap();
+    let left = Unreadable { row: format!("delivery#{} delivery", ids[1]), what: "event".to_owned() };
+    assert_eq!((removal.ended, removal.unreadable), (2, vec![left]));
+    assert_eq!(scene.stack.webhooks().remove(second).await.unwrap().ended, 0, "it need not be readable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rotating_the_keyring_goes_past_an_endpoint_that_cannot_be_read_but_keeps_its_key() {
+    let scene = Scene::answering(204).await;
+    let second = scene.second(EventKind::ListingSold).await;
+    scene.set_status(second, UNKNOWN).await;
+    let admin = scene.stack.webhooks();
+    admin.rotate_keyring().await.unwrap();
+    let done = admin.reseal(|_| {}).await.unwrap();
+    assert_eq!((done.resealed, done.failed), (1, vec![second]));
+}
