@@ -29,6 +29,7 @@ mod prices_model;
 mod privileges;
 mod replica_model;
 mod round_trips;
+mod specification;
 mod template;
 mod unreadable;
 mod verifiers;

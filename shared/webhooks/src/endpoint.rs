@@ -64,7 +64,7 @@ closed_enum! {
     pub enum DisabledReason {
         /// Its owner switched it off.
         Owner = "owner",
-        /// A delivery's last retry failed (specification, section 6).
+        /// A delivery's last retry failed (specification 6.9.1).
         DeliveriesFailed = "deliveries_failed",
     }
 }

@@ -1,6 +1,6 @@
 //! Texts that several parts of the document use.
 
-/// The version of the API (specification, section 9).
+/// The version of the API (specification 9.1.1).
 pub(super) const VERSION: &str = "1.0.0";
 /// The media type of every JSON body.
 pub(crate) const JSON: &str = "application/json";
