@@ -16,6 +16,7 @@ mod freshness;
 mod guide;
 mod inbox;
 mod init;
+mod key_limits;
 mod lambda;
 mod layers;
 mod local_program;

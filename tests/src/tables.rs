@@ -1,5 +1,7 @@
 //! Direct access to the tables, behind the service's back.
 
+use std::collections::HashMap;
+
 use auth::KeyText;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
@@ -21,9 +23,24 @@ pub fn dynamodb(stack: &Stack) -> Client {
 
 /// Gives a key a limit of its own.
 pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
+    set_number(stack, key, "limit_override", limit).await;
+}
+
+/// Sets the copy of a key's limit that only the release before this one reads.
+pub async fn set_limit_copy(stack: &Stack, key: &str, limit: u32) {
+    set_number(stack, key, "limit", limit).await;
+}
+
+async fn set_number(stack: &Stack, key: &str, attribute: &str, number: u32) {
     let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
-    let update = update.update_expression("SET #limit = :limit").expression_attribute_names("#limit", "limit_override");
-    update.expression_attribute_values(":limit", AttributeValue::N(limit.to_string())).send().await.unwrap();
+    let update = update.update_expression("SET #name = :number").expression_attribute_names("#name", attribute);
+    update.expression_attribute_values(":number", AttributeValue::N(number.to_string())).send().await.unwrap();
+}
+
+/// Returns a key's row.
+pub async fn key_row(stack: &Stack, key: &str) -> HashMap<String, AttributeValue> {
+    let get = dynamodb(stack).get_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
+    get.consistent_read(true).send().await.unwrap().item.unwrap()
 }
 
 /// Replaces an attribute of a row by this text, as a release that knows more words may write it. In `path`, a dot
@@ -59,8 +76,7 @@ pub async fn table_without_indexes(stack: &Stack, name: &str) {
 
 /// Returns how many counters a key's row holds, and its size in bytes as DynamoDB counts it.
 pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
-    let get = dynamodb(stack).get_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
-    let item = get.send().await.unwrap().item.unwrap();
+    let item = key_row(stack, key).await;
     let is_counter = |name: &&String| {
         name.strip_prefix('u').is_some_and(|rest| rest.len() > 1 && rest[1..].bytes().all(|b| b.is_ascii_digit()))
     };

@@ -8,6 +8,7 @@ mod catalog;
 mod description;
 mod feed;
 mod item;
+mod key_limits;
 mod keys;
 mod listings;
 mod manners;

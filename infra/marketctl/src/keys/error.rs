@@ -7,14 +7,14 @@ use types::scope::Tier;
 use crate::failure::Failure;
 use crate::text::shortened;
 
-/// A key of this tier was to be created without `--preview`.
+/// This tier was asked for without `--preview`.
 #[derive(Debug, Error)]
 #[error("the tier {} is coming soon", .0.as_str())]
 pub(super) struct ComingSoon(pub(super) Tier);
 
 impl From<ComingSoon> for Failure {
     fn from(error: ComingSoon) -> Self {
-        Self::new(error.to_string(), "Add --preview to create such a key anyway, or choose --tier free.")
+        Self::new(error.to_string(), "Add --preview to give the key this tier anyway, or choose --tier free.")
     }
 }
 
@@ -27,7 +27,7 @@ impl From<AdminError> for Failure {
             AdminError::Changed => {
                 "Nothing was done. `marketctl keys list --user UUID` shows the keys as they are now."
             }
-            AdminError::Invalid { .. } => "Nothing was created. Correct the value and try again.",
+            AdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
         };
         Self::new(shortened(&error.to_string()), hint)
     }

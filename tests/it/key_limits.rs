@@ -1,0 +1,60 @@
+//! Where a key's limit comes from (specification 8.1), and the copy of it that the release before reads.
+
+use admin::keys::{KeyUpdate, LimitChange, MAX_LIMIT};
+use tests::{Stack, key_row, set_limit_copy};
+use types::scope::{Scope, Tier};
+
+const PATH: &str = "/v1/public/marketplaces";
+const ME: &str = "/v1/public/me";
+const LIMIT: u32 = Tier::Free.limit();
+
+/// Returns the limit that the release before would apply.
+async fn limit_copy(stack: &Stack, key: &str) -> u32 {
+    key_row(stack, key).await["limit"].as_n().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_release_before_follows_its_tier() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    for copy in [1, 10 * LIMIT] {
+        let key = stack.full_key().await;
+        set_limit_copy(&stack, &key, copy).await;
+        assert!(!key_row(&stack, &key).await.contains_key("limit_override"));
+        for left in (0..LIMIT).rev() {
+            let reply = running.client.get(&key, PATH).await;
+            assert_eq!((reply.status, reply.rate()), (200, (LIMIT, left, 60)));
+        }
+        let refused = running.client.get(&key, PATH).await;
+        assert_eq!((refused.status, refused.rate()), (429, (LIMIT, 0, 60)));
+        assert_eq!(running.client.get(&key, ME).await.json()["rate_limit_per_minute"], LIMIT);
+    }
+}
+
+/// The release before runs beside this one during a deployment, and again after a rollback.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_release_before_finds_the_limit_that_applies() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    let (key, record) = stack.key_of(tests::uuid(1).into(), &[Scope::CatalogRead]).await;
+    assert_eq!((record.limit, limit_copy(&stack, &key).await), (LIMIT, LIMIT));
+
+    let tier = |tier| KeyUpdate { tier: Some(tier), ..KeyUpdate::default() };
+    let limit = |limit| KeyUpdate { limit: Some(limit), ..KeyUpdate::default() };
+    set_limit_copy(&stack, &key, 1).await;
+    for (update, expected) in [
+        (KeyUpdate { name: Some("bot".to_owned()), ..KeyUpdate::default() }, LIMIT),
+        (tier(Tier::Pro), Tier::Pro.limit()),
+        (limit(LimitChange::Own(7)), 7),
+        (tier(Tier::Business), 7),
+        (limit(LimitChange::Own(0)), 0),
+        (limit(LimitChange::FollowTier), Tier::Business.limit()),
+        (limit(LimitChange::Own(MAX_LIMIT)), MAX_LIMIT),
+    ] {
+        let change = format!("{update:?}");
+        let changed = admin.update(record.key_id, update).await.unwrap();
+        assert_eq!((changed.limit, limit_copy(&stack, &key).await), (expected, expected), "{change}");
+    }
+    let (text, rotated) = admin.rotate(record.key_id).await.unwrap();
+    assert_eq!((rotated.limit, limit_copy(&stack, text.reveal()).await), (MAX_LIMIT, MAX_LIMIT));
+}
