@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use tests::{Fault, Reply, RunningInstance, Stack, item};
+use types::scope::Tier;
 
 use crate::access::PATHS;
 
 /// A 503 must arrive within this time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// The budget of the keys that these tests use, in requests per minute.
+const LIMIT: u32 = Tier::Free.limit();
 
 async fn get(running: &RunningInstance, key: &str, path: &str) -> Reply {
     tokio::time::timeout(ANSWER_TIMEOUT, running.client.get(key, path)).await.expect("an answer within three seconds")
@@ -86,7 +89,7 @@ async fn a_failing_read_is_503_with_the_budget_that_the_key_write_showed() {
         for path in reading {
             let reply = get(&running, &key, &format!("/v1/public/{path}")).await;
             assert_unavailable(&reply, &format!("{fault:?} on {path}"));
-            assert_eq!(reply.rate().0, 60);
+            assert_eq!(reply.rate().0, LIMIT);
         }
         assert_eq!(get(&running, &key, "/v1/public/me").await.status, 200, "`/me` reads nothing, so it does not fail");
         proxy.set_fault(Fault::None);
@@ -147,7 +150,8 @@ async fn a_storm_of_faults_never_admits_one_too_many() {
         }
         remaining.push(reply.rate().1);
     }
-    assert!(admitted + remaining.len() <= 60, "{admitted} in the storm, {} after it", remaining.len());
+    let limit = usize::try_from(LIMIT).unwrap();
+    assert!(admitted + remaining.len() <= limit, "{admitted} in the storm, {} after it", remaining.len());
     assert!(remaining.is_sorted_by(|a, b| a > b));
 }
 
@@ -164,5 +168,5 @@ async fn a_record_that_cannot_be_read_is_500_and_shows_nothing_of_it() {
     let reply = get(&running, &stack.full_key().await, "/v1/public/items/ak-47-redline").await;
     assert_eq!(reply.status, 500);
     assert_eq!(reply.json(), json!({"error": {"code": "service.internal", "params": {}}}));
-    assert_eq!((reply.rate(), reply.header("cache-control")), ((60, 59, 60), "no-store"));
+    assert_eq!((reply.rate(), reply.header("cache-control")), ((LIMIT, LIMIT - 1, 60), "no-store"));
 }

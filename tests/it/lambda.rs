@@ -5,6 +5,7 @@ use std::process::Stdio;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::{RuntimeApi, Stack, binary, item, minute_with, order, uuid};
+use types::scope::Tier;
 
 fn event(route: &str, path: &str, query: &str, key: &str) -> Value {
     RuntimeApi::event(route, path, query, &json!({"authorization": format!("Bearer {key}"), "accept": "*/*"}))
@@ -29,9 +30,9 @@ async fn me_catalog_and_orders_answer_gateway_events() {
     assert_eq!((&answer["statusCode"], &answer["isBase64Encoded"]), (&json!(200), &json!(false)), "{answer}");
     assert_eq!(body(&answer)["api_key_id"], json!(record.key_id));
     assert_eq!(answer["headers"]["x-request-id"], "gateway-request-1");
-    assert_eq!(answer["headers"]["x-ratelimit-remaining"], "59");
+    assert_eq!(answer["headers"]["x-ratelimit-remaining"], (Tier::Free.limit() - 1).to_string());
     let again = me.invoke(event(path, path, "", &key)).await;
-    assert_eq!(again["headers"]["x-ratelimit-remaining"], "58");
+    assert_eq!(again["headers"]["x-ratelimit-remaining"], (Tier::Free.limit() - 2).to_string());
 
     let mut catalog = RuntimeApi::run("catalog", &variables).await;
     let path = "/v1/public/catalog";

@@ -5,6 +5,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::json;
 use tests::{Target, item};
+use types::scope::Tier;
 
 use crate::access::PATHS;
 
@@ -99,7 +100,7 @@ async fn an_unchanged_answer_is_304_without_a_body() {
         assert_eq!((reply.status, reply.bytes.len()), (304, 0), "{tags}");
         assert_eq!(reply.header("etag"), first.header("etag"));
         assert_eq!(reply.header("cache-control"), "private, no-cache");
-        assert_eq!(reply.rate().0, 60);
+        assert_eq!(reply.rate().0, Tier::Free.limit());
     }
     target.feed(&[item(&kind, &kind, Some("A"), 1)]).await;
     let headers = [("authorization", authorization.as_str()), ("if-none-match", first.header("etag"))];

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::{Reply, Target, item};
+use types::scope::Tier;
 
 async fn get(target: &Target, path: &str) -> Reply {
     // Each request has its own key, because there are more cases than tokens.
@@ -72,7 +73,7 @@ async fn one_bad_value_is_named_with_its_rule() {
         let reply = get(&target, &format!("/v1/public/{path}")).await;
         assert_eq!(reply.status, 400, "{path}");
         assert_eq!(reply.json(), invalid(&json!([expected])), "{path}");
-        target.assert_rate(&reply, 60, 59);
+        target.assert_rate(&reply, Tier::Free.limit(), Tier::Free.limit() - 1);
         assert_eq!(reply.header("cache-control"), "no-store");
     }
 }
