@@ -7,6 +7,7 @@ use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use feed::Rejection;
 use platform::store::explain;
+use queues::MAX_DELAY_SECONDS;
 
 use crate::outcome::MessageOutcome;
 
@@ -17,8 +18,6 @@ const WHOLE: &str = "$";
 /// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the
 /// size limit of SQS.
 const MAX_ATTRIBUTE_CHARS: usize = 256;
-/// The longest delay that SQS accepts, in seconds.
-const MAX_DELAY_SECONDS: u32 = 900;
 
 /// Sends to the feed queue and to its dead-letter queue.
 pub(crate) struct Outbox {

@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::delivery::{Dispatch, Lane};
 use platform::store::explain;
+use queues::MAX_DELAY_SECONDS;
 use types::timestamp::Timestamp;
 
 /// The largest number of messages in a `SendMessageBatch` (SQS's limit).
 const BATCH: usize = 10;
-/// The longest delay of a message, in seconds (SQS's limit).
-const MAX_DELAY_SECONDS: u32 = 900;
 
 /// A message in the delivery queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +27,7 @@ pub enum QueueMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     pub dispatch: Dispatch,
-    /// A delay of more than 900 s is cut to that.
+    /// A delay that is longer than SQS allows ([`MAX_DELAY_SECONDS`]) is cut to that.
     pub delay_seconds: u32,
 }
 

@@ -4,16 +4,15 @@ use std::num::NonZeroU32;
 
 use uuid::Uuid;
 
+use queues::MAX_DELAY_SECONDS;
 use types::ids::{DeliveryId, EndpointId, EventId};
 use types::timestamp::Timestamp;
 
 /// The delay between a failure and the retry after it (specification 6.8.1): the *k*-th delay is that of retry *k*.
 const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
-/// The longest delay of an SQS message. A retry that is due later is parked in the table.
-const LONGEST_DELAY_SECONDS: u32 = 15 * 60;
 /// How long before a parked retry is due (slack included) its message can be sent. It is a minute less than SQS can
 /// delay a message, and long enough for a sweep that runs every minute to find each retry in time.
-const LEAD_SECONDS: u32 = 14 * 60;
+const LEAD_SECONDS: u32 = MAX_DELAY_SECONDS - 60;
 /// Added to the delay of a parked retry. So the retry is not sent early (specification 6.8.2) if the clock of the host
 /// that parks it and that of the host that sweeps it differ by at most this.
 const SLACK_SECONDS: u32 = 60;
@@ -30,7 +29,7 @@ pub struct Schedule {
 /// How a retry waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// As an SQS message with a delay of at most 900 s.
+    /// As an SQS message with a delay of at most [`MAX_DELAY_SECONDS`].
     Delayed { seconds: u32 },
     /// In the table, until `sweep` sends its message.
     Parked {
@@ -59,7 +58,7 @@ impl Schedule {
     pub fn after_failure(self, failed: u32, now: Timestamp) -> Option<Wait> {
         let retry = usize::try_from(failed.checked_sub(1)?).ok()?;
         let seconds = self.scaled(*DELAYS_SECONDS.get(retry)?);
-        if seconds <= self.scaled(LONGEST_DELAY_SECONDS) {
+        if seconds <= self.scaled(MAX_DELAY_SECONDS) {
             return Some(Wait::Delayed { seconds });
         }
         let due = plus_seconds(now, seconds + self.scaled(SLACK_SECONDS));
@@ -77,7 +76,7 @@ impl Schedule {
 pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
     let millis = due.millis().saturating_sub(now.millis()).max(0);
     let seconds = u32::try_from(millis.unsigned_abs().div_ceil(1_000)).ok()?;
-    (seconds <= LONGEST_DELAY_SECONDS).then_some(seconds)
+    (seconds <= MAX_DELAY_SECONDS).then_some(seconds)
 }
 
 /// Returns the id of an event's delivery to an endpoint (specification 6.6.2). It is the same however often the event

@@ -1,5 +1,6 @@
 //! A queue that delivers each message at least once, unless the model loses one.
 
+use queues::MAX_DELAY_SECONDS;
 use webhooks::delivery::{Dispatch, Token};
 
 use crate::bounds::Bounds;
@@ -7,13 +8,10 @@ use crate::time::{Millis, SECOND};
 use crate::worker::Worker;
 use crate::world::{Message, World};
 
-/// The longest delay that SQS allows for a message.
-const LONGEST_DELAY_SECONDS: u32 = 900;
-
 impl World {
     /// Sends a message with a delay.
     pub(crate) fn send(&mut self, dispatch: Dispatch, delay_seconds: u32) {
-        let delay = Millis::from(delay_seconds.min(LONGEST_DELAY_SECONDS)) * SECOND;
+        let delay = Millis::from(delay_seconds.min(MAX_DELAY_SECONDS)) * SECOND;
         self.put(Message { visible_at: self.now + delay, dispatch });
     }
 
