@@ -6,6 +6,7 @@ use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use feed::Rejection;
+use platform::backoff::equal_jitter_seconds;
 use platform::store::explain;
 use queues::MAX_DELAY_SECONDS;
 
@@ -59,7 +60,8 @@ impl Outbox {
     }
 
     fn postponement(&self, times: u32) -> Result<SendMessageFluentBuilder, BuildError> {
-        let copy = self.client.send_message().queue_url(&self.feed).delay_seconds(delay_seconds(times));
+        let delay = equal_jitter_seconds(longest_delay_seconds(times)).cast_signed();
+        let copy = self.client.send_message().queue_url(&self.feed).delay_seconds(delay);
         Ok(copy.message_attributes(POSTPONED, attribute("Number", &times.saturating_add(1).to_string())?))
     }
 }
@@ -70,13 +72,10 @@ pub(crate) fn times_postponed(record: &SqsMessage) -> u32 {
     times.and_then(|times| times.parse().ok()).unwrap_or_default()
 }
 
-/// Returns a random delay in seconds. With each postponement its maximum grows, from 2, 4, 8 and so on to 512 and then
-/// 900. The delay is at least half of the maximum.
-fn delay_seconds(times: u32) -> i32 {
-    let longest = (2 << times.min(9)).min(MAX_DELAY_SECONDS);
-    let mut random = [0; 4];
-    let earlier = if getrandom::fill(&mut random).is_ok() { u32::from_le_bytes(random) % (longest / 2 + 1) } else { 0 };
-    (longest - earlier).cast_signed()
+/// Returns the longest delay of a message that was postponed so often: 2, 4, 8 and so on to 512 seconds, and then the
+/// longest that SQS allows.
+fn longest_delay_seconds(times: u32) -> u32 {
+    (2_u32 << times.min(9)).min(MAX_DELAY_SECONDS)
 }
 
 /// Builds an attribute from the beginning of a text. Characters that XML 1.0 cannot hold are replaced, because SQS
@@ -96,13 +95,8 @@ mod tests {
 
     #[test]
     fn delays_grow_and_stay_within_what_sqs_takes() {
-        for times in [0, 1, 5, 8, 9, 10, u32::MAX] {
-            let longest = if times > 8 { 900 } else { 2 << times };
-            for _ in 0..200 {
-                let delay = delay_seconds(times);
-                assert!((longest / 2..=longest).contains(&delay), "{delay} after {times}");
-            }
-        }
+        let delays = [0, 1, 5, 8, 9, 10, u32::MAX].map(longest_delay_seconds);
+        assert_eq!(delays, [2, 4, 64, 512, 900, 900, 900]);
     }
 
     #[test]

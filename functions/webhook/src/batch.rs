@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
+use platform::backoff::equal_jitter_seconds;
 use platform::store::StoreError;
 use types::ids::{EndpointId, UserId};
 use webhooks::delivery::{Dispatch, Lane};
@@ -141,5 +142,5 @@ fn read(record: &SqsMessage) -> Result<QueueMessage, String> {
 /// Returns a random number of seconds, from `seconds` to twice as many, so that messages that were postponed together
 /// do not come back together.
 pub(crate) fn up_to_twice(seconds: u32) -> u32 {
-    seconds + getrandom::u32().unwrap_or_default() % (seconds + 1)
+    equal_jitter_seconds(2 * seconds)
 }

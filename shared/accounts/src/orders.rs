@@ -5,7 +5,8 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::store::{Attributes, Row, StoreError, b, jitter, n, s};
+use platform::backoff;
+use platform::store::{Attributes, Row, StoreError, b, n, s};
 use platform::transaction;
 use types::ids::UserId;
 use types::records::PublicOrder;
@@ -45,7 +46,7 @@ impl Accounts {
             };
             match written {
                 Ok(Ok(())) => return Ok(OrderOutcome::Applied),
-                Ok(Err(_)) | Err(StoreError::Conflict) => tokio::time::sleep(jitter(attempt)).await,
+                Ok(Err(_)) | Err(StoreError::Conflict) => tokio::time::sleep(backoff::pause(attempt)).await,
                 Err(error) => return Err(error),
             }
         }

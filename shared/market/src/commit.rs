@@ -143,7 +143,7 @@ async fn lost(races: u32) -> Result<u32, StoreError> {
     if races == MAX_RACES {
         return Err(StoreError::Conflict);
     }
-    tokio::time::sleep(platform::store::jitter(races)).await;
+    tokio::time::sleep(platform::backoff::pause(races)).await;
     Ok(races + 1)
 }
 

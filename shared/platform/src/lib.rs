@@ -1,6 +1,7 @@
 //! What every function needs: the way to AWS, access to tables, preflight checks, logs and metrics.
 
 pub mod aws;
+pub mod backoff;
 pub mod logging;
 pub mod metrics;
 pub mod preflight;

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
+
+use crate::backoff;
 
 /// A row as DynamoDB returns it.
 pub type Row = HashMap<String, AttributeValue>;
@@ -117,20 +118,12 @@ where
     loop {
         match call().await {
             Err(StoreError::Conflict) if attempt + 1 < attempts => {
-                tokio::time::sleep(jitter(attempt)).await;
+                tokio::time::sleep(backoff::pause(attempt)).await;
                 attempt += 1;
             }
             other => return other,
         }
     }
-}
-
-/// Returns a random pause: below 5 ms for attempt 0, then below 10 ms, 20 ms, … and at most 2.56 s.
-pub fn jitter(attempt: u32) -> Duration {
-    let ceiling = 5_000u32 << attempt.min(9);
-    let mut random = [0; 4];
-    let pause = if getrandom::fill(&mut random).is_ok() { u32::from_le_bytes(random) % ceiling } else { ceiling };
-    Duration::from_micros(u64::from(pause))
 }
 
 /// Reads the attributes of a row. Errors name the attribute that is missing or malformed.

@@ -1,21 +1,22 @@
 //! Sends batches of messages to the feed queue.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use platform::backoff::full_jitter;
 use platform::resources::Queue;
-use platform::store::{explain, jitter};
+use platform::store::explain;
 
 use super::batches::NumberedMessage;
 use crate::session::Session;
 
 /// A message that SQS fails to accept, and not by the message's fault, is sent at most this many times.
 const MAX_ATTEMPTS: u32 = 5;
-/// Is added to the number of an attempt to get its jitter. So the pause after the first attempt is random and below
-/// 320 ms, and the limit doubles with each further attempt.
-const JITTER_OFFSET: u32 = 5;
+/// The pause after the first attempt is random and below this. The ceiling doubles with each further attempt.
+const FIRST_CEILING: Duration = Duration::from_millis(320);
 
 /// The feed queue of a stack.
 #[derive(Clone)]
@@ -45,7 +46,7 @@ impl FeedQueue {
             if left.is_empty() {
                 break;
             }
-            tokio::time::sleep(jitter(JITTER_OFFSET + attempt)).await;
+            tokio::time::sleep(full_jitter(FIRST_CEILING * 2_u32.pow(attempt - 1))).await;
         }
         Ok(outcomes)
     }

@@ -25,10 +25,11 @@ pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
 
 use platform::aws::{Missing, Patience};
+use platform::backoff;
 use platform::preflight::{Probe, ProbeFuture};
 use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use platform::service::Service;
-use platform::store::{Row, StoreError, jitter, n, s};
+use platform::store::{Row, StoreError, n, s};
 
 /// How often a write is tried while it conflicts with a transaction.
 const CONFLICT_ATTEMPTS: u32 = 8;
@@ -66,7 +67,7 @@ impl WebhookStore {
                 return Ok(items);
             }
             if attempt > 0 {
-                tokio::time::sleep(jitter(attempt)).await;
+                tokio::time::sleep(backoff::pause(attempt)).await;
             }
             let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
             let read = self.client.batch_get_item().request_items(&self.table, wanted).send().await?;
