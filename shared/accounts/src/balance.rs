@@ -1,14 +1,14 @@
 //! A user's balance, which is one row.
 
 use super::{Accounts, table};
-use platform::store::{Attributes, StoreError, changed, n, s};
+use platform::store::{Attributes, StoreError, changed, get_row, n, s};
 use types::ids::UserId;
 use types::records::PublicBalance;
 
 impl Accounts {
     /// Reads a user's balance. If none is known, it is six zeros (specification 2.7.3).
     pub async fn balance(&self, user: UserId) -> Result<PublicBalance, StoreError> {
-        let Some(item) = self.get(table::balance(user)).await? else {
+        let Some(item) = get_row(&self.client, &self.table, table::balance(user)).await? else {
             return Ok(PublicBalance::default());
         };
         let data = Attributes(&item).text(table::DATA).unwrap_or_default();

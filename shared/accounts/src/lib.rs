@@ -16,7 +16,6 @@ use platform::aws::{Missing, Patience};
 use platform::preflight;
 use platform::resources::Table;
 use platform::service::Service;
-use platform::store::{Row, StoreError};
 
 /// The accounts table.
 #[derive(Clone)]
@@ -34,10 +33,5 @@ impl Accounts {
     pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Accounts, Patience::Request, preflight::get)?;
         Ok(Self::new(client, table))
-    }
-
-    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
-        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
-        Ok(request.send().await?.item)
     }
 }

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use super::summary::Summary;
 use super::{Accounts, table};
 use platform::backoff;
-use platform::store::{Attributes, Row, StoreError, b, n, s};
+use platform::store::{Attributes, Row, StoreError, b, get_row, n, s};
 use platform::transaction;
 use types::ids::UserId;
 use types::records::PublicOrder;
@@ -34,7 +34,7 @@ impl Accounts {
     pub async fn put_order(&self, user: UserId, order: &PublicOrder, version: u64) -> Result<OrderOutcome, StoreError> {
         let data = pack(order)?;
         for attempt in 0..MAX_RACES {
-            let authority = self.get(table::authority(order.id)).await?;
+            let authority = get_row(&self.client, &self.table, table::authority(order.id)).await?;
             let written = match &authority {
                 Some(authority) => {
                     if let Some(outcome) = settled(authority, user, order.created_at, version)? {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Accounts, table};
-use platform::store::{Attributes, Row, StoreError, n, s};
+use platform::store::{Attributes, Row, StoreError, get_row, n, s};
 use types::ids::UserId;
 
 /// How many of the latest inserts a summary lists by position.
@@ -81,7 +81,7 @@ impl Summary {
 impl Accounts {
     /// Reads the user's summary. Before the first order it is empty.
     pub(super) async fn summary(&self, user: UserId) -> Result<Summary, StoreError> {
-        let row = self.get(table::summary(user)).await?;
+        let row = get_row(&self.client, &self.table, table::summary(user)).await?;
         row.as_ref().map_or_else(|| Ok(Summary::default()), Summary::from_row)
     }
 }

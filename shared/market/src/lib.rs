@@ -19,7 +19,7 @@ use platform::aws::{Missing, Patience};
 use platform::preflight::Probe;
 use platform::resources::Table;
 use platform::service::Service;
-use platform::store::{Attributes, Row, StoreError, s};
+use platform::store::{Attributes, Row, StoreError, get_row, s};
 use types::ids::ItemId;
 use types::records::{PublicItem, PublicItemDetail};
 
@@ -54,7 +54,7 @@ impl Market {
     /// Reads an item with its variants.
     pub async fn item(&self, id: &ItemId) -> Result<Option<PublicItemDetail>, StoreError> {
         let key = table::entity::<PublicItem>(id.as_str());
-        let found = self.get(key).await?;
+        let found = get_row(&self.client, &self.table, key).await?;
         let Some(text) = found.as_ref().and_then(|item| Attributes(item).text(table::DATA)) else {
             return Ok(None);
         };
@@ -64,11 +64,6 @@ impl Market {
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let scan = self.client.scan().table_name(&self.table).limit(1).consistent_read(true).send().await?;
         Ok(scan.items().is_empty())
-    }
-
-    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
-        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
-        Ok(request.send().await?.item)
     }
 
     /// Reads every row of a partition, in the order of the sort key.

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 use super::{Market, table};
 use crate::{Batch, ChangeOf, Record};
-use platform::store::{Attributes, Row, StoreError};
+use platform::store::{Attributes, Row, StoreError, get_row};
 use types::clock::{Clock, Moment};
 
 /// The layout of packed changes, as their first byte. A reader that does not know it returns an error.
@@ -57,7 +57,7 @@ impl<R: Record> Log<R> {
 
     /// Reads the sequence number of the last committed batch; 0 before the first.
     pub async fn head(&self) -> Result<u64, StoreError> {
-        let head = self.market.get(table::head::<R>()).await?;
+        let head = get_row(&self.market.client, &self.market.table, table::head::<R>()).await?;
         Ok(position(head.as_ref())?.seq)
     }
 

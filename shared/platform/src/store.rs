@@ -1,8 +1,9 @@
-//! What the crate of every table needs: errors, attributes, and retries after conflicts.
+//! What the crate of every table needs: errors, reads, attributes, and retries after conflicts.
 
 use std::collections::HashMap;
 use std::future::Future;
 
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
@@ -69,6 +70,12 @@ where
             _ => Self::Unavailable(explain(&error)),
         }
     }
+}
+
+/// Reads a row as the last completed write left it (a strongly consistent read). Returns `None` if there is none.
+pub async fn get_row(client: &Client, table: &str, key: Row) -> Result<Option<Row>, StoreError> {
+    let request = client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
+    Ok(request.send().await?.item)
 }
 
 /// Returns whether a conditional put changed anything. A failed condition is an answer and not an error.

@@ -235,19 +235,15 @@ impl KeyAdmin {
     }
 
     async fn find(&self, key_id: KeyId) -> Result<(String, KeyRecord), AdminError> {
-        let found = self.get(table::id_row(key_id)).await?.ok_or(AdminError::Unknown(key_id))?;
+        let found = get_row(&self.client, &self.table, table::id_row(key_id)).await?;
+        let found = found.ok_or(AdminError::Unknown(key_id))?;
         let hash = hash_of(&found)?;
         let record = self.read(table::hash_row(hash)).await?.ok_or(AdminError::Unknown(key_id))?;
         Ok((hash.to_owned(), record))
     }
 
     async fn read(&self, key: Row) -> Result<Option<KeyRecord>, StoreError> {
-        self.get(key).await?.map(|row| KeyRecord::from_row(&row)).transpose()
-    }
-
-    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
-        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
-        Ok(request.send().await?.item)
+        get_row(&self.client, &self.table, key).await?.map(|row| KeyRecord::from_row(&row)).transpose()
     }
 }
 

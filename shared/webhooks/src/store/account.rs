@@ -50,7 +50,7 @@ impl WebhookStore {
     /// Returns the account that has or had this endpoint, or `None` if no endpoint has had this id. The account of a
     /// removed endpoint is known for 37 days.
     pub async fn owner_of(&self, id: EndpointId) -> Result<Option<UserId>, StoreError> {
-        let item = self.get(table::finder(id)).await?;
+        let item = get_row(&self.client, &self.table, table::finder(id)).await?;
         item.map(|item| Attributes(&item).parsed(ACCOUNT_ID)).transpose()
     }
 

@@ -10,7 +10,7 @@ use super::expression::Expression;
 use super::table::PK;
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
-use platform::store::{StoreError, retry_conflicts};
+use platform::store::{StoreError, get_row, retry_conflicts};
 use types::ids::DeliveryId;
 
 /// What became of writing a new delivery.
@@ -57,7 +57,7 @@ impl WebhookStore {
 
     /// Reads a delivery, strongly consistently.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        self.get(table::delivery(id)).await?.map(|item| from_row(&item)).transpose()
+        get_row(&self.client, &self.table, table::delivery(id)).await?.map(|item| from_row(&item)).transpose()
     }
 
     /// Makes a step in one conditional write, which also returns the delivery.

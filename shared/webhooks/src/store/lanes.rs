@@ -3,13 +3,13 @@
 use super::table::PROBED_AT;
 use super::{WebhookStore, table};
 use crate::delivery::Lane;
-use platform::store::{Attributes, StoreError, changed, n};
+use platform::store::{Attributes, StoreError, changed, get_row, n};
 use types::timestamp::Timestamp;
 
 impl WebhookStore {
     /// Returns the sending time of the latest probe that has come out of a lane.
     pub async fn probed_at(&self, lane: Lane) -> Result<Option<Timestamp>, StoreError> {
-        let item = self.get(table::lane(lane)).await?;
+        let item = get_row(&self.client, &self.table, table::lane(lane)).await?;
         Ok(item.and_then(|item| Attributes(&item).number(PROBED_AT)).map(Timestamp::from_millis))
     }
 

@@ -54,11 +54,6 @@ impl WebhookStore {
         Ok(Self::new(client, table))
     }
 
-    async fn get(&self, key: Row) -> Result<Option<Row>, StoreError> {
-        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
-        Ok(request.send().await?.item)
-    }
-
     /// Returns the rows of at most 100 keys, in no particular order. Keys without a row are left out.
     async fn get_all(&self, mut keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
         let mut items = Vec::with_capacity(keys.len());

@@ -3,13 +3,13 @@
 use super::table::{NOTICE, PK, WAKE_AT};
 use super::{WebhookStore, table};
 use crate::endpoint::Notice;
-use platform::store::{Attributes, StoreError};
+use platform::store::{Attributes, StoreError, get_row};
 use types::ids::NoticeId;
 
 impl WebhookStore {
     /// Returns a notice, unless it is marked as sent. After a crash, a notice that was sent may not be marked.
     pub async fn unsent_notice(&self, id: NoticeId) -> Result<Option<Notice>, StoreError> {
-        let Some(item) = self.get(table::notice(id)).await? else { return Ok(None) };
+        let Some(item) = get_row(&self.client, &self.table, table::notice(id)).await? else { return Ok(None) };
         if !item.contains_key(WAKE_AT) {
             return Ok(None);
         }
