@@ -13,8 +13,10 @@
 //! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`platform::rows`]),
 //! because then page and total would no longer be exact.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
+
+use lru::LruCache;
 
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
@@ -30,13 +32,13 @@ const MAX_ORDERS_READ_OVER: usize = 500;
 const EXTRA_ORDERS: usize = 8;
 /// How many times the orders are read after their summary, if inserts keep getting in between.
 const MAX_REREADS: u32 = 4;
-/// The most users whose summaries an instance remembers. When they are that many, it forgets all of them.
-const MAX_REMEMBERED_USERS: usize = 10_000;
+/// The most users whose summaries an instance remembers. For one more it forgets the user who asked least recently.
+const MAX_REMEMBERED_USERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// Reads pages of orders, and remembers the summaries that this instance has seen.
 pub struct OrderPages {
     accounts: Accounts,
-    remembered: Mutex<HashMap<UserId, Summary>>,
+    remembered: Mutex<LruCache<UserId, Summary>>,
 }
 
 /// The orders that a Query returned, newest first.
@@ -56,7 +58,7 @@ struct Placed {
 
 impl OrderPages {
     pub fn new(accounts: Accounts) -> Self {
-        Self { accounts, remembered: Mutex::default() }
+        Self { accounts, remembered: Mutex::new(LruCache::sparse(MAX_REMEMBERED_USERS)) }
     }
 
     /// Reads one page of a user's orders, newest first (specification 4.10.2).
@@ -121,12 +123,9 @@ impl OrderPages {
 
     fn remember(&self, user: UserId, summary: Summary) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= MAX_REMEMBERED_USERS {
-            remembered.clear();
-        }
-        let newer = remembered.get(&user).is_none_or(|known| known.total <= summary.total);
+        let newer = remembered.peek(&user).is_none_or(|known| known.total <= summary.total);
         if newer {
-            remembered.insert(user, summary);
+            remembered.put(user, summary);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The gate: finds out whose key a request carries, whether that key may do this, and whether a token is left.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use lru::LruCache;
 
 use super::bucket::{TokenRequest, clean_up};
 use super::grant::{Grant, Rate, Refusal, Refused};
@@ -25,8 +26,8 @@ use types::timestamp::Timestamp;
 /// How long an instance repeats a 429 without asking the table. Otherwise a client that keeps asking could use up the
 /// write capacity of its key's row.
 const REPEAT_REFUSAL_FOR: Duration = Duration::from_secs(1);
-/// How many entries each memory of an instance may have. At the limit it is emptied.
-const MAX_REMEMBERED_KEYS: usize = 10_000;
+/// How many entries each memory of an instance may have. A full one forgets the entry that was not used for longest.
+const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// How often the key write is tried. It meets a conflict only while its key is being rotated.
 const CONFLICT_ATTEMPTS: u32 = 4;
 
@@ -35,8 +36,8 @@ pub struct Gate {
     client: Client,
     table: String,
     clock: Arc<dyn Clock>,
-    users: Mutex<HashMap<KeyHash, UserId>>,
-    spent: Mutex<HashMap<(KeyHash, Budget), Spent>>,
+    users: Mutex<LruCache<KeyHash, UserId>>,
+    spent: Mutex<LruCache<(KeyHash, Budget), Spent>>,
 }
 
 #[derive(Clone, Copy)]
@@ -49,7 +50,9 @@ struct Spent {
 
 impl Gate {
     pub fn new(client: Client, table: String, clock: Arc<dyn Clock>) -> Self {
-        Self { client, table, clock, users: Mutex::default(), spent: Mutex::default() }
+        let users = Mutex::new(LruCache::sparse(MAX_REMEMBERED));
+        let spent = Mutex::new(LruCache::sparse(MAX_REMEMBERED));
+        Self { client, table, clock, users, spent }
     }
 
     /// Makes a gate over the keys table that the environment names.
@@ -61,7 +64,7 @@ impl Gate {
     /// Returns the user of a key that this instance has admitted before and still remembers. A key's user never
     /// changes.
     pub fn remembered_user(&self, key: &KeyHash) -> Option<UserId> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+        lock(&self.users).get(key).copied()
     }
 
     /// Takes a token from the budget, or returns why the request is refused.
@@ -104,7 +107,7 @@ impl Gate {
     }
 
     fn repeated_refusal(&self, key: &KeyHash, budget: Budget, now: Timestamp) -> Option<Refused> {
-        let spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner).get(&(*key, budget))?;
+        let spent = *lock(&self.spent).get(&(*key, budget))?;
         if spent.minute != now.minute() || self.clock.monotonic() >= spent.until {
             return None;
         }
@@ -118,21 +121,19 @@ impl Gate {
 
     fn remember(&self, key: &KeyHash, budget: Budget, now: Timestamp, verdict: &Result<Grant, Refused>) {
         match verdict {
-            Ok(grant) => bounded_insert(&self.users, *key, grant.key.user_id),
+            Ok(grant) => {
+                lock(&self.users).put(*key, grant.key.user_id);
+            }
             Err(Refused { reason: Refusal::BudgetSpent { limit, .. }, key_id, .. }) => {
                 let until = self.clock.monotonic() + REPEAT_REFUSAL_FOR;
                 let spent = Spent { minute: now.minute(), until, limit: *limit, key_id: *key_id };
-                bounded_insert(&self.spent, (*key, budget), spent);
+                lock(&self.spent).put((*key, budget), spent);
             }
             Err(_) => {}
         }
     }
 }
 
-fn bounded_insert<K: std::hash::Hash + Eq, V>(map: &Mutex<HashMap<K, V>>, key: K, value: V) {
-    let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
-    if map.len() >= MAX_REMEMBERED_KEYS {
-        map.clear();
-    }
-    map.insert(key, value);
+fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
