@@ -9,14 +9,10 @@ use platform::aws::{Missing, Patience};
 use platform::metrics::ReplicaGauge;
 use platform::preflight;
 use platform::service::Service;
-use replica::{ListingQuery, Listings, Replica, Sort};
+use replica::{ListingQuery, Listings, Replica};
 use types::paging::{Paged, Paging};
 use types::records::PublicListing;
 use types::scope::{Budget, Scope};
-
-/// The values of the parameter `sort`.
-const SORTS: &[(&str, Sort)] =
-    &[("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
 
 pub struct SearchListings {
     replica: Replica<Listings>,
@@ -38,7 +34,7 @@ impl Input for ListingsInput {
             variant_id: params.query("variant_id", params::variant_id),
             min_price: params.query("min_price", params::usd),
             max_price: params.query("max_price", params::usd),
-            sort: params.query("sort", |value| params::one_of(value, SORTS)).unwrap_or_default(),
+            sort: params.query("sort", params::one_of).unwrap_or_default(),
         };
         if query.min_price.zip(query.max_price).is_some_and(|(min, max)| min > max) {
             params.inverted("min_price");

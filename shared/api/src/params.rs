@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::error::{FieldCode, FieldError};
 use types::ids::VariantId;
 use types::money::{Usd, UsdError};
+use types::names::ClosedEnum;
 
 /// The parameters that an endpoint takes.
 pub trait Input: Sized + Clone + Send + Sync {
@@ -192,13 +193,12 @@ pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, Refusal> 
 }
 
 /// Accepts one of the names in a closed list.
-pub fn one_of<T: Copy>(value: &str, known: &[(&'static str, T)]) -> Result<T, Refusal> {
+pub fn one_of<T: ClosedEnum>(value: &str) -> Result<T, Refusal> {
     if value.is_empty() {
         return Err(MALFORMED);
     }
-    let found = known.iter().find(|(name, _)| *name == value).map(|(_, one)| *one);
-    found.ok_or_else(|| {
-        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+    value.parse().map_err(|_| {
+        let names: Vec<_> = T::MEMBERS.iter().map(|member| member.name()).collect();
         (FieldCode::NotAllowed, vec![("allowed", json!(names))])
     })
 }

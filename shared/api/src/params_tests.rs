@@ -3,13 +3,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::FieldCode::{Duplicate, Malformed, NotAllowed, OutOfRange, Unknown};
 use types::paging::Paging;
+use types::sort::Sort;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Everything {
     id: Option<VariantId>,
     q: Option<String>,
     min: Option<Usd>,
-    sort: Option<u8>,
+    sort: Option<Sort>,
     paging: Paging,
 }
 
@@ -20,7 +21,7 @@ impl Input for Everything {
         let id = params.path("id", variant_id);
         let q = params.query("q", |v| Ok(v.to_owned()));
         let min = params.query("min_price", usd);
-        let sort = params.query("sort", |v| one_of(v, &[("newest", 0), ("price_asc", 1)]));
+        let sort = params.query("sort", one_of);
         let paging = crate::paging(params);
         Some(Self { id, q, min, sort, paging })
     }

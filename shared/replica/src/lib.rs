@@ -8,4 +8,4 @@ mod spans;
 
 pub use catalog::{Catalog, CatalogQuery};
 pub use follow::{Replica, View};
-pub use listings::{ListingQuery, Listings, Sort};
+pub use listings::{ListingQuery, Listings};

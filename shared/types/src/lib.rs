@@ -12,4 +12,5 @@ pub mod rotation;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod scope;
+pub mod sort;
 pub mod timestamp;

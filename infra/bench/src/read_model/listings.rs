@@ -3,9 +3,10 @@
 use api::Handler;
 use platform::aws::Missing;
 use platform::service::Service;
-use replica::{ListingQuery, Listings, Sort};
+use replica::{ListingQuery, Listings};
 use types::money::Usd;
 use types::paging::Paging;
+use types::sort::Sort;
 
 use super::cold::Stream;
 use super::subject::{Kind, Subject};
@@ -15,9 +16,6 @@ use crate::market::{Market, variant_id};
 /// The number of questions of each kind. They are about the items with the most listings, and prices from the whole
 /// range.
 const QUESTIONS_PER_KIND: u64 = 8;
-
-const SORTS: [(&str, Sort); 3] =
-    [("newest", Sort::Newest), ("price_asc", Sort::PriceAsc), ("price_desc", Sort::PriceDesc)];
 
 /// The name of a filter, and a function that makes the filter from the number of a question.
 type Filter = (&'static str, fn(&Market, u64) -> ListingQuery);
@@ -58,11 +56,11 @@ impl Subject for ListingsSubject {
     type Query = ListingQuery;
 
     fn kinds(market: &Market) -> Vec<Kind<ListingQuery>> {
-        let kind = |(order, sort): (&str, Sort), (filter, make): Filter| Kind {
-            name: format!("{order}, {filter}"),
+        let kind = |sort: Sort, (filter, make): Filter| Kind {
+            name: format!("{sort}, {filter}"),
             queries: (0..QUESTIONS_PER_KIND).map(|number| ListingQuery { sort, ..make(market, number) }).collect(),
         };
-        SORTS.into_iter().flat_map(|sort| FILTERS.into_iter().map(move |filter| kind(sort, filter))).collect()
+        Sort::ALL.into_iter().flat_map(|sort| FILTERS.into_iter().map(move |filter| kind(sort, filter))).collect()
     }
 
     fn page(view: &Listings, query: &ListingQuery, paging: Paging) -> usize {
@@ -70,9 +68,8 @@ impl Subject for ListingsSubject {
     }
 
     fn parameters(query: &ListingQuery) -> String {
-        let sort = SORTS.iter().find(|(_, sort)| *sort == query.sort).map(|(name, _)| format!("sort={name}"));
         let parameters = [
-            sort,
+            Some(format!("sort={}", query.sort)),
             query.item_id.as_ref().map(|id| format!("item_id={id}")),
             query.variant_id.map(|id| format!("variant_id={id}")),
             query.min_price.map(|price| format!("min_price={price}")),

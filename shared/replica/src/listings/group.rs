@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::query::Sort;
 use super::rows::{NONE, PackedListing, PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
 use types::paging::Paging;
+use types::sort::Sort;
 
 /// A set of listings in both orders.
 pub(super) struct Group {
@@ -104,12 +104,16 @@ impl Group {
         sort: Sort,
         paging: Paging,
     ) -> (Vec<Slot>, usize) {
-        let order = if sort == Sort::Newest { &self.newest } else { &self.by_price };
-        let mut passing: Vec<Slot> = order.starting_at(0).filter(|slot| test(rows.get(*slot))).collect();
-        if sort == Sort::PriceDesc {
-            let runs = passing.chunk_by(|a, b| rows.cents(*a) == rows.cents(*b)).rev();
-            passing = runs.flatten().copied().collect();
-        }
+        let passing = |order: &Sequence| order.starting_at(0).filter(|slot| test(rows.get(*slot))).collect::<Vec<_>>();
+        let passing = match sort {
+            Sort::Newest => passing(&self.newest),
+            Sort::PriceAsc => passing(&self.by_price),
+            Sort::PriceDesc => {
+                let ascending = passing(&self.by_price);
+                let runs = ascending.chunk_by(|a, b| rows.cents(*a) == rows.cents(*b)).rev();
+                runs.flatten().copied().collect()
+            }
+        };
         let total = passing.len();
         (passing.into_iter().skip(paging.skip()).take(paging.take()).collect(), total)
     }

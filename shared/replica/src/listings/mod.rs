@@ -12,7 +12,7 @@ use types::money::Usd;
 use types::paging::Paging;
 use types::records::PublicListing;
 
-pub use query::{ListingQuery, Sort};
+pub use query::ListingQuery;
 
 use super::follow::View;
 use super::sequence::Slot;

@@ -2,19 +2,7 @@
 
 use types::ids::VariantId;
 use types::money::Usd;
-
-/// The order of a page of listings (specification 4.9.2). Listings of the same price stand newest first, and listings
-/// of the same time in the order of their ids.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Latest first.
-    #[default]
-    Newest,
-    /// Cheapest first.
-    PriceAsc,
-    /// Most expensive first.
-    PriceDesc,
-}
+use types::sort::Sort;
 
 /// A query of the listings (specification 4.9.1). The bounds are inclusive.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use super::*;
 use base::Columns;
 use types::ids::{Id8, VariantId};
 use types::records::ListingKind;
+use types::sort::Sort;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
@@ -61,7 +62,7 @@ fn naive(model: &BTreeMap<u8, PublicListing>, query: &ListingQuery) -> Vec<Publi
 }
 
 fn queries() -> impl Strategy<Value = ListingQuery> {
-    let sort = prop::sample::select(vec![Sort::Newest, Sort::PriceAsc, Sort::PriceDesc]);
+    let sort = prop::sample::select(Sort::ALL.to_vec());
     let price = || prop::option::of((0u64..13).prop_map(Usd::from_cents));
     (prop::option::of(0u8..4), prop::option::of(0u8..5), price(), price(), sort).prop_map(
         |(item, number, min_price, max_price, sort)| ListingQuery {

@@ -4,6 +4,7 @@ use api::CacheControl;
 use api::error::{FieldCode, FieldError};
 use serde_json::json;
 use types::scope::{Budget, Scope};
+use types::sort::Sort;
 use utoipa::openapi::ObjectBuilder;
 
 use super::tags::LISTINGS;
@@ -12,10 +13,10 @@ use crate::document::parameters::{money, one_of, paging, query, uuid, word};
 use crate::document::schemas::page_of;
 
 const VARIANT: &str = "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11";
-const SORTS: [&str; 3] = ["newest", "price_asc", "price_desc"];
 
 pub(super) fn listings() -> Get {
-    let sort = ObjectBuilder::from(one_of(&SORTS)).default(Some(json!(SORTS[0]))).build();
+    let sort = one_of(&Sort::ALL.map(Sort::as_str));
+    let sort = ObjectBuilder::from(sort).default(Some(json!(Sort::DEFAULT))).build();
     let mut parameters = vec![
         query("item_id", "Only listings of this item.", &word(), "ak-47-redline"),
         query("variant_id", "Only listings of this variant.", &uuid(), VARIANT),
@@ -25,7 +26,7 @@ pub(super) fn listings() -> Get {
             "sort",
             "Newest first, or by price. Listings with the same price are ordered newest first.",
             &sort,
-            "price_asc",
+            Sort::PriceAsc.as_str(),
         ),
     ];
     parameters.extend(paging());
@@ -53,7 +54,7 @@ pub(super) fn listings() -> Get {
         answer: ("A page of listings.", page_of("PublicListing"), example),
         bad_request: vec![
             FieldError::new("min_price", FieldCode::Inverted, []),
-            FieldError::new("sort", FieldCode::NotAllowed, [("allowed", json!(SORTS))]),
+            FieldError::new("sort", FieldCode::NotAllowed, [("allowed", json!(Sort::ALL))]),
         ],
         not_found: None,
     }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use platform::store::{n, s};
-use replica::{CatalogQuery, ListingQuery, Sort};
+use replica::{CatalogQuery, ListingQuery};
 use types::money::Usd;
+use types::sort::Sort;
 
 /// The table of listings.
 pub(super) const LISTINGS_TABLE: &str = "usual-listings";
@@ -38,9 +39,13 @@ pub(in crate::read_model) fn plan_listings(query: &ListingQuery) -> Plan {
         (Some(item), None) => ("item_id", item.clone()),
         (None, None) => (ALL_ATTRIBUTE, ALL_VALUE.to_owned()),
     };
-    let order = if query.sort == Sort::Newest { "created_at" } else { "price_usd" };
+    let (order, is_backward) = match query.sort {
+        Sort::Newest => ("created_at", true),
+        Sort::PriceAsc => ("price_usd", false),
+        Sort::PriceDesc => ("price_usd", true),
+    };
     let mut plan = Plan::new(LISTINGS_TABLE, partition, value, order);
-    plan.is_backward = query.sort != Sort::PriceAsc;
+    plan.is_backward = is_backward;
     if let Some(range) = plan.range("price_usd", query.min_price, query.max_price) {
         // If the index is sorted by price, the range is a key condition, and nothing outside it is read.
         let place = if order == "price_usd" { &mut plan.condition } else { &mut plan.filter };
