@@ -49,7 +49,7 @@ impl Webhook {
                 match (refusal(progress, dispatch, lease, now), found) {
                     (Refusal::Ours, Some(delivery)) => delivery,
                     (Refusal::Leased(until), _) => return Ok(self.wait_for(*dispatch, until).await),
-                    _ => return Ok(DispatchOutcome::Void),
+                    (Refusal::Ours, None) | (Refusal::Void, _) => return Ok(DispatchOutcome::Void),
                 }
             }
         };

@@ -64,10 +64,11 @@ impl Webhook {
 
     /// Sends messages to the retry lane. Messages that came from it return to it with a delay.
     async fn leave(&self, lane: Lane, messages: Vec<Placed>) -> Vec<(usize, DispatchOutcome)> {
-        let calls = messages.iter().map(|(_, dispatch)| Call {
-            dispatch: *dispatch,
-            delay_seconds: if lane == Lane::First { 0 } else { up_to_twice(NO_ROOM_SECONDS) },
-        });
+        let delay_seconds = || match lane {
+            Lane::First => 0,
+            Lane::Retry => up_to_twice(NO_ROOM_SECONDS),
+        };
+        let calls = messages.iter().map(|(_, dispatch)| Call { dispatch: *dispatch, delay_seconds: delay_seconds() });
         let sent = self.queues.call(Lane::Retry, &calls.collect::<Vec<_>>()).await;
         let outcomes = messages.iter().zip(sent).map(|((place, _), sent)| {
             let outcome = match sent {

@@ -44,33 +44,71 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOut
             tracing::error!(message_id = record.message_id.as_deref(), error, "failed");
         }
     }
-    let count = |is: fn(&DispatchOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count() as u64;
+    let tally = Tally::new(outcomes);
     let because = outcomes
         .iter()
         .find_map(|outcome| if let DispatchOutcome::Postponed(why) = outcome { Some(why) } else { None });
     let mut line = meter.line("batch");
     line.member("received", &outcomes.len());
-    line.count(Metric::Delivered, count(|outcome| matches!(outcome, DispatchOutcome::Delivered)));
-    line.count(
-        Metric::Unacknowledged,
-        count(|outcome| {
-            matches!(
-                outcome,
-                DispatchOutcome::Unacknowledged | DispatchOutcome::Exhausted | DispatchOutcome::SwitchedOff
-            )
-        }),
-    );
-    line.count(
-        Metric::Exhausted,
-        count(|outcome| matches!(outcome, DispatchOutcome::Exhausted | DispatchOutcome::SwitchedOff)),
-    );
-    line.count(Metric::SwitchedOff, count(|outcome| matches!(outcome, DispatchOutcome::SwitchedOff)));
-    line.count(Metric::Held, count(|outcome| matches!(outcome, DispatchOutcome::Held)));
-    line.member("void", &count(|outcome| matches!(outcome, DispatchOutcome::Void)));
-    line.member("forwarded", &count(|outcome| matches!(outcome, DispatchOutcome::Forwarded)));
-    line.count(Metric::Postponed, count(|outcome| matches!(outcome, DispatchOutcome::Postponed(_))));
+    line.count(Metric::Delivered, tally.delivered);
+    line.count(Metric::Unacknowledged, tally.unacknowledged);
+    line.count(Metric::Exhausted, tally.exhausted);
+    line.count(Metric::SwitchedOff, tally.switched_off);
+    line.count(Metric::Held, tally.held);
+    line.member("void", &tally.void);
+    line.member("forwarded", &tally.forwarded);
+    line.count(Metric::Postponed, tally.postponed);
     line.known("postponed_because", because);
-    line.count(Metric::Failed, count(|outcome| matches!(outcome, DispatchOutcome::Failed(_))));
+    line.count(Metric::Failed, tally.failed);
     line.samples(Metric::EventToPost, waits);
     line.log(false);
+}
+
+/// How many messages of a batch had which outcome.
+#[derive(Default)]
+struct Tally {
+    delivered: u64,
+    /// Every attempt that failed, exhausted deliveries included.
+    unacknowledged: u64,
+    /// Every delivery whose last attempt failed, whether or not its endpoint was switched off.
+    exhausted: u64,
+    switched_off: u64,
+    held: u64,
+    void: u64,
+    forwarded: u64,
+    postponed: u64,
+    failed: u64,
+}
+
+impl Tally {
+    fn new(outcomes: &[DispatchOutcome]) -> Self {
+        let mut tally = Self::default();
+        for outcome in outcomes {
+            tally.add(outcome);
+        }
+        tally
+    }
+
+    fn add(&mut self, outcome: &DispatchOutcome) {
+        match outcome {
+            DispatchOutcome::Delivered => self.delivered += 1,
+            DispatchOutcome::Unacknowledged => self.unacknowledged += 1,
+            DispatchOutcome::Exhausted => {
+                self.unacknowledged += 1;
+                self.exhausted += 1;
+            }
+            DispatchOutcome::SwitchedOff => {
+                self.unacknowledged += 1;
+                self.exhausted += 1;
+                self.switched_off += 1;
+            }
+            DispatchOutcome::Held => self.held += 1,
+            DispatchOutcome::Void => self.void += 1,
+            DispatchOutcome::Forwarded => self.forwarded += 1,
+            DispatchOutcome::Postponed(_) => self.postponed += 1,
+            // A probe is no delivery.
+            DispatchOutcome::Probed => {}
+            DispatchOutcome::Failed(_) => self.failed += 1,
+        }
+    }
 }

@@ -98,7 +98,12 @@ impl ApiError {
                 ("limit", json!(limit)),
                 ("retry_after", json!(retry_after)),
             ]),
-            _ => Map::new(),
+            Self::Invalid(_)
+            | Self::KeyMissing
+            | Self::KeyInvalid
+            | Self::RouteNotFound
+            | Self::Internal(_)
+            | Self::Unavailable(_) => Map::new(),
         }
     }
 
@@ -114,7 +119,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Corrupt { .. } | StoreError::Defect(_) => Self::Internal(error.to_string()),
-            _ => Self::Unavailable(error.to_string()),
+            StoreError::Conflict | StoreError::Unavailable(_) => Self::Unavailable(error.to_string()),
         }
     }
 }

@@ -128,7 +128,12 @@ fn failure(error: ApiError) -> Response {
         ApiError::Unavailable(_) => {
             headers.insert(RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS.into());
         }
-        _ => {}
+        ApiError::Invalid(_)
+        | ApiError::ScopeMissing(_)
+        | ApiError::ItemNotFound(_)
+        | ApiError::PricesNotFound(_)
+        | ApiError::RouteNotFound
+        | ApiError::Internal(_) => {}
     }
     let status = error.status();
     let body = serde_json::to_vec(&error.envelope()).unwrap_or_default();

@@ -167,7 +167,10 @@ impl Queue {
 
     /// Returns whether the queue keeps order and drops duplicates.
     pub const fn is_fifo(self) -> bool {
-        matches!(self, Self::Notices)
+        match self {
+            Self::Notices => true,
+            Self::Feed | Self::FeedDead | Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksDead => false,
+        }
     }
 
     const fn suffix(self) -> &'static str {

@@ -46,7 +46,10 @@ impl Tier {
 
     /// Returns whether the tier is announced but not yet on offer.
     pub const fn is_coming_soon(self) -> bool {
-        matches!(self, Self::Pro | Self::Business)
+        match self {
+            Self::Free => false,
+            Self::Pro | Self::Business => true,
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl FanOut {
                 Err(error) => outcomes[index] = Err(error),
             }
         }
-        for (index, unsent) in self.send(unsettled).await {
+        for (index, unsent) in self.send(&unsettled).await {
             outcomes[index] = Err(StoreError::Unavailable(unsent.to_string()));
         }
         events.into_iter().map(|(tag, _)| tag).zip(outcomes).collect()
@@ -135,10 +135,10 @@ impl FanOut {
     }
 
     /// Sends messages. Returns those that may not have been sent, each as the index of its event and the reason.
-    async fn send(&self, unsettled: Vec<Unsettled>) -> Vec<(usize, Unsent)> {
-        let (first, retry): (Vec<_>, Vec<_>) = unsettled.into_iter().partition(|one| one.lane == Lane::First);
+    async fn send(&self, unsettled: &[Unsettled]) -> Vec<(usize, Unsent)> {
         let mut unsent = Vec::new();
-        for (lane, some) in [(Lane::First, first), (Lane::Retry, retry)] {
+        for lane in Lane::ALL {
+            let some: Vec<_> = unsettled.iter().filter(|one| one.lane == lane).collect();
             let calls: Vec<Call> = some.iter().map(|one| one.call).collect();
             let sent = self.queues.call(lane, &calls).await;
             unsent.extend(some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?))));

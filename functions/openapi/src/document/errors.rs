@@ -79,16 +79,16 @@ pub(super) fn of_method() -> (&'static str, RefOr<Response>) {
 
 /// Returns the response to an id that does not exist.
 pub(super) fn of_id(error: ApiError) -> (&'static str, RefOr<Response>) {
-    let description = format!("{}.", sentence(&error));
-    ("404", response(&description, [error], &[]).into())
+    ("404", response(&sentence(&error), [error], &[]).into())
 }
 
-fn sentence(error: &ApiError) -> &'static str {
-    match error {
-        ApiError::ItemNotFound(_) => "There is no item with this id",
-        ApiError::PricesNotFound(_) => "There are no prices for the variant",
-        _ => "There is no such path",
-    }
+/// Returns when the service responds with an error, as a sentence.
+fn sentence(error: &ApiError) -> String {
+    let known = catalogue().into_iter().find(|(known, _)| known.code() == error.code());
+    // Every error is in the catalogue, as a test makes sure.
+    let when = known.map_or("not found", |(_, when)| when);
+    let (first, rest) = when.split_at(1);
+    format!("{}{rest}.", first.to_ascii_uppercase())
 }
 
 fn spent(budget: Budget) -> Response {

@@ -112,7 +112,10 @@ impl Columns for ListingColumns {
         self.item.push(entry(listing.item_id.as_ref().map(|id| number(&mut self.items, id.as_str()))));
         self.name.push(entry(listing.market_hash_name.as_ref().map(|name| number(&mut self.names, name.as_str()))));
         self.variant.push(entry(listing.variant_id.map(|id| self.variants.insert_full(id.uuid()).0)));
-        let kind = if listing.kind == ListingKind::P2p { P2P } else { 0 };
+        let kind = match listing.kind {
+            ListingKind::Bot => 0,
+            ListingKind::P2p => P2P,
+        };
         self.flags.push(kind | if listing.is_auction { AUCTION } else { 0 });
     }
 

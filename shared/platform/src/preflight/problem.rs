@@ -61,7 +61,15 @@ impl Problem {
 
     /// Returns whether somebody has to change something before the resource can be used.
     pub const fn lasts(&self) -> bool {
-        !matches!(self, Self::Unreachable(_))
+        match self {
+            Self::Unreachable(_) => false,
+            Self::Missing
+            | Self::NotActive(_)
+            | Self::NoIndex(_)
+            | Self::Content(_)
+            | Self::Denied(_)
+            | Self::Refused(_) => true,
+        }
     }
 }
 

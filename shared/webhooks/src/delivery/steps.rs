@@ -120,7 +120,10 @@ pub fn end(dispatch: &Dispatch, now: Timestamp) -> Transition {
 /// Ends a delivery because its endpoint was removed. This is the step of whoever removes the endpoint. Returns `None`
 /// if the delivery has already ended.
 pub fn end_for_removed_endpoint(seen: &Progress, now: Timestamp) -> Option<Transition> {
-    let is_unsettled = matches!(seen.status, Status::Pending | Status::Held);
+    let is_unsettled = match seen.status {
+        Status::Pending | Status::Held => true,
+        Status::Delivered | Status::Failed => false,
+    };
     let when = vec![Condition::Status(seen.status), Condition::Round(seen.round), Condition::NoLease(now)];
     is_unsettled.then(|| Transition { when, then: ended() })
 }
