@@ -9,6 +9,8 @@ use types::event::{
 };
 use utoipa::ToSchema;
 
+use crate::document::schema_set::{self, Schemas};
+
 /// An event that an endpoint can select (specification 6.1.1).
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
@@ -16,24 +18,29 @@ pub(crate) struct Event {
     pub(crate) meaning: &'static str,
     /// The name of the schema of its `data`.
     pub(crate) data: Cow<'static, str>,
+    /// The schema of its `data`, and those of the types in it.
+    pub(crate) schemas: Schemas,
+}
+
+impl Event {
+    fn new<D: ToSchema>(kind: EventKind, meaning: &'static str) -> Self {
+        Self { kind, meaning, data: D::name(), schemas: schema_set::of::<D>() }
+    }
 }
 
 /// Returns every event, in the order of specification 6.1.1.
 pub(crate) fn all() -> [Event; 9] {
-    EventKind::ALL.map(|kind| {
-        let (meaning, data) = match kind {
-            EventKind::ListingCreated => ("One of your listings went live", ListingCreated::name()),
-            EventKind::ListingSold => ("One of your listings sold", ListingSold::name()),
-            EventKind::ListingCancelled => {
-                ("A listing was cancelled, by its owner or by the service", ListingCancelled::name())
-            }
-            EventKind::OrderCompleted => ("An order was delivered", OrderCompleted::name()),
-            EventKind::OrderRefunded => ("An order was refunded", OrderRefunded::name()),
-            EventKind::TradeCompleted => ("A bot or P2P trade finished", Trade::name()),
-            EventKind::TradeReversed => ("A trade was reversed on the external trading platform", Trade::name()),
-            EventKind::WalletDeposit => ("A deposit was credited", WalletDeposit::name()),
-            EventKind::WalletWithdrawal => ("A withdrawal was sent or failed", WalletWithdrawal::name()),
-        };
-        Event { kind, meaning, data }
+    EventKind::ALL.map(|kind| match kind {
+        EventKind::ListingCreated => Event::new::<ListingCreated>(kind, "One of your listings went live"),
+        EventKind::ListingSold => Event::new::<ListingSold>(kind, "One of your listings sold"),
+        EventKind::ListingCancelled => {
+            Event::new::<ListingCancelled>(kind, "A listing was cancelled, by its owner or by the service")
+        }
+        EventKind::OrderCompleted => Event::new::<OrderCompleted>(kind, "An order was delivered"),
+        EventKind::OrderRefunded => Event::new::<OrderRefunded>(kind, "An order was refunded"),
+        EventKind::TradeCompleted => Event::new::<Trade>(kind, "A bot or P2P trade finished"),
+        EventKind::TradeReversed => Event::new::<Trade>(kind, "A trade was reversed on the external trading platform"),
+        EventKind::WalletDeposit => Event::new::<WalletDeposit>(kind, "A deposit was credited"),
+        EventKind::WalletWithdrawal => Event::new::<WalletWithdrawal>(kind, "A withdrawal was sent or failed"),
     })
 }

@@ -1,14 +1,15 @@
 //! The error responses. Their example bodies are serialised from `ApiError`, as the real ones are.
 
 use api::CacheControl;
-use api::error::{ApiError, FieldCode, FieldError};
+use api::error::{ApiError, ErrorEnvelope, FieldCode, FieldError};
 use types::scope::{Budget, Scope};
+use utoipa::ToSchema;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::{Content, ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use uuid::uuid;
 
 use super::constants::JSON;
-use super::{headers, schemas};
+use super::headers;
 
 const UNAUTHORIZED: &str = "Unauthorized";
 const METHOD_NOT_ALLOWED: &str = "MethodNotAllowed";
@@ -112,7 +113,10 @@ fn content<const N: usize>(errors: [ApiError; N]) -> Content {
         let body = serde_json::to_value(error.envelope()).unwrap_or_default();
         (code, ExampleBuilder::new().value(Some(body)))
     });
-    ContentBuilder::new().schema(Some(schemas::record("ErrorEnvelope"))).examples_from_iter(examples).build()
+    ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name(ErrorEnvelope::name())))
+        .examples_from_iter(examples)
+        .build()
 }
 
 fn method_not_allowed() -> ApiError {

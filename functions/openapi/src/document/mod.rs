@@ -1,12 +1,16 @@
 //! Builds the OpenAPI 3.1 document.
 
+mod body;
+mod complete;
 mod constants;
 mod errors;
 pub(crate) mod guide;
 mod headers;
+mod inline;
 mod operation;
 mod operations;
 mod parameters;
+pub(crate) mod schema_set;
 mod schemas;
 mod success;
 mod webhooks;
@@ -21,6 +25,7 @@ use utoipa::openapi::{
 };
 
 use constants::{API_KEY, VERSION};
+use operation::Get;
 use operations::tags;
 
 /// The licence as an SPDX expression; also used as its name.
@@ -33,19 +38,21 @@ pub fn openapi() -> OpenApi {
         .version(VERSION)
         .description(Some(guide::markdown()))
         .license(Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build()));
+    let operations = operations::all();
+    let components = components(&operations);
     OpenApiBuilder::new()
         .info(info)
         .servers(Some([Server::new("/")]))
         .tags(Some(all_tags()))
-        .paths(paths())
+        .paths(paths(operations))
         .webhooks(Some(webhooks::all()))
-        .components(Some(components()))
+        .components(Some(components))
         .build()
 }
 
-fn paths() -> Paths {
-    let item = |get: operation::Get| (get.path, PathItem::new(HttpMethod::Get, get.operation()));
-    let items = operations::all().into_iter().map(item);
+fn paths(operations: impl IntoIterator<Item = Get>) -> Paths {
+    let item = |get: Get| (get.path, PathItem::new(HttpMethod::Get, get.operation()));
+    let items = operations.into_iter().map(item);
     items.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
 }
 
@@ -61,12 +68,12 @@ fn all_tags() -> [Tag; 6] {
     .map(|(name, description)| TagBuilder::new().name(name).description(Some(description)).build())
 }
 
-fn components() -> Components {
+fn components(operations: &[Get]) -> Components {
     let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("sk_…").description(Some(
         "An API key. The names that an operation lists for this scheme are the scopes that the key must carry.",
     ));
     let mut components = ComponentsBuilder::new()
-        .schemas_from_iter(schemas::all())
+        .schemas_from_iter(schemas::all(operations.iter().map(|get| &get.body)))
         .responses_from_iter(errors::shared())
         .security_scheme(API_KEY, SecurityScheme::Http(key.build()));
     for (name, header) in headers::all() {

@@ -2,12 +2,12 @@
 
 use api::CacheControl;
 use api::error::{ApiError, FieldError};
-use serde_json::Value;
 use types::scope::{Budget, Scope};
+use utoipa::openapi::SecurityRequirement;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter};
-use utoipa::openapi::{RefOr, Schema, SecurityRequirement};
 
+use super::body::Body;
 use super::constants::API_KEY;
 use super::{errors, parameters, success};
 
@@ -29,8 +29,10 @@ pub(super) struct Get {
     pub(super) budget: Option<Budget>,
     pub(super) cache: CacheControl,
     pub(super) parameters: Vec<Parameter>,
-    /// The 200: its description, the schema of its body, and an example body.
-    pub(super) answer: (&'static str, RefOr<Schema>, Value),
+    /// The description of the 200.
+    pub(super) answer: &'static str,
+    /// The body of the 200.
+    pub(super) body: Body,
     /// The fields in the example of a 400.
     pub(super) bad_request: Vec<FieldError>,
     /// The example of a 404, if the path has an id that may not exist.
@@ -40,7 +42,6 @@ pub(super) struct Get {
 impl Get {
     /// Builds the operation, with every response that it can give.
     pub(super) fn operation(self) -> Operation {
-        let (in_words, schema, example) = self.answer;
         let scope = self.budget.and_then(Budget::scope);
         let operation = OperationBuilder::new()
             .tags(Some([self.tag]))
@@ -51,7 +52,7 @@ impl Get {
             .securities(Some(self.budget.map(|_| SecurityRequirement::new(API_KEY, scope.map(Scope::as_str)))))
             .extensions(scope.map(|scope| Extensions::from_iter([(REQUIRED_SCOPE, scope.as_str())])))
             .parameter_ref(parameters::reference(parameters::IF_NONE_MATCH))
-            .response("200", success::ok(in_words, schema, example, self.cache))
+            .response("200", success::ok(self.answer, self.body, self.cache))
             .response("304", success::not_modified(self.cache));
         let refusals = self.budget.map(|budget| errors::of_key(budget, self.bad_request)).unwrap_or_default();
         let refusals = refusals.into_iter().chain(self.not_found.map(errors::of_id)).chain([errors::of_method()]);

@@ -6,8 +6,6 @@ use types::paging::Paging;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::{KnownFormat, Object, ObjectBuilder, Ref, Required, SchemaFormat, Type};
 
-/// The pattern of an amount of money in a query: up to 12 digits, and up to two decimals.
-const MONEY: &str = r"^[0-9]{1,12}(\.[0-9]{1,2})?$";
 pub(super) const IF_NONE_MATCH: &str = "If-None-Match";
 
 /// Returns the request header that every `GET` accepts, for the document's components.
@@ -64,11 +62,6 @@ pub(super) fn word() -> Object {
 /// A hyphenated UUID, in upper or lower case.
 pub(super) fn uuid() -> Object {
     ObjectBuilder::from(text()).format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid))).build()
-}
-
-/// An amount in US dollars.
-pub(super) fn money() -> Object {
-    matching(MONEY)
 }
 
 /// Text that matches a pattern.

@@ -1,98 +1,32 @@
 //! The schemas, derived from the types that serialise the responses and from those of the events' data.
 
-use std::collections::BTreeMap;
-
 use api::error::ErrorEnvelope;
-use types::event;
-use types::paging::Paged;
-use types::records::{
-    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder, VariantPrices,
-};
-use utoipa::OpenApi;
-use utoipa::openapi::schema::ArrayItems;
-use utoipa::openapi::{Ref, RefOr, Schema};
+use types::money::Usd;
+use types::schema::usd_as_read;
+use utoipa::ToSchema;
 
-/// Collects the schemas of these types and of the types in their fields.
-#[derive(OpenApi)]
-#[openapi(components(schemas(
-    PublicMe,
-    PublicItem,
-    Paged<PublicItem>,
-    PublicItemDetail,
-    VariantPrices,
-    PublicMarketplace,
-    PublicListing,
-    Paged<PublicListing>,
-    PublicOrder,
-    Paged<PublicOrder>,
-    PublicBalance,
-    ErrorEnvelope,
-)))]
-struct Answers;
+use super::body::Body;
+use super::complete::complete;
+use super::inline::inline;
+use super::schema_set::{self, Schemas};
+use crate::events;
 
-/// Collects the schemas of the events' data.
-#[derive(OpenApi)]
-#[openapi(components(schemas(
-    event::ListingCreated,
-    event::ListingSold,
-    event::ListingCancelled,
-    event::OrderCompleted,
-    event::OrderRefunded,
-    event::Trade,
-    event::WalletDeposit,
-    event::WalletWithdrawal,
-)))]
-struct Data;
-
-type Schemas = BTreeMap<String, RefOr<Schema>>;
-
-/// Returns every schema by name.
-pub(super) fn all() -> Schemas {
-    let mut schemas = schemas_of(Answers::openapi());
-    for schema in schemas.values_mut() {
-        leave_open(schema);
+/// Returns every schema by name: of the bodies, of the errors, and of the events' data.
+pub(super) fn all<'a>(bodies: impl Iterator<Item = &'a Body> + Clone) -> Schemas {
+    let mut schemas = schema_set::of::<ErrorEnvelope>();
+    schemas.extend(bodies.clone().flat_map(|body| body.referred.clone()));
+    inline(&mut schemas);
+    for body in bodies {
+        complete(&mut schemas, &mut body.schema.clone(), &body.example);
     }
-    for record in ["PublicItem", "PublicListing", "PublicOrder"] {
-        name_records(&mut schemas, record);
-    }
-    schemas.extend(schemas_of(Data::openapi()));
+    schemas.extend(of_events());
     schemas
 }
 
-/// Returns a reference to the schema of one record.
-pub(super) fn record(name: &str) -> RefOr<Schema> {
-    Ref::from_schema_name(name).into()
-}
-
-/// Returns a reference to the schema of a page of records.
-pub(super) fn page_of(record: &str) -> RefOr<Schema> {
-    Ref::from_schema_name(paged(record)).into()
-}
-
-fn schemas_of(openapi: utoipa::openapi::OpenApi) -> Schemas {
-    openapi.components.unwrap_or_default().schemas
-}
-
-fn paged(record: &str) -> String {
-    format!("Paged_{record}")
-}
-
-/// Lets a schema accept unknown fields, because responses may gain fields. Two of the types refuse unknown fields, but
-/// only so that the feed is read strictly.
-fn leave_open(schema: &mut RefOr<Schema>) {
-    if let RefOr::T(Schema::Object(object)) = schema
-        && !object.properties.is_empty()
-    {
-        object.additional_properties = None;
-    }
-}
-
-/// Makes a page refer to the schema of its records. The derived schema repeats it in place, and generated clients would
-/// then have a second type for the same record.
-fn name_records(schemas: &mut Schemas, record: &str) {
-    if let Some(RefOr::T(Schema::Object(page))) = schemas.get_mut(&paged(record))
-        && let Some(RefOr::T(Schema::Array(records))) = page.properties.get_mut("items")
-    {
-        records.items = ArrayItems::RefOrSchema(Box::new(self::record(record)));
-    }
+/// An event's data is sent as the marketplace wrote it, so its amounts are described as they are read.
+fn of_events() -> Schemas {
+    let mut schemas: Schemas = events::all().into_iter().flat_map(|event| event.schemas).collect();
+    schemas.insert(Usd::name().into_owned(), usd_as_read().into());
+    inline(&mut schemas);
+    schemas
 }

@@ -1,15 +1,15 @@
 //! The 200 and 304 responses.
 
 use api::CacheControl;
-use serde_json::Value;
-use utoipa::openapi::{ContentBuilder, RefOr, Response, ResponseBuilder, Schema};
+use utoipa::openapi::{ContentBuilder, Response, ResponseBuilder};
 
+use super::body::Body;
 use super::constants::JSON;
 use super::headers;
 
 /// Returns the 200 with its body.
-pub(super) fn ok(description: &str, schema: RefOr<Schema>, example: Value, cache: CacheControl) -> Response {
-    let content = ContentBuilder::new().schema(Some(schema)).example(Some(example)).build();
+pub(super) fn ok(description: &str, body: Body, cache: CacheControl) -> Response {
+    let content = ContentBuilder::new().schema(Some(body.schema)).example(Some(body.example)).build();
     let response = ResponseBuilder::new().description(description).content(JSON, content);
     headers::add(cacheable(response, cache), &["Content-Encoding"]).build()
 }

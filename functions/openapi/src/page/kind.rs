@@ -4,18 +4,14 @@ use maud::{Markup, html};
 use serde_json::Value;
 use utoipa::Number;
 use utoipa::openapi::schema::{ArrayItems, SchemaType};
-use utoipa::openapi::{Object, Ref, RefOr, Schema, Type};
+use utoipa::openapi::{Object, RefOr, Schema, Type};
 
 use super::elements::{jump, slug};
+pub(super) use crate::document::schema_set::named;
 
 /// Returns the anchor of a record's section.
 pub(super) fn anchor(record: &str) -> String {
     format!("record-{}", slug(record))
-}
-
-/// Returns the name of the component that a reference points to.
-pub(super) fn named(reference: &Ref) -> &str {
-    reference.ref_location.rsplit('/').next().unwrap_or_default()
 }
 
 /// Renders the kind of value that a schema accepts. A record becomes a link to its section.

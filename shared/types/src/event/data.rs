@@ -18,19 +18,14 @@ use crate::timestamp::Timestamp;
 #[serde(deny_unknown_fields)]
 pub struct ListingCreated {
     /// The listing's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
     /// The id of the listing's item. May be null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub item_id: Option<ItemId>,
     /// The id of the listing's variant. May be null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
     pub variant_id: Option<VariantId>,
     /// The name that external marketplaces use. May be null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub market_hash_name: Option<Label>,
     /// The price in US dollars, with at most two decimals.
-    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub price_usd: Usd,
     /// `bot` (instant delivery) or `p2p` (escrow).
     pub kind: ListingKind,
@@ -44,13 +39,10 @@ pub struct ListingCreated {
 #[serde(deny_unknown_fields)]
 pub struct ListingSold {
     /// The listing's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
     /// The id of the buyer's order.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
     /// The price in US dollars, with at most two decimals.
-    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub price_usd: Usd,
     /// `bot` (instant delivery) or `p2p` (escrow).
     pub kind: ListingKind,
@@ -62,7 +54,6 @@ pub struct ListingSold {
 #[serde(deny_unknown_fields)]
 pub struct ListingCancelled {
     /// The listing's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub listing_id: ListingId,
     /// Who cancelled the listing: `owner` or `service`.
     pub cancelled_by: CancelledBy,
@@ -84,13 +75,10 @@ closed_enum! {
 #[serde(deny_unknown_fields)]
 pub struct OrderCompleted {
     /// The order's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
     /// The order's total in US dollars, with at most two decimals.
-    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub total_usd: Usd,
     /// When the order was delivered, with any UTC offset.
-    #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     #[serde(deserialize_with = "date_time")]
     pub delivered_at: Timestamp,
 }
@@ -101,10 +89,8 @@ pub struct OrderCompleted {
 #[serde(deny_unknown_fields)]
 pub struct OrderRefunded {
     /// The order's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub order_id: OrderId,
     /// The order's total in US dollars, with at most two decimals.
-    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub total_usd: Usd,
 }
 
@@ -114,15 +100,12 @@ pub struct OrderRefunded {
 #[serde(deny_unknown_fields)]
 pub struct Trade {
     /// The trade's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub trade_id: TradeId,
     /// `bot` (instant delivery) or `p2p` (escrow).
     pub kind: ListingKind,
     /// The id of the order that the trade belongs to. May be null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
     pub order_id: Option<OrderId>,
     /// The id of the listing that the trade belongs to. May be null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<uuid::Uuid>))]
     pub listing_id: Option<ListingId>,
 }
 
@@ -132,10 +115,8 @@ pub struct Trade {
 #[serde(deny_unknown_fields)]
 pub struct WalletDeposit {
     /// The deposit's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub deposit_id: DepositId,
     /// The amount in US dollars, with at most two decimals.
-    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub amount_usd: Usd,
 }
 
@@ -145,10 +126,8 @@ pub struct WalletDeposit {
 #[serde(deny_unknown_fields)]
 pub struct WalletWithdrawal {
     /// The withdrawal's id.
-    #[cfg_attr(feature = "schema", schema(value_type = uuid::Uuid))]
     pub withdrawal_id: WithdrawalId,
     /// The amount in US dollars, with at most two decimals.
-    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]{1,12}(\\.[0-9]{1,2})?$"))]
     pub amount_usd: Usd,
     /// How the withdrawal ended: `sent` (the money is on its way) or `failed` (the money stays in the balance).
     pub status: WithdrawalStatus,

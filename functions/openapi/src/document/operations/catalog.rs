@@ -2,18 +2,17 @@
 
 use api::CacheControl;
 use api::error::{ApiError, FieldCode, FieldError};
-use serde_json::{Value, json};
+use serde_json::json;
+use types::records::{PublicItem, PublicItemDetail, PublicMarketplace, VariantPrices};
+use types::schema::Example;
 use types::scope::{Budget, Scope};
-use utoipa::openapi::ArrayBuilder;
-use uuid::{Uuid, uuid};
 
 use super::tags::CATALOG;
+use crate::document::body::Body;
 use crate::document::operation::Get;
 use crate::document::parameters::{paging, path, query, text, uuid, word};
-use crate::document::schemas::{page_of, record};
 
 const BUDGET: Option<Budget> = Some(Budget::Scope(Scope::CatalogRead));
-const VARIANT: Uuid = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11");
 
 pub(super) fn catalog() -> Get {
     let mut parameters = vec![
@@ -26,7 +25,6 @@ pub(super) fn catalog() -> Get {
         query("kind", "The item's kind, such as `skin`. A kind that no item has gives an empty page.", &word(), "skin"),
     ];
     parameters.extend(paging());
-    let example = json!({"items": [item_example()], "page": 1, "page_size": 50, "total": 1});
     let bounds = [("min", json!(1)), ("max", json!(100))];
     Get {
         path: "/v1/public/catalog",
@@ -37,7 +35,8 @@ pub(super) fn catalog() -> Get {
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters,
-        answer: ("A page of items.", page_of("PublicItem"), example),
+        answer: "A page of items.",
+        body: Body::page::<PublicItem>(),
         bad_request: vec![
             FieldError::new("page_size", FieldCode::OutOfRange, bounds),
             FieldError::new("knid", FieldCode::Unknown, [("suggestion", json!("kind"))]),
@@ -47,13 +46,6 @@ pub(super) fn catalog() -> Get {
 }
 
 pub(super) fn item() -> Get {
-    let mut example = item_example();
-    example["variants"] = json!([{
-        "variant_id": VARIANT,
-        "wear": "Field-Tested",
-        "stattrak": false,
-        "market_hash_name": "AK-47 | Redline (Field-Tested)"
-    }]);
     Get {
         path: "/v1/public/items/{id}",
         id: "getItem",
@@ -63,22 +55,15 @@ pub(super) fn item() -> Get {
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters: vec![path("id", "The item's id.", &word(), "ak-47-redline")],
-        answer: ("The item.", record("PublicItemDetail"), example),
+        answer: "The item.",
+        body: Body::record::<PublicItemDetail>(),
         bad_request: vec![FieldError::new("variants", FieldCode::Unknown, [])],
         not_found: Some(ApiError::ItemNotFound("no-such-item".to_owned())),
     }
 }
 
 pub(super) fn prices() -> Get {
-    let example = json!({
-        "variant_id": VARIANT,
-        "sample_size": 42,
-        "source_keys": ["buff", "skinport"],
-        "lowest_usd": "11.90",
-        "mean_usd": "12.46",
-        "median_usd": "12.40",
-        "recommended_list_usd": "11.89"
-    });
+    let variant = VariantPrices::example().variant_id;
     Get {
         path: "/v1/public/prices/{variant_id}",
         id: "getPrices",
@@ -87,22 +72,15 @@ pub(super) fn prices() -> Get {
         description: "Returns figures over all asks of enabled marketplaces for a variant in the last 24 hours.",
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
-        parameters: vec![path("variant_id", "The variant's id.", &uuid(), VARIANT.to_string())],
-        answer: ("The figures.", record("VariantPrices"), example),
+        parameters: vec![path("variant_id", "The variant's id.", &uuid(), variant.to_string())],
+        answer: "The figures.",
+        body: Body::record::<VariantPrices>(),
         bad_request: vec![FieldError::new("variant_id", FieldCode::Malformed, [])],
-        not_found: Some(ApiError::PricesNotFound(VARIANT.into())),
+        not_found: Some(ApiError::PricesNotFound(variant)),
     }
 }
 
 pub(super) fn marketplaces() -> Get {
-    let example = json!([{
-        "key": "skinport",
-        "name": "Skinport",
-        "link": "https://skinport.example.com",
-        "kind": "p2p",
-        "enabled": true
-    }]);
-    let all = ArrayBuilder::new().items(record("PublicMarketplace"));
     Get {
         path: "/v1/public/marketplaces",
         id: "listMarketplaces",
@@ -112,18 +90,9 @@ pub(super) fn marketplaces() -> Get {
         budget: BUDGET,
         cache: CacheControl::PrivateNoCache,
         parameters: Vec::new(),
-        answer: ("The marketplaces.", all.into(), example),
+        answer: "The marketplaces.",
+        body: Body::list::<PublicMarketplace>(),
         bad_request: vec![FieldError::new("page", FieldCode::Unknown, [])],
         not_found: None,
     }
-}
-
-fn item_example() -> Value {
-    json!({
-        "id": "ak-47-redline",
-        "kind": "skin",
-        "name": "AK-47 | Redline",
-        "slug": "ak-47-redline",
-        "image": "https://img.example.com/ak-47-redline.png"
-    })
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use utoipa::openapi::{ObjectBuilder, Type};
 
 use super::tags::DESCRIPTION;
+use crate::document::body::Body;
 use crate::document::constants::VERSION;
 use crate::document::operation::Get;
 
@@ -25,7 +26,8 @@ pub(super) fn description() -> Get {
         budget: None,
         cache: CacheControl::Public,
         parameters: Vec::new(),
-        answer: ("The description.", schema.into(), example),
+        answer: "The description.",
+        body: Body::other(schema, example),
         bad_request: Vec::new(),
         not_found: None,
     }

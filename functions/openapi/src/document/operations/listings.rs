@@ -3,14 +3,16 @@
 use api::CacheControl;
 use api::error::{FieldCode, FieldError};
 use serde_json::json;
+use types::records::PublicListing;
+use types::schema::usd_as_read;
 use types::scope::{Budget, Scope};
 use types::sort::Sort;
 use utoipa::openapi::ObjectBuilder;
 
 use super::tags::LISTINGS;
+use crate::document::body::Body;
 use crate::document::operation::Get;
-use crate::document::parameters::{money, one_of, paging, query, uuid, word};
-use crate::document::schemas::page_of;
+use crate::document::parameters::{one_of, paging, query, uuid, word};
 
 const VARIANT: &str = "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11";
 
@@ -20,8 +22,13 @@ pub(super) fn listings() -> Get {
     let mut parameters = vec![
         query("item_id", "Only listings of this item.", &word(), "ak-47-redline"),
         query("variant_id", "Only listings of this variant.", &uuid(), VARIANT),
-        query("min_price", "The lowest price in US dollars, inclusive; not above `max_price`.", &money(), "10.00"),
-        query("max_price", "The highest price in US dollars, inclusive.", &money(), "20.00"),
+        query(
+            "min_price",
+            "The lowest price in US dollars, inclusive; not above `max_price`.",
+            &usd_as_read(),
+            "10.00",
+        ),
+        query("max_price", "The highest price in US dollars, inclusive.", &usd_as_read(), "20.00"),
         query(
             "sort",
             "Newest first, or by price. Listings with the same price are ordered newest first.",
@@ -30,18 +37,6 @@ pub(super) fn listings() -> Get {
         ),
     ];
     parameters.extend(paging());
-    let listing = json!({
-        "id": "0b0e7b1e-63f1-4b6a-8f0e-3f1a7d0c9b21",
-        "id8": "a1b2c3d4",
-        "price_usd": "12.50",
-        "kind": "bot",
-        "is_auction": false,
-        "created_at": "2026-11-20T10:00:00.000Z",
-        "item_id": "ak-47-redline",
-        "variant_id": VARIANT,
-        "market_hash_name": "AK-47 | Redline (Field-Tested)"
-    });
-    let example = json!({"items": [listing], "page": 1, "page_size": 50, "total": 1});
     Get {
         path: "/v1/public/listings",
         id: "searchListings",
@@ -51,7 +46,8 @@ pub(super) fn listings() -> Get {
         budget: Some(Budget::Scope(Scope::ListingsRead)),
         cache: CacheControl::PrivateNoCache,
         parameters,
-        answer: ("A page of listings.", page_of("PublicListing"), example),
+        answer: "A page of listings.",
+        body: Body::page::<PublicListing>(),
         bad_request: vec![
             FieldError::new("min_price", FieldCode::Inverted, []),
             FieldError::new("sort", FieldCode::NotAllowed, [("allowed", json!(Sort::ALL))]),

@@ -1,57 +1,59 @@
-//! The example of each response is exactly what its type serialises to.
+//! The schemas of the responses say everything about every field.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+
 use serde_json::Value;
-use types::records::{
-    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder, VariantPrices,
-};
-use types::scope::{Scope, Tier};
 
-use super::document;
+use super::{document, operations};
 
-fn example(path: &str) -> Value {
-    document()["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["example"].clone()
+/// Adds the names of the schemas that a value refers to, directly or through other schemas.
+fn referred(document: &Value, value: &Value, names: &mut BTreeSet<String>) {
+    super::objects(value, "", &mut |_, object| {
+        let name = object.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix("#/components/schemas/"));
+        if let Some(name) = name
+            && names.insert(name.to_owned())
+        {
+            referred(document, &document["components"]["schemas"][name], names);
+        }
+    });
 }
 
-fn survives<T: Serialize + DeserializeOwned>(example: &Value) {
-    let record: T = serde_json::from_value(example.clone()).unwrap();
-    assert_eq!(serde_json::to_value(record).unwrap(), *example);
+/// Returns the schema of every record in a response, by name.
+fn records(document: &Value) -> Vec<(String, &Value)> {
+    let mut names = BTreeSet::new();
+    for (_, operation) in operations(document) {
+        referred(document, &operation["responses"]["200"]["content"]["application/json"]["schema"], &mut names);
+    }
+    names.into_iter().map(|name| (name.clone(), &document["components"]["schemas"][name])).collect()
 }
 
 #[test]
-fn those_that_can_be_read_back() {
-    survives::<PublicItem>(&example("/v1/public/catalog")["items"][0]);
-    survives::<PublicItemDetail>(&example("/v1/public/items/{id}"));
-    survives::<Vec<PublicMarketplace>>(&example("/v1/public/marketplaces"));
-    survives::<PublicListing>(&example("/v1/public/listings")["items"][0]);
-    survives::<PublicOrder>(&example("/v1/public/orders")["items"][0]);
-    survives::<PublicBalance>(&example("/v1/public/wallet/balance"));
+fn every_field_of_a_response_is_required_and_every_plain_one_has_an_example() {
+    let document = document();
+    let mut checked = 0;
+    for (name, schema) in records(&document) {
+        super::objects(schema, &name, &mut |at, object| {
+            let Some(fields) = object.get("properties").and_then(Value::as_object) else { return };
+            let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
+            let required: BTreeSet<_> =
+                object["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            assert_eq!(required, names, "{at}");
+            assert!(!object.contains_key("additionalProperties"), "{at}");
+            for (field, schema) in fields {
+                let schema = schema.get("items").unwrap_or(schema);
+                assert!(schema.get("$ref").is_some() || schema.get("examples").is_some(), "{at}: {field}");
+                checked += 1;
+            }
+        });
+    }
+    assert!(checked > 50, "{checked}");
 }
 
 #[test]
-fn those_that_are_only_written() {
-    let told = example("/v1/public/me");
-    let id = |name: &str| told[name].as_str().unwrap().parse().unwrap();
-    let me = PublicMe {
-        api_key_id: id("api_key_id"),
-        user_id: told["user_id"].as_str().unwrap().parse().unwrap(),
-        tier: Tier::Free,
-        scopes: [Scope::CatalogRead, Scope::OrdersRead].into(),
-        rate_limit_per_minute: Tier::Free.limit(),
-    };
-    assert_eq!(serde_json::to_value(me).unwrap(), told);
-
-    let told = example("/v1/public/prices/{variant_id}");
-    let usd = |name: &str| told[name].as_str().unwrap().parse().ok();
-    let prices = VariantPrices {
-        variant_id: told["variant_id"].as_str().unwrap().parse().unwrap(),
-        sample_size: 42,
-        source_keys: ["buff", "skinport"].map(|key| key.parse().unwrap()).into(),
-        lowest_usd: usd("lowest_usd"),
-        mean_usd: usd("mean_usd"),
-        median_usd: usd("median_usd"),
-        recommended_list_usd: usd("recommended_list_usd"),
-    };
-    assert_eq!(serde_json::to_value(prices).unwrap(), told);
+fn no_plain_value_has_a_component() {
+    let document = document();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        let is_named = ["properties", "allOf", "enum"].iter().any(|part| schema.get(part).is_some());
+        assert!(is_named, "{name}: {schema}");
+    }
 }

@@ -1,4 +1,11 @@
-//! OpenAPI schemas of types whose form on the wire is not that of their fields.
+//! OpenAPI schemas of types whose form on the wire is not that of their fields, and examples of records.
+
+mod example;
+mod examples;
+mod values;
+
+pub use example::Example;
+pub use values::usd_as_read;
 
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
