@@ -2,20 +2,19 @@
 
 use accounts::Accounts;
 use api::error::ApiError;
-use api::{Api, CacheControl, Endpoint};
+use api::routes::Route;
+use api::{Api, Endpoint, routes};
 use platform::aws::Missing;
 use platform::service::Service;
 use types::ids::UserId;
 use types::records::PublicBalance;
-use types::scope::{Budget, Scope};
 
 pub struct Balance {
     accounts: Accounts,
 }
 
 impl Endpoint for Balance {
-    const BUDGET: Budget = Budget::Scope(Scope::WalletRead);
-    const CACHE: CacheControl = CacheControl::NoStore;
+    const ROUTE: Route = routes::BALANCE;
     type Caller = UserId;
     type Input = ();
     type Output = PublicBalance;

@@ -1,7 +1,8 @@
 //! `GET /v1/public/catalog`: searches the items and returns a page of them, ordered by name.
 
 use api::error::ApiError;
-use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use api::routes::Route;
+use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use api::{PAGE, PAGE_SIZE};
 use market::Log;
 use market::Market;
@@ -12,7 +13,6 @@ use platform::service::Service;
 use replica::{Catalog, CatalogQuery, Replica};
 use types::paging::{Paged, Paging};
 use types::records::PublicItem;
-use types::scope::{Budget, Scope};
 
 pub struct SearchCatalog {
     replica: Replica<Catalog>,
@@ -35,8 +35,7 @@ impl Input for CatalogInput {
 }
 
 impl Endpoint for SearchCatalog {
-    const BUDGET: Budget = Budget::Scope(Scope::CatalogRead);
-    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    const ROUTE: Route = routes::CATALOG;
     type Caller = Anyone;
     type Input = CatalogInput;
     type Output = Paged<PublicItem>;

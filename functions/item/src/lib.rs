@@ -1,14 +1,14 @@
 //! `GET /v1/public/items/{id}`: returns one item with its variants.
 
 use api::error::ApiError;
-use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use api::routes::Route;
+use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use market::Market;
 use platform::aws::{Missing, Patience};
 use platform::preflight;
 use platform::service::Service;
 use types::ids::ItemId;
 use types::records::PublicItemDetail;
-use types::scope::{Budget, Scope};
 
 pub struct Item {
     market: Market,
@@ -27,8 +27,7 @@ impl Input for AskedId {
 }
 
 impl Endpoint for Item {
-    const BUDGET: Budget = Budget::Scope(Scope::CatalogRead);
-    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    const ROUTE: Route = routes::ITEM;
     type Caller = Anyone;
     type Input = AskedId;
     type Output = PublicItemDetail;

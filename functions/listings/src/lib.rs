@@ -1,7 +1,8 @@
 //! `GET /v1/public/listings`: returns a page of the active listings, filtered and sorted.
 
 use api::error::ApiError;
-use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use api::routes::Route;
+use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use api::{PAGE, PAGE_SIZE};
 use market::Log;
 use market::Market;
@@ -12,7 +13,6 @@ use platform::service::Service;
 use replica::{ListingQuery, Listings, Replica};
 use types::paging::{Paged, Paging};
 use types::records::PublicListing;
-use types::scope::{Budget, Scope};
 
 pub struct SearchListings {
     replica: Replica<Listings>,
@@ -44,8 +44,7 @@ impl Input for ListingsInput {
 }
 
 impl Endpoint for SearchListings {
-    const BUDGET: Budget = Budget::Scope(Scope::ListingsRead);
-    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    const ROUTE: Route = routes::LISTINGS;
     type Caller = Anyone;
     type Input = ListingsInput;
     type Output = Paged<PublicListing>;

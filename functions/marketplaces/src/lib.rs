@@ -2,21 +2,20 @@
 //! cannot be read is left out, because no price comes from it either.
 
 use api::error::ApiError;
-use api::{Anyone, Api, CacheControl, Endpoint};
+use api::routes::Route;
+use api::{Anyone, Api, Endpoint, routes};
 use market::Market;
 use platform::aws::{Missing, Patience};
 use platform::preflight;
 use platform::service::Service;
 use types::records::PublicMarketplace;
-use types::scope::{Budget, Scope};
 
 pub struct Marketplaces {
     market: Market,
 }
 
 impl Endpoint for Marketplaces {
-    const BUDGET: Budget = Budget::Scope(Scope::CatalogRead);
-    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    const ROUTE: Route = routes::MARKETPLACES;
     type Caller = Anyone;
     type Input = ();
     type Output = Vec<PublicMarketplace>;

@@ -1,18 +1,17 @@
 //! `GET /v1/public/me`: returns the API key of the request.
 
 use api::error::ApiError;
-use api::{Api, CacheControl, Endpoint};
+use api::routes::Route;
+use api::{Api, Endpoint, routes};
 use auth::KeyRecord;
 use platform::aws::Missing;
 use platform::service::Service;
 use types::records::PublicMe;
-use types::scope::Budget;
 
 pub struct Me;
 
 impl Endpoint for Me {
-    const BUDGET: Budget = Budget::Me;
-    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    const ROUTE: Route = routes::ME;
     type Caller = KeyRecord;
     type Input = ();
     type Output = PublicMe;

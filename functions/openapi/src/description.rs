@@ -9,7 +9,7 @@ use api::line::{Facts, cause, log};
 use api::pipeline::check_method;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS};
-use api::{CacheControl, Event, Handler, Reply, Response};
+use api::{Event, Handler, Reply, Response};
 use auth::Rate;
 use platform::metrics::Meter;
 use types::clock::Clock;
@@ -38,7 +38,7 @@ impl Description {
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
     fn decide(&self, event: &Event) -> Result<Reply, ApiError> {
         let path = event.raw_path.as_deref().unwrap_or_default();
-        if path != DESCRIPTION && path != DOCS {
+        if path != DESCRIPTION.path && path != DOCS {
             return Err(ApiError::RouteNotFound);
         }
         check_method(event)?;
@@ -47,7 +47,7 @@ impl Description {
             Ok(json) => (json, JSON),
             Err(error) => return Err(ApiError::Internal(error.clone())),
         };
-        Ok(Reply { body: body.clone().into_bytes(), content_type, cache: CacheControl::Public })
+        Ok(Reply { body: body.clone().into_bytes(), content_type, cache: DESCRIPTION.cache })
     }
 
     fn answer(&self, event: &Event) -> Response {

@@ -3,21 +3,20 @@
 use accounts::Accounts;
 use accounts::OrderPages;
 use api::error::ApiError;
-use api::{Api, CacheControl, Endpoint};
+use api::routes::Route;
+use api::{Api, Endpoint, routes};
 use platform::aws::Missing;
 use platform::service::Service;
 use types::ids::UserId;
 use types::paging::{Paged, Paging};
 use types::records::PublicOrder;
-use types::scope::{Budget, Scope};
 
 pub struct Orders {
     pages: OrderPages,
 }
 
 impl Endpoint for Orders {
-    const BUDGET: Budget = Budget::Scope(Scope::OrdersRead);
-    const CACHE: CacheControl = CacheControl::NoStore;
+    const ROUTE: Route = routes::ORDERS;
     type Caller = UserId;
     type Input = Paging;
     type Output = Paged<PublicOrder>;

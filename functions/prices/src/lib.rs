@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use api::error::ApiError;
-use api::{Anyone, Api, CacheControl, Endpoint, Input, Params, params};
+use api::routes::Route;
+use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use market::figures;
 use market::{Market, MarketplaceCache};
 use platform::aws::{Missing, Patience};
@@ -12,7 +13,6 @@ use platform::service::Service;
 use types::clock::Clock;
 use types::ids::VariantId;
 use types::records::VariantPrices;
-use types::scope::{Budget, Scope};
 
 pub struct Prices {
     market: Market,
@@ -32,8 +32,7 @@ impl Input for Variant {
 }
 
 impl Endpoint for Prices {
-    const BUDGET: Budget = Budget::Scope(Scope::CatalogRead);
-    const CACHE: CacheControl = CacheControl::PrivateNoCache;
+    const ROUTE: Route = routes::PRICES;
     type Caller = Anyone;
     type Input = Variant;
     type Output = VariantPrices;

@@ -6,18 +6,15 @@ use serde::Serialize;
 
 use super::error::ApiError;
 use super::params::Input;
-use super::reply::CacheControl;
+use super::routes::Route;
 use auth::KeyRecord;
 use platform::metrics::ReplicaGauge;
 use types::ids::UserId;
-use types::scope::Budget;
 
 /// One `GET` of the API.
 pub trait Endpoint: Send + Sync + 'static {
-    /// The budget that a request is counted against. It also decides which scope a key needs.
-    const BUDGET: Budget;
-    /// Who may keep an answer, and for how long.
-    const CACHE: CacheControl;
+    /// The route that the endpoint answers. It has a budget.
+    const ROUTE: Route;
     /// Whom the answer depends on.
     type Caller: Caller;
     /// Parameters of path and query.

@@ -21,6 +21,7 @@ use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::Clock;
 use types::ids::KeyId;
+use types::scope::Budget;
 
 /// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds (specification 10.5.1).
 const STORE_DEADLINE: Duration = Duration::from_millis(2_600);
@@ -53,6 +54,9 @@ struct Decided {
 }
 
 impl<E: Endpoint> Api<E> {
+    /// The endpoint's budget. The compiler evaluates this, so an endpoint whose route has no budget does not compile.
+    const BUDGET: Budget = E::ROUTE.budget.expect("an endpoint's route has a budget");
+
     pub fn new(endpoint: E, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
         Self { endpoint, gate, clock, meter }
     }
@@ -99,7 +103,7 @@ impl<E: Endpoint> Api<E> {
         let input = params::parse::<E::Input>(&path, event.raw_query_string.as_deref().unwrap_or(""));
         let foreseen = E::Caller::foreseen(self.gate.remembered_user(key));
 
-        let mut admit = pin!(timeout_at(deadline, self.gate.admit(key, E::BUDGET)));
+        let mut admit = pin!(timeout_at(deadline, self.gate.admit(key, Self::BUDGET)));
         let ahead = foreseen.clone().zip(input.as_ref().ok().cloned());
         let mut ahead = pin!(async {
             match ahead {
@@ -155,7 +159,7 @@ fn late(what: &str) -> String {
 
 fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {
     let body = serde_json::to_vec(output).map_err(|error| ApiError::Internal(error.to_string()))?;
-    Ok(Reply { body, content_type: JSON, cache: E::CACHE })
+    Ok(Reply { body, content_type: JSON, cache: E::ROUTE.cache })
 }
 
 impl<E: Endpoint> Handler for Api<E> {

@@ -1,29 +1,49 @@
-//! Every route of the API (specification 4.1) and the function that answers it, defined once. The local gateway routes
-//! by this list, and tests compare the API description and the deployment with it.
+//! Every route of the API (specification 4.1), the function that answers it, the budget of its requests and who may keep
+//! its answers, each defined once. Endpoints and the API description refer to these constants, the local gateway routes
+//! by their list, and tests compare the deployment with it.
 
-/// A route of the gateway: a path template and the function behind it.
+use types::scope::{Budget, Scope};
+
+use super::reply::CacheControl;
+
+/// A route of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The path. `{name}` in it stands for one segment.
     pub path: &'static str,
+    /// The function that answers.
     pub function: &'static str,
+    /// The budget that a request is counted against, or `None` if it needs no key. It also decides which scope a key
+    /// needs.
+    pub budget: Option<Budget>,
+    /// Who may keep an answer, and for how long.
+    pub cache: CacheControl,
 }
 
-/// Every route with a function of its own. Whatever matches none goes to [`DEFAULT`].
-pub const ROUTES: [Route; 9] = [
-    Route { path: "/v1/public/me", function: "me" },
-    Route { path: "/v1/public/catalog", function: "catalog" },
-    Route { path: "/v1/public/items/{id}", function: "item" },
-    Route { path: "/v1/public/prices/{variant_id}", function: "prices" },
-    Route { path: "/v1/public/marketplaces", function: "marketplaces" },
-    Route { path: "/v1/public/listings", function: "listings" },
-    Route { path: "/v1/public/orders", function: "orders" },
-    Route { path: "/v1/public/wallet/balance", function: "balance" },
-    Route { path: DESCRIPTION, function: DEFAULT },
-];
-
+pub const ME: Route = keyed("/v1/public/me", "me", Budget::Me, CacheControl::PrivateNoCache);
+pub const CATALOG: Route = keyed("/v1/public/catalog", "catalog", CATALOG_READ, CacheControl::PrivateNoCache);
+pub const ITEM: Route = keyed("/v1/public/items/{id}", "item", CATALOG_READ, CacheControl::PrivateNoCache);
+pub const PRICES: Route = keyed("/v1/public/prices/{variant_id}", "prices", CATALOG_READ, CacheControl::PrivateNoCache);
+pub const MARKETPLACES: Route =
+    keyed("/v1/public/marketplaces", "marketplaces", CATALOG_READ, CacheControl::PrivateNoCache);
+pub const LISTINGS: Route =
+    keyed("/v1/public/listings", "listings", Budget::Scope(Scope::ListingsRead), CacheControl::PrivateNoCache);
+pub const ORDERS: Route = keyed("/v1/public/orders", "orders", Budget::Scope(Scope::OrdersRead), CacheControl::NoStore);
+pub const BALANCE: Route =
+    keyed("/v1/public/wallet/balance", "balance", Budget::Scope(Scope::WalletRead), CacheControl::NoStore);
 /// Where the description is served (specification 4.12.1).
-pub const DESCRIPTION: &str = "/v1/openapi.json";
+pub const DESCRIPTION: Route =
+    Route { path: "/v1/openapi.json", function: DEFAULT, budget: None, cache: CacheControl::Public };
+
+/// Every route with a path of its own. Whatever matches none goes to [`DEFAULT`].
+pub const ROUTES: [Route; 9] = [ME, CATALOG, ITEM, PRICES, MARKETPLACES, LISTINGS, ORDERS, BALANCE, DESCRIPTION];
+
+const CATALOG_READ: Budget = Budget::Scope(Scope::CatalogRead);
+
+const fn keyed(path: &'static str, function: &'static str, budget: Budget, cache: CacheControl) -> Route {
+    Route { path, function, budget: Some(budget), cache }
+}
+
 /// Where the docs page is served (specification 4.12.2).
 pub const DOCS: &str = "/docs";
 /// The function behind the gateway's `$default` route: description, docs page, 404 for the rest.
@@ -54,11 +74,10 @@ mod tests {
 
     #[test]
     fn a_parameter_is_one_segment_and_not_empty() {
-        let item = ROUTES[2];
-        assert_eq!(item.matches("/v1/public/items/ak-47"), Some(vec![("id", "ak-47")]));
+        assert_eq!(ITEM.matches("/v1/public/items/ak-47"), Some(vec![("id", "ak-47")]));
         for other in ["/v1/public/items/", "/v1/public/items", "/v1/public/items/a/b", "/v1/public/items/a/"] {
-            assert_eq!(item.matches(other), None, "{other}");
+            assert_eq!(ITEM.matches(other), None, "{other}");
         }
-        assert_eq!(ROUTES[0].matches("/v1/public/me/"), None);
+        assert_eq!(ME.matches("/v1/public/me/"), None);
     }
 }

@@ -51,7 +51,7 @@ pub fn openapi() -> OpenApi {
 }
 
 fn paths(operations: impl IntoIterator<Item = Get>) -> Paths {
-    let item = |get: Get| (get.path, PathItem::new(HttpMethod::Get, get.operation()));
+    let item = |get: Get| (get.route.path, PathItem::new(HttpMethod::Get, get.operation()));
     let items = operations.into_iter().map(item);
     items.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
 }

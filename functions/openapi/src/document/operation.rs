@@ -1,7 +1,7 @@
 //! Builds one operation: `Get` declares what differs between operations, the rest is the same for all of them.
 
-use api::CacheControl;
 use api::error::{ApiError, FieldError};
+use api::routes::Route;
 use types::scope::{Budget, Scope};
 use utoipa::openapi::SecurityRequirement;
 use utoipa::openapi::extensions::Extensions;
@@ -18,16 +18,12 @@ const REQUIRED_SCOPE: &str = "x-required-scope";
 
 /// A `GET` operation.
 pub(super) struct Get {
-    /// A path template.
-    pub(super) path: &'static str,
+    pub(super) route: Route,
     /// The `operationId`. Generated clients name their methods after it.
     pub(super) id: &'static str,
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    /// The budget that a request is counted against, or `None` if no key is needed.
-    pub(super) budget: Option<Budget>,
-    pub(super) cache: CacheControl,
     pub(super) parameters: Vec<Parameter>,
     /// The description of the 200.
     pub(super) answer: &'static str,
@@ -42,19 +38,20 @@ pub(super) struct Get {
 impl Get {
     /// Builds the operation, with every response that it can give.
     pub(super) fn operation(self) -> Operation {
-        let scope = self.budget.and_then(Budget::scope);
+        let Route { budget, cache, .. } = self.route;
+        let scope = budget.and_then(Budget::scope);
         let operation = OperationBuilder::new()
             .tags(Some([self.tag]))
             .summary(Some(self.summary))
-            .description(Some(format!("{} {}", self.description, need(self.budget))))
+            .description(Some(format!("{} {}", self.description, need(budget))))
             .operation_id(Some(self.id))
             .parameters((!self.parameters.is_empty()).then_some(self.parameters))
-            .securities(Some(self.budget.map(|_| SecurityRequirement::new(API_KEY, scope.map(Scope::as_str)))))
+            .securities(Some(budget.map(|_| SecurityRequirement::new(API_KEY, scope.map(Scope::as_str)))))
             .extensions(scope.map(|scope| Extensions::from_iter([(REQUIRED_SCOPE, scope.as_str())])))
             .parameter_ref(parameters::reference(parameters::IF_NONE_MATCH))
-            .response("200", success::ok(self.answer, self.body, self.cache))
-            .response("304", success::not_modified(self.cache));
-        let refusals = self.budget.map(|budget| errors::of_key(budget, self.bad_request)).unwrap_or_default();
+            .response("200", success::ok(self.answer, self.body, cache))
+            .response("304", success::not_modified(cache));
+        let refusals = budget.map(|budget| errors::of_key(budget, self.bad_request)).unwrap_or_default();
         let refusals = refusals.into_iter().chain(self.not_found.map(errors::of_id)).chain([errors::of_method()]);
         refusals.fold(operation, |operation, (status, response)| operation.response(status, response)).build()
     }

@@ -1,10 +1,9 @@
 //! The operations of the scopes `orders:read` and `wallet:read`, which return the caller's own records.
 
-use api::CacheControl;
 use api::error::{FieldCode, FieldError};
+use api::routes;
 use serde_json::json;
 use types::records::{PublicBalance, PublicOrder};
-use types::scope::{Budget, Scope};
 
 use super::tags::ACCOUNT;
 use crate::document::body::Body;
@@ -13,13 +12,11 @@ use crate::document::parameters::paging;
 
 pub(super) fn orders() -> Get {
     Get {
-        path: "/v1/public/orders",
+        route: routes::ORDERS,
         id: "listOrders",
         tag: ACCOUNT,
         summary: "Your orders",
         description: "Returns your own orders, newest first.",
-        budget: Some(Budget::Scope(Scope::OrdersRead)),
-        cache: CacheControl::NoStore,
         parameters: paging().into(),
         answer: "A page of orders.",
         body: Body::page::<PublicOrder>(),
@@ -33,13 +30,11 @@ pub(super) fn orders() -> Get {
 
 pub(super) fn balance() -> Get {
     Get {
-        path: "/v1/public/wallet/balance",
+        route: routes::BALANCE,
         id: "getBalance",
         tag: ACCOUNT,
         summary: "Your balance",
         description: "Returns your own balance. All amounts are 0.00 until money first moves on the account.",
-        budget: Some(Budget::Scope(Scope::WalletRead)),
-        cache: CacheControl::NoStore,
         parameters: Vec::new(),
         answer: "The balance.",
         body: Body::record::<PublicBalance>(),

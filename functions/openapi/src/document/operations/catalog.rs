@@ -1,18 +1,15 @@
 //! The operations of the scope `catalog:read`.
 
-use api::CacheControl;
 use api::error::{ApiError, FieldCode, FieldError};
+use api::routes;
 use serde_json::json;
 use types::records::{PublicItem, PublicItemDetail, PublicMarketplace, VariantPrices};
 use types::schema::Example;
-use types::scope::{Budget, Scope};
 
 use super::tags::CATALOG;
 use crate::document::body::Body;
 use crate::document::operation::Get;
 use crate::document::parameters::{paging, path, query, text, uuid, word};
-
-const BUDGET: Option<Budget> = Some(Budget::Scope(Scope::CatalogRead));
 
 pub(super) fn catalog() -> Get {
     let mut parameters = vec![
@@ -27,13 +24,11 @@ pub(super) fn catalog() -> Get {
     parameters.extend(paging());
     let bounds = [("min", json!(1)), ("max", json!(100))];
     Get {
-        path: "/v1/public/catalog",
+        route: routes::CATALOG,
         id: "searchCatalog",
         tag: CATALOG,
         summary: "Search the catalog",
         description: "Returns items ordered by name, then by id. Items without a name come last.",
-        budget: BUDGET,
-        cache: CacheControl::PrivateNoCache,
         parameters,
         answer: "A page of items.",
         body: Body::page::<PublicItem>(),
@@ -47,13 +42,11 @@ pub(super) fn catalog() -> Get {
 
 pub(super) fn item() -> Get {
     Get {
-        path: "/v1/public/items/{id}",
+        route: routes::ITEM,
         id: "getItem",
         tag: CATALOG,
         summary: "One item",
         description: "Returns an item and its variants. A variant is the item with a certain wear and StatTrak flag.",
-        budget: BUDGET,
-        cache: CacheControl::PrivateNoCache,
         parameters: vec![path("id", "The item's id.", &word(), "ak-47-redline")],
         answer: "The item.",
         body: Body::record::<PublicItemDetail>(),
@@ -65,13 +58,11 @@ pub(super) fn item() -> Get {
 pub(super) fn prices() -> Get {
     let variant = VariantPrices::example().variant_id;
     Get {
-        path: "/v1/public/prices/{variant_id}",
+        route: routes::PRICES,
         id: "getPrices",
         tag: CATALOG,
         summary: "Prices on other marketplaces",
         description: "Returns figures over all asks of enabled marketplaces for a variant in the last 24 hours.",
-        budget: BUDGET,
-        cache: CacheControl::PrivateNoCache,
         parameters: vec![path("variant_id", "The variant's id.", &uuid(), variant.to_string())],
         answer: "The figures.",
         body: Body::record::<VariantPrices>(),
@@ -82,13 +73,11 @@ pub(super) fn prices() -> Get {
 
 pub(super) fn marketplaces() -> Get {
     Get {
-        path: "/v1/public/marketplaces",
+        route: routes::MARKETPLACES,
         id: "listMarketplaces",
         tag: CATALOG,
         summary: "Where prices come from",
         description: "Returns all marketplaces ordered by key, including disabled ones. The list is not paged.",
-        budget: BUDGET,
-        cache: CacheControl::PrivateNoCache,
         parameters: Vec::new(),
         answer: "The marketplaces.",
         body: Body::list::<PublicMarketplace>(),

@@ -1,6 +1,5 @@
 //! The operation that serves this document.
 
-use api::CacheControl;
 use api::routes;
 use serde_json::json;
 use utoipa::openapi::{ObjectBuilder, Type};
@@ -18,13 +17,11 @@ pub(super) fn description() -> Get {
         "paths": {}
     });
     Get {
-        path: routes::DESCRIPTION,
+        route: routes::DESCRIPTION,
         id: "getDescription",
         tag: DESCRIPTION,
         summary: "This description",
         description: "Returns this description of the API as OpenAPI 3.1. `/docs` serves it as a page for people.",
-        budget: None,
-        cache: CacheControl::Public,
         parameters: Vec::new(),
         answer: "The description.",
         body: Body::other(schema, example),

@@ -1,11 +1,10 @@
 //! The operation of the scope `listings:read`.
 
-use api::CacheControl;
 use api::error::{FieldCode, FieldError};
+use api::routes;
 use serde_json::json;
 use types::records::PublicListing;
 use types::schema::usd_as_read;
-use types::scope::{Budget, Scope};
 use types::sort::Sort;
 use utoipa::openapi::ObjectBuilder;
 
@@ -38,13 +37,11 @@ pub(super) fn listings() -> Get {
     ];
     parameters.extend(paging());
     Get {
-        path: "/v1/public/listings",
+        route: routes::LISTINGS,
         id: "searchListings",
         tag: LISTINGS,
         summary: "Search the active listings",
         description: "Returns active listings that match all filters. An unknown item or variant gives an empty page.",
-        budget: Some(Budget::Scope(Scope::ListingsRead)),
-        cache: CacheControl::PrivateNoCache,
         parameters,
         answer: "A page of listings.",
         body: Body::page::<PublicListing>(),
