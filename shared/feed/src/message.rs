@@ -176,8 +176,9 @@ struct ListingMessage {
 
 impl ListingMessage {
     fn message(self) -> Message {
-        if self.status != ListingStatus::Active {
-            return Message::ListingEnded(self.id, self.version);
+        match self.status {
+            ListingStatus::Active => {}
+            ListingStatus::Sold | ListingStatus::Cancelled => return Message::ListingEnded(self.id, self.version),
         }
         let Self { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name, .. } = self;
         let listing =

@@ -14,7 +14,7 @@ use auth::table;
 use auth::table::{HASH, KeyRecord, KeyStatus, PK, STATUS};
 use auth::{KeyHash, KeyText};
 use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, retry_conflicts, s};
+use platform::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
 use types::clock::Clock;
 use types::ids::{KeyId, UserId};
 use types::scope::{Scopes, Tier};

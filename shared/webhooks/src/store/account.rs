@@ -9,7 +9,7 @@ use super::endpoint_row::{endpoints, to_value};
 use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookEndpoint};
-use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s};
+use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
@@ -34,7 +34,7 @@ impl WebhookStore {
 
     /// Returns an account's endpoints.
     pub async fn endpoints(&self, account: UserId) -> Result<Endpoints, StoreError> {
-        let item = self.get(table::account(account)).await?;
+        let item = get_row(&self.client, &self.table, table::account(account)).await?;
         Ok(item.as_ref().map(endpoints).unwrap_or_default())
     }
 
