@@ -11,6 +11,7 @@ impl Accounts {
         let Some(item) = get_row(&self.client, &self.table, table::balance(user)).await? else {
             return Ok(PublicBalance::default());
         };
+        table::BALANCE_FORMAT.of_row(&item)?;
         let data = Attributes(&item).text(table::DATA).unwrap_or_default();
         serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("balance of {user}: {error}")))
     }

@@ -135,20 +135,18 @@ impl Accounts {
 
 type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
 
-/// The layout of a packed order, as its first byte. A reader that does not know it returns an error.
-const LAYOUT: u8 = 1;
+/// The format of a packed order. Postcard is positional: the order of fields and of enum members is part of it.
+const PACKED: Format = Format::first("packed order");
 
 /// Packs an order, so that even a full page of large orders fits in the 1 MB that one DynamoDB call returns.
 fn pack(order: &PublicOrder) -> Result<Vec<u8>, StoreError> {
-    Ok(postcard::to_extend(order, vec![LAYOUT])?)
+    Ok(postcard::to_extend(order, vec![PACKED.writes])?)
 }
 
 /// Unpacks an order from a row's data.
 pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
-    let Some((&LAYOUT, order)) = data.split_first() else {
-        return Err(StoreError::corrupt("order: unknown layout"));
-    };
-    postcard::from_bytes(order).map_err(|error| StoreError::corrupt(format!("order: {error}")))
+    let (_, order) = PACKED.split(data)?;
+    postcard::from_bytes(order).map_err(|error| PACKED.corrupt(&error))
 }
 
 /// Returns the outcome if a known order's authority shows that the message does not apply, because it contradicts the
@@ -159,6 +157,7 @@ fn settled(
     created_at: Timestamp,
     version: u64,
 ) -> Result<Option<OrderOutcome>, StoreError> {
+    table::AUTHORITY_FORMAT.of_row(authority)?;
     let read = Attributes(authority);
     if read.parsed::<UserId>(table::ACCOUNT)? != user {
         return Ok(Some(OrderOutcome::OtherAccount));

@@ -160,6 +160,7 @@ impl Read {
 
 impl Placed {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
+        table::ORDER_FORMAT.of_row(row)?;
         let read = Attributes(row);
         Ok(Self {
             position: read.parsed(table::SK)?,

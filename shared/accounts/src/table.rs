@@ -1,5 +1,6 @@
-//! The key shapes and attribute names of the accounts table, in one place.
+//! The key shapes, attribute names and layouts of the accounts table, in one place.
 
+use platform::layout::Format;
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
 use platform::store::{Row, s};
 use types::ids::{OrderId, UserId};
@@ -14,6 +15,11 @@ pub(super) const ORDINAL: &str = "ordinal";
 pub(super) const TOTAL: &str = "total";
 pub(super) const MONTHS: &str = "months";
 pub(super) const RECENT: &str = "recent";
+
+pub(super) const ORDER_FORMAT: Format = Format::first("order");
+pub(super) const AUTHORITY_FORMAT: Format = Format::first("order authority");
+pub(super) const SUMMARY_FORMAT: Format = Format::first("order summary");
+pub(super) const BALANCE_FORMAT: Format = Format::first("balance");
 
 pub(super) fn orders_partition(user: UserId) -> String {
     format!("orders#{user}")

@@ -1,4 +1,4 @@
-//! The keys table: key shapes, attribute names, and a key's row in its parsed form.
+//! The keys table: key shapes, attribute names, layouts, and a key's row in its parsed form.
 //!
 //! A key has three rows, written in one transaction. The key row lies under the key's hash, and only this row changes
 //! afterwards. The other two find it by key id and by user.
@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 use super::text::KeyHash;
+use platform::layout::Format;
 use platform::store::{Attributes, Row, StoreError, n, s};
 use types::closed_enum;
 use types::ids::{KeyId, UserId};
@@ -31,6 +32,10 @@ const USER_ID: &str = "user_id";
 pub const LIMIT_BEFORE: &str = "limit";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
+
+const KEY_FORMAT: Format = Format::first("key");
+/// The two rows that hold a key's hash.
+pub const FINDER_FORMAT: Format = Format::first("finder of a key");
 
 closed_enum! {
     /// Whether a key was revoked.
@@ -94,6 +99,7 @@ impl KeyRecord {
     }
 
     pub fn from_row(row: &Row) -> Result<Self, StoreError> {
+        KEY_FORMAT.of_row(row)?;
         let read = Attributes(row);
         let time = |name| read.number(name).map(Timestamp::from_millis);
         let scopes = row.get(SCOPES).and_then(|value| value.as_ss().ok());

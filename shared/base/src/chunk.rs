@@ -1,5 +1,6 @@
 //! Packs records into the chunks of a base, and unpacks them. A chunk holds columns, packed by postcard and compressed
-//! by zstd, and stays below the 400 KB that DynamoDB allows for a row.
+//! by zstd, and stays below the 400 KB that DynamoDB allows for a row. Its first byte is the number of its layout. In
+//! layout 1 the next four bytes are the unpacked length.
 
 use super::columns::{Columnar, Columns};
 use market::Hash;
@@ -12,9 +13,6 @@ const MAX_BYTES: usize = 390_000;
 const MAX_RECORDS: usize = 16_384;
 /// The most bytes of a chunk once unpacked: enough for 16,384 records of the largest size that the feed accepts.
 const MAX_UNPACKED_BYTES: usize = 128 * 1_024 * 1_024;
-/// The first byte of a chunk: the number of its layout. In this layout the next four bytes are the unpacked length. A
-/// reader that does not know the layout returns an error.
-const LAYOUT: u8 = 1;
 /// The compression level. Higher levels take several times as long and save a few percent.
 const COMPRESSION_LEVEL: i32 = 3;
 
@@ -33,7 +31,7 @@ fn pack_halves<R: Columnar>(records: &[R], chunks: &mut Vec<Vec<u8>>) -> Result<
     let compressed =
         zstd::bulk::compress(&columns, COMPRESSION_LEVEL).map_err(|error| StoreError::Defect(error.to_string()))?;
     let length = u32::try_from(columns.len()).map_err(|error| StoreError::Defect(error.to_string()))?;
-    let packed = [&[LAYOUT], &length.to_le_bytes()[..], &compressed].concat();
+    let packed = [&[R::CHUNK.writes], &length.to_le_bytes()[..], &compressed].concat();
     if packed.len() > MAX_BYTES && records.len() > 1 {
         let (lower, upper) = records.split_at(records.len() / 2);
         pack_halves(lower, chunks)?;
@@ -50,13 +48,12 @@ pub(super) fn hash(packed: &[u8]) -> Hash {
 
 /// Unpacks the columns of a chunk.
 pub(super) fn unpack<R: Columnar>(packed: &[u8]) -> Result<R::Columns, StoreError> {
-    let unreadable = |what: &str| StoreError::corrupt(format!("{} base: {what}", R::STREAM));
-    let [LAYOUT, rest @ ..] = packed else { return Err(unreadable("unknown layout")) };
-    let Some((length, compressed)) = rest.split_first_chunk() else { return Err(unreadable("it is cut off")) };
+    let (_, rest) = R::CHUNK.split(packed)?;
+    let Some((length, compressed)) = rest.split_first_chunk() else { return Err(R::CHUNK.corrupt(&"it is cut off")) };
     let length = (u32::from_le_bytes(*length) as usize).min(MAX_UNPACKED_BYTES);
-    let columns = zstd::bulk::decompress(compressed, length).map_err(|error| unreadable(&error.to_string()))?;
-    let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| unreadable(&error.to_string()))?;
-    if columns.is_sound() { Ok(columns) } else { Err(unreadable("its columns do not fit together")) }
+    let columns = zstd::bulk::decompress(compressed, length).map_err(|error| R::CHUNK.corrupt(&error))?;
+    let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::CHUNK.corrupt(&error))?;
+    if columns.is_sound() { Ok(columns) } else { Err(R::CHUNK.corrupt(&"its columns do not fit together")) }
 }
 
 #[cfg(test)]

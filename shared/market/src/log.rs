@@ -17,8 +17,6 @@ use crate::{Batch, ChangeOf, Record};
 use platform::store::{Attributes, Row, StoreError, get_row};
 use types::clock::{Clock, Moment};
 
-/// The layout of packed changes, as their first byte. A reader that does not know it returns an error.
-const LAYOUT: u8 = 1;
 /// How many times a gap must be seen before it counts as one. A Query may see a transaction before an earlier one.
 pub const GAP_READS: u32 = 3;
 
@@ -67,9 +65,13 @@ impl<R: Record> Log<R> {
     pub async fn scan(&self, partition: u32, mut visit: impl FnMut(R) + Send) -> Result<(), StoreError> {
         let mut pages = self.market.query(table::entity_partition::<R>(partition), None).into_paginator().send();
         while let Some(page) = pages.next().await {
-            for data in page?.items().iter().filter_map(|row| Attributes(row).text(table::DATA)) {
-                let record = R::from_data(data);
-                visit(record.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))?);
+            for row in page?.items() {
+                table::ENTITY_FORMAT.of_row(row)?;
+                // A tombstone has no data.
+                if let Some(data) = Attributes(row).text(table::DATA) {
+                    let record = R::from_data(data);
+                    visit(record.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))?);
+                }
             }
         }
         Ok(())
@@ -101,18 +103,15 @@ impl<R: Record> Log<R> {
 
     pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c ChangeOf<R>>) -> Result<Vec<u8>, StoreError> {
         let changes: Vec<_> = changes.collect();
-        Ok(postcard::to_extend(&changes, vec![LAYOUT])?)
+        Ok(postcard::to_extend(&changes, vec![R::LOG_ENTRY.writes])?)
     }
 
     fn unpack(row: &Row) -> Result<Batch<R>, StoreError> {
         let read = Attributes(row);
         let seq = read.parsed(table::SK)?;
-        let packed = read.bytes(table::CHANGES).unwrap_or_default();
-        let Some((&LAYOUT, changes)) = packed.split_first() else {
-            return Err(StoreError::corrupt(format!("{} log entry {seq}: unknown layout", R::STREAM)));
-        };
+        let (_, changes) = R::LOG_ENTRY.split(read.bytes(table::CHANGES).unwrap_or_default())?;
         let changes = postcard::from_bytes(changes)
-            .map_err(|error| StoreError::corrupt(format!("{} log entry {seq}: {error}", R::STREAM)))?;
+            .map_err(|error| R::LOG_ENTRY.corrupt(&format_args!("sequence number {seq}: {error}")))?;
         Ok((seq, changes))
     }
 }
@@ -132,6 +131,7 @@ pub fn contiguous<C>(cursor: &mut u64, batches: Vec<(u64, C)>, taken: &mut Vec<(
 /// Reads the position from the stream's head row. Without that row, the stream is at its beginning.
 pub(super) fn position(head: Option<&Row>) -> Result<LogPosition, StoreError> {
     head.map_or(Ok(LogPosition::default()), |row| {
+        table::HEAD_FORMAT.of_row(row)?;
         let read = Attributes(row);
         Ok(LogPosition {
             seq: read.required_number(table::SEQ)?,

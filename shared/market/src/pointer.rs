@@ -44,6 +44,7 @@ impl Pointer {
     }
 
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        table::BASE_FORMAT.of_row(row)?;
         let read = Attributes(row);
         let time = |name| read.required_number(name).map(Timestamp::from_millis);
         let (hashes, rest) = read.bytes(table::HASHES).unwrap_or_default().as_chunks();

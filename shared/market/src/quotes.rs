@@ -30,6 +30,7 @@ impl Market {
 
     /// Stores a quote, unless the stored one was observed at the same time or later. Returns whether anything changed.
     pub async fn put_quote(&self, variant: VariantId, quote: &Quote) -> Result<bool, StoreError> {
+        // These bytes have no layout of their own. If the asks ever need another form, it gets an attribute of its own.
         let cents: Vec<u64> = quote.asks.iter().map(|ask| ask.cents()).collect();
         let packed = postcard::to_stdvec(&cents)?;
         let put = self
@@ -48,6 +49,7 @@ impl Market {
 }
 
 fn quote(row: &Row) -> Result<Quote, StoreError> {
+    table::QUOTE_FORMAT.of_row(row)?;
     let read = Attributes(row);
     let packed = read.bytes(table::ASKS).unwrap_or_default();
     let cents: Vec<u64> = postcard::from_bytes(packed).map_err(|_| StoreError::corrupt(table::ASKS))?;

@@ -1,6 +1,7 @@
 //! The records of the two streams: items and listings.
 
 use crate::{Change, Record, Write};
+use platform::layout::Format;
 use platform::store::StoreError;
 use types::ids::{ItemId, ListingId};
 use types::records::{PublicItem, PublicItemDetail, PublicListing};
@@ -11,6 +12,7 @@ pub type CatalogWrite = Write<PublicItem>;
 impl Record for PublicItem {
     type Id = ItemId;
     const STREAM: &'static str = "catalog";
+    const LOG_ENTRY: Format = Format::first("log entry of catalog");
 
     fn id(&self) -> ItemId {
         self.id.clone()
@@ -24,6 +26,7 @@ impl Record for PublicItem {
 impl Record for PublicListing {
     type Id = ListingId;
     const STREAM: &'static str = "listings";
+    const LOG_ENTRY: Format = Format::first("log entry of listings");
 
     fn id(&self) -> ListingId {
         self.id

@@ -1,8 +1,9 @@
-//! The key shapes and attribute names of the market table, in one place.
+//! The key shapes, attribute names and layouts of the market table, in one place.
 
 use uuid::Uuid;
 
 use crate::Record;
+use platform::layout::Format;
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
 use platform::store::{Row, s};
 use types::ids::{MarketplaceKey, VariantId};
@@ -20,6 +21,12 @@ pub(super) const HASHES: &str = "hashes";
 pub(super) const WRITTEN_AT: &str = "written_at";
 pub(super) const SCANNED_AT: &str = "scanned_at";
 pub(super) const PACKED: &str = "packed";
+
+pub(super) const HEAD_FORMAT: Format = Format::first("stream head");
+pub(super) const BASE_FORMAT: Format = Format::first("base pointer");
+pub(super) const ENTITY_FORMAT: Format = Format::first("entity");
+pub(super) const MARKETPLACE_FORMAT: Format = Format::first("marketplace");
+pub(super) const QUOTE_FORMAT: Format = Format::first("quote");
 
 /// The number of partitions that hold a stream's entities, so that a scan can read them in parallel.
 pub const ENTITY_PARTITIONS: u32 = 16;

@@ -255,5 +255,6 @@ fn check_name(name: Option<&str>) -> Result<(), AdminError> {
 }
 
 fn hash_of(row: &Row) -> Result<&str, StoreError> {
+    table::FINDER_FORMAT.of_row(row)?;
     Attributes(row).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))
 }

@@ -6,6 +6,7 @@ use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use super::{Columnar, Columns, fits, keep_marked, number, unreadable};
+use platform::layout::Format;
 use platform::store::StoreError;
 use types::ids::ItemId;
 use types::records::PublicItem;
@@ -30,6 +31,7 @@ impl ItemColumns {
 
 impl Columnar for PublicItem {
     type Columns = ItemColumns;
+    const CHUNK: Format = Format::first("base chunk of catalog");
 
     /// The catalog's own order, so that building its index from a base needs no sorting.
     fn base_order(&self, other: &Self) -> Ordering {

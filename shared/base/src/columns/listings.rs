@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Columnar, Columns, entry, fits, keep_marked, number, optional, place, unreadable};
+use platform::layout::Format;
 use platform::store::StoreError;
 use types::ids::{Id8, ListingId, VariantId};
 use types::money::Usd;
@@ -91,6 +92,7 @@ impl ListingColumns {
 
 impl Columnar for PublicListing {
     type Columns = ListingColumns;
+    const CHUNK: Format = Format::first("base chunk of listings");
 
     /// Puts the listings of a variant next to each other, because they share item, variant and name.
     fn base_order(&self, other: &Self) -> Ordering {

@@ -16,12 +16,15 @@ pub use items::ItemColumns;
 pub use listings::{ListingColumns, ListingEntry};
 
 use market::Record;
+use platform::layout::Format;
 use platform::store::StoreError;
 
 /// A record that a base keeps in columns.
 pub trait Columnar: Record {
     /// Many such records, stored column by column.
     type Columns: Columns<Record = Self>;
+    /// The format of a packed chunk of such records. Postcard is positional: the order of the columns is part of it.
+    const CHUNK: Format;
 
     /// The order of records in a base. Records that share the most values stand next to each other.
     fn base_order(&self, other: &Self) -> Ordering;

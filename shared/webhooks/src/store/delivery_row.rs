@@ -52,6 +52,7 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
 }
 
 pub(super) fn from_row(row: &Row) -> Result<Delivery, StoreError> {
+    table::DELIVERY_FORMAT.of_row(row)?;
     let read = Attributes(row);
     let pk = read.text(PK).unwrap_or_default();
     Ok(Delivery {

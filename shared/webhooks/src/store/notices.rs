@@ -13,6 +13,7 @@ impl WebhookStore {
         if !item.contains_key(WAKE_AT) {
             return Ok(None);
         }
+        table::NOTICE_FORMAT.of_row(&item)?;
         let notice = Attributes(&item).text(NOTICE).and_then(|text| serde_json::from_str(text).ok());
         notice.map(Some).ok_or_else(|| StoreError::corrupt(NOTICE))
     }

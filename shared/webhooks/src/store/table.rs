@@ -1,9 +1,10 @@
-//! The key shapes and attribute names of the webhooks table, in one place.
+//! The key shapes, attribute names and layouts of the webhooks table, in one place.
 //!
 //! The endpoints of an account are attributes of one row. So one call finds the endpoints of a whole batch of events
 //! or messages, and one condition limits how many an account can have.
 
 use crate::delivery::Lane;
+use platform::layout::Format;
 pub(super) use platform::resources::{
     CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, PARTITION_KEY as PK, SORT_KEY as SK, TTL, WAKE_AT, WAKE_INDEX,
     WAKE_SHARD,
@@ -40,6 +41,13 @@ pub(super) const REMOVED_AT: &str = "removed_at";
 
 pub(super) const NOTICE: &str = "notice";
 pub(super) const PROBED_AT: &str = "probed_at";
+
+pub(super) const ACCOUNT_FORMAT: Format = Format::first("account's endpoints");
+pub(super) const ENDPOINT_FORMAT: Format = Format::first("endpoint");
+pub(super) const FINDER_FORMAT: Format = Format::first("finder of an endpoint");
+pub(super) const DELIVERY_FORMAT: Format = Format::first("delivery");
+pub(super) const NOTICE_FORMAT: Format = Format::first("notice");
+pub(super) const LANE_FORMAT: Format = Format::first("lane mark");
 
 /// The number of partitions of the wake-up index. With a single one, the limit of a partition would limit the rate of
 /// all deliveries.
