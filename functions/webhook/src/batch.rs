@@ -136,7 +136,7 @@ fn by_id(endpoints: Endpoints) -> Found {
 }
 
 fn read(record: &SqsMessage) -> Result<QueueMessage, String> {
-    serde_json::from_str(record.body.as_deref().unwrap_or_default()).map_err(|error| format!("unreadable: {error}"))
+    QueueMessage::parse(record.body.as_deref().unwrap_or_default()).map_err(|error| error.to_string())
 }
 
 /// Returns a random number of seconds, from `seconds` to twice as many, so that messages that were postponed together

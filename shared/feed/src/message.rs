@@ -105,8 +105,26 @@ struct ItemMessage {
     name: Option<Label>,
     slug: Option<Label>,
     image: Option<Link>,
-    variants: Option<Vec<Object<PublicVariant>>>,
+    variants: Option<Vec<Object<VariantMessage>>>,
     version: u64,
+}
+
+/// A variant as the feed has it. [`PublicVariant`] itself ignores unknown fields, because stored items may have been
+/// written by a newer release.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VariantMessage {
+    variant_id: VariantId,
+    wear: Option<Label>,
+    stattrak: bool,
+    market_hash_name: Option<Label>,
+}
+
+impl VariantMessage {
+    fn variant(self) -> PublicVariant {
+        let Self { variant_id, wear, stattrak, market_hash_name } = self;
+        PublicVariant { variant_id, wear, stattrak, market_hash_name }
+    }
 }
 
 impl ItemMessage {
@@ -126,7 +144,7 @@ impl ItemMessage {
             };
         }
         let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"))?;
-        let variants: Vec<_> = variants.into_iter().flatten().map(|Object(variant)| variant).collect();
+        let variants: Vec<_> = variants.into_iter().flatten().map(|Object(variant)| variant.variant()).collect();
         at_most("variants", variants.len(), MAX_VARIANTS)?;
         Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version))
     }

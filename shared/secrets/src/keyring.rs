@@ -5,6 +5,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use platform::layout::Format;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -25,15 +26,19 @@ type Key = [u8; 32];
 
 /// The id of a key that was made from generated text.
 const GENERATED_ID: &str = "generated";
+/// The format of the document.
+const FORMAT: Format = Format::first("keyring");
 /// This many random letters and digits have 256 bits.
 const GENERATED_LENGTH: usize = 43;
 
 /// What is wrong with a keyring. The text repeats nothing of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyringError {
-    /// It is not one of the two documents, or has other members as well.
+    /// It is neither of the two documents, or both.
     #[error("the keyring must be a JSON object of `current` and `keys` (each with `id` and `key`), or of `generated`")]
     Form,
+    #[error("the keyring was written by a newer release")]
+    Newer,
     /// A key's id has another length or other characters.
     #[error("a key's id must have 1 to 32 characters of A-Z a-z 0-9 _ -")]
     Id,
@@ -49,28 +54,23 @@ pub enum KeyringError {
     Generated,
 }
 
+/// A document of either form. Members that it does not know are ignored: without its keyring nothing can be delivered,
+/// also not after a rollback from a release that added members.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Document {
-    Keys(Keys),
-    Generated(Generated),
+struct Document {
+    layout: Option<u32>,
+    current: Option<String>,
+    keys: Option<Vec<Entry>>,
+    generated: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct Keys {
     current: String,
     keys: Vec<Entry>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Generated {
-    generated: String,
-}
-
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Entry {
     id: String,
     key: String,
@@ -79,12 +79,16 @@ struct Entry {
 impl Keyring {
     /// Reads a keyring from its document.
     pub fn parse(document: &str) -> Result<Self, KeyringError> {
-        let document = match serde_json::from_str(document).map_err(|_| KeyringError::Form)? {
-            Document::Keys(document) => document,
-            Document::Generated(Generated { generated }) => return Self::generated(&generated),
+        let Document { layout, current, keys: entries, generated } =
+            serde_json::from_str(document).map_err(|_| KeyringError::Form)?;
+        FORMAT.supported(layout.unwrap_or(1)).map_err(|_| KeyringError::Newer)?;
+        let (current, entries) = match (current, entries, generated) {
+            (Some(current), Some(entries), None) => (current, entries),
+            (None, None, Some(generated)) => return Self::generated(&generated),
+            _ => return Err(KeyringError::Form),
         };
         let mut keys = BTreeMap::new();
-        for entry in document.keys {
+        for entry in entries {
             if !is_id(&entry.id) {
                 return Err(KeyringError::Id);
             }
@@ -94,10 +98,10 @@ impl Keyring {
                 return Err(KeyringError::Twice);
             }
         }
-        if !keys.contains_key(&document.current) {
+        if !keys.contains_key(&current) {
             return Err(KeyringError::Current);
         }
-        Ok(Self { current: document.current, keys })
+        Ok(Self { current, keys })
     }
 
     fn generated(text: &str) -> Result<Self, KeyringError> {
@@ -181,9 +185,8 @@ mod tests {
             ("{}", KeyringError::Form),
             ("", KeyringError::Form),
             (r#"{"current":"a","keys":{}}"#, KeyringError::Form),
-            (r#"{"current":"a","keys":[],"more":1}"#, KeyringError::Form),
             (r#"{"current":"a","current":"b","keys":[]}"#, KeyringError::Form),
-            (r#"{"current":"a","keys":[{"id":"a","key":"","x":1}]}"#, KeyringError::Form),
+            (r#"{"current":"a","keys":[],"generated":null,"layout":2}"#, KeyringError::Newer),
             (&format!("{}x", document("a", &[("a", KEY)])), KeyringError::Form),
             (&document("a", &[]), KeyringError::Current),
             (&document("b", &[("a", KEY)]), KeyringError::Current),
@@ -198,6 +201,12 @@ mod tests {
         ] {
             assert_eq!(Keyring::parse(refused), Err(error), "{refused}");
         }
+    }
+
+    #[test]
+    fn members_that_a_newer_release_has_added_are_ignored() {
+        let document = format!(r#"{{"current":"a","keys":[{{"id":"a","key":"{KEY}","x":1}}],"more":{{}}}}"#);
+        assert_eq!(Keyring::parse(&document).unwrap().current_id(), "a");
     }
 
     #[test]

@@ -19,7 +19,6 @@ pub struct Secrets<S>(Vec<DatedSecret<S>>);
 
 /// A secret with the time from which it is active. All other times follow from these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct DatedSecret<S> {
     pub secret: S,
     /// The secret before this one ends 24 h after this time.

@@ -13,6 +13,9 @@ use types::timestamp::Timestamp;
 /// The largest number of messages in a `SendMessageBatch` (SQS's limit).
 const BATCH: usize = 10;
 
+/// The format of the messages. Members may be added to them, because readers ignore members that they do not know.
+const FORMAT: Format = Format::first("message of a delivery queue");
+
 /// A message in the delivery queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -21,6 +24,14 @@ pub enum QueueMessage {
     Attempt(Dispatch),
     /// Measures how long a message takes to come out of the queue.
     Probe { sent_at: Timestamp },
+}
+
+impl QueueMessage {
+    /// Reads a message.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        FORMAT.of_message(text)?;
+        serde_json::from_str(text).map_err(|error| FORMAT.corrupt(&error))
+    }
 }
 
 /// An attempt to call for, and the delay before it.

@@ -44,7 +44,6 @@ pub struct PublicItemDetail {
 /// A variant of an item: the item combined with a wear and a StatTrak flag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
 pub struct PublicVariant {
     /// The variant's id.
     pub variant_id: VariantId,

@@ -8,8 +8,9 @@ use types::ids::{DeliveryId, EndpointId, UserId};
 
 /// A message of the delivery queues. It calls for one attempt of one delivery, and it is void once the delivery
 /// has moved on.
+///
+/// Members that it does not know are ignored: a release that was rolled back may have left messages with more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Dispatch {
     pub delivery_id: DeliveryId,
     /// The account that the endpoint belongs to.
