@@ -12,6 +12,7 @@ mod feed;
 mod feed_crash;
 mod feed_freshness;
 mod feed_guide;
+mod formats;
 mod freshness;
 mod guide;
 mod inbox;

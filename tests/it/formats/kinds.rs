@@ -1,0 +1,204 @@
+//! Every kind of row that the service stores.
+
+use serde_json::Value;
+
+use super::dynamo::text;
+
+const KEYS: &str = "marketplace-keys";
+const MARKET: &str = "marketplace-market";
+const ACCOUNTS: &str = "marketplace-accounts";
+const WEBHOOKS: &str = "marketplace-webhooks";
+
+pub(super) const TABLES: [&str; 4] = [KEYS, MARKET, ACCOUNTS, WEBHOOKS];
+
+const MARKET_LAYOUTS: &str = "shared/market/src/table.rs";
+const LOG_LAYOUTS: &str = "shared/market/src/records.rs";
+const KEYS_LAYOUTS: &str = "shared/auth/src/table.rs";
+const ACCOUNTS_LAYOUTS: &str = "shared/accounts/src/table.rs";
+const WEBHOOKS_LAYOUTS: &str = "shared/webhooks/src/store/table.rs";
+
+/// A kind of row.
+pub(super) struct Kind {
+    /// The name of its golden file.
+    pub(super) name: &'static str,
+    pub(super) table: &'static str,
+    /// How its partition keys begin.
+    starts: &'static [&'static str],
+    /// Its sort key, if that tells it from other rows of the partition.
+    sk: Option<&'static str>,
+    /// The file in which its layout stands.
+    pub(super) layout_in: &'static str,
+    /// The attributes without which the release before cannot read it, with their types.
+    pub(super) required: &'static [(&'static str, &'static str)],
+    /// What a reader of its golden file should know.
+    pub(super) about: &'static str,
+}
+
+pub(super) const BASE_POINTER: &str = "base-pointer";
+/// The kinds of rows whose bytes depend on the version of zstd.
+pub(super) const BASE_CHUNKS: [&str; 2] = ["base-chunk-catalog", "base-chunk-listings"];
+
+const fn kind(name: &'static str, table: &'static str, starts: &'static [&'static str], about: &'static str) -> Kind {
+    Kind { name, table, starts, sk: None, layout_in: "", required: &[], about }
+}
+
+pub(super) static KINDS: [Kind; 20] = [
+    Kind {
+        layout_in: KEYS_LAYOUTS,
+        required: &[
+            ("key_id", "S"),
+            ("user_id", "S"),
+            ("tier", "S"),
+            ("scopes", "SS"),
+            ("limit", "N"),
+            ("status", "S"),
+            ("created_at", "N"),
+            ("last4", "S"),
+        ],
+        ..kind("key", KEYS, &["key#"], "The key of the bits 07, 32 times. uc and um count the requests of one minute.")
+    },
+    Kind {
+        layout_in: KEYS_LAYOUTS,
+        required: &[("hash", "S")],
+        ..kind("key-finder", KEYS, &["id#", "user#"], "The rows that find a key by its id and by its user.")
+    },
+    Kind {
+        sk: Some("head"),
+        layout_in: MARKET_LAYOUTS,
+        required: &[("seq", "N"), ("changes", "N")],
+        ..kind("stream-head", MARKET, &["head#"], "How many batches and changes a stream has had.")
+    },
+    Kind {
+        sk: Some("base"),
+        layout_in: MARKET_LAYOUTS,
+        required: &[
+            ("generation", "S"),
+            ("seq", "N"),
+            ("changes", "N"),
+            ("records", "N"),
+            ("hashes", "B"),
+            ("written_at", "N"),
+            ("scanned_at", "N"),
+        ],
+        ..kind(BASE_POINTER, MARKET, &["head#"], "The hashes are the SHA-256 of the chunks in the golden files.")
+    },
+    Kind {
+        layout_in: LOG_LAYOUTS,
+        required: &[("changes", "B")],
+        ..kind("log-entry-catalog", MARKET, &["log#catalog#"], LOG_ENTRY)
+    },
+    Kind {
+        layout_in: LOG_LAYOUTS,
+        required: &[("changes", "B")],
+        ..kind("log-entry-listings", MARKET, &["log#listings#"], LOG_ENTRY)
+    },
+    Kind {
+        layout_in: "shared/base/src/columns/items.rs",
+        required: &[("packed", "B")],
+        ..kind(BASE_CHUNKS[0], MARKET, &["base#catalog#"], CHUNK)
+    },
+    Kind {
+        layout_in: "shared/base/src/columns/listings.rs",
+        required: &[("packed", "B")],
+        ..kind(BASE_CHUNKS[1], MARKET, &["base#listings#"], CHUNK)
+    },
+    Kind {
+        layout_in: MARKET_LAYOUTS,
+        required: &[("version", "N")],
+        ..kind("entity", MARKET, &["entity#"], "Items and listings. A removed one has no data.")
+    },
+    Kind {
+        layout_in: MARKET_LAYOUTS,
+        required: &[("version", "N"), ("data", "S")],
+        ..kind("marketplace", MARKET, &["marketplaces"], "")
+    },
+    Kind {
+        layout_in: MARKET_LAYOUTS,
+        required: &[("asks", "B"), ("observed_at", "N")],
+        ..kind("quote", MARKET, &["quotes#"], "asks: postcard without a layout, a vector of cents.")
+    },
+    Kind {
+        layout_in: "shared/accounts/src/orders.rs",
+        required: &[("version", "N"), ("ordinal", "N"), ("data", "B")],
+        ..kind("order", ACCOUNTS, &["orders#"], "data: the layout, then the order by postcard, field by field.")
+    },
+    Kind {
+        layout_in: ACCOUNTS_LAYOUTS,
+        required: &[("version", "N"), ("account_id", "S"), ("created_at", "N")],
+        ..kind("order-authority", ACCOUNTS, &["order#"], "Decides whether a message changes an order.")
+    },
+    Kind {
+        layout_in: ACCOUNTS_LAYOUTS,
+        required: &[("total", "N"), ("months", "M"), ("recent", "L")],
+        ..kind(
+            "order-summary",
+            ACCOUNTS,
+            &["summary#"],
+            "How many orders there are, per month, and the latest inserts.",
+        )
+    },
+    Kind {
+        layout_in: ACCOUNTS_LAYOUTS,
+        required: &[("version", "N"), ("data", "S")],
+        ..kind("balance", ACCOUNTS, &["balance#"], "")
+    },
+    Kind {
+        layout_in: WEBHOOKS_LAYOUTS,
+        required: &[("count", "N")],
+        ..kind("account", WEBHOOKS, &["account#"], "The endpoints of an account. Their secrets are sealed.")
+    },
+    Kind {
+        layout_in: WEBHOOKS_LAYOUTS,
+        required: &[("account_id", "S")],
+        ..kind("endpoint-finder", WEBHOOKS, &["endpoint#"], "Finds the account of an endpoint, also of a removed one.")
+    },
+    Kind {
+        layout_in: WEBHOOKS_LAYOUTS,
+        required: &[
+            ("endpoint_id", "S"),
+            ("account_id", "S"),
+            ("event", "S"),
+            ("created_at", "N"),
+            ("body", "S"),
+            ("status", "S"),
+            ("round", "N"),
+            ("recorded", "N"),
+            ("token", "S"),
+            ("claims", "N"),
+            ("due", "N"),
+            ("resent", "N"),
+            ("attempts", "L"),
+            ("wake_shard", "S"),
+        ],
+        ..kind("delivery", WEBHOOKS, &["delivery#"], "Each attempt is JSON. The body is sent byte for byte.")
+    },
+    Kind {
+        layout_in: WEBHOOKS_LAYOUTS,
+        required: &[("notice", "S"), ("wake_shard", "S"), ("wake_at", "N")],
+        ..kind("notice", WEBHOOKS, &["notice#"], "A notice that was not sent yet. It has no wake_at once it was.")
+    },
+    Kind {
+        layout_in: WEBHOOKS_LAYOUTS,
+        required: &[("probed_at", "N")],
+        ..kind("lane", WEBHOOKS, &["lane#"], "When the latest probe of a lane was sent.")
+    },
+];
+
+const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of changes, and each: 0 and a record, or 1 and \
+                         an id.";
+const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes may \
+                     differ between its versions.";
+
+/// Returns the kind of a row.
+pub(super) fn kind_of(table: &str, row: &Value) -> &'static Kind {
+    let (pk, sk) = (text(row, "pk"), text(row, "sk"));
+    let is_it = |kind: &&Kind| {
+        kind.table == table
+            && kind.starts.iter().any(|start| pk.starts_with(start))
+            && kind.sk.is_none_or(|own| own == sk)
+    };
+    KINDS
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("{pk} {sk} of {table} is of no kind in tests/it/formats/kinds.rs"))
+}

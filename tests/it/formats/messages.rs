@@ -1,0 +1,131 @@
+//! The messages that the service sends to itself and to the marketplace, and the keyring.
+
+use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
+use platform::resources::Queue;
+use secrets::{EndpointSecret, Keyring};
+use serde_json::{Value, json};
+use tests::{Fault, Proxy, Receiver, Stack, hand, marketplace, message, uuid};
+use webhooks::delivery::{Lane, Status};
+use webhooks::delivery_id;
+
+use super::golden;
+use super::loaded::{keyring, loaded, loaded_as_it_is, with_more_members};
+use super::scene::{Scene, URL, endpoint, noon};
+
+const MESSAGES_IN: &str = "shared/webhooks/src/queues.rs";
+
+/// Takes one message out of a queue.
+async fn taken(stack: &Stack, queue: Queue) -> Value {
+    let [message] = stack.queue(queue).await.take(1).await.try_into().unwrap();
+    serde_json::from_str(message.body.as_deref().unwrap()).unwrap()
+}
+
+fn golden_message(name: &str) -> Value {
+    golden::read(name)["message"].take()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_message_is_written_as_the_golden_files_say() {
+    let stack = Scene::new().await.stack;
+    let minute_later = noon().plus_millis(60_000);
+    stack.webhooks().queues.probe(Lane::Retry, minute_later).await.unwrap();
+    stack.sweep().await;
+    let written = [
+        ("attempt", MESSAGES_IN, "Calls for an attempt.", taken(&stack, Queue::WebhooksFirst).await),
+        ("probe", MESSAGES_IN, "Measures how far behind a queue is.", taken(&stack, Queue::WebhooksRetry).await),
+        (
+            "notice-message",
+            "shared/webhooks/src/endpoint.rs",
+            "Tells the marketplace that an endpoint was switched off. The row of a notice holds the same.",
+            taken(&stack, Queue::Notices).await,
+        ),
+    ];
+    let differences = written.into_iter().filter_map(|(name, layout_in, about, message)| {
+        golden::difference(name, layout_in, &json!({"about": about, "message": message}))
+    });
+    let differences: Vec<String> = differences.collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Returns a row in which endpoints have this URL.
+fn redirected(row: &Value, url: &str) -> Value {
+    serde_json::from_str(&row.to_string().replace(URL, url)).unwrap()
+}
+
+/// Hands the golden messages to a sender whose stack has the golden rows, and asserts what they do.
+async fn messages_are_followed(change: fn(Value) -> Value) {
+    let receiver = Receiver::answering(204).await;
+    let stack = loaded(|_, row| redirected(&row, &receiver.url), &change(keyring())).await;
+    let body = |name| change(golden_message(name)).to_string();
+    let batch = [message(Lane::First, &body("attempt")), message(Lane::Retry, &body("probe"))];
+    for one in batch {
+        assert_eq!(hand(&stack.sender(), &[one]).await, [0; 0]);
+    }
+    let id = delivery_id(uuid(1).into(), endpoint());
+    assert_eq!(stack.webhooks().delivery(id).await.unwrap().progress.status, Status::Delivered);
+    let [posted] = receiver.so_far().try_into().unwrap();
+    let signed = posted.signed_with(&EndpointSecret::from_bits([9; 32]));
+    assert!(signed.service && signed.standard);
+    let probed = stack.webhooks().store.probed_at(Lane::Retry).await.unwrap();
+    assert_eq!(probed, Some(noon().plus_millis(60_000)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_the_release_before_are_followed() {
+    messages_are_followed(|message| message).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_with_members_of_a_newer_release_are_followed_after_a_rollback() {
+    messages_are_followed(with_more_members).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notice_that_the_release_before_did_not_send_is_sent() {
+    let stack = loaded_as_it_is().await;
+    stack.sweep().await;
+    assert_eq!(taken(&stack, Queue::Notices).await, golden_message("notice-message"));
+}
+
+/// Returns a message of the feed that the release before has postponed once.
+fn postponed(golden: &Value) -> SqsMessage {
+    let mut attribute = SqsMessageAttribute::default();
+    attribute.string_value = Some(golden["postponed"].as_str().unwrap().to_owned());
+    let mut record = message(Lane::First, &marketplace("one", true, 1).to_string());
+    record.message_attributes.insert("postponed".to_owned(), attribute);
+    record
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postponed_message_counts_on_from_the_release_before() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let ingest = stack.ingest_at(&proxy.url);
+    proxy.plan(|operation| if operation == "PutItem" { Fault::Refuse } else { Fault::None });
+    let golden = golden_message("feed-copy");
+    assert_eq!(hand(&ingest, &[postponed(&golden)]).await, [0; 0]);
+    let feed = stack.feed_queue();
+    let copy = loop {
+        let receive = feed.client.receive_message().queue_url(&feed.url).message_attribute_names("All");
+        let received = receive.wait_time_seconds(20).send().await.unwrap().messages.unwrap_or_default();
+        if let Some(copy) = received.into_iter().next() {
+            break copy;
+        }
+    };
+    let attributes = copy.message_attributes.unwrap();
+    let count = &attributes["postponed"];
+    assert_eq!((count.data_type(), count.string_value()), ("Number", Some("2")));
+    assert_eq!(attributes.len(), 1);
+}
+
+#[test]
+fn the_keyring_is_read_and_written_as_the_golden_file_says() {
+    let golden = golden::read("keyring");
+    let read = Keyring::parse(&golden["document"].to_string()).unwrap();
+    let written: Value = serde_json::from_str(&read.reveal()).unwrap();
+    let found = json!({"about": golden["about"], "document": written, "generated": golden["generated"]});
+    let difference = golden::difference("keyring", "shared/secrets/src/keyring.rs", &found);
+    assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+    // What a deployment generates is read, but never written.
+    assert_eq!(Keyring::parse(&golden["generated"].to_string()).unwrap().current_id(), "generated");
+}

@@ -1,0 +1,82 @@
+//! A layout that this release does not know is refused by name, and is never read as if it were an earlier one.
+
+use market::{Log, Record};
+use platform::store::StoreError;
+use serde_json::{Value, json};
+use tests::{Stack, uuid};
+use types::records::{PublicItem, PublicListing};
+use webhooks::QueueMessage;
+use webhooks::delivery::Lane;
+use webhooks::endpoint::notice_id;
+
+use super::dynamo::{binary, bytes};
+use super::golden;
+use super::loaded::{keyring, loaded};
+use super::scene::{endpoint, user};
+
+/// The text of an error about a format of which a later layout was found.
+fn newer(format: &str) -> String {
+    format!("unreadable row: {format}: layout 2, written by a newer release")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_of_a_newer_layout_is_an_error_that_says_so() {
+    let raised = |mut row: Value| {
+        row["layout"] = json!({"N": "2"});
+        row
+    };
+    let stack = loaded(|_, row| raised(row), &keyring()).await;
+    let (stores, admin) = (stack.admin.stores(), stack.webhooks());
+    let (market, store) = (&stores.market, &admin.store);
+    let log = Log::<PublicItem>::new(market.clone());
+    let notice = notice_id(uuid(0xe3).into(), 1);
+    let refused: [(&str, Result<(), StoreError>); 10] = [
+        ("stream head", log.head().await.map(drop)),
+        ("entity", market.item(&"ak-47-redline".parse().unwrap()).await.map(drop)),
+        ("marketplace", market.marketplaces().await.map(drop)),
+        ("quote", market.quotes(uuid(7).into()).await.map(drop)),
+        ("balance", stores.accounts.balance(user()).await.map(drop)),
+        ("account's endpoints", store.endpoints(user()).await.map(drop)),
+        ("finder of an endpoint", store.owner_of(endpoint()).await.map(drop)),
+        ("delivery", store.delivery(uuid(0xd3).into()).await.map(drop)),
+        ("notice", store.unsent_notice(notice).await.map(drop)),
+        ("lane mark", store.probed_at(Lane::First).await.map(drop)),
+    ];
+    for (format, outcome) in refused {
+        assert_eq!(outcome.unwrap_err().to_string(), newer(format));
+    }
+    let keys = stack.admin.keys().list(user()).await;
+    assert_eq!(keys.unwrap_err().to_string(), newer("finder of a key"));
+}
+
+/// Raises the layout of the packed bytes in a kind's golden rows, and returns the stack.
+async fn repacked(name: &str, attribute: &str) -> Stack {
+    let change = |mut row: Value| {
+        let packed = bytes(&row, attribute);
+        row[attribute] = binary(&[&[2_u8][..], &packed[1..]].concat());
+        row
+    };
+    loaded(|kind, row| if kind.name == name { change(row) } else { row }, &keyring()).await
+}
+
+async fn log_error<R: Record>(name: &str) -> String {
+    let stack = repacked(name, "changes").await;
+    let read = Log::<R>::new(stack.admin.stores().market).since(0).await;
+    read.map(drop).unwrap_err().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packed_bytes_of_a_newer_layout_are_an_error_that_says_so() {
+    assert_eq!(log_error::<PublicItem>("log-entry-catalog").await, newer("log entry of catalog"));
+    assert_eq!(log_error::<PublicListing>("log-entry-listings").await, newer("log entry of listings"));
+}
+
+#[test]
+fn a_message_of_a_newer_layout_is_an_error_that_says_so() {
+    for name in ["attempt", "probe"] {
+        let mut message = golden::read(name)["message"].take();
+        message["layout"] = json!(2);
+        let refused = QueueMessage::parse(&message.to_string()).unwrap_err();
+        assert_eq!(refused.to_string(), newer("message of a delivery queue"));
+    }
+}

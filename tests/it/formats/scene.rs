@@ -1,0 +1,260 @@
+//! A stack in which every kind of row was written by the real code, from fixed values.
+
+use admin::keys::NewKey;
+use auth::KeyText;
+use base::Columnar;
+use serde_json::{Value, json};
+use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
+use types::event::EventKind;
+use types::ids::{EndpointId, UserId};
+use types::records::{PublicItem, PublicListing};
+use types::scope::{Scope, Tier};
+use types::timestamp::Timestamp;
+use webhooks::Schedule;
+use webhooks::delivery::{
+    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lane, Lease, Progress, Status, Token, after_failure, claim,
+};
+use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
+use webhooks::store::{Added, DisableOutcome, WebhookStore};
+
+use super::dynamo::{bytes, scan, text};
+use super::kinds::{Kind, TABLES, kind_of};
+
+/// Where the endpoints are.
+pub(super) const URL: &str = "https://receiver.example/hook";
+/// The secret of the 32 bytes 09, sealed for [`endpoint`] under the keyring of the golden file, with the nonce 00.
+const SEALED: &str = "a:AAAAAAAAAAAAAAAAB7W817wlirQBoaA8ESWYkNtKX1ohiGkmiZe6isz2VF9tBPIvhVDL87IzCuoxo4Vy";
+
+/// A stack in which everything was written, and the random values in it.
+pub(super) struct Scene {
+    pub(super) stack: Stack,
+    pub(super) key: String,
+    /// Pairs of a random text and the fixed text that stands for it.
+    random: Vec<(String, String)>,
+}
+
+/// Returns the owner of all that belongs to a user.
+pub(super) fn user() -> UserId {
+    uuid(5).into()
+}
+
+/// Returns the endpoint to which deliveries are sent.
+pub(super) fn endpoint() -> EndpointId {
+    uuid(0xe1).into()
+}
+
+/// Returns the key that stands for the random one.
+pub(super) fn key() -> KeyText {
+    KeyText::from_bits([7; 32])
+}
+
+/// The time at which everything is written.
+pub(super) fn noon() -> Timestamp {
+    NOON.parse().unwrap()
+}
+
+impl Scene {
+    pub(super) async fn new() -> Self {
+        let stack = Stack::new().await;
+        market_and_accounts(&stack).await;
+        webhooks(&stack).await;
+        let new = NewKey {
+            user_id: user(),
+            name: Some("golden".to_owned()),
+            tier: Tier::Pro,
+            limit_override: Some(700),
+            scopes: Scope::ALL.into(),
+            expires_at: Some("2030-01-01T00:00:00Z".parse().unwrap()),
+        };
+        let (text, record) = stack.key_with(new).await;
+        let running = stack.instance().await;
+        for path in ["/v1/public/me", "/v1/public/catalog"] {
+            assert_eq!(running.client.get(&text, path).await.status, 200);
+        }
+        let hash = KeyText::parse(&text).unwrap().hash().hex();
+        let random = vec![
+            (hash, key().hash().hex()),
+            (record.key_id.to_string(), uuid(0xa1).to_string()),
+            (format!(r#""last4":"{}""#, record.last4), format!(r#""last4":"{}""#, key().last4())),
+        ];
+        let mut scene = Self { stack, key: text, random };
+        scene.random.extend(scene.generations().await);
+        scene
+    }
+
+    /// Returns every row with its kind, ordered by table and key. Random values are replaced, except in packed bytes.
+    pub(super) async fn rows(&self) -> Vec<(&'static Kind, Value)> {
+        let mut rows = Vec::new();
+        for table in TABLES {
+            for row in scan(&self.stack, table).await {
+                let mut row = self.fixed(&row);
+                if row.get("last4").is_some() {
+                    row["last4"] = json!({"S": key().last4()});
+                    row["lr"] = super::dynamo::binary(&[0; 16]);
+                }
+                rows.push((kind_of(table, &row), row));
+            }
+        }
+        rows.sort_by_key(|(kind, row)| (kind.name, text(row, "pk").to_owned(), text(row, "sk").to_owned()));
+        rows
+    }
+
+    /// Returns the same with fixed values in place of random ones.
+    pub(super) fn fixed(&self, value: &Value) -> Value {
+        let replaced = self.random.iter().fold(value.to_string(), |text, (from, to)| text.replace(from, to));
+        serde_json::from_str(&replaced).unwrap()
+    }
+
+    /// Returns the random names of the bases, and what stands for them.
+    async fn generations(&self) -> Vec<(String, String)> {
+        let rows = scan(&self.stack, "marketplace-market").await;
+        let pointers = rows.iter().filter(|row| text(row, "sk") == "base");
+        let number = |row: &Value| if text(row, "pk").contains("catalog") { 0xb1 } else { 0xb2 };
+        pointers.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
+    }
+}
+
+/// Returns the hash of a chunk, as a pointer has it.
+pub(super) fn hash_of(chunk: &Value) -> Vec<u8> {
+    ring::digest::digest(&ring::digest::SHA256, &bytes(chunk, "packed")).as_ref().to_vec()
+}
+
+async fn market_and_accounts(stack: &Stack) {
+    stack.feed(&tests::market(user())).await;
+    compact::<PublicItem>(stack).await;
+    compact::<PublicListing>(stack).await;
+    let mut auction = listing(2, "12.50", "2026-11-20T11:00:00Z", 1);
+    auction["kind"] = json!("p2p");
+    auction["is_auction"] = json!(true);
+    for field in ["item_id", "variant_id", "market_hash_name"] {
+        auction[field] = Value::Null;
+    }
+    let mut awaited = order(user(), 2, "2026-11-20T11:00:00Z", 1);
+    awaited["status"] = json!("awaiting_delivery");
+    awaited["source"] = json!("buy_order");
+    awaited["delivered_at"] = Value::Null;
+    awaited["items"][0]["item_id"] = Value::Null;
+    let removal = json!({"type": "item", "id": "gone", "removed": true, "version": 3});
+    let crown = item("sticker-crown", "sticker", None, 1);
+    stack.feed(&[crown, removal, sold_listing(1, 2), auction, marketplace("two", false, 1), awaited]).await;
+}
+
+async fn compact<R: Columnar>(stack: &Stack) {
+    compaction::<R>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+}
+
+async fn webhooks(stack: &Stack) {
+    let (store, now) = (stack.webhooks().store, noon());
+    let [on, off, failing, removed] = endpoints();
+    for endpoint in [&on, &off, &failing, &removed] {
+        assert_eq!(store.add_endpoint(endpoint).await.unwrap(), Added::Done);
+    }
+    assert!(store.remove_endpoint(user(), removed.id, now).await.unwrap());
+    stack.fan_out(&[sale(1, user())]).await;
+    for delivery in [leased(&on), ended(&removed)] {
+        store.put_delivery(&delivery).await.unwrap();
+    }
+    switch_off(&store, &failing).await;
+    for lane in Lane::ALL {
+        store.probed(lane, now).await.unwrap();
+    }
+}
+
+/// One endpoint that is on, one that its owner switched off, one whose delivery fails, and one that is removed.
+fn endpoints() -> [WebhookEndpoint; 4] {
+    let new = |id: u128, events: &[EventKind]| WebhookEndpoint {
+        id: uuid(id).into(),
+        account_id: user(),
+        url: URL.to_owned(),
+        events: events.iter().copied().collect(),
+        switch: Switch::On,
+        epoch: 1,
+        created_at: noon(),
+        secrets: secrets(&["2026-11-20T12:00:00.000Z"]),
+        secret_version: 1,
+        slow_until: None,
+    };
+    let both = [EventKind::ListingSold, EventKind::WalletDeposit];
+    let off = WebhookEndpoint {
+        switch: Switch::Off(DisabledReason::Owner),
+        epoch: 2,
+        secrets: secrets(&["2026-11-20T12:00:00.000Z", "2026-11-21T12:00:00.000Z"]),
+        secret_version: 2,
+        slow_until: Some(noon().plus_millis(60_000)),
+        ..new(0xe2, &both)
+    };
+    let deposits = [EventKind::WalletDeposit];
+    [new(0xe1, &both), off, new(0xe3, &deposits), new(0xe4, &deposits)]
+}
+
+/// Returns secrets that are active from these times.
+fn secrets(active_from: &[&str]) -> types::rotation::Secrets<String> {
+    let dated = |from: &&str| json!({"secret": SEALED, "active_from": from});
+    serde_json::from_value(active_from.iter().map(dated).collect()).unwrap()
+}
+
+fn delivery(id: u128, endpoint: &WebhookEndpoint) -> Delivery {
+    let (id, now) = (uuid(id).into(), noon());
+    Delivery {
+        id,
+        endpoint_id: endpoint.id,
+        account_id: endpoint.account_id,
+        event: EventKind::WalletDeposit,
+        is_test: false,
+        created_at: now,
+        body: r#"{"id" : "by hand"}"#.to_owned(),
+        progress: Progress::new(id, Status::Pending, now, now.plus_millis(3_600_000)),
+    }
+}
+
+/// A test that is being made, in its second round, after two attempts.
+fn leased(endpoint: &WebhookEndpoint) -> Delivery {
+    let (delivery, now) = (delivery(0xd3, endpoint), noon());
+    let answered = Attempt {
+        at: now,
+        status: Some(500),
+        latency_ms: 12,
+        error: Some("the endpoint answered 500".to_owned()),
+        response: Some("busy \"now\"".to_owned()),
+    };
+    let progress = Progress {
+        round: 2,
+        failed_attempts: 1,
+        token: Token(uuid(0xc1)),
+        lease: Some(Lease { id: Token(uuid(0xc2)), until: now.plus_millis(90_000) }),
+        claims: 2,
+        resent: 1,
+        attempts: vec![answered, Attempt::lost(now)],
+        ..delivery.progress
+    };
+    Delivery { is_test: true, progress, ..delivery }
+}
+
+/// A delivery that ended because its endpoint was removed.
+fn ended(endpoint: &WebhookEndpoint) -> Delivery {
+    let delivery = delivery(0xd4, endpoint);
+    let failure = Some(Failure::EndpointRemoved);
+    let progress = Progress { status: Status::Failed, failure, wake_at: None, ..delivery.progress };
+    Delivery { progress, ..delivery }
+}
+
+/// Makes a delivery's last attempt fail, which leaves a notice that was not sent.
+async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
+    let (mut last, now, lease) = (delivery(0xd5, endpoint), noon(), Token(uuid(0xc3)));
+    last.progress.failed_attempts = 6;
+    store.put_delivery(&last).await.unwrap();
+    let dispatch = Dispatch::next_of(&last);
+    assert!(store.settle(last.id, &claim(&dispatch, lease, now)).await.unwrap());
+    let failed = after_failure(&dispatch, lease, Attempt::lost(now), false, Schedule::default(), now);
+    let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
+    let notice = Notice {
+        notice_id: notice_id(endpoint.id, endpoint.epoch),
+        endpoint_id: endpoint.id,
+        account_id: endpoint.account_id,
+        url: endpoint.url.clone(),
+        delivery_id: last.id,
+        disabled_at: now,
+    };
+    let outcome = store.switch_off(&step, endpoint, &notice, now).await.unwrap();
+    assert_eq!(outcome, DisableOutcome::Done);
+}
