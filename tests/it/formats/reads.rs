@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use tests::{balance, compaction, item, listing, marketplace, order, quote, uuid};
 use types::records::{PublicItem, PublicListing};
 
+use super::dynamo::put;
+use super::golden;
+use super::kinds::KINDS;
 use super::loaded::{keyring, loaded, loaded_as_it_is, with_more, with_more_members};
 use super::scene::{Scene, key, user};
 use super::seen::seen;
@@ -19,6 +22,26 @@ async fn what_the_release_before_wrote_is_read_like_what_this_one_writes() {
     assert_eq!(found, written);
     assert_eq!(found["/v1/public/listings"]["total"], 1);
     assert_eq!(found["/v1/public/orders"]["total"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_earlier_form_is_still_read() {
+    for kind in &KINDS {
+        for earlier in golden::earlier(kind.name) {
+            let stack = loaded_as_it_is().await;
+            for row in earlier["rows"].as_array().unwrap() {
+                put(&stack, kind.table, row).await;
+            }
+            seen(&stack, key().reveal()).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_from_before_limits_of_their_own_follows_its_tier() {
+    let stack = loaded_as_it_is().await;
+    put(&stack, "marketplace-keys", &golden::read("key-1")["rows"][0]).await;
+    assert_eq!(seen(&stack, key().reveal()).await["/v1/public/me"]["rate_limit_per_minute"], 600);
 }
 
 #[tokio::test(flavor = "multi_thread")]
