@@ -107,7 +107,7 @@ async fn a_postponed_message_counts_on_from_the_release_before() {
     let feed = stack.feed_queue();
     let copy = loop {
         let receive = feed.client.receive_message().queue_url(&feed.url).message_attribute_names("All");
-        let received = receive.wait_time_seconds(20).send().await.unwrap().messages.unwrap_or_default();
+        let received = receive.wait_time_seconds(1).send().await.unwrap().messages.unwrap_or_default();
         if let Some(copy) = received.into_iter().next() {
             break copy;
         }
