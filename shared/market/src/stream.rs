@@ -11,8 +11,8 @@ pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + '
     type Id: Clone + Debug + Ord + Hash + Display + Send + Sync + Serialize + DeserializeOwned;
     /// The stream's name in the table.
     const STREAM: &'static str;
-    /// The format of the stream's packed log entries. Postcard is positional: the order of fields and of enum members is
-    /// part of it.
+    /// The format of the stream's packed log entries. Postcard is positional: the order of fields and of enum members
+    /// is part of it.
     const LOG_ENTRY: Format;
 
     fn id(&self) -> Self::Id;

@@ -31,8 +31,8 @@ pub(super) fn earlier(name: &str) -> Vec<Value> {
     names.filter(|file| is_earlier(file)).map(|file| read(&file)).collect()
 }
 
-/// Compares what was written with a golden file. Returns what to do if they differ. `layout_in` is the file in which the
-/// format's layout stands.
+/// Compares what was written with a golden file. Returns what to do if they differ. `layout_in` is the file in which
+/// the format's layout stands.
 pub(super) fn difference(name: &str, layout_in: &str, found: &Value) -> Option<String> {
     if is_updating() {
         fs::write(path(name), format!("{found:#}\n")).unwrap();

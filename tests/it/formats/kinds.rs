@@ -184,10 +184,10 @@ pub(super) static KINDS: [Kind; 20] = [
     },
 ];
 
-const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of changes, and each: 0 and a record, or 1 and \
-                         an id.";
-const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes may \
-                     differ between its versions.";
+const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of changes, and each: 0 and a record, or 1 \
+                         and an id.";
+const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes \
+                     may differ between its versions.";
 
 /// Returns the kind of a row.
 pub(super) fn kind_of(table: &str, row: &Value) -> &'static Kind {

@@ -1,5 +1,5 @@
-//! What this release writes can be read by the release before, which runs beside it during a deployment, and alone after
-//! a rollback. The golden files are what this release writes.
+//! What this release writes can be read by the release before, which runs beside it during a deployment, and alone
+//! after a rollback. The golden files are what this release writes.
 
 use serde_json::json;
 
