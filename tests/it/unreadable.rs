@@ -18,7 +18,7 @@ async fn a_key_that_cannot_be_read_hides_no_other_and_fails_only_its_own_request
     set_key_text(&stack, &unreadable, "tier", UNKNOWN).await;
 
     let keys = stack.admin.keys().list(user).await.unwrap();
-    assert_eq!(keys.readable, [readable_record.clone()]);
+    assert_eq!(keys.readable, std::slice::from_ref(&readable_record));
     let row = format!("user#{user} {}", unreadable_record.key_id);
     assert_eq!(keys.unreadable, [Unreadable { row: row.clone(), what: "tier".to_owned() }]);
 

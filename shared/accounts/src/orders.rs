@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use super::summary::Summary;
 use super::{Accounts, table};
 use platform::backoff;
+use platform::layout::Format;
 use platform::store::{Attributes, Row, StoreError, b, get_row, n, s};
 use platform::transaction;
 use types::ids::UserId;

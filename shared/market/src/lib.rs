@@ -54,10 +54,9 @@ impl Market {
     /// Reads an item with its variants.
     pub async fn item(&self, id: &ItemId) -> Result<Option<PublicItemDetail>, StoreError> {
         let key = table::entity::<PublicItem>(id.as_str());
-        let found = get_row(&self.client, &self.table, key).await?;
-        let Some(text) = found.as_ref().and_then(|item| Attributes(item).text(table::DATA)) else {
-            return Ok(None);
-        };
+        let Some(row) = get_row(&self.client, &self.table, key).await? else { return Ok(None) };
+        table::ENTITY_FORMAT.of_row(&row)?;
+        let Some(text) = Attributes(&row).text(table::DATA) else { return Ok(None) };
         serde_json::from_str(text).map(Some).map_err(|error| StoreError::corrupt(format!("item {id}: {error}")))
     }
 

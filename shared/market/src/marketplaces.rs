@@ -38,6 +38,7 @@ impl Market {
 }
 
 fn marketplace(row: &Row) -> Result<PublicMarketplace, StoreError> {
+    table::MARKETPLACE_FORMAT.of_row(row)?;
     let data = Attributes(row).text(table::DATA).and_then(|data| serde_json::from_str(data).ok());
     data.ok_or_else(|| StoreError::corrupt(table::DATA))
 }

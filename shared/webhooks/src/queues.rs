@@ -6,7 +6,8 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use super::delivery::{Dispatch, Lane};
-use platform::store::explain;
+use platform::layout::Format;
+use platform::store::{StoreError, explain};
 use queues::MAX_DELAY_SECONDS;
 use types::timestamp::Timestamp;
 

@@ -111,7 +111,7 @@ async fn a_change_that_is_refused_or_wrong_usage_changes_nothing() {
         let wrong = update(&target, record.key_id, &options.split_whitespace().collect::<Vec<_>>()).await;
         assert_eq!(wrong.code, 2, "{options}: {wrong:?}");
     }
-    assert_eq!(target.admin.keys().list(user).await.unwrap(), [record]);
+    assert_eq!(target.admin.keys().list(user).await.unwrap().readable, [record]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,9 +29,9 @@ pub(super) async fn seen(stack: &Stack, key: &str) -> BTreeMap<String, Value> {
         assert_eq!(reply.status, if path.ends_with("gone") { 404 } else { 200 }, "{path}: {:?}", reply.json());
         seen.insert(path.to_owned(), reply.json());
     }
-    seen.insert("keys".to_owned(), json!(stack.admin.keys().list(user()).await.unwrap()));
+    seen.insert("keys".to_owned(), json!(stack.admin.keys().list(user()).await.unwrap().readable));
     let admin = stack.webhooks();
-    for endpoint in admin.list(user()).await.unwrap() {
+    for endpoint in admin.list(user()).await.unwrap().readable {
         let shown = json!({
             "url": endpoint.url, "events": endpoint.events, "switch": format!("{:?}", endpoint.switch),
             "epoch": endpoint.epoch, "created_at": endpoint.created_at, "secrets": endpoint.secrets,

@@ -31,7 +31,7 @@ async fn every_row_is_written_as_the_golden_files_say() {
     let mut differences = Vec::new();
     for kind in &KINDS {
         let rows = rows_of(&rows, kind.name);
-        let packed: Vec<Value> = rows.iter().map(|row| in_hex(row)).filter(|packed| *packed != json!({})).collect();
+        let packed: Vec<Value> = rows.iter().map(in_hex).filter(|packed| *packed != json!({})).collect();
         let found = if packed.is_empty() {
             json!({"about": kind.about, "rows": rows})
         } else {

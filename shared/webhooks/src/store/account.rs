@@ -50,8 +50,9 @@ impl WebhookStore {
     /// Returns the account that has or had this endpoint, or `None` if no endpoint has had this id. The account of a
     /// removed endpoint is known for 37 days.
     pub async fn owner_of(&self, id: EndpointId) -> Result<Option<UserId>, StoreError> {
-        let item = get_row(&self.client, &self.table, table::finder(id)).await?;
-        item.map(|item| Attributes(&item).parsed(ACCOUNT_ID)).transpose()
+        let Some(row) = get_row(&self.client, &self.table, table::finder(id)).await? else { return Ok(None) };
+        table::FINDER_FORMAT.of_row(&row)?;
+        Attributes(&row).parsed(ACCOUNT_ID).map(Some)
     }
 
     /// Adds an endpoint if its account has room for it.

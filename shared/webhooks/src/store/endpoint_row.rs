@@ -51,7 +51,9 @@ pub(super) fn endpoints(row: &Row) -> Endpoints {
 
 fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<WebhookEndpoint, StoreError> {
     let account_id = Attributes(account).text(PK).and_then(table::account_of);
+    table::ACCOUNT_FORMAT.of_row(account)?;
     let row = value.as_m().map_err(|_| StoreError::corrupt("not a map"))?;
+    table::ENDPOINT_FORMAT.of_row(row)?;
     let read = Attributes(row);
     let secrets = read.text(SECRETS).and_then(|text| serde_json::from_str(text).ok());
     Ok(WebhookEndpoint {

@@ -9,8 +9,9 @@ use types::timestamp::Timestamp;
 impl WebhookStore {
     /// Returns the sending time of the latest probe that has come out of a lane.
     pub async fn probed_at(&self, lane: Lane) -> Result<Option<Timestamp>, StoreError> {
-        let item = get_row(&self.client, &self.table, table::lane(lane)).await?;
-        Ok(item.and_then(|item| Attributes(&item).number(PROBED_AT)).map(Timestamp::from_millis))
+        let Some(row) = get_row(&self.client, &self.table, table::lane(lane)).await? else { return Ok(None) };
+        table::LANE_FORMAT.of_row(&row)?;
+        Ok(Attributes(&row).number(PROBED_AT).map(Timestamp::from_millis))
     }
 
     /// Notes that a probe, sent at `sent_at`, has come out of a lane. Changes nothing if a later probe came out before.
