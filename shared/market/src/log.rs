@@ -88,15 +88,15 @@ impl<R: Record> Log<R> {
 
     /// Reads the log after `seq` to its end, which is at `head` or later. Returns `None` if the log has a gap.
     pub async fn tail(&self, seq: u64, head: u64, clock: &dyn Clock) -> Result<Option<Tail<R>>, StoreError> {
-        let (mut batches, mut cursor, mut looks) = (Vec::new(), seq, 0);
-        while looks < GAP_READS {
+        let (mut batches, mut cursor, mut reads) = (Vec::new(), seq, 0);
+        while reads < GAP_READS {
             let as_of = Moment::now(clock);
             let (page, more) = self.since(cursor).await?;
             let whole = contiguous(&mut cursor, page, &mut batches);
             if whole && !more && cursor >= head {
                 return Ok(Some(Tail { batches, as_of }));
             }
-            looks += u32::from(!(whole && more));
+            reads += u32::from(!(whole && more));
         }
         Ok(None)
     }

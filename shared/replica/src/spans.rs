@@ -26,14 +26,14 @@ impl PriceSpans {
 
     /// Takes in a price that was added to a block.
     pub(super) fn insert(&mut self, block: usize, price: u32) {
-        let (at, _) = self.tier_of(block);
+        let (at, _) = self.span_of(block);
         let prices = &mut self.0[at].prices;
         prices.insert(prices.partition_point(|known| *known < price), price);
     }
 
     /// Drops a price that was removed from a block.
     pub(super) fn remove(&mut self, block: usize, price: u32) {
-        let (at, _) = self.tier_of(block);
+        let (at, _) = self.span_of(block);
         let prices = &mut self.0[at].prices;
         let place = prices.partition_point(|known| *known < price);
         if prices.get(place) == Some(&price) {
@@ -43,7 +43,7 @@ impl PriceSpans {
 
     /// Drops a block that was removed because it was empty.
     pub(super) fn close(&mut self, block: usize) {
-        let (at, _) = self.tier_of(block);
+        let (at, _) = self.span_of(block);
         self.0[at].blocks -= 1;
         if self.0[at].blocks == 0 {
             self.0.remove(at);
@@ -52,7 +52,7 @@ impl PriceSpans {
 
     /// Takes in a new block, which was split off `block`. `prices` returns the prices of a block.
     pub(super) fn split<'a>(&mut self, block: usize, prices: impl Fn(usize) -> &'a [u32]) {
-        let (at, first) = self.tier_of(block);
+        let (at, first) = self.span_of(block);
         self.0[at].blocks += 1;
         let blocks = self.0[at].blocks;
         if blocks > 2 * SPAN {
@@ -66,26 +66,26 @@ impl PriceSpans {
     /// block, and how many matches come before that block.
     pub(super) fn find(&self, start: u32, end: u32, skip: usize) -> (usize, usize) {
         let (mut block, mut before) = (0, 0);
-        for tier in &self.0 {
-            let below = tier.prices.partition_point(|price| *price < start);
-            let matching = tier.prices[below..].partition_point(|price| *price <= end);
+        for span in &self.0 {
+            let below = span.prices.partition_point(|price| *price < start);
+            let matching = span.prices[below..].partition_point(|price| *price <= end);
             if before + matching > skip {
                 break;
             }
             before += matching;
-            block += tier.blocks;
+            block += span.blocks;
         }
         (block, before)
     }
 
     /// Returns the stretch that covers a block, and the first block of that stretch.
-    fn tier_of(&self, block: usize) -> (usize, usize) {
+    fn span_of(&self, block: usize) -> (usize, usize) {
         let mut first = 0;
-        for (at, tier) in self.0.iter().enumerate() {
-            if block < first + tier.blocks {
+        for (at, span) in self.0.iter().enumerate() {
+            if block < first + span.blocks {
                 return (at, first);
             }
-            first += tier.blocks;
+            first += span.blocks;
         }
         (self.0.len() - 1, first)
     }
