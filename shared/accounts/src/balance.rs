@@ -8,11 +8,11 @@ use types::records::PublicBalance;
 impl Accounts {
     /// Reads a user's balance. If none is known, it is six zeros (specification 2.7.3).
     pub async fn balance(&self, user: UserId) -> Result<PublicBalance, StoreError> {
-        let Some(item) = get_row(&self.client, &self.table, table::balance(user)).await? else {
+        let Some(row) = get_row(&self.client, &self.table, table::balance(user)).await? else {
             return Ok(PublicBalance::default());
         };
-        table::BALANCE_FORMAT.of_row(&item)?;
-        let data = Attributes(&item).text(table::DATA).unwrap_or_default();
+        table::BALANCE_FORMAT.of_row(&row)?;
+        let data = Attributes(&row).text(table::DATA).unwrap_or_default();
         serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("balance of {user}: {error}")))
     }
 

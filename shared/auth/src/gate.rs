@@ -95,8 +95,8 @@ impl Gate {
         let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_row(key)));
         match attempt.take(update).send().await {
             Ok(taken) => {
-                let item = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
-                Ok(Ok(attempt.granted(item)?))
+                let row = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
+                Ok(Ok(attempt.granted(row)?))
             }
             Err(SdkError::ServiceError(error)) => match error.err() {
                 UpdateItemError::ConditionalCheckFailedException(failed) => Ok(attempt.refused(failed.item())),

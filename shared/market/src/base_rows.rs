@@ -29,10 +29,10 @@ impl Standing {
 impl<R: Record> Log<R> {
     /// Reads head and pointer by one Query, so that both are as of one moment.
     pub async fn standing(&self) -> Result<Standing, StoreError> {
-        let items = self.market.partition(table::standing_partition::<R>()).await?;
-        let find = |name: &str| items.iter().find(|item| Attributes(item).text(table::SK) == Some(name));
+        let rows = self.market.partition(table::standing_partition::<R>()).await?;
+        let find = |name: &str| rows.iter().find(|row| Attributes(row).text(table::SK) == Some(name));
         let base = find(table::BASE);
-        let generation = base.and_then(|item| Attributes(item).text(table::GENERATION)).map(ToOwned::to_owned);
+        let generation = base.and_then(|row| Attributes(row).text(table::GENERATION)).map(ToOwned::to_owned);
         Ok(Standing { head: position(find(table::HEAD))?, base: base.map(Pointer::from_row), generation })
     }
 
@@ -45,10 +45,10 @@ impl<R: Record> Log<R> {
             get.consistent_read(strongly).send()
         };
         let found = match get(false).await?.item {
-            Some(item) => Some(item),
+            Some(row) => Some(row),
             None => get(true).await?.item,
         };
-        Ok(found.as_ref().and_then(|item| Attributes(item).bytes(table::PACKED)).map(ToOwned::to_owned))
+        Ok(found.as_ref().and_then(|row| Attributes(row).bytes(table::PACKED)).map(ToOwned::to_owned))
     }
 
     /// Puts a chunk under a generation that no pointer names yet.

@@ -133,8 +133,8 @@ impl<R: Record> Log<R> {
         Ok(writes)
     }
 
-    fn put(&self, item: Row) -> aws_sdk_dynamodb::types::builders::PutBuilder {
-        Put::builder().table_name(&self.market.table).set_item(Some(item))
+    fn put(&self, row: Row) -> aws_sdk_dynamodb::types::builders::PutBuilder {
+        Put::builder().table_name(&self.market.table).set_item(Some(row))
     }
 }
 

@@ -68,11 +68,11 @@ impl Market {
     /// Reads every row of a partition, in the order of the sort key.
     async fn partition(&self, partition: String) -> Result<Vec<Row>, StoreError> {
         let mut pages = self.query(partition, None).into_paginator().send();
-        let mut items = Vec::new();
+        let mut rows = Vec::new();
         while let Some(page) = pages.next().await {
-            items.append(&mut page?.items.unwrap_or_default());
+            rows.append(&mut page?.items.unwrap_or_default());
         }
-        Ok(items)
+        Ok(rows)
     }
 
     /// Makes a strongly consistent Query of a whole partition, or of the part after a sort key.

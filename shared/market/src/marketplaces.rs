@@ -16,8 +16,8 @@ const KEEP: Duration = Duration::from_secs(30);
 impl Market {
     /// Reads every marketplace, in the order of their keys, disabled ones included.
     pub async fn marketplaces(&self) -> Result<Rows<PublicMarketplace>, StoreError> {
-        let items = self.partition(table::MARKETPLACES.to_owned()).await?;
-        Ok(items.iter().map(|row| marketplace(row).map_err(|error| Unreadable::new(row, error))).collect())
+        let rows = self.partition(table::MARKETPLACES.to_owned()).await?;
+        Ok(rows.iter().map(|row| marketplace(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 
     /// Stores a marketplace, unless the stored one is as new or newer. Returns whether anything changed.

@@ -24,8 +24,8 @@ pub struct Quote {
 impl Market {
     /// Reads the latest quote of each marketplace for a variant.
     pub async fn quotes(&self, variant: VariantId) -> Result<Rows<Quote>, StoreError> {
-        let items = self.partition(table::quotes_partition(variant)).await?;
-        Ok(items.iter().map(|row| quote(row).map_err(|error| Unreadable::new(row, error))).collect())
+        let rows = self.partition(table::quotes_partition(variant)).await?;
+        Ok(rows.iter().map(|row| quote(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 
     /// Stores a quote, unless the stored one was observed at the same time or later. Returns whether anything changed.

@@ -191,13 +191,12 @@ impl KeyAdmin {
             row.insert(HASH.to_owned(), s(hash.hex()));
             row
         };
-        let items = [
+        let rows = [
             record.to_row(hash),
             finder(table::id_row(record.key_id)),
             finder(table::user_row(record.user_id, record.key_id)),
         ];
-        items
-            .into_iter()
+        rows.into_iter()
             .map(|row| {
                 let put = Put::builder()
                     .table_name(&self.table)

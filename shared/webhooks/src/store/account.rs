@@ -26,16 +26,16 @@ impl WebhookStore {
     /// Returns the endpoints of each account. Accounts without any are left out. Reads at most 100 accounts, in one
     /// call.
     pub async fn endpoints_of(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, Endpoints>, StoreError> {
-        let items = self.get_all(accounts.iter().map(|id| table::account(*id)).collect()).await?;
+        let rows = self.get_all(accounts.iter().map(|id| table::account(*id)).collect()).await?;
         // Every row has one of the keys asked for, so its partition names an account.
-        let owner = |item: &Row| Attributes(item).text(PK).and_then(table::account_of);
-        Ok(items.iter().filter_map(|item| Some((owner(item)?, endpoints(item)))).collect())
+        let owner = |row: &Row| Attributes(row).text(PK).and_then(table::account_of);
+        Ok(rows.iter().filter_map(|row| Some((owner(row)?, endpoints(row)))).collect())
     }
 
     /// Returns an account's endpoints.
     pub async fn endpoints(&self, account: UserId) -> Result<Endpoints, StoreError> {
-        let item = get_row(&self.client, &self.table, table::account(account)).await?;
-        Ok(item.as_ref().map(endpoints).unwrap_or_default())
+        let row = get_row(&self.client, &self.table, table::account(account)).await?;
+        Ok(row.as_ref().map(endpoints).unwrap_or_default())
     }
 
     /// Returns one of an account's endpoints, or `None` if it is not there. If it cannot be read, that is an error.

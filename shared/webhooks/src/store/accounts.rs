@@ -30,8 +30,8 @@ impl WebhookStore {
             .set_exclusive_start_key(from);
         let found = scan.send().await?;
         let mut page = EndpointPage { endpoints: Vec::new(), unreadable: Vec::new(), next: found.last_evaluated_key };
-        for item in found.items.unwrap_or_default() {
-            let Endpoints { readable, unreadable } = endpoints(&item);
+        for row in found.items.unwrap_or_default() {
+            let Endpoints { readable, unreadable } = endpoints(&row);
             page.endpoints.extend(readable);
             page.unreadable.extend(unreadable);
         }

@@ -33,13 +33,13 @@ pub enum StepOutcome {
 impl WebhookStore {
     /// Writes a new delivery, unless it exists already.
     pub async fn put_delivery(&self, delivery: &Delivery) -> Result<Put, StoreError> {
-        let item = to_row(delivery)?;
+        let row = to_row(delivery)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let put = self
                 .client
                 .put_item()
                 .table_name(&self.table)
-                .set_item(Some(item.clone()))
+                .set_item(Some(row.clone()))
                 .condition_expression("attribute_not_exists(#pk)")
                 .expression_attribute_names("#pk", PK)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -57,7 +57,7 @@ impl WebhookStore {
 
     /// Reads a delivery, strongly consistently.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        get_row(&self.client, &self.table, table::delivery(id)).await?.map(|item| from_row(&item)).transpose()
+        get_row(&self.client, &self.table, table::delivery(id)).await?.map(|row| from_row(&row)).transpose()
     }
 
     /// Makes a step in one conditional write, which also returns the delivery.
@@ -70,15 +70,15 @@ impl WebhookStore {
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             let error = match update.send().await {
                 Ok(updated) => {
-                    let item = updated.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
-                    return Ok(StepOutcome::Changed(Box::new(from_row(&item)?)));
+                    let row = updated.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
+                    return Ok(StepOutcome::Changed(Box::new(from_row(&row)?)));
                 }
                 Err(error) => error,
             };
             match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                    let found = failed.item().filter(|item| !item.is_empty());
-                    let found = found.map(|item| from_row(item).map(Box::new)).transpose()?;
+                    let found = failed.item().filter(|row| !row.is_empty());
+                    let found = found.map(|row| from_row(row).map(Box::new)).transpose()?;
                     Ok(StepOutcome::Refused(found))
                 }
                 _ => Err(error.into()),

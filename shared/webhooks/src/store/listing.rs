@@ -97,8 +97,8 @@ impl WebhookStore {
 
     /// Returns the deliveries of at most 100 keys, in no particular order. Keys without a row are left out.
     async fn deliveries_at(&self, keys: Vec<Row>) -> Result<Rows<Delivery>, StoreError> {
-        let items = self.get_all(keys).await?;
-        Ok(items.iter().map(|row| from_row(row).map_err(|error| Unreadable::new(row, error))).collect())
+        let rows = self.get_all(keys).await?;
+        Ok(rows.iter().map(|row| from_row(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 }
 

@@ -56,22 +56,22 @@ impl WebhookStore {
 
     /// Returns the rows of at most 100 keys, in no particular order. Keys without a row are left out.
     async fn get_all(&self, mut keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
-        let mut items = Vec::with_capacity(keys.len());
+        let mut rows = Vec::with_capacity(keys.len());
         for attempt in 0..BATCH_ATTEMPTS {
             if keys.is_empty() {
-                return Ok(items);
+                return Ok(rows);
             }
             if attempt > 0 {
                 tokio::time::sleep(backoff::pause(attempt)).await;
             }
             let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
             let read = self.client.batch_get_item().request_items(&self.table, wanted).send().await?;
-            items.extend(read.responses.into_iter().flatten().flat_map(|(_, items)| items));
+            rows.extend(read.responses.into_iter().flatten().flat_map(|(_, rows)| rows));
             let left = read.unprocessed_keys.unwrap_or_default().remove(&self.table);
             keys = left.map(|left| left.keys).unwrap_or_default();
         }
         if keys.is_empty() {
-            return Ok(items);
+            return Ok(rows);
         }
         Err(StoreError::Unavailable("DynamoDB kept leaving out parts of a batch read".to_owned()))
     }

@@ -9,12 +9,12 @@ use types::ids::NoticeId;
 impl WebhookStore {
     /// Returns a notice, unless it is marked as sent. After a crash, a notice that was sent may not be marked.
     pub async fn unsent_notice(&self, id: NoticeId) -> Result<Option<Notice>, StoreError> {
-        let Some(item) = get_row(&self.client, &self.table, table::notice(id)).await? else { return Ok(None) };
-        if !item.contains_key(WAKE_AT) {
+        let Some(row) = get_row(&self.client, &self.table, table::notice(id)).await? else { return Ok(None) };
+        if !row.contains_key(WAKE_AT) {
             return Ok(None);
         }
-        table::NOTICE_FORMAT.of_row(&item)?;
-        let notice = Attributes(&item).text(NOTICE).and_then(|text| serde_json::from_str(text).ok());
+        table::NOTICE_FORMAT.of_row(&row)?;
+        let notice = Attributes(&row).text(NOTICE).and_then(|text| serde_json::from_str(text).ok());
         notice.map(Some).ok_or_else(|| StoreError::corrupt(NOTICE))
     }
 
