@@ -14,7 +14,7 @@ use crate::outcome::DispatchOutcome;
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
 /// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed go to the retry lane.
-const IN_FLIGHT: usize = 4;
+const MAX_IN_FLIGHT: usize = 4;
 /// The delay of a message that was on the retry lane already, in seconds: a random time from this to twice this.
 const NO_ROOM_SECONDS: u32 = 15;
 
@@ -32,7 +32,7 @@ impl Webhook {
         }
         let mut waiting = calls.into_iter();
         let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
-        under_way.extend(waiting.by_ref().take(IN_FLIGHT).map(|call| self.attempt_one(call, endpoint)));
+        under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|call| self.attempt_one(call, endpoint)));
         let mut patience = std::pin::pin!(tokio::time::sleep(SLOW_AFTER));
         let mut outcomes = Vec::with_capacity(waiting.len() + under_way.len());
         loop {

@@ -14,7 +14,7 @@ use crate::Webhook;
 use crate::outcome::DispatchOutcome;
 
 /// How often the function tries to record an acknowledgement. Without the record, the delivery is sent again.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 /// The delay of a message whose endpoint was changed at the same moment, in seconds.
 const AGAIN_SECONDS: u32 = 1;
 /// `sweep` sends a notice this many seconds after the switch-off, if it was not sent at once.
@@ -56,7 +56,7 @@ impl Webhook {
         loop {
             match self.store.settle(dispatch.delivery_id, &step).await {
                 Ok(_) => return Ok(DispatchOutcome::Delivered),
-                Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < TRIES => tries += 1,
+                Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < MAX_TRIES => tries += 1,
                 Err(error) => return Err(error),
             }
         }

@@ -12,7 +12,7 @@ use queues::MAX_DELAY_SECONDS;
 use types::timestamp::Timestamp;
 
 /// The largest number of messages in a `SendMessageBatch` (SQS's limit).
-const BATCH: usize = 10;
+const MAX_BATCH_MESSAGES: usize = 10;
 
 /// The format of the messages. Members may be added to them, because readers ignore members that they do not know.
 const FORMAT: Format = Format::first("message of a delivery queue");
@@ -64,7 +64,7 @@ impl Queues {
 
     /// Sends calls. Returns one outcome for each, in order.
     pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
-        let batches = calls.chunks(BATCH).map(|batch| self.send(lane, batch));
+        let batches = calls.chunks(MAX_BATCH_MESSAGES).map(|batch| self.send(lane, batch));
         join_all(batches).await.into_iter().flatten().collect()
     }
 

@@ -17,7 +17,7 @@ pub(super) const TAG: &str = "Webhooks";
 const DELIVERY: &str = "6c1d2a47-0b35-5e8f-9c74-3a6f1b2d8e90";
 const CREATED: &str = "2026-11-20T10:04:31.250Z";
 /// The Unix time of [`CREATED`], in seconds.
-const SENT: i64 = 1_795_169_072;
+const SENT_SECONDS: i64 = 1_795_169_072;
 const SIGNATURE: &str = "sha256=5bf1f6f1d0a7d0f1b0dca7a4bd2c5e2e1c9b9f5e7a6d4c3b2a1908f7e6d5c4b3";
 const STANDARD_SIGNATURE: &str = "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=";
 
@@ -68,9 +68,14 @@ pub(super) fn shared() -> [(&'static str, Parameter); 6] {
     [
         ("X-Service-Signature", signature, &hex, json!(SIGNATURE)),
         ("X-Service-Delivery-Id", same, &uuid(), json!(DELIVERY)),
-        ("X-Service-Timestamp", sent, &integer(0), json!(SENT)),
+        ("X-Service-Timestamp", sent, &integer(0), json!(SENT_SECONDS)),
         ("webhook-id", "The delivery's id, as in `X-Service-Delivery-Id`.", &uuid(), json!(DELIVERY)),
-        ("webhook-timestamp", "The Unix time of this attempt, as in `X-Service-Timestamp`.", &integer(0), json!(SENT)),
+        (
+            "webhook-timestamp",
+            "The Unix time of this attempt, as in `X-Service-Timestamp`.",
+            &integer(0),
+            json!(SENT_SECONDS),
+        ),
         ("webhook-signature", standard, &base64, json!(STANDARD_SIGNATURE)),
     ]
     .map(|(name, description, schema, example)| (name, header(name, description, schema, example)))

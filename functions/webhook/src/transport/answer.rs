@@ -8,24 +8,24 @@ use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
 
 /// How many bytes of a body are read so that the connection can be used again. Beyond that a new connection is cheaper.
-const MAX_BODY: usize = 64 * 1_024;
+const MAX_BODY_BYTES: usize = 64 * 1_024;
 /// How long reading the body may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+const BODY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest excerpt, in bytes.
-const MAX_EXCERPT: usize = 1_024;
+const MAX_EXCERPT_BYTES: usize = 1_024;
 
 /// Reads the rest of an answer. If it is too long or too slow, its connection is dropped. Returns the beginning of the
 /// body, or `None` if the body is empty or the status is 2xx.
 pub(super) async fn finish(answer: Response<Incoming>) -> Option<String> {
-    let wanted = if answer.status().is_success() { 0 } else { MAX_EXCERPT };
+    let wanted = if answer.status().is_success() { 0 } else { MAX_EXCERPT_BYTES };
     let mut kept = Vec::new();
     // What was read is kept, even if the body did not end in time or broke off.
-    let _ = timeout(PATIENCE, read(answer.into_body(), wanted, &mut kept)).await;
+    let _ = timeout(BODY_TIMEOUT, read(answer.into_body(), wanted, &mut kept)).await;
     (!kept.is_empty()).then(|| excerpt(&kept))
 }
 
 async fn read(mut body: Incoming, wanted: usize, kept: &mut Vec<u8>) {
-    let mut left = MAX_BODY;
+    let mut left = MAX_BODY_BYTES;
     while !body.is_end_stream()
         && let Some(Ok(frame)) = body.frame().await
     {
@@ -43,7 +43,7 @@ fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for c in String::from_utf8_lossy(bytes).chars() {
         let c = if c.is_control() || reorders(c) { ' ' } else { c };
-        if text.len() + c.len_utf8() > MAX_EXCERPT {
+        if text.len() + c.len_utf8() > MAX_EXCERPT_BYTES {
             break;
         }
         text.push(c);

@@ -25,7 +25,7 @@ use super::error::{PostError, TlsFailure};
 use super::reach::Reach;
 
 /// How long an address may take to accept a connection if there are others to try.
-const PATIENCE: Duration = Duration::from_secs(1);
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// A TCP connection, with TLS inside if the URL is `https`.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -113,8 +113,8 @@ async fn connect_to_one(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Po
     let mut left = addresses.len();
     for address in addresses {
         left -= 1;
-        let patience = if left == 0 { Duration::MAX } else { PATIENCE };
-        if let Ok(Ok(stream)) = timeout(patience, TcpStream::connect((*address, port))).await {
+        let limit = if left == 0 { Duration::MAX } else { NEXT_ADDRESS_AFTER };
+        if let Ok(Ok(stream)) = timeout(limit, TcpStream::connect((*address, port))).await {
             return Ok(stream);
         }
     }

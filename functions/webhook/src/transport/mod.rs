@@ -27,11 +27,11 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept. The time is short because the receiver may close the connection while the
 /// instance is frozen. If a connection is found closed before anything was written, a new one is made and the attempt
 /// does not fail.
-const IDLE: Duration = Duration::from_secs(4);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// The most idle connections that are kept for each scheme, host and port.
-const IDLE_PER_HOST: usize = 16;
+const MAX_IDLE_PER_HOST: usize = 16;
 /// The longest head of an answer, in bytes (specification 6.7.3).
-const MAX_HEAD: usize = 32 * 1_024;
+const MAX_HEAD_BYTES: usize = 32 * 1_024;
 
 /// A pooled client for POSTs to endpoints. Clones share the pool.
 ///
@@ -77,9 +77,9 @@ impl Transport {
         let connector = Connector::new(reach, deadline)?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(IDLE_PER_HOST)
-            .http1_max_buf_size(MAX_HEAD)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
             .build(connector);
         Ok(Self { client, policy, deadline })
     }

@@ -19,7 +19,7 @@ const TRADE: Uuid = uuid!("c4b7e0de-9b1d-4a39-8a54-6f1c2f0d7e31");
 const DEPOSIT: Uuid = uuid!("5e9a3c21-7f64-4d18-9b0a-2c8d1e6f4a70");
 const WITHDRAWAL: Uuid = uuid!("d1f60b8a-3c95-4e27-a6b4-90e5c7d2f813");
 /// 2026-11-20T10:04:31.250Z
-const DELIVERED: i64 = 1_795_169_071_250;
+const DELIVERED_MILLIS: i64 = 1_795_169_071_250;
 
 impl EventKind {
     /// Returns sample data for an event of this kind. It is always the same.
@@ -38,7 +38,7 @@ impl EventKind {
             Self::OrderCompleted => json!(OrderCompleted {
                 order_id: ORDER.into(),
                 total_usd: price(),
-                delivered_at: Timestamp::from_millis(DELIVERED),
+                delivered_at: Timestamp::from_millis(DELIVERED_MILLIS),
             }),
             Self::OrderRefunded => json!(OrderRefunded { order_id: ORDER.into(), total_usd: price() }),
             Self::TradeCompleted | Self::TradeReversed => json!(Trade {

@@ -14,7 +14,7 @@ use types::ids::{EndpointId, NoticeId};
 use types::timestamp::Timestamp;
 
 /// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
-const PAGE: i32 = 100;
+const MAX_PAGE_ROWS: i32 = 100;
 
 /// A page of an endpoint's deliveries.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl WebhookStore {
             .expression_attribute_names("#endpoint", ENDPOINT_ID)
             .expression_attribute_values(":endpoint", s(endpoint.to_string()))
             .scan_index_forward(false)
-            .limit(PAGE)
+            .limit(MAX_PAGE_ROWS)
             .set_exclusive_start_key(from);
         let found = query.send().await?;
         let keys: Vec<Row> = found.items.unwrap_or_default().iter().map(key_of).collect();
@@ -79,7 +79,7 @@ impl WebhookStore {
             .expression_attribute_names("#wake_at", WAKE_AT)
             .expression_attribute_values(":shard", s(table::wake_partition(shard)))
             .expression_attribute_values(":now", n(now.millis()))
-            .limit(PAGE)
+            .limit(MAX_PAGE_ROWS)
             .set_exclusive_start_key(from);
         let found = query.send().await?;
         let (mut keys, mut notices, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
