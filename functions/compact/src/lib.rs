@@ -40,14 +40,18 @@ impl Worker for Compact {
 
     /// Compacts one stream after the other, because each may need the memory for all of its records.
     async fn work(&self, _: Value) -> Result<(), Error> {
-        let catalog = told(&self.meter, Metric::CatalogLogBehind, &self.catalog).await;
-        let listings = told(&self.meter, Metric::ListingsLogBehind, &self.listings).await;
+        let catalog = compact_and_log(&self.meter, Metric::CatalogLogBehind, &self.catalog).await;
+        let listings = compact_and_log(&self.meter, Metric::ListingsLogBehind, &self.listings).await;
         Ok(catalog.and(listings)?)
     }
 }
 
 /// Compacts a stream and logs one line about it. `behind` is the metric for the changes that lie behind the base.
-async fn told<R: Columnar>(meter: &Meter, behind: Metric, compaction: &Compaction<R>) -> Result<(), StoreError> {
+async fn compact_and_log<R: Columnar>(
+    meter: &Meter,
+    behind: Metric,
+    compaction: &Compaction<R>,
+) -> Result<(), StoreError> {
     let standing = compaction.standing().await;
     let found = standing.as_ref().ok().map(Standing::behind);
     let outcome = match standing {

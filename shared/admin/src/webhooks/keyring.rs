@@ -50,8 +50,8 @@ impl WebhookAdmin {
     }
 
     /// Seals the secrets of all endpoints under the current key, except those that are sealed under it already. Calls
-    /// `tell` after each page with the numbers so far.
-    pub async fn reseal(&self, tell: impl Fn(&Resealed)) -> Result<Resealed, WebhookAdminError> {
+    /// `report` after each page with the numbers so far.
+    pub async fn reseal(&self, report: impl Fn(&Resealed)) -> Result<Resealed, WebhookAdminError> {
         let keyring = self.keyring.secret().read().await?.keyring;
         let (mut done, mut from) = (Resealed::default(), None);
         loop {
@@ -66,7 +66,7 @@ impl WebhookAdmin {
                 }
             }
             done.failed.extend(page.unreadable.iter().map(|endpoint| endpoint.id));
-            tell(&done);
+            report(&done);
             from = page.next;
             if from.is_none() {
                 break;

@@ -23,7 +23,7 @@ pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
     start(Lines { most: LevelFilter::INFO, wanted: is_our_own, function, writer: || Box::new(io::stdout().lock()) });
-    panic::set_hook(Box::new(tell));
+    panic::set_hook(Box::new(log_panic));
 }
 
 /// Leaves out the runtime's own line about a panic or an error, because the function has already logged it.
@@ -33,7 +33,7 @@ fn is_our_own(event: &Metadata<'_>) -> bool {
 
 /// Logs a panic in one line. The message is included only if it is a fixed text, because a formatted message may
 /// contain a secret.
-fn tell(panic: &PanicHookInfo<'_>) {
+fn log_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(tracing::field::display);
     let text = panic.payload().downcast_ref::<&'static str>();
     tracing::error!(place, text, "panicked");
