@@ -38,12 +38,12 @@ pub struct Params<'a> {
 }
 
 /// Why a value is refused, and the details to show.
-pub type Refusal = (FieldCode, Vec<(&'static str, Value)>);
+pub type ParamProblem = (FieldCode, Vec<(&'static str, Value)>);
 
 /// Longer names, in bytes, get no suggestion. Every known name is far shorter.
 const MAX_SUGGESTED_NAME_BYTES: usize = 32;
 
-const MALFORMED: Refusal = (FieldCode::Malformed, Vec::new());
+const MALFORMED: ParamProblem = (FieldCode::Malformed, Vec::new());
 
 /// Reads an endpoint's input from the decoded path parameters and the query as it was sent.
 ///
@@ -85,7 +85,7 @@ fn decode(text: &str) -> Option<String> {
 
 impl Params<'_> {
     /// Reads a required path parameter. Returns `None` if it is bad.
-    pub fn path<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Option<T> {
+    pub fn path<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, ParamProblem>) -> Option<T> {
         let value = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
         match read(value) {
             Ok(value) => Some(value),
@@ -97,7 +97,7 @@ impl Params<'_> {
     }
 
     /// Reads an optional query parameter. Returns `None` if it is absent or bad.
-    pub fn query<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Option<T> {
+    pub fn query<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, ParamProblem>) -> Option<T> {
         let (place, value) = self.single(name)?;
         let outcome = value.as_deref().map_or(Err(MALFORMED), read);
         match outcome {
@@ -144,7 +144,7 @@ impl Params<'_> {
         }
     }
 
-    fn problem(&mut self, place: usize, field: &str, (code, details): Refusal) {
+    fn problem(&mut self, place: usize, field: &str, (code, details): ParamProblem) {
         let params = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         self.problems.push((place, FieldError { field: field.to_owned(), code, params }));
     }
@@ -161,17 +161,17 @@ fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
 }
 
 /// Accepts any text except the empty one.
-pub fn text(value: &str) -> Result<String, Refusal> {
+pub fn text(value: &str) -> Result<String, ParamProblem> {
     if value.is_empty() { Err(MALFORMED) } else { Ok(value.to_owned()) }
 }
 
 /// Accepts a hyphenated UUID in any case.
-pub fn variant_id(value: &str) -> Result<VariantId, Refusal> {
+pub fn variant_id(value: &str) -> Result<VariantId, ParamProblem> {
     value.parse().map_err(|_| MALFORMED)
 }
 
 /// Accepts an amount in US dollars of at least 0.
-pub fn usd(value: &str) -> Result<Usd, Refusal> {
+pub fn usd(value: &str) -> Result<Usd, ParamProblem> {
     value.parse().map_err(|error| match error {
         UsdError::Malformed => MALFORMED,
         UsdError::Negative => (FieldCode::OutOfRange, vec![("min", json!(Usd::ZERO))]),
@@ -179,7 +179,7 @@ pub fn usd(value: &str) -> Result<Usd, Refusal> {
 }
 
 /// Accepts an integer of at least `min` and, if there is a maximum, at most `max`.
-pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, Refusal> {
+pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, ParamProblem> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(MALFORMED);
@@ -193,7 +193,7 @@ pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, Refusal> 
 }
 
 /// Accepts one of the names in a closed list.
-pub fn one_of<T: ClosedEnum>(value: &str) -> Result<T, Refusal> {
+pub fn one_of<T: ClosedEnum>(value: &str) -> Result<T, ParamProblem> {
     if value.is_empty() {
         return Err(MALFORMED);
     }

@@ -16,12 +16,12 @@ pub(super) struct ImportReport {
     pub(super) applied: u64,
     pub(super) unchanged: u64,
     /// In the order of their line numbers.
-    pub(super) refused: Vec<Refusal>,
+    pub(super) refused: Vec<RefusedLine>,
 }
 
 /// A line that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Refusal {
+pub(super) struct RefusedLine {
     /// The line's number, counted from 1.
     pub(super) line: u64,
     /// The path of the offending field; empty if the line as a whole is refused.
@@ -43,8 +43,10 @@ impl ImportReport {
             match outcome {
                 Ok(ApplyOutcome::Changed) => self.applied += 1,
                 Ok(ApplyOutcome::Unchanged) => self.unchanged += 1,
-                Ok(ApplyOutcome::Rejected(rejection)) => self.refused.push(Refusal::from_rejection(line, &rejection)),
-                Err(error) => errors.push(Refusal::whole(line, &error.to_string())),
+                Ok(ApplyOutcome::Rejected(rejection)) => {
+                    self.refused.push(RefusedLine::from_rejection(line, &rejection));
+                }
+                Err(error) => errors.push(RefusedLine::whole(line, &error.to_string())),
             }
         }
         let away = errors.first().filter(|_| errors.len() == messages && messages >= MIN_MESSAGES_OF_OUTAGE);
@@ -56,7 +58,7 @@ impl ImportReport {
     /// Counts messages as refused, because the import stopped before their outcome was known.
     pub(super) fn abandon(&mut self, lines: &[u64], reason: &str) {
         let reason = format!("this may or may not have been stored: {reason}");
-        self.refused.extend(lines.iter().map(|line| Refusal::whole(*line, &reason)));
+        self.refused.extend(lines.iter().map(|line| RefusedLine::whole(*line, &reason)));
     }
 
     pub(super) fn sort(&mut self) {
@@ -77,7 +79,7 @@ impl ImportReport {
     }
 }
 
-impl Refusal {
+impl RefusedLine {
     pub(super) fn from_rejection(line: u64, rejection: &Rejection) -> Self {
         Self { line, field: shortened(&rejection.field), reason: shortened(&rejection.reason) }
     }
@@ -88,7 +90,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RefusedLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, field, reason } = self;
         if field.is_empty() { write!(f, "line {line}: {reason}") } else { write!(f, "line {line}: {field}: {reason}") }
@@ -103,8 +105,10 @@ mod tests {
 
     #[test]
     fn the_document_names_line_field_and_reason() {
-        let refused =
-            vec![Refusal::from_rejection(3, &Rejection::new("variants[0].wear", "missing")), Refusal::whole(4, "no")];
+        let refused = vec![
+            RefusedLine::from_rejection(3, &Rejection::new("variants[0].wear", "missing")),
+            RefusedLine::whole(4, "no"),
+        ];
         let report = ImportReport { applied: 2, unchanged: 1, refused };
         let expected = json!({ "applied": 2, "unchanged": 1, "refused": [
             { "line": 3, "field": "variants[0].wear", "reason": "missing" },
@@ -123,14 +127,14 @@ mod tests {
         let one_stored = (61..=99).map(|line| (line, error())).chain([(100, Ok(ApplyOutcome::Changed))]);
         assert!(report.settle(one_stored.collect()).is_ok());
         assert_eq!((report.applied, report.lines()), (1, 100));
-        assert_eq!(report.refused[0], Refusal::whole(1, "away"));
+        assert_eq!(report.refused[0], RefusedLine::whole(1, "away"));
     }
 
     #[test]
     fn refusals_are_told_by_line() {
         let mut report = ImportReport::default();
         report.abandon(&[7, 9], "away");
-        report.refused.push(Refusal::whole(8, "no"));
+        report.refused.push(RefusedLine::whole(8, "no"));
         report.sort();
         assert_eq!(report.refused.iter().map(|refusal| refusal.line).collect::<Vec<_>>(), [7, 8, 9]);
     }

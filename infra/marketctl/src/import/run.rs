@@ -6,7 +6,7 @@ use feed::{Applier, Message};
 use types::clock::Clock;
 
 use super::outages::OutageMonitor;
-use super::report::{ImportReport, Refusal};
+use super::report::{ImportReport, RefusedLine};
 use crate::input::{Progress, Reader, Stopped};
 use crate::session::Session;
 
@@ -44,7 +44,7 @@ impl Import {
             *line += chunk.lines;
             self.report
                 .refused
-                .extend(chunk.refused.iter().map(|(line, rejection)| Refusal::from_rejection(*line, rejection)));
+                .extend(chunk.refused.iter().map(|(line, rejection)| RefusedLine::from_rejection(*line, rejection)));
             self.apply(chunk.messages).await?;
             self.progress.advance(chunk.lines, chunk.bytes);
         }

@@ -18,14 +18,14 @@ pub(super) struct Lines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// The text without its line ending.
-    pub(super) text: Result<&'a str, Unreadable>,
+    pub(super) text: Result<&'a str, UnreadableLine>,
     /// Its bytes in the stream, line ending included.
     pub(super) bytes: u64,
 }
 
 /// Why a line cannot hold a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(super) enum Unreadable {
+pub(super) enum UnreadableLine {
     #[error("must not be an empty line")]
     Empty,
     #[error("must be UTF-8")]
@@ -51,7 +51,7 @@ impl<R: BufRead> Lines<R> {
         let ended = self.buffer.ends_with(b"\n");
         if !ended && bytes == longest {
             bytes += self.stream.skip_until(b'\n')? as u64;
-            return Ok(Some(Line { text: Err(Unreadable::TooLong { max_bytes: self.max_bytes }), bytes }));
+            return Ok(Some(Line { text: Err(UnreadableLine::TooLong { max_bytes: self.max_bytes }), bytes }));
         }
         let text = without_ending(&self.buffer);
         if text.is_empty() && self.stream.fill_buf()?.is_empty() {
@@ -66,14 +66,14 @@ fn without_ending(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn readable(text: &[u8], max_bytes: usize) -> Result<&str, Unreadable> {
+fn readable(text: &[u8], max_bytes: usize) -> Result<&str, UnreadableLine> {
     if text.len() > max_bytes {
-        return Err(Unreadable::TooLong { max_bytes });
+        return Err(UnreadableLine::TooLong { max_bytes });
     }
     if text.is_empty() {
-        return Err(Unreadable::Empty);
+        return Err(UnreadableLine::Empty);
     }
-    str::from_utf8(text).map_err(|_| Unreadable::NotUtf8)
+    str::from_utf8(text).map_err(|_| UnreadableLine::NotUtf8)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@ use std::io::BufReader;
 use super::*;
 
 const MAX_LINE_BYTES: usize = 1_000;
-const TOO_LONG: Unreadable = Unreadable::TooLong { max_bytes: MAX_LINE_BYTES };
+const TOO_LONG: UnreadableLine = UnreadableLine::TooLong { max_bytes: MAX_LINE_BYTES };
 
 /// Reads every line of the stream through a buffer of seven bytes, so that longer lines take several reads.
-fn lines(stream: &[u8]) -> Vec<Result<String, Unreadable>> {
+fn lines(stream: &[u8]) -> Vec<Result<String, UnreadableLine>> {
     let mut lines = Lines::new(BufReader::with_capacity(7, stream), MAX_LINE_BYTES);
     let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(line) = lines.next().unwrap() {
@@ -30,14 +30,17 @@ fn an_empty_line_is_refused_unless_it_is_the_last() {
     assert_eq!(lines(b"\n"), []);
     assert_eq!(lines(b"{1}\n\n"), [Ok("{1}".to_owned())]);
     assert_eq!(lines(b"{1}\r\n\r\n"), [Ok("{1}".to_owned())]);
-    assert_eq!(lines(b"{1}\n\n{2}\n"), [Ok("{1}".to_owned()), Err(Unreadable::Empty), Ok("{2}".to_owned())]);
-    assert_eq!(lines(b"{1}\n\n\n"), [Ok("{1}".to_owned()), Err(Unreadable::Empty)]);
+    assert_eq!(lines(b"{1}\n\n{2}\n"), [Ok("{1}".to_owned()), Err(UnreadableLine::Empty), Ok("{2}".to_owned())]);
+    assert_eq!(lines(b"{1}\n\n\n"), [Ok("{1}".to_owned()), Err(UnreadableLine::Empty)]);
     assert_eq!(lines(b"{1}\n \t\n"), [Ok("{1}".to_owned()), Ok(" \t".to_owned())]);
 }
 
 #[test]
 fn bytes_that_are_no_utf_8_spoil_their_own_line_only() {
-    assert_eq!(lines(b"{1}\n\xff\xfe\n{2}\n"), [Ok("{1}".to_owned()), Err(Unreadable::NotUtf8), Ok("{2}".to_owned())]);
+    assert_eq!(
+        lines(b"{1}\n\xff\xfe\n{2}\n"),
+        [Ok("{1}".to_owned()), Err(UnreadableLine::NotUtf8), Ok("{2}".to_owned())]
+    );
 }
 
 #[test]
