@@ -92,7 +92,7 @@ fn progress() -> impl Strategy<Value = Progress> {
     })
 }
 
-/// A step of the code that may or may not match the progress, or any conditions and changes.
+/// A step of the code that may or may not match the progress, or any conditions and effects.
 fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
     let seen = prop_oneof![3 => Just(progress.clone()), 1 => self::progress()];
     let lease = progress.lease.map_or_else(|| token().boxed(), |lease| prop_oneof![Just(lease.id), token()].boxed());
@@ -110,7 +110,7 @@ fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
         steps.extend(sweep(Schedule::default(), &seen, now).map(|resending| resending.then));
         select(steps)
     });
-    let any = (prop::collection::vec(condition(progress), 1..4), changes());
+    let any = (prop::collection::vec(condition(progress), 1..4), effects());
     prop_oneof![step, any.prop_map(|(when, then)| Transition { when, then })]
 }
 
@@ -138,10 +138,10 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
     (seen, times()).prop_flat_map(move |(progress, now)| conditions(progress, now))
 }
 
-/// Some changes, each of another attribute, because an update cannot set one twice.
-fn changes() -> impl Strategy<Value = Vec<Effect>> {
+/// Some effects, each on another attribute, because an update cannot set one twice.
+fn effects() -> impl Strategy<Value = Vec<Effect>> {
     (progress(), attempt(), any::<bool>()).prop_flat_map(|(progress, attempt, is_claimed)| {
-        let changes = vec![
+        let effects = vec![
             Effect::Status(progress.status),
             Effect::Failure(progress.failure),
             Effect::Round(progress.round),
@@ -154,8 +154,8 @@ fn changes() -> impl Strategy<Value = Vec<Effect>> {
             Effect::Resent(progress.resent),
             Effect::Attempt(attempt),
         ];
-        let all = changes.len();
-        subsequence(changes, 1..=all)
+        let all = effects.len();
+        subsequence(effects, 1..=all)
     })
 }
 

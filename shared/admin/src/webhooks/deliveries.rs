@@ -10,7 +10,7 @@ use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
 use webhooks::{Call, Schedule, body, delivery_id};
 
 /// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
-const SHOWN_FOR_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+const RESENDABLE_FOR_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
 
 impl WebhookAdmin {
     /// Returns a page of an endpoint's deliveries, newest first, and those that cannot be read. The endpoint may have
@@ -54,7 +54,7 @@ impl WebhookAdmin {
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         let now = self.clock.now();
-        if seen.created_at.plus_millis(SHOWN_FOR_MILLIS) <= now {
+        if seen.created_at.plus_millis(RESENDABLE_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
         }
         let endpoint = self.store.endpoint(seen.account_id, seen.endpoint_id).await?;

@@ -50,7 +50,7 @@ impl Transition {
             return None;
         }
         let mut changed = progress.clone();
-        self.then.iter().for_each(|change| change.make(&mut changed));
+        self.then.iter().for_each(|effect| effect.make(&mut changed));
         Some(changed)
     }
 }
@@ -60,7 +60,7 @@ impl Condition {
         match self {
             Self::Status(status) => progress.status == status,
             Self::Round(round) => progress.round == round,
-            Self::FailedAttempts(recorded) => progress.failed_attempts == recorded,
+            Self::FailedAttempts(failed) => progress.failed_attempts == failed,
             Self::Token(token) => progress.token == token,
             Self::LeaseOf(id) => progress.lease.is_some_and(|lease| lease.id == id),
             Self::NoLease(now) => !progress.is_leased(now),
@@ -75,7 +75,7 @@ impl Effect {
             Self::Status(status) => progress.status = *status,
             Self::Failure(failure) => progress.failure = *failure,
             Self::Round(round) => progress.round = *round,
-            Self::FailedAttempts(recorded) => progress.failed_attempts = *recorded,
+            Self::FailedAttempts(failed) => progress.failed_attempts = *failed,
             Self::Token(token) => progress.token = *token,
             Self::Lease(lease) => progress.lease = *lease,
             Self::Claims(claims) => progress.claims = *claims,

@@ -28,8 +28,8 @@ impl Expression {
         for condition in &transition.when {
             expression.require(*condition);
         }
-        for change in &transition.then {
-            expression.make(change)?;
+        for effect in &transition.then {
+            expression.make(effect)?;
         }
         Ok(expression)
     }
@@ -49,7 +49,7 @@ impl Expression {
         match condition {
             Condition::Status(status) => self.equals(STATUS, s(status.as_str())),
             Condition::Round(round) => self.equals(ROUND, n(round)),
-            Condition::FailedAttempts(recorded) => self.equals(FAILED_ATTEMPTS, n(recorded)),
+            Condition::FailedAttempts(failed) => self.equals(FAILED_ATTEMPTS, n(failed)),
             Condition::Token(token) => self.equals(TOKEN, s(token.to_string())),
             Condition::LeaseOf(id) => self.equals(LEASE_ID, s(id.to_string())),
             Condition::WakeAt(at) => self.equals(WAKE_AT, n(at.millis())),
@@ -60,12 +60,12 @@ impl Expression {
         }
     }
 
-    fn make(&mut self, change: &Effect) -> Result<(), StoreError> {
-        match change {
+    fn make(&mut self, effect: &Effect) -> Result<(), StoreError> {
+        match effect {
             Effect::Status(status) => self.set(STATUS, s(status.as_str())),
             Effect::Failure(failure) => self.set_or_remove(FAILURE, failure.map(|failure| s(failure.as_str()))),
             Effect::Round(round) => self.set(ROUND, n(round)),
-            Effect::FailedAttempts(recorded) => self.set(FAILED_ATTEMPTS, n(recorded)),
+            Effect::FailedAttempts(failed) => self.set(FAILED_ATTEMPTS, n(failed)),
             Effect::Token(token) => self.set(TOKEN, s(token.to_string())),
             Effect::Lease(lease) => {
                 self.set_or_remove(LEASE_ID, lease.map(|lease| s(lease.id.to_string())));
