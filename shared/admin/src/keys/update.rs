@@ -83,7 +83,10 @@ fn conditional(request: UpdateItemFluentBuilder, seen: &KeyRecord, next: &KeyRec
         .expression_attribute_values(":seen_tier", s(seen.tier.as_str()))
         .expression_attribute_values(":tier", s(next.tier.as_str()))
         .expression_attribute_values(":limit", n(next.limit));
-    if let Some(name) = &next.name {
+    // A name that stays is not written, because somebody else may be changing it.
+    if next.name != seen.name
+        && let Some(name) = &next.name
+    {
         set.push("#name = :name");
         request = request.expression_attribute_names("#name", NAME).expression_attribute_values(":name", s(name));
     }
