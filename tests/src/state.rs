@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use types::ids::UserId;
 use types::records::{PublicItem, PublicListing};
 use types::scope::Scope;
+use types::sort::Sort;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
@@ -116,9 +117,9 @@ pub async fn answers(stack: &Stack, now: Timestamp, users: &[UserId], variants: 
         found.insert(path, answer);
     }
     found.insert("catalog".to_owned(), json!(catalog));
-    for sort in ["newest", "price_asc", "price_desc"] {
+    for sort in Sort::ALL {
         let listings = pages(client, &key, &format!("/v1/public/listings?sort={sort}&")).await;
-        found.insert(sort.to_owned(), json!(listings));
+        found.insert(sort.to_string(), json!(listings));
     }
     for user in users {
         let key = busy_key(stack, *user).await;
