@@ -30,7 +30,7 @@ pub(super) fn listings() -> Get {
         query("max_price", "The highest price in US dollars, inclusive.", &usd_as_read(), "20.00"),
         query(
             "sort",
-            "Newest first, or by price. Listings with the same price are ordered newest first.",
+            "The order. Listings with the same price are ordered newest first.",
             &sort,
             Sort::PriceAsc.as_str(),
         ),
