@@ -198,6 +198,17 @@ fn the_table_of_events_names_the_fields_of_their_data() {
     }
 }
 
+/// A field that no fixture has would be null in every golden file, and hardly tested at all.
+#[test]
+fn the_fixtures_have_every_field_of_their_type() {
+    for message in tests::market(tests::uuid(1).into()) {
+        let fields: BTreeSet<String> = message.as_object().unwrap().keys().cloned().collect();
+        let accepted = names(&message, "");
+        let absent: Vec<_> = accepted.difference(&fields).filter(|field| *field != "removed").collect();
+        assert!(absent.is_empty(), "{absent:?} of {message}");
+    }
+}
+
 /// Returns messages that break one rule each, one for every reason that the guide lists.
 fn broken(guide: &str) -> Vec<String> {
     let set = |of_type: &str, pointer: &str, value| with(&example(guide, of_type), pointer, Some(value)).to_string();
