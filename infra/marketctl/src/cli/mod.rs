@@ -150,6 +150,22 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
+    /// Returns the help of an argument.
+    fn help<A: Args>(name: &str) -> String {
+        let command = A::augment_args(clap::Command::new("test"));
+        let argument = command.get_arguments().find(|argument| argument.get_id() == name).unwrap();
+        argument.get_help().unwrap().to_string()
+    }
+
+    #[test]
+    fn the_help_names_every_scope_and_every_tier() {
+        let scopes = help::<CreateKey>("scopes");
+        assert!(Scope::ALL.iter().all(|scope| scopes.contains(scope.as_str())), "{scopes}");
+        for tiers in [help::<CreateKey>("tier"), help::<KeyChanges>("tier")] {
+            assert!(Tier::ALL.iter().all(|tier| tiers.contains(tier.as_str())), "{tiers}");
+        }
+    }
+
     #[test]
     fn scopes_repeat_and_the_common_options_stand_anywhere() {
         let line = format!("marketctl keys create --user {USER} --scope orders:read --scope wallet:read --json");
