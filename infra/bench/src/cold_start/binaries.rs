@@ -81,3 +81,15 @@ fn executable(message: Message<'_>) -> Option<(String, PathBuf)> {
     let path = artifact.executable?;
     Some((artifact.target.name.into_owned(), path.into_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_of_the_api_is_started() {
+        let functions = api::routes::ROUTES.iter().map(|route| route.function);
+        let left_out: Vec<&str> = functions.filter(|function| !PROGRAMS.contains(function)).collect();
+        assert!(left_out.is_empty(), "{left_out:?}");
+    }
+}
