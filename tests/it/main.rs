@@ -32,6 +32,7 @@ mod privileges;
 mod replica_model;
 mod round_trips;
 mod specification;
+mod specification_lists;
 mod template;
 mod unreadable;
 mod verifiers;
