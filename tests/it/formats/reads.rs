@@ -6,6 +6,7 @@ use base::Compacted;
 use serde_json::{Value, json};
 use tests::{Stack, balance, compaction, item, listing, marketplace, order, quote, uuid};
 use types::records::{PublicItem, PublicListing};
+use types::scope::Tier;
 
 use super::dynamo::{binary, put, text};
 use super::golden;
@@ -66,7 +67,7 @@ async fn assert_bases_are_folded(stack: &Stack) {
 async fn a_key_from_before_limits_of_their_own_follows_its_tier() {
     let stack = loaded_as_it_is().await;
     put(&stack, "marketplace-keys", &golden::read("key-1")["rows"][0]).await;
-    assert_eq!(seen(&stack, key().reveal()).await["/v1/public/me"]["rate_limit_per_minute"], 600);
+    assert_eq!(seen(&stack, key().reveal()).await["/v1/public/me"]["rate_limit_per_minute"], Tier::Pro.limit());
 }
 
 #[tokio::test(flavor = "multi_thread")]

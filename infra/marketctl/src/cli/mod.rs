@@ -100,7 +100,7 @@ pub(crate) struct CreateKey {
     /// A name for the key, 1 to 128 bytes
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The plan: free, pro or business; pro and business are coming soon and need --preview
+    /// The plan: free, pro or business; one that is coming soon needs --preview
     #[arg(long, default_value = Tier::Free.as_str())]
     pub(crate) tier: Tier,
     /// What the key may read: catalog:read, listings:read, orders:read or wallet:read; may be repeated
@@ -119,7 +119,7 @@ pub(crate) struct KeyChanges {
     /// A new name, 1 to 128 bytes
     #[arg(long, required_unless_present_any = ["tier", "limit", "follow_tier"])]
     pub(crate) name: Option<String>,
-    /// Another plan: free, pro or business; pro and business are coming soon and need --preview
+    /// Another plan: free, pro or business; one that is coming soon needs --preview
     #[arg(long)]
     pub(crate) tier: Option<Tier>,
     /// A limit of the key's own, in requests per minute and scope: 0 to 60000; it outlasts a change of the tier
