@@ -1,4 +1,4 @@
-//! Compares the tables of `docs/specification.md`, and the endpoints in `README.md`, with the lists in the code. A
+//! Compares the tables of `docs/specification.md`, and what `README.md` has of them, with the lists in the code. A
 //! member that is added here or there alone shows as a difference.
 
 use std::collections::BTreeSet;
@@ -71,6 +71,7 @@ fn the_scopes_and_the_tiers_are_those_of_the_code() {
     });
     let expected = Tier::ALL.map(|tier| (tier.as_str(), tier.limit(), tier.is_coming_soon()));
     assert_eq!(tiers.collect::<Vec<_>>(), expected);
+    assert!(README.contains(&format!("A free key has {}", Tier::Free.limit())));
 }
 
 #[test]
