@@ -71,7 +71,7 @@ impl Stack {
         Ok(Self { ready, workers, aws, _relay: relay, _instance: instance, _keyring: keyring })
     }
 
-    /// Waits until the feed has been applied, for at most [`DRAIN_TIMEOUT`]. Does not wait if the queue outlives this
+    /// Waits until the feed has been applied, for at most `DRAIN_TIMEOUT`. Does not wait if the queue outlives this
     /// process.
     pub async fn drain(&self) {
         let (Some(workers), Some(_)) = (&self.workers, &self.aws) else { return };
