@@ -72,8 +72,8 @@ pub(crate) fn times_postponed(record: &SqsMessage) -> u32 {
     times.and_then(|times| times.parse().ok()).unwrap_or_default()
 }
 
-/// Returns the longest delay of a message that was postponed so often: 2, 4, 8 and so on to 512 seconds, and then the
-/// longest that SQS allows.
+/// Returns the longest delay, in seconds, of a message that was postponed `times` times before. It doubles from 2 to 512
+/// and is then the longest that SQS allows.
 fn longest_delay_seconds(times: u32) -> u32 {
     (2_u32 << times.min(9)).min(MAX_DELAY_SECONDS)
 }
