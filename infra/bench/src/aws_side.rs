@@ -19,13 +19,13 @@ use crate::output::text;
 const SUBCOMMAND: &str = "aws-side";
 
 /// A running AWS side with the tables and queues of a stack. It stops when this is dropped.
-pub(crate) struct AwsSide {
+pub(crate) struct AwsProcess {
     /// The variables by which functions find it.
     pub(crate) variables: Variables,
     process: Child,
 }
 
-impl AwsSide {
+impl AwsProcess {
     /// Starts an empty AWS side on a free port.
     pub(crate) async fn start() -> Result<Self, String> {
         let mut process =

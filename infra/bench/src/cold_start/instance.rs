@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::runtime_api::{ProgramMessage, RuntimeApi};
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::memory::Memory;
 use crate::output::text;
 
@@ -31,7 +31,7 @@ pub(super) struct StartTimes {
 }
 
 /// Starts a program, hands it one event and then `more` events, and ends it.
-pub(super) async fn start(path: &Path, aws: &AwsSide, event: &Value, more: usize) -> Result<StartTimes, String> {
+pub(super) async fn start(path: &Path, aws: &AwsProcess, event: &Value, more: usize) -> Result<StartTimes, String> {
     let mut api = RuntimeApi::start(event).await?;
     let mut command = Command::new(path);
     command

@@ -15,7 +15,7 @@ use market::Log;
 use types::clock::{Clock, SystemClock};
 use types::records::{PublicItem, PublicListing};
 
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::cli::ColdStartOptions;
 use crate::machine::Machine;
 use crate::market::{Market, fill};
@@ -30,7 +30,7 @@ use report::{ProgramReport, Report};
 pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     let binaries = Binaries::build()?;
     let bars = MultiProgress::new();
-    let aws = AwsSide::start().await?;
+    let aws = AwsProcess::start().await?;
     let market = Market::new(options.items, SystemClock::new().now());
     prepare(&aws, &market, &bars).await?;
     let events = Events::new(&aws, &market).await?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
 async fn start(
     name: &'static str,
     path: &Path,
-    aws: &AwsSide,
+    aws: &AwsProcess,
     events: &Events,
     requests: usize,
 ) -> Result<StartTimes, String> {
@@ -66,7 +66,7 @@ async fn start(
 }
 
 /// Stores the market and packs it as `compact` does.
-async fn prepare(aws: &AwsSide, market: &Market, bars: &MultiProgress) -> Result<(), String> {
+async fn prepare(aws: &AwsProcess, market: &Market, bars: &MultiProgress) -> Result<(), String> {
     let filling: ProgressBar = bar(bars, "filling the tables", market.size() * 2);
     let admin = aws.admin()?;
     fill(&admin, market, &filling).await?;

@@ -8,7 +8,7 @@ use platform::resources::Resources;
 use types::clock::{Clock, SystemClock};
 
 use super::report::WayReport;
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::cpu::Stopwatch;
 use crate::meter::Meter;
 use crate::output::text;
@@ -20,7 +20,7 @@ pub(super) async fn apply(
     batch: usize,
     appliers: usize,
 ) -> Result<WayReport, String> {
-    let aws = AwsSide::start().await?;
+    let aws = AwsProcess::start().await?;
     let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
     let meter = Meter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));

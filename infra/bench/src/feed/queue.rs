@@ -12,7 +12,7 @@ use types::clock::SystemClock;
 use webhooks::Schedule;
 
 use super::report::WayReport;
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::cpu::Stopwatch;
 use crate::meter::Meter;
 use crate::output::text;
@@ -25,7 +25,7 @@ const INGEST_INSTANCES: usize = 2;
 
 /// Sends all messages first, and then measures how they are applied.
 pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<WayReport, String> {
-    let aws = AwsSide::start().await?;
+    let aws = AwsProcess::start().await?;
     let lookup = |name: &str| aws.variables.get(name);
     let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
     let meter = Meter::default();

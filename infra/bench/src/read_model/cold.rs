@@ -13,7 +13,7 @@ use serde::Serialize;
 use types::clock::SystemClock;
 
 use super::load::{Load, LoadMeasurement};
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::child::child_command;
 use crate::meter::Meter;
 use crate::output::text;
@@ -64,7 +64,7 @@ impl Work {
 }
 
 /// Returns the best of several tries by CPU time. Each try has a process of its own.
-pub(crate) async fn best(aws: &AwsSide, stream: Stream, work: Work, tries: usize) -> Result<Load, String> {
+pub(crate) async fn best(aws: &AwsProcess, stream: Stream, work: Work, tries: usize) -> Result<Load, String> {
     let mut best = once(aws, stream, work).await?;
     for _ in 1..tries {
         let load = once(aws, stream, work).await?;
@@ -75,7 +75,7 @@ pub(crate) async fn best(aws: &AwsSide, stream: Stream, work: Work, tries: usize
     Ok(best)
 }
 
-async fn once(aws: &AwsSide, stream: Stream, work: Work) -> Result<Load, String> {
+async fn once(aws: &AwsProcess, stream: Stream, work: Work) -> Result<Load, String> {
     let mut command = child_command(SUBCOMMAND)?;
     command.args([stream.as_str(), work.as_str()]).env_clear().envs(aws.variables.iter());
     let output = command.output().await.map_err(text)?;

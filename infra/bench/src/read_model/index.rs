@@ -14,7 +14,7 @@ use types::paging::Paging;
 
 use super::samples::Samples;
 use super::subject::{Depth, Kind, Subject};
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::output::text;
 use crate::percentiles::Percentiles;
 
@@ -33,7 +33,10 @@ pub(super) struct IndexedKind {
 }
 
 /// Asks every kind at every depth.
-pub(super) async fn measure<S: Subject>(aws: &AwsSide, kinds: &[Kind<S::Query>]) -> Result<Vec<IndexedKind>, String> {
+pub(super) async fn measure<S: Subject>(
+    aws: &AwsProcess,
+    kinds: &[Kind<S::Query>],
+) -> Result<Vec<IndexedKind>, String> {
     // The clock stands still, so that no catch-up becomes due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);

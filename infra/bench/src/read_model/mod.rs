@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use indicatif::MultiProgress;
 use types::clock::{Clock, SystemClock};
 
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::cli::ReadModelOptions;
 use crate::machine::Machine;
 use crate::market::{Market, fill};
@@ -40,7 +40,7 @@ const MAX_SIZE_FOR_ENTITIES: u64 = 100_000;
 /// A market of one size, in our tables and in those of the usual way.
 struct Bench {
     market: Market,
-    aws: AwsSide,
+    aws: AwsProcess,
     usual: UsualSide,
 }
 
@@ -77,7 +77,7 @@ async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
 
 impl Bench {
     async fn start(size: u64) -> Result<Self, String> {
-        let aws = AwsSide::start().await?;
+        let aws = AwsProcess::start().await?;
         let market = Market::new(size, SystemClock::new().now());
         let bars = MultiProgress::new();
         let [ours, theirs] = ["filling the tables", "filling the usual tables"].map(|what| bar(&bars, what, size * 2));

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::samples::Samples;
 use super::subject::{Depth, Kind, Subject};
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::meter::{Bill, Meter};
 use crate::output::text;
 use crate::percentiles::Percentiles;
@@ -56,7 +56,7 @@ pub(super) struct Function {
 
 impl Function {
     /// Builds the function of a subject and loads its replica.
-    pub(super) async fn new<S: Subject>(aws: &AwsSide) -> Result<Self, String> {
+    pub(super) async fn new<S: Subject>(aws: &AwsProcess) -> Result<Self, String> {
         let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
         let lookup = |name: &str| aws.variables.get(name);
         let meter = Meter::default();
@@ -157,7 +157,7 @@ fn checked(response: &Response) -> Result<usize, String> {
 }
 
 /// Creates a key of the largest tier and returns it as a header.
-async fn key(aws: &AwsSide) -> Result<HeaderValue, String> {
+async fn key(aws: &AwsProcess) -> Result<HeaderValue, String> {
     let scopes = Scope::ALL.into_iter().collect();
     let new = NewKey {
         user_id: Uuid::new_v4().into(),

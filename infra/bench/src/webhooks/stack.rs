@@ -22,7 +22,7 @@ use types::ids::UserId;
 use webhook::transport::{Reach, Transport};
 use webhooks::{Queues, Schedule};
 
-use crate::aws_side::AwsSide;
+use crate::aws_side::AwsProcess;
 use crate::meter::Meter;
 use crate::output::text;
 
@@ -31,7 +31,7 @@ const INGEST_INSTANCES: usize = 2;
 
 /// A stack for webhooks. The calls of its functions are counted.
 pub(super) struct Stack {
-    pub(super) aws: AwsSide,
+    pub(super) aws: AwsProcess,
     pub(super) meter: Meter,
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) feed: String,
@@ -39,7 +39,7 @@ pub(super) struct Stack {
 
 impl Stack {
     pub(super) async fn start() -> Result<Self, String> {
-        let aws = AwsSide::start().await?;
+        let aws = AwsProcess::start().await?;
         let lookup = |name: &str| aws.variables.get(name);
         let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
         let feed = aws.variables.get(Queue::Feed.variable()).ok_or("no feed queue")?;
