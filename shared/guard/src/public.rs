@@ -23,29 +23,29 @@ pub fn is_public(address: IpAddr) -> bool {
 
 /// A block of addresses, all of which begin with the same bits: an address of the block, and the number of these bits,
 /// which is at least 1.
-struct Block<A>(A, u32);
+struct AddressBlock<A>(A, u32);
 
-impl Block<Ipv4Addr> {
+impl AddressBlock<Ipv4Addr> {
     const fn contains(&self, address: Ipv4Addr) -> bool {
         (address.to_bits() ^ self.0.to_bits()) >> (32 - self.1) == 0
     }
 }
 
-impl Block<Ipv6Addr> {
+impl AddressBlock<Ipv6Addr> {
     const fn contains(&self, address: Ipv6Addr) -> bool {
         (address.to_bits() ^ self.0.to_bits()) >> (128 - self.1) == 0
     }
 }
 
-const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u32) -> Block<Ipv4Addr> {
-    Block(Ipv4Addr::new(a, b, c, d), prefix)
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u32) -> AddressBlock<Ipv4Addr> {
+    AddressBlock(Ipv4Addr::new(a, b, c, d), prefix)
 }
 
-const fn v6(a: u16, b: u16, c: u16, prefix: u32) -> Block<Ipv6Addr> {
-    Block(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
+const fn v6(a: u16, b: u16, c: u16, prefix: u32) -> AddressBlock<Ipv6Addr> {
+    AddressBlock(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
 }
 
-const SPECIAL_V4: [Block<Ipv4Addr>; 18] = [
+const SPECIAL_V4: [AddressBlock<Ipv4Addr>; 18] = [
     v4(0, 0, 0, 0, 8),       // this network
     v4(10, 0, 0, 0, 8),      // private use
     v4(100, 64, 0, 0, 10),   // shared by carriers' NAT
@@ -69,9 +69,9 @@ const SPECIAL_V4: [Block<Ipv4Addr>; 18] = [
 /// The only IPv6 block with public addresses. Outside it are `::/96` (unspecified, loopback, compatible), mapped and
 /// translated addresses, both NAT64 prefixes, and discard-only, segment-routing, unique-local, link-local, site-local
 /// and multicast addresses.
-const GLOBAL_UNICAST: Block<Ipv6Addr> = v6(0x2000, 0, 0, 3);
+const GLOBAL_UNICAST: AddressBlock<Ipv6Addr> = v6(0x2000, 0, 0, 3);
 
-const SPECIAL_V6: [Block<Ipv6Addr>; 5] = [
+const SPECIAL_V6: [AddressBlock<Ipv6Addr>; 5] = [
     v6(0x2001, 0, 0, 23),         // IETF protocols: Teredo, benchmarks, ORCHID and others
     v6(0x2001, 0xdb8, 0, 32),     // documentation
     v6(0x2002, 0, 0, 16),         // 6to4

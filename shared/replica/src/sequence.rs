@@ -23,7 +23,7 @@ pub(super) trait Exact {
 }
 
 #[derive(Default)]
-struct Block {
+struct EntryBlock {
     /// The position of the first entry.
     first: u32,
     slots: Vec<Slot>,
@@ -34,7 +34,7 @@ struct Block {
 /// Slots in a fixed order, which the caller's comparisons define.
 #[derive(Default)]
 pub(super) struct Sequence {
-    blocks: Vec<Block>,
+    blocks: Vec<EntryBlock>,
     len: u32,
     /// `None` in a short sequence, and in every sequence without `has_spans`.
     spans: Option<PriceSpans>,
@@ -48,7 +48,7 @@ impl Sequence {
     pub(super) fn from_sorted(slots: &[Slot], exact: &impl Exact) -> Self {
         // Blocks start three-quarters full, so that the next insertions do not split them.
         const FILL: usize = BLOCK / 4 * 3;
-        let blocks = slots.chunks(FILL).enumerate().map(|(number, chunk)| Block {
+        let blocks = slots.chunks(FILL).enumerate().map(|(number, chunk)| EntryBlock {
             first: (number * FILL) as u32,
             slots: chunk.to_vec(),
             prices: chunk.iter().map(|slot| packed(exact.cents(*slot))).collect(),
@@ -80,7 +80,7 @@ impl Sequence {
     pub(super) fn insert(&mut self, slot: Slot, cents: u64, compare: impl Fn(Slot) -> Ordering) {
         let at = self.block_for(&compare);
         if self.blocks.is_empty() {
-            self.blocks.push(Block::default());
+            self.blocks.push(EntryBlock::default());
         }
         let block = &mut self.blocks[at];
         let place = block.slots.partition_point(|known| compare(*known).is_lt());
@@ -100,7 +100,7 @@ impl Sequence {
 
     fn split(&mut self, at: usize) {
         let (half, block) = (BLOCK / 2, &mut self.blocks[at]);
-        let upper = Block {
+        let upper = EntryBlock {
             first: block.first + half as u32,
             slots: block.slots.split_off(half),
             prices: block.prices.split_off(half),
@@ -199,7 +199,7 @@ impl Sequence {
     }
 }
 
-impl Block {
+impl EntryBlock {
     fn last_price(&self, exact: &impl Exact) -> Option<u64> {
         let (slot, price) = (self.slots.last()?, self.prices.last()?);
         Some(if *price == LARGE { exact.cents(*slot) } else { u64::from(*price) })
@@ -233,7 +233,7 @@ impl<'a, E: Exact> PriceRange<'a, E> {
         }
     }
 
-    fn count(&self, block: &Block) -> usize {
+    fn count(&self, block: &EntryBlock) -> usize {
         if self.large.is_some() && block.prices.contains(&LARGE) {
             return block.slots.iter().zip(&block.prices).filter(|entry| self.has(entry)).count();
         }

@@ -20,7 +20,7 @@ pub(super) struct Wanted<'a> {
 
 /// The slots, kinds and names of the block's items, each in a column.
 #[derive(Default)]
-pub(super) struct Block {
+pub(super) struct ItemBlock {
     slots: Vec<Slot>,
     kinds: Vec<Symbol>,
     names: Names,
@@ -28,7 +28,7 @@ pub(super) struct Block {
     is_stale: bool,
 }
 
-impl Block {
+impl ItemBlock {
     /// How many items a new block gets: three-quarters of the most, so that the next insertions do not split it.
     pub(super) const START: usize = MOST / 4 * 3;
 

@@ -18,7 +18,7 @@ mod rows;
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 
-use super::catalog::block::{Block, Symbol, Wanted};
+use super::catalog::block::{ItemBlock, Symbol, Wanted};
 use super::catalog::names::{END, push_lower};
 use super::catalog::needle::Needle;
 use super::catalog::rows::{Key, PackedItem, PackedItems};
@@ -45,7 +45,7 @@ pub struct CatalogQuery {
 #[derive(Default)]
 pub struct Catalog {
     rows: PackedItems,
-    blocks: Vec<Block>,
+    blocks: Vec<ItemBlock>,
     /// Kinds by number. None is ever removed.
     kinds: IndexSet<Box<str>, DefaultHashBuilder>,
 }
@@ -59,7 +59,7 @@ impl Catalog {
         if kind == Some(None) || needle.as_bytes().contains(&END) {
             return (Vec::new(), 0);
         }
-        let samples = self.blocks.iter().step_by(self.blocks.len() / SAMPLES + 1).map(Block::text);
+        let samples = self.blocks.iter().step_by(self.blocks.len() / SAMPLES + 1).map(ItemBlock::text);
         let needle = (!needle.is_empty()).then(|| Needle::new(&needle, samples));
         let wanted = Wanted { needle: needle.as_ref(), kind: kind.flatten() };
         let (mut page, mut total, mut tails) = (Vec::new(), 0, Vec::new());
@@ -75,7 +75,7 @@ impl Catalog {
         (page, total)
     }
 
-    fn item(&self, block: &Block, place: usize) -> Option<PublicItem> {
+    fn item(&self, block: &ItemBlock, place: usize) -> Option<PublicItem> {
         let (slot, kind) = block.get(place);
         self.rows.get(slot).item(self.kinds.get_index(kind as usize)?)
     }
@@ -95,7 +95,7 @@ impl Catalog {
 
     fn insert(&mut self, row: PackedItem, kind: Symbol) {
         if self.blocks.is_empty() {
-            self.blocks.push(Block::default());
+            self.blocks.push(ItemBlock::default());
         }
         let (Ok((at, place)) | Err((at, place))) = self.find(row.key());
         let slot = self.rows.insert(row);
@@ -118,9 +118,9 @@ impl Catalog {
     /// Finds the block of a key and its place in the block. If the key is not there, the error says where it would be.
     fn find(&self, key: Key<'_>) -> Result<(usize, usize), (usize, usize)> {
         let key_of = |slot: &u32| self.rows.get(*slot).key();
-        let before = |block: &Block| block.slots().last().is_some_and(|last| key_of(last) < key);
+        let before = |block: &ItemBlock| block.slots().last().is_some_and(|last| key_of(last) < key);
         let at = self.blocks.partition_point(before).min(self.blocks.len().saturating_sub(1));
-        let slots = self.blocks.get(at).map_or(&[][..], Block::slots);
+        let slots = self.blocks.get(at).map_or(&[][..], ItemBlock::slots);
         let place = slots.binary_search_by(|slot| key_of(slot).cmp(&key));
         place.map(|place| (at, place)).map_err(|place| (at, place))
     }
@@ -145,9 +145,9 @@ impl View for Catalog {
         }
         catalog.rows = PackedItems::new(rows);
         let slots = catalog.rows.in_order();
-        let blocks = slots.chunks(Block::START).map(|slots| {
+        let blocks = slots.chunks(ItemBlock::START).map(|slots| {
             let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();
-            let mut block = Block::new(slots.to_vec(), kinds);
+            let mut block = ItemBlock::new(slots.to_vec(), kinds);
             block.refresh(&catalog.rows);
             block
         });
