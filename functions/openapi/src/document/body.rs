@@ -8,14 +8,14 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::schema_set::{self, Schemas};
 
-pub(super) struct Body {
+pub(super) struct ResponseBody {
     pub(super) schema: RefOr<Schema>,
     pub(super) example: Value,
     /// The schemas that the body's schema refers to.
     pub(super) referred: Schemas,
 }
 
-impl Body {
+impl ResponseBody {
     /// One record.
     pub(super) fn record<R: Example>() -> Self {
         Self {

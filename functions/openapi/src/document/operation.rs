@@ -7,7 +7,7 @@ use utoipa::openapi::SecurityRequirement;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter};
 
-use super::body::Body;
+use super::body::ResponseBody;
 use super::constants::API_KEY;
 use super::{errors, parameters, success};
 
@@ -28,7 +28,7 @@ pub(super) struct Get {
     /// The description of the 200.
     pub(super) answer: &'static str,
     /// The body of the 200.
-    pub(super) body: Body,
+    pub(super) body: ResponseBody,
     /// The fields in the example of a 400.
     pub(super) bad_request: Vec<FieldError>,
     /// The example of a 404, if the path has an id that may not exist.

@@ -5,14 +5,14 @@ use types::money::Usd;
 use types::schema::usd_as_read;
 use utoipa::ToSchema;
 
-use super::body::Body;
+use super::body::ResponseBody;
 use super::complete::complete;
 use super::inline::inline;
 use super::schema_set::{self, Schemas};
 use crate::events;
 
 /// Returns every schema by name: of the bodies, of the errors, and of the events' data.
-pub(super) fn all<'a>(bodies: impl Iterator<Item = &'a Body> + Clone) -> Schemas {
+pub(super) fn all<'a>(bodies: impl Iterator<Item = &'a ResponseBody> + Clone) -> Schemas {
     let mut schemas = schema_set::of::<ErrorEnvelope>();
     schemas.extend(bodies.clone().flat_map(|body| body.referred.clone()));
     inline(&mut schemas);

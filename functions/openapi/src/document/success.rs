@@ -3,12 +3,12 @@
 use api::CacheControl;
 use utoipa::openapi::{ContentBuilder, Response, ResponseBuilder};
 
-use super::body::Body;
+use super::body::ResponseBody;
 use super::constants::JSON;
 use super::headers;
 
 /// Returns the 200 with its body.
-pub(super) fn ok(description: &str, body: Body, cache: CacheControl) -> Response {
+pub(super) fn ok(description: &str, body: ResponseBody, cache: CacheControl) -> Response {
     let content = ContentBuilder::new().schema(Some(body.schema)).example(Some(body.example)).build();
     let response = ResponseBuilder::new().description(description).content(JSON, content);
     headers::add(cacheable(response, cache), &["Content-Encoding"]).build()

@@ -6,7 +6,7 @@ use serde_json::json;
 use types::records::{PublicBalance, PublicOrder};
 
 use super::tags::ACCOUNT;
-use crate::document::body::Body;
+use crate::document::body::ResponseBody;
 use crate::document::operation::Get;
 use crate::document::parameters::paging;
 
@@ -19,7 +19,7 @@ pub(super) fn orders() -> Get {
         description: "Returns your own orders, newest first.",
         parameters: paging().into(),
         answer: "A page of orders.",
-        body: Body::page::<PublicOrder>(),
+        body: ResponseBody::page::<PublicOrder>(),
         bad_request: vec![
             FieldError::new("page", FieldCode::OutOfRange, [("min", json!(1))]),
             FieldError::new("page_size", FieldCode::Duplicate, []),
@@ -37,7 +37,7 @@ pub(super) fn balance() -> Get {
         description: "Returns your own balance. All amounts are 0.00 until money first moves on the account.",
         parameters: Vec::new(),
         answer: "The balance.",
-        body: Body::record::<PublicBalance>(),
+        body: ResponseBody::record::<PublicBalance>(),
         bad_request: vec![FieldError::new("currency", FieldCode::Unknown, [])],
         not_found: None,
     }

@@ -7,7 +7,7 @@ use types::records::{PublicItem, PublicItemDetail, PublicMarketplace, VariantPri
 use types::schema::Example;
 
 use super::tags::CATALOG;
-use crate::document::body::Body;
+use crate::document::body::ResponseBody;
 use crate::document::operation::Get;
 use crate::document::parameters::{paging, path, query, text, uuid, word};
 
@@ -31,7 +31,7 @@ pub(super) fn catalog() -> Get {
         description: "Returns items ordered by name, then by id. Items without a name come last.",
         parameters,
         answer: "A page of items.",
-        body: Body::page::<PublicItem>(),
+        body: ResponseBody::page::<PublicItem>(),
         bad_request: vec![
             FieldError::new("page_size", FieldCode::OutOfRange, bounds),
             FieldError::new("knid", FieldCode::Unknown, [("suggestion", json!("kind"))]),
@@ -49,7 +49,7 @@ pub(super) fn item() -> Get {
         description: "Returns an item and its variants. A variant is the item with a certain wear and StatTrak flag.",
         parameters: vec![path("id", "The item's id.", &word(), "ak-47-redline")],
         answer: "The item.",
-        body: Body::record::<PublicItemDetail>(),
+        body: ResponseBody::record::<PublicItemDetail>(),
         bad_request: vec![FieldError::new("variants", FieldCode::Unknown, [])],
         not_found: Some(ApiError::ItemNotFound("no-such-item".to_owned())),
     }
@@ -65,7 +65,7 @@ pub(super) fn prices() -> Get {
         description: "Returns figures over all asks of enabled marketplaces for a variant in the last 24 hours.",
         parameters: vec![path("variant_id", "The variant's id.", &uuid(), variant.to_string())],
         answer: "The figures.",
-        body: Body::record::<VariantPrices>(),
+        body: ResponseBody::record::<VariantPrices>(),
         bad_request: vec![FieldError::new("variant_id", FieldCode::Malformed, [])],
         not_found: Some(ApiError::PricesNotFound(variant)),
     }
@@ -80,7 +80,7 @@ pub(super) fn marketplaces() -> Get {
         description: "Returns all marketplaces ordered by key, including disabled ones. The list is not paged.",
         parameters: Vec::new(),
         answer: "The marketplaces.",
-        body: Body::list::<PublicMarketplace>(),
+        body: ResponseBody::list::<PublicMarketplace>(),
         bad_request: vec![FieldError::new("page", FieldCode::Unknown, [])],
         not_found: None,
     }

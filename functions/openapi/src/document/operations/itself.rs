@@ -5,7 +5,7 @@ use serde_json::json;
 use utoipa::openapi::{ObjectBuilder, Type};
 
 use super::tags::DESCRIPTION;
-use crate::document::body::Body;
+use crate::document::body::ResponseBody;
 use crate::document::constants::VERSION;
 use crate::document::operation::Get;
 
@@ -24,7 +24,7 @@ pub(super) fn description() -> Get {
         description: "Returns this description of the API as OpenAPI 3.1. `/docs` serves it as a page for people.",
         parameters: Vec::new(),
         answer: "The description.",
-        body: Body::other(schema, example),
+        body: ResponseBody::other(schema, example),
         bad_request: Vec::new(),
         not_found: None,
     }

@@ -5,7 +5,7 @@ use api::routes;
 use types::records::PublicMe;
 
 use super::tags::KEY;
-use crate::document::body::Body;
+use crate::document::body::ResponseBody;
 use crate::document::operation::Get;
 
 pub(super) fn me() -> Get {
@@ -17,7 +17,7 @@ pub(super) fn me() -> Get {
         description: "Returns the key's owner, tier, scopes and rate limit. This endpoint has a budget of its own.",
         parameters: Vec::new(),
         answer: "The key.",
-        body: Body::record::<PublicMe>(),
+        body: ResponseBody::record::<PublicMe>(),
         bad_request: vec![FieldError::new("verbose", FieldCode::Unknown, [])],
         not_found: None,
     }

@@ -9,7 +9,7 @@ use types::sort::Sort;
 use utoipa::openapi::ObjectBuilder;
 
 use super::tags::LISTINGS;
-use crate::document::body::Body;
+use crate::document::body::ResponseBody;
 use crate::document::operation::Get;
 use crate::document::parameters::{one_of, paging, query, uuid, word};
 
@@ -44,7 +44,7 @@ pub(super) fn listings() -> Get {
         description: "Returns active listings that match all filters. An unknown item or variant gives an empty page.",
         parameters,
         answer: "A page of listings.",
-        body: Body::page::<PublicListing>(),
+        body: ResponseBody::page::<PublicListing>(),
         bad_request: vec![
             FieldError::new("min_price", FieldCode::Inverted, []),
             FieldError::new("sort", FieldCode::NotAllowed, [("allowed", json!(Sort::ALL))]),
