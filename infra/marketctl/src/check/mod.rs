@@ -20,7 +20,7 @@ use crate::text::table;
 
 /// The result of checking one resource.
 #[derive(Debug, Serialize)]
-struct Check {
+struct CheckResult {
     kind: ResourceKind,
     name: String,
     ok: bool,
@@ -32,10 +32,10 @@ struct Check {
 #[derive(Debug, Serialize)]
 struct CheckReport {
     ok: bool,
-    checks: Vec<Check>,
+    checks: Vec<CheckResult>,
 }
 
-impl Check {
+impl CheckResult {
     fn new(kind: ResourceKind, name: String, found: Result<(), Problem>) -> Self {
         let error = found.err().map(|problem| with_remedy(&problem, kind, &name));
         Self { kind, name, ok: error.is_none(), error }
@@ -43,11 +43,11 @@ impl Check {
 }
 
 impl CheckReport {
-    fn new(checks: Vec<Check>) -> Self {
+    fn new(checks: Vec<CheckResult>) -> Self {
         Self { ok: checks.iter().all(|check| check.ok), checks }
     }
 
-    fn failed(&self) -> impl Iterator<Item = &Check> {
+    fn failed(&self) -> impl Iterator<Item = &CheckResult> {
         self.checks.iter().filter(|check| !check.ok)
     }
 }
@@ -74,23 +74,23 @@ pub(crate) async fn run(stack: &str, output: Output) -> Result<(), Failure> {
 }
 
 /// Checks all resources at the same time.
-async fn check_all(session: &Session) -> Vec<Check> {
+async fn check_all(session: &Session) -> Vec<CheckResult> {
     let Session { resources, dynamodb, .. } = session;
     let (sqs, secrets) = (&session.sqs(), &session.secrets());
     let tables = Table::ALL.map(|table| async move {
         let name = resources.table(table);
         let found = check_table(dynamodb, &name, table.indexes()).await;
-        Check::new(ResourceKind::Table, name, found)
+        CheckResult::new(ResourceKind::Table, name, found)
     });
     let queues = Queue::ALL.map(|queue| async move {
         let name = resources.queue(queue);
         let found = check_queue(sqs, &name).await;
-        Check::new(ResourceKind::Queue, name, found)
+        CheckResult::new(ResourceKind::Queue, name, found)
     });
     let keyring = async {
         let name = resources.keyring();
         let found = check_keyring(secrets, &name).await;
-        Check::new(ResourceKind::Secret, name, found)
+        CheckResult::new(ResourceKind::Secret, name, found)
     };
     let (mut checks, queues, keyring) = tokio::join!(join_all(tables), join_all(queues), keyring);
     checks.extend(queues);

@@ -17,9 +17,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The resources to check, each at most once.
 #[derive(Default)]
-pub struct Preflight(Vec<Check>);
+pub struct Preflight(Vec<ResourceProbe>);
 
-struct Check {
+struct ResourceProbe {
     kind: ResourceKind,
     name: String,
     found: ProbeFuture,
@@ -34,21 +34,21 @@ impl Preflight {
     /// Adds a resource and the call that checks it, unless the resource was added before.
     pub fn add(&mut self, kind: ResourceKind, name: &str, found: ProbeFuture) {
         if !self.0.iter().any(|check| check.kind == kind && check.name == name) {
-            self.0.push(Check { kind, name: name.to_owned(), found });
+            self.0.push(ResourceProbe { kind, name: name.to_owned(), found });
         }
     }
 
     /// Checks all resources at the same time, for at most three seconds. Problems that will not go away by themselves
     /// are the error. If there are none, the problems that may go away are returned.
     pub async fn run(self) -> Result<Vec<String>, Unusable> {
-        let found = join_all(self.0.into_iter().map(Check::run)).await;
+        let found = join_all(self.0.into_iter().map(ResourceProbe::run)).await;
         let (wrong, passing): (Vec<_>, Vec<_>) = found.into_iter().flatten().partition(|(lasts, _)| *lasts);
         let sentences = |problems: Vec<(bool, String)>| problems.into_iter().map(|(_, sentence)| sentence).collect();
         if wrong.is_empty() { Ok(sentences(passing)) } else { Err(Unusable(sentences(wrong))) }
     }
 }
 
-impl Check {
+impl ResourceProbe {
     /// Returns whether the problem lasts, and a sentence about it; `None` if there is no problem.
     async fn run(self) -> Option<(bool, String)> {
         let found = tokio::time::timeout(PROBE_TIMEOUT, self.found).await;
