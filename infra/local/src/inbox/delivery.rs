@@ -11,7 +11,7 @@ use super::verify::Verification;
 
 /// What arrived, and what was found out about it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Delivery {
+pub(super) struct ReceivedDelivery {
     pub(super) received_at: Timestamp,
     /// The path that it was sent to, with the query.
     pub(super) path: String,
@@ -31,7 +31,7 @@ pub(super) struct Delivery {
     pub(super) body: Bytes,
 }
 
-impl Delivery {
+impl ReceivedDelivery {
     /// Makes a delivery of a request, as if its id were seen for the first time.
     pub(super) fn from_request(
         head: &request::Parts,
@@ -73,7 +73,7 @@ mod tests {
             .header("X-Twice", HeaderValue::from_bytes(b"\xff").unwrap());
         let (head, ()) = request.body(()).unwrap().into_parts();
         let now = Timestamp::from_millis(1_795_262_400_001);
-        let delivery = Delivery::from_request(&head, Bytes::from_static(b"\x00<\xff>"), &[], now);
+        let delivery = ReceivedDelivery::from_request(&head, Bytes::from_static(b"\x00<\xff>"), &[], now);
         assert_eq!(
             json!(delivery),
             json!({
@@ -95,7 +95,7 @@ mod tests {
     fn our_own_delivery_id_comes_first() {
         let request = Request::post("/").header("webhook-id", "w").header("X-Service-Delivery-Id", "d");
         let (head, ()) = request.body(()).unwrap().into_parts();
-        let delivery = Delivery::from_request(&head, Bytes::new(), &[], Timestamp::from_millis(0));
+        let delivery = ReceivedDelivery::from_request(&head, Bytes::new(), &[], Timestamp::from_millis(0));
         assert_eq!(delivery.id.as_deref(), Some("d"));
     }
 }

@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::behaviour::Behaviour;
-use super::delivery::Delivery;
+use super::delivery::ReceivedDelivery;
 use super::{Inbox, reply};
 use crate::server::Body;
 
@@ -24,7 +24,7 @@ impl Inbox {
             Err(error) => return reply::text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
         };
         let secrets = self.secrets.secrets_for(&head).await;
-        self.store.add(Delivery::from_request(&head, body, &secrets, received_at));
+        self.store.add(ReceivedDelivery::from_request(&head, body, &secrets, received_at));
         let Some(behaviour) = Behaviour::from_path(head.uri.path()) else {
             return reply::text(StatusCode::BAD_REQUEST, "in status/N, N must be 200 to 599; in slow/N, 0 to 60\n");
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::delivery::Delivery;
+use super::delivery::ReceivedDelivery;
 
 /// The most deliveries that are kept.
 const MAX_DELIVERIES: usize = 200;
@@ -23,7 +23,7 @@ pub(super) struct KeptDeliveries {
     epoch: Uuid,
     /// The number of deliveries that arrived in this epoch. Each delivery is numbered by this count.
     count: u64,
-    newest_first: VecDeque<(u64, Arc<Delivery>)>,
+    newest_first: VecDeque<(u64, Arc<ReceivedDelivery>)>,
 }
 
 /// How far a follower has read: the *epoch*, which ends with the process or when the inbox is emptied, and the number
@@ -39,12 +39,12 @@ pub(super) struct Cursor {
 pub(super) enum Update {
     /// What the follower knows has been forgotten. Everything that is kept follows.
     Emptied,
-    Arrived(Arc<Delivery>),
+    Arrived(Arc<ReceivedDelivery>),
 }
 
 impl Store {
     /// Adds a delivery, counts how often its id has arrived, and forgets the oldest delivery beyond [`MAX_DELIVERIES`].
-    pub(super) fn add(&self, mut delivery: Delivery) {
+    pub(super) fn add(&self, mut delivery: ReceivedDelivery) {
         self.0.send_modify(|kept| {
             let id = delivery.id.as_ref();
             let mut same = kept.newest_first.iter().filter(|(_, one)| id.is_some() && one.id.as_ref() == id);
@@ -61,7 +61,7 @@ impl Store {
     }
 
     /// Returns the kept deliveries.
-    pub(super) fn newest_first(&self) -> Vec<Arc<Delivery>> {
+    pub(super) fn newest_first(&self) -> Vec<Arc<ReceivedDelivery>> {
         self.0.borrow().newest_first.iter().map(|(_, delivery)| Arc::clone(delivery)).collect()
     }
 

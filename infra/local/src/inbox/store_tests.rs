@@ -4,10 +4,10 @@ use types::timestamp::Timestamp;
 
 use super::*;
 
-fn delivery(id: Option<&str>, path: &str) -> Delivery {
+fn delivery(id: Option<&str>, path: &str) -> ReceivedDelivery {
     let request = id.into_iter().fold(Request::post(path), |request, id| request.header("webhook-id", id));
     let (head, ()) = request.body(()).unwrap().into_parts();
-    Delivery::from_request(&head, Bytes::new(), &[], Timestamp::from_millis(0))
+    ReceivedDelivery::from_request(&head, Bytes::new(), &[], Timestamp::from_millis(0))
 }
 
 fn paths(store: &Store) -> Vec<String> {
