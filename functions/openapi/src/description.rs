@@ -9,7 +9,7 @@ use api::line::{Facts, cause, log};
 use api::pipeline::check_method;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS};
-use api::{Event, Handler, Reply, Response};
+use api::{GatewayEvent, Handler, Reply, Response};
 use auth::Rate;
 use platform::metrics::Meter;
 use types::clock::Clock;
@@ -36,7 +36,7 @@ impl Description {
     }
 
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
-    fn decide(&self, event: &Event) -> Result<Reply, ApiError> {
+    fn decide(&self, event: &GatewayEvent) -> Result<Reply, ApiError> {
         let path = event.raw_path.as_deref().unwrap_or_default();
         if path != DESCRIPTION.path && path != DOCS {
             return Err(ApiError::RouteNotFound);
@@ -50,7 +50,7 @@ impl Description {
         Ok(Reply { body: body.clone().into_bytes(), content_type, cache: DESCRIPTION.cache })
     }
 
-    fn answer(&self, event: &Event) -> Response {
+    fn answer(&self, event: &GatewayEvent) -> Response {
         let started = self.clock.monotonic();
         let outcome = self.decide(event);
         let cause = cause(&outcome);
@@ -66,7 +66,7 @@ impl Handler for Description {
         Box::pin(ready(Ok(())))
     }
 
-    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move { self.answer(&event) })
     }
 }

@@ -11,8 +11,8 @@ fn function() -> Description {
     Description::new(Arc::new(ManualClock::at(Timestamp::from_millis(45_000))), Arc::default())
 }
 
-fn request(method: &str, path: &str) -> Event {
-    let mut event = Event::default();
+fn request(method: &str, path: &str) -> GatewayEvent {
+    let mut event = GatewayEvent::default();
     event.raw_path = Some(path.to_owned());
     event.request_context.http.method = method.parse().unwrap();
     event.request_context.request_id = Some("JKJaXmPLvHcESHA=".to_owned());

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use api::routes::{DEFAULT, ROUTES};
-use api::{Event, Handler, Response as LambdaResponse};
+use api::{GatewayEvent, Handler, Response as LambdaResponse};
 use aws_lambda_events::encodings::Body as LambdaBody;
 use http::header::{HeaderMap, HeaderValue};
 use http::{Request, Response, StatusCode};
@@ -55,14 +55,14 @@ async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<
 }
 
 /// Returns the event of a request, and the name of the function that handles it.
-fn event(request: &Request<Incoming>) -> (&'static str, Event) {
+fn event(request: &Request<Incoming>) -> (&'static str, GatewayEvent) {
     let raw_path = request.uri().path();
     let matched = ROUTES.iter().find_map(|route| route.matches(raw_path).map(|parameters| (route, parameters)));
     let (function, route_key, parameters) = match matched {
         Some((route, parameters)) => (route.function, format!("ANY {}", route.path), parameters),
         None => (DEFAULT, "$default".to_owned(), Vec::new()),
     };
-    let mut event = Event::default();
+    let mut event = GatewayEvent::default();
     event.version = Some("2.0".to_owned());
     event.route_key = Some(route_key.clone());
     event.raw_path = Some(decode(raw_path));

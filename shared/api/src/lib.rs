@@ -15,5 +15,5 @@ pub use endpoint::{Anyone, Caller, Endpoint};
 pub use paging::{PAGE, PAGE_SIZE, paging};
 pub use params::{Input, Params};
 pub use pipeline::{Api, Handler};
-pub use reply::{CacheControl, Event, Reply, Response};
+pub use reply::{CacheControl, GatewayEvent, Reply, Response};
 pub use serve::run;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::error::ApiError;
-use super::reply::{Event, Reply, Response};
+use super::reply::{GatewayEvent, Reply, Response};
 use platform::metrics::{Meter, Metric, ReplicaGauge};
 use types::ids::KeyId;
 
@@ -27,7 +27,7 @@ pub fn cause(outcome: &Result<Reply, ApiError>) -> Option<String> {
 }
 
 /// Writes a request's line.
-pub fn log(meter: &Meter, event: &Event, response: &Response, facts: &Facts) {
+pub fn log(meter: &Meter, event: &GatewayEvent, response: &Response, facts: &Facts) {
     let status = u16::try_from(response.status_code).unwrap_or_default();
     let mut line = meter.line("request");
     line.known("request_id", event.request_context.request_id.as_deref());

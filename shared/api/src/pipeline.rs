@@ -14,7 +14,7 @@ use super::endpoint::{Caller, Endpoint};
 use super::error::ApiError;
 use super::line::{Facts, cause, log};
 use super::params;
-use super::reply::{Event, JSON, Reply, Response, respond};
+use super::reply::{GatewayEvent, JSON, Reply, Response, respond};
 use auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
 use platform::metrics::Meter;
 use platform::metrics::ReplicaGauge;
@@ -34,7 +34,7 @@ pub trait Handler: Send + Sync {
     /// Prepares the instance before its first request. An error says what the first request still has to do.
     fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
-    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
+    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
 }
 
 /// An endpoint behind the gate.
@@ -61,7 +61,7 @@ impl<E: Endpoint> Api<E> {
         Self { endpoint, gate, clock, meter }
     }
 
-    async fn decide(&self, event: &Event) -> Decided {
+    async fn decide(&self, event: &GatewayEvent) -> Decided {
         let now = self.clock.now();
         let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
         if let Err(error) = check_method(event) {
@@ -95,7 +95,7 @@ impl<E: Endpoint> Api<E> {
     /// caller that the key write names. Otherwise the read runs after the key write, for that caller.
     async fn admit_and_read(
         &self,
-        event: &Event,
+        event: &GatewayEvent,
         key: &KeyHash,
         deadline: Instant,
     ) -> Result<(Grant, Result<E::Output, ApiError>), Refused> {
@@ -167,7 +167,7 @@ impl<E: Endpoint> Handler for Api<E> {
         Box::pin(self.endpoint.warm_up())
     }
 
-    fn handle(&self, event: Event) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
             let Decided { outcome, rate, key_id, replica } = self.decide(&event).await;
@@ -181,7 +181,7 @@ impl<E: Endpoint> Handler for Api<E> {
 }
 
 /// Refuses methods other than `GET` and `HEAD`. A client needs no key to be told so.
-pub fn check_method(event: &Event) -> Result<(), ApiError> {
+pub fn check_method(event: &GatewayEvent) -> Result<(), ApiError> {
     let method = &event.request_context.http.method;
     if method == Method::GET || method == Method::HEAD {
         Ok(())
@@ -191,7 +191,7 @@ pub fn check_method(event: &Event) -> Result<(), ApiError> {
 }
 
 /// Reads the key from `Authorization: Bearer <key>` (RFC 6750, section 2.1). A malformed key costs no call to DynamoDB.
-fn bearer(event: &Event) -> Result<KeyText, ApiError> {
+fn bearer(event: &GatewayEvent) -> Result<KeyText, ApiError> {
     let value = event.headers.get(AUTHORIZATION).ok_or(ApiError::KeyMissing)?.as_bytes().trim_ascii();
     let end = value.iter().position(u8::is_ascii_whitespace).unwrap_or(value.len());
     let (scheme, token) = value.split_at(end);

@@ -16,7 +16,7 @@ use super::error::ApiError;
 use auth::Rate;
 
 /// A request as API Gateway hands it over (HTTP API, payload format 2.0).
-pub type Event = ApiGatewayV2httpRequest;
+pub type GatewayEvent = ApiGatewayV2httpRequest;
 /// An answer as API Gateway takes it.
 pub type Response = ApiGatewayV2httpResponse;
 
@@ -66,7 +66,7 @@ pub struct Reply {
 pub const JSON: &str = "application/json; charset=utf-8";
 
 /// Turns the outcome of a request into its response.
-pub fn respond(event: &Event, outcome: Result<Reply, ApiError>, rate: Rate) -> Response {
+pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rate) -> Response {
     let mut response = match outcome {
         Ok(reply) => success(event, reply),
         Err(error) => failure(error),
@@ -85,7 +85,7 @@ pub fn respond(event: &Event, outcome: Result<Reply, ApiError>, rate: Rate) -> R
     response
 }
 
-fn success(event: &Event, reply: Reply) -> Response {
+fn success(event: &GatewayEvent, reply: Reply) -> Response {
     let compressible = reply.body.len() > COMPRESS_ABOVE_BYTES;
     let compress = compressible && accepts_gzip(&event.headers);
     let tag = entity_tag(&reply.body, compress);

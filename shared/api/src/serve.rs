@@ -10,7 +10,7 @@ use runtime::{Error, Worker};
 
 use super::endpoint::Endpoint;
 use super::pipeline::{Api, Handler};
-use super::reply::{Event, Response};
+use super::reply::{GatewayEvent, Response};
 
 impl<E: Endpoint> Api<E> {
     /// Puts an endpoint behind the gate, which needs the keys table.
@@ -33,10 +33,10 @@ where
 struct Requests<H>(H);
 
 impl<H: Handler + 'static> Worker for Requests<H> {
-    type Event = Event;
+    type Event = GatewayEvent;
     type Response = Response;
 
-    async fn work(&self, event: Event) -> Result<Response, Error> {
+    async fn work(&self, event: GatewayEvent) -> Result<Response, Error> {
         Ok(self.0.handle(event).await)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::keys::NewKey;
-use api::{Event, Handler, Response};
+use api::{GatewayEvent, Handler, Response};
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue};
 use serde::Serialize;
 use types::clock::{Clock, ManualClock, SystemClock};
@@ -80,7 +80,7 @@ impl Function {
                 let paging = depth.paging(*total);
                 self.event(&format!("{}&page={}&page_size={}", S::parameters(query), paging.page, paging.page_size))
             };
-            let events: Vec<Event> = kind.queries.iter().zip(totals).map(event).collect();
+            let events: Vec<GatewayEvent> = kind.queries.iter().zip(totals).map(event).collect();
             let mut samples = Samples::new();
             for event in events.iter().cycle() {
                 if !self.sample(&mut samples, event.clone()).await?.0 {
@@ -116,7 +116,7 @@ impl Function {
     }
 
     /// Takes one more sample, unless there are enough. Returns whether it did, and the length of the body.
-    async fn sample(&mut self, samples: &mut Samples, event: Event) -> Result<(bool, usize), String> {
+    async fn sample(&mut self, samples: &mut Samples, event: GatewayEvent) -> Result<(bool, usize), String> {
         if self.tokens == 0 {
             self.refill().await?;
             self.meter.take();
@@ -136,8 +136,8 @@ impl Function {
         checked(&self.handler.handle(self.event("page_size=1")).await).map(drop)
     }
 
-    fn event(&self, query: &str) -> Event {
-        let mut event = Event::default();
+    fn event(&self, query: &str) -> GatewayEvent {
+        let mut event = GatewayEvent::default();
         event.raw_path = Some(self.path.to_owned());
         event.raw_query_string = Some(query.to_owned());
         event.headers.insert(AUTHORIZATION, self.authorization.clone());

@@ -8,7 +8,7 @@ mod headers;
 mod records;
 mod structure;
 
-use api::Event;
+use api::GatewayEvent;
 use serde_json::{Map, Value, json};
 
 pub(super) fn document() -> Value {
@@ -50,8 +50,8 @@ pub(super) fn operations(document: &Value) -> Vec<(&str, &Value)> {
 }
 
 /// Returns a request as the gateway passes it on.
-pub(super) fn request() -> Event {
-    let mut event = Event::default();
+pub(super) fn request() -> GatewayEvent {
+    let mut event = GatewayEvent::default();
     event.request_context.request_id = Some("JKJaXmPLvHcESHA=".to_owned());
     event
 }
