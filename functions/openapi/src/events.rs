@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::document::schema_set::{self, Schemas};
 
 /// An event that an endpoint can select (specification 6.1.1).
-pub(crate) struct Event {
+pub(crate) struct DocumentedEvent {
     pub(crate) kind: EventKind,
     /// What it reports.
     pub(crate) meaning: &'static str,
@@ -22,25 +22,29 @@ pub(crate) struct Event {
     pub(crate) schemas: Schemas,
 }
 
-impl Event {
+impl DocumentedEvent {
     fn new<D: ToSchema>(kind: EventKind, meaning: &'static str) -> Self {
         Self { kind, meaning, data: D::name(), schemas: schema_set::of::<D>() }
     }
 }
 
 /// Returns every event, in the order of specification 6.1.1.
-pub(crate) fn all() -> [Event; 9] {
+pub(crate) fn all() -> [DocumentedEvent; 9] {
     EventKind::ALL.map(|kind| match kind {
-        EventKind::ListingCreated => Event::new::<ListingCreated>(kind, "One of your listings went live"),
-        EventKind::ListingSold => Event::new::<ListingSold>(kind, "One of your listings sold"),
+        EventKind::ListingCreated => DocumentedEvent::new::<ListingCreated>(kind, "One of your listings went live"),
+        EventKind::ListingSold => DocumentedEvent::new::<ListingSold>(kind, "One of your listings sold"),
         EventKind::ListingCancelled => {
-            Event::new::<ListingCancelled>(kind, "A listing was cancelled, by its owner or by the service")
+            DocumentedEvent::new::<ListingCancelled>(kind, "A listing was cancelled, by its owner or by the service")
         }
-        EventKind::OrderCompleted => Event::new::<OrderCompleted>(kind, "An order was delivered"),
-        EventKind::OrderRefunded => Event::new::<OrderRefunded>(kind, "An order was refunded"),
-        EventKind::TradeCompleted => Event::new::<Trade>(kind, "A bot or P2P trade finished"),
-        EventKind::TradeReversed => Event::new::<Trade>(kind, "A trade was reversed on the external trading platform"),
-        EventKind::WalletDeposit => Event::new::<WalletDeposit>(kind, "A deposit was credited"),
-        EventKind::WalletWithdrawal => Event::new::<WalletWithdrawal>(kind, "A withdrawal was sent or failed"),
+        EventKind::OrderCompleted => DocumentedEvent::new::<OrderCompleted>(kind, "An order was delivered"),
+        EventKind::OrderRefunded => DocumentedEvent::new::<OrderRefunded>(kind, "An order was refunded"),
+        EventKind::TradeCompleted => DocumentedEvent::new::<Trade>(kind, "A bot or P2P trade finished"),
+        EventKind::TradeReversed => {
+            DocumentedEvent::new::<Trade>(kind, "A trade was reversed on the external trading platform")
+        }
+        EventKind::WalletDeposit => DocumentedEvent::new::<WalletDeposit>(kind, "A deposit was credited"),
+        EventKind::WalletWithdrawal => {
+            DocumentedEvent::new::<WalletWithdrawal>(kind, "A withdrawal was sent or failed")
+        }
     })
 }

@@ -10,7 +10,7 @@ use utoipa::openapi::{
 
 use super::constants::JSON;
 use super::parameters::{self, header, integer, matching, one_of, uuid};
-use crate::events::{self, Event};
+use crate::events::{self, DocumentedEvent};
 
 pub(super) const TAG: &str = "Webhooks";
 
@@ -27,7 +27,7 @@ pub(super) fn all() -> Paths {
     items.into_iter().fold(PathsBuilder::new(), |paths, (name, item)| paths.path(name, item)).build()
 }
 
-fn delivery(event: &Event) -> Operation {
+fn delivery(event: &DocumentedEvent) -> Operation {
     let kept = "Any 2xx status within 10 seconds acknowledges the delivery.";
     let tried_again = "Any other status, or no response within 10 seconds, is a failure. The delivery is retried after \
         30 seconds, 5 minutes, 30 minutes, 2 hours, 6 hours and 24 hours.";
@@ -81,7 +81,7 @@ pub(super) fn shared() -> [(&'static str, Parameter); 6] {
     .map(|(name, description, schema, example)| (name, header(name, description, schema, example)))
 }
 
-fn body(event: &Event) -> RequestBody {
+fn body(event: &DocumentedEvent) -> RequestBody {
     let data = event.kind.sample_data();
     let example = json!({"id": DELIVERY, "event": event.kind, "created_at": CREATED, "data": data});
     let content = ContentBuilder::new().schema(Some(envelope(event))).example(Some(example)).build();
@@ -92,7 +92,7 @@ fn body(event: &Event) -> RequestBody {
         .build()
 }
 
-fn envelope(event: &Event) -> Object {
+fn envelope(event: &DocumentedEvent) -> Object {
     let described = |schema: Object, text: &str| ObjectBuilder::from(schema).description(Some(text)).build();
     let time = ObjectBuilder::new()
         .schema_type(Type::String)
