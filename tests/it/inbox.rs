@@ -23,7 +23,7 @@ struct Follower {
 
 /// A Server-Sent Event with its id.
 #[derive(Debug)]
-struct Event {
+struct ServerSentEvent {
     id: String,
     name: String,
     data: String,
@@ -37,7 +37,7 @@ impl Follower {
         Self { response, read: Vec::new() }
     }
 
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> ServerSentEvent {
         loop {
             if let Some(end) = self.read.windows(2).position(|pair| pair == b"\n\n") {
                 let event = String::from_utf8(self.read.drain(..end + 2).collect()).unwrap();
@@ -45,7 +45,7 @@ impl Follower {
                     let line = event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
                     line.unwrap_or_else(|| panic!("no {name} in {event}")).to_owned()
                 };
-                return Event { id: field("id"), name: field("event"), data: field("data") };
+                return ServerSentEvent { id: field("id"), name: field("event"), data: field("data") };
             }
             let chunk = tokio::time::timeout(Duration::from_secs(10), self.response.chunk()).await.unwrap();
             self.read.extend(chunk.unwrap().unwrap());
