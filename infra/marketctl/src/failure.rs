@@ -13,7 +13,7 @@ const MAX_DETAILS_SHOWN: usize = 20;
 
 /// Why a command failed, in whole or in part.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     message: String,
     /// What to do next.
     hint: &'static str,
@@ -23,14 +23,14 @@ pub(crate) struct Failure {
     member: Option<(&'static str, Value)>,
 }
 
-impl From<Failure> for ExitCode {
-    fn from(_: Failure) -> Self {
+impl From<CommandFailure> for ExitCode {
+    fn from(_: CommandFailure) -> Self {
         // The other exit code, 2 for wrong usage, comes from parsing the arguments.
         Self::from(1)
     }
 }
 
-impl Failure {
+impl CommandFailure {
     pub(crate) fn new(message: String, hint: &'static str) -> Self {
         Self { message, hint, details: Vec::new(), member: None }
     }
@@ -71,10 +71,12 @@ impl Failure {
 mod tests {
     use super::*;
 
-    fn failure(details: usize) -> Failure {
+    fn failure(details: usize) -> CommandFailure {
         let details: Vec<_> = (1..=details).map(|line| format!("line {line}: away")).collect();
         let member = json!(details);
-        Failure::new("lines refused".to_owned(), "Correct them.").with_details(details).with_member("refused", member)
+        CommandFailure::new("lines refused".to_owned(), "Correct them.")
+            .with_details(details)
+            .with_member("refused", member)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,11 @@ impl Output {
     }
 
     /// Prints a command's result to standard output.
-    pub(crate) fn print<D: Serialize>(self, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
+    pub(crate) fn print<D: Serialize>(
+        self,
+        document: &D,
+        text: impl FnOnce(&D) -> String,
+    ) -> Result<(), CommandFailure> {
         let result = match self {
             Self::Text => text(document),
             Self::Json => serde_json::to_string(document).map_err(|error| not_printed(&error))?,
@@ -30,7 +34,7 @@ impl Output {
     }
 
     /// Prints what failed, and why, to standard error.
-    pub(crate) fn print_failure(self, failure: &Failure) {
+    pub(crate) fn print_failure(self, failure: &CommandFailure) {
         let text = match self {
             Self::Text => failure.text(),
             Self::Json => failure.document().to_string(),
@@ -41,8 +45,8 @@ impl Output {
 }
 
 /// Returns the failure of a command that did its work but could not print the result.
-fn not_printed(cause: &impl Display) -> Failure {
-    Failure::new(
+fn not_printed(cause: &impl Display) -> CommandFailure {
+    CommandFailure::new(
         format!("the command ran, but its result could not be printed: {cause}"),
         "`marketctl keys list` and `marketctl webhooks list` show what exists now. If a new key was not shown, revoke it; if a new secret was not shown, rotate it.",
     )

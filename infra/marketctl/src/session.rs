@@ -20,7 +20,7 @@ use types::clock::{Clock, SystemClock};
 use webhooks::Queues;
 use webhooks::store::WebhookStore;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::remedy::with_remedy;
 use crate::text::shortened;
 
@@ -46,7 +46,7 @@ pub(crate) enum SessionError {
     QueueNotUsable(String),
 }
 
-impl From<SessionError> for Failure {
+impl From<SessionError> for CommandFailure {
     fn from(error: SessionError) -> Self {
         let hint = match &error {
             SessionError::RegionNotSet => "Set AWS_REGION, or set AWS_PROFILE to a profile that has a region.",

@@ -4,14 +4,14 @@ use platform::rows::Unreadable;
 use serde_json::json;
 use thiserror::Error;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Some rows are missing from what was printed.
 #[derive(Debug, Error)]
 #[error("rows that cannot be read and were left out: {}", .0.len())]
 struct LeftOut(Vec<Unreadable>);
 
-impl From<LeftOut> for Failure {
+impl From<LeftOut> for CommandFailure {
     fn from(error: LeftOut) -> Self {
         let rows = error.0.iter().map(|Unreadable { row, what }| json!({ "row": row, "what": what }));
         Self::new(
@@ -24,7 +24,7 @@ impl From<LeftOut> for Failure {
 }
 
 /// Returns an error if rows had to be left out. The result, which is printed before, has the form that it always has.
-pub(crate) fn none_left_out(unreadable: Vec<Unreadable>) -> Result<(), Failure> {
+pub(crate) fn none_left_out(unreadable: Vec<Unreadable>) -> Result<(), CommandFailure> {
     if unreadable.is_empty() { Ok(()) } else { Err(LeftOut(unreadable).into()) }
 }
 

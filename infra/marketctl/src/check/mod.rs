@@ -12,7 +12,7 @@ use thiserror::Error;
 pub(crate) use probe::check_table;
 use probe::{check_keyring, check_queue};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::remedy::with_remedy;
 use crate::session::Session;
@@ -57,7 +57,7 @@ impl CheckReport {
 #[error("{} of {} checks failed", .0.failed().count(), .0.checks.len())]
 struct ChecksFailed(CheckReport);
 
-impl From<ChecksFailed> for Failure {
+impl From<ChecksFailed> for CommandFailure {
     fn from(error: ChecksFailed) -> Self {
         let failed: Vec<_> = error.0.failed().collect();
         Self::new(error.to_string(), "Fix these, then run `marketctl check` again.")
@@ -66,7 +66,7 @@ impl From<ChecksFailed> for Failure {
     }
 }
 
-pub(crate) async fn run(stack: &str, output: Output) -> Result<(), Failure> {
+pub(crate) async fn run(stack: &str, output: Output) -> Result<(), CommandFailure> {
     let session = Session::open(stack).await?;
     let report = CheckReport::new(check_all(&session).await);
     output.print(&report, text)?;

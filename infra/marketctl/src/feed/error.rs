@@ -4,7 +4,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::report::SendReport;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::input::Stopped;
 
 /// Why sending failed, in whole or in part.
@@ -33,7 +33,7 @@ impl SendError {
     }
 }
 
-impl From<SendError> for Failure {
+impl From<SendError> for CommandFailure {
     fn from(error: SendError) -> Self {
         let refused = &error.report().refused;
         Self::new(error.to_string(), error.hint())

@@ -14,12 +14,12 @@ use error::SendError;
 use report::SendReport;
 use run::FeedSender;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::input::{Progress, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
 
-pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), Failure> {
+pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
     let session = Session::open(stack).await?;
     let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));

@@ -4,7 +4,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::report::ImportReport;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::input::Stopped;
 
 /// Why an import failed, in whole or in part.
@@ -35,7 +35,7 @@ impl ImportError {
     }
 }
 
-impl From<ImportError> for Failure {
+impl From<ImportError> for CommandFailure {
     fn from(error: ImportError) -> Self {
         let refused = &error.report().refused;
         Self::new(error.to_string(), error.hint())
@@ -52,7 +52,7 @@ mod tests {
     fn a_failure_names_each_refused_line_to_people_and_to_programs() {
         let mut report = ImportReport::default();
         report.abandon(&[7, 9], "away");
-        let failure = Failure::from(ImportError::Refused(report));
+        let failure = CommandFailure::from(ImportError::Refused(report));
         assert!(failure.text().starts_with("error: 2 of 2 lines refused\n  line 7: "));
         let document = failure.document();
         assert_eq!((&document["error"], &document["refused"][1]["line"]), (&json!("2 of 2 lines refused"), &json!(9)));

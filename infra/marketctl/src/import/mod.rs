@@ -14,12 +14,12 @@ use error::ImportError;
 use report::ImportReport;
 use run::Import;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::input::{Progress, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
 
-pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(), Failure> {
+pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
     let session = Session::open(stack).await?;
     let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));

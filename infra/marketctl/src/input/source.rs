@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// A FILE argument; `-` is standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) struct OpenError {
     cause: io::Error,
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for CommandFailure {
     fn from(error: OpenError) -> Self {
         Self::new(error.to_string(), "Give a file that can be read, or `-` for standard input.")
     }

@@ -4,7 +4,7 @@ use admin::keys::AdminError;
 use thiserror::Error;
 use types::scope::Tier;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::text::shortened;
 
 /// This tier was asked for without `--preview`.
@@ -12,13 +12,13 @@ use crate::text::shortened;
 #[error("the tier {} is coming soon", .0.as_str())]
 pub(super) struct ComingSoon(pub(super) Tier);
 
-impl From<ComingSoon> for Failure {
+impl From<ComingSoon> for CommandFailure {
     fn from(error: ComingSoon) -> Self {
         Self::new(error.to_string(), "Add --preview to give the key this tier anyway, or choose --tier free.")
     }
 }
 
-impl From<AdminError> for Failure {
+impl From<AdminError> for CommandFailure {
     fn from(error: AdminError) -> Self {
         let hint = match &error {
             AdminError::Store(_) => "Run `marketctl check` to find what is wrong, then try again.",

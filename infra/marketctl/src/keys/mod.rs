@@ -11,12 +11,12 @@ use document::KeyWithText;
 use error::ComingSoon;
 
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
 use crate::unreadable::none_left_out;
 
-pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), Failure> {
+pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
     match command {
         KeyCommand::Create(create) => {
             let new = new_key(create)?;

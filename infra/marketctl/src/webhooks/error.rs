@@ -4,10 +4,10 @@ use admin::webhooks::WebhookAdminError;
 use serde_json::json;
 use types::rotation::RotationError;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::text::shortened;
 
-impl From<WebhookAdminError> for Failure {
+impl From<WebhookAdminError> for CommandFailure {
     fn from(error: WebhookAdminError) -> Self {
         let failure = Self::new(shortened(&error.to_string()), hint(&error));
         if let WebhookAdminError::Late(id, _) = error { failure.with_member("delivery_id", json!(id)) } else { failure }

@@ -9,7 +9,7 @@ use serde_json::json;
 use thiserror::Error;
 use types::ids::EndpointId;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::Output;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
@@ -34,7 +34,7 @@ struct KeyringReport {
 #[error("endpoints that cannot be read, or have a secret that the keyring cannot open: {}", .0.failed.len())]
 struct SecretsNotOpened(KeyringReport);
 
-impl From<SecretsNotOpened> for Failure {
+impl From<SecretsNotOpened> for CommandFailure {
     fn from(error: SecretsNotOpened) -> Self {
         let failed = &error.0.failed;
         Self::new(
@@ -46,7 +46,7 @@ impl From<SecretsNotOpened> for Failure {
     }
 }
 
-pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), Failure> {
+pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), CommandFailure> {
     let key_id = admin.rotate_keyring().await?;
     // The spinner draws on standard error, and draws nothing if that is not a terminal.
     let spinner = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);

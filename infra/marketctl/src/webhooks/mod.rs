@@ -16,12 +16,12 @@ use webhooks::endpoint::Endpoints;
 use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
 
 use crate::cli::{AddEndpoint, WebhookCommand};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
 use crate::unreadable::none_left_out;
 
-pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), Failure> {
+pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let admin = Session::open(stack).await?.webhooks().await?;
     match command {
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
@@ -84,7 +84,7 @@ async fn deliveries(
     id: EndpointId,
     status: Option<Status>,
     limit: Option<NonZeroUsize>,
-) -> Result<Rows<DeliveryRow>, Failure> {
+) -> Result<Rows<DeliveryRow>, CommandFailure> {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let (mut rows, mut from) = (Rows::default(), None);
     loop {
