@@ -18,11 +18,11 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keyring {
     current: String,
-    keys: BTreeMap<String, Key>,
+    keys: BTreeMap<String, SealingKey>,
 }
 
 /// An AES-256 key.
-type Key = [u8; 32];
+type SealingKey = [u8; 32];
 
 /// The id of a key that was made from generated text.
 const GENERATED_ID: &str = "generated";
@@ -119,7 +119,7 @@ impl Keyring {
 
     /// Adds a new current key. The other keys stay, so that what they have sealed still opens.
     pub fn rotate(mut self) -> Result<Self, getrandom::Error> {
-        let mut key = Key::default();
+        let mut key = SealingKey::default();
         getrandom::fill(&mut key)?;
         // A counter could repeat the id of a key that an operator has removed. A random id does not.
         self.current = format!("{:016x}", getrandom::u64()?);
@@ -141,7 +141,7 @@ impl Keyring {
 
     /// Returns the document, keys included. Only for the one place that stores it.
     pub fn reveal(&self) -> String {
-        let entry = |(id, key): (&String, &Key)| Entry { id: id.clone(), key: STANDARD.encode(key) };
+        let entry = |(id, key): (&String, &SealingKey)| Entry { id: id.clone(), key: STANDARD.encode(key) };
         let document = Keys { current: self.current.clone(), keys: self.keys.iter().map(entry).collect() };
         serde_json::json!(document).to_string()
     }
@@ -151,7 +151,7 @@ impl Keyring {
         &self.current
     }
 
-    pub(super) fn key(&self, id: &str) -> Option<&Key> {
+    pub(super) fn key(&self, id: &str) -> Option<&SealingKey> {
         self.keys.get(id)
     }
 }

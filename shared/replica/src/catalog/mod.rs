@@ -21,7 +21,7 @@ use indexmap::IndexSet;
 use super::catalog::block::{ItemBlock, Symbol, Wanted};
 use super::catalog::names::{END, push_lower};
 use super::catalog::needle::Needle;
-use super::catalog::rows::{Key, PackedItem, PackedItems};
+use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
 use super::follow::View;
 use base::ItemColumns;
 use market::Change;
@@ -116,7 +116,7 @@ impl Catalog {
     }
 
     /// Finds the block of a key and its place in the block. If the key is not there, the error says where it would be.
-    fn find(&self, key: Key<'_>) -> Result<(usize, usize), (usize, usize)> {
+    fn find(&self, key: CatalogKey<'_>) -> Result<(usize, usize), (usize, usize)> {
         let key_of = |slot: &u32| self.rows.get(*slot).key();
         let before = |block: &ItemBlock| block.slots().last().is_some_and(|last| key_of(last) < key);
         let at = self.blocks.partition_point(before).min(self.blocks.len().saturating_sub(1));

@@ -9,7 +9,7 @@ use base::items;
 use types::records::PublicItem;
 
 /// The key that the catalog is ordered by: see [`PublicItem::catalog_key`].
-pub(super) type Key<'a> = (bool, &'a str, &'a str);
+pub(super) type CatalogKey<'a> = (bool, &'a str, &'a str);
 
 /// An item without its kind, packed as in [`items`].
 pub(super) struct PackedItem(Box<str>);
@@ -24,7 +24,7 @@ pub(super) struct PackedItems {
 }
 
 impl PackedItem {
-    pub(super) fn key(&self) -> Key<'_> {
+    pub(super) fn key(&self) -> CatalogKey<'_> {
         let (id, rest) = self.0.split_once(items::BETWEEN).unwrap_or_default();
         let name = rest.split_once(items::BETWEEN).map_or("", |(name, _)| name);
         (name.is_empty(), name, id)
