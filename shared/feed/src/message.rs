@@ -52,7 +52,7 @@ pub enum Message {
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct MessageType {
     r#type: String,
 }
 
@@ -61,7 +61,7 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
     if text.len() > MAX_MESSAGE_BYTES {
         return Err(Rejection::new("", format!("must have at most {MAX_MESSAGE_BYTES} bytes")));
     }
-    match read::<Kind>(text)?.r#type.as_str() {
+    match read::<MessageType>(text)?.r#type.as_str() {
         "marketplace" => read::<MarketplaceMessage>(text).map(MarketplaceMessage::message),
         "item" => read::<ItemMessage>(text)?.message(),
         "quote" => read::<QuoteMessage>(text)?.message(now),

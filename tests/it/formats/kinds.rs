@@ -18,7 +18,7 @@ const ACCOUNTS_LAYOUTS: &str = "shared/accounts/src/table.rs";
 const WEBHOOKS_LAYOUTS: &str = "shared/webhooks/src/store/table.rs";
 
 /// A kind of row.
-pub(super) struct Kind {
+pub(super) struct RowKind {
     /// The name of its golden file.
     pub(super) name: &'static str,
     pub(super) table: &'static str,
@@ -38,12 +38,17 @@ pub(super) const BASE_POINTER: &str = "base-pointer";
 /// The kinds of rows whose bytes depend on the version of zstd.
 pub(super) const BASE_CHUNKS: [&str; 2] = ["base-chunk-catalog", "base-chunk-listings"];
 
-const fn kind(name: &'static str, table: &'static str, starts: &'static [&'static str], about: &'static str) -> Kind {
-    Kind { name, table, starts, sk: None, layout_in: "", required: &[], about }
+const fn kind(
+    name: &'static str,
+    table: &'static str,
+    starts: &'static [&'static str],
+    about: &'static str,
+) -> RowKind {
+    RowKind { name, table, starts, sk: None, layout_in: "", required: &[], about }
 }
 
-pub(super) static KINDS: [Kind; 20] = [
-    Kind {
+pub(super) static KINDS: [RowKind; 20] = [
+    RowKind {
         layout_in: KEYS_LAYOUTS,
         required: &[
             ("key_id", "S"),
@@ -57,18 +62,18 @@ pub(super) static KINDS: [Kind; 20] = [
         ],
         ..kind("key", KEYS, &["key#"], "The key of the bits 07, 32 times. uc and um count the requests of one minute.")
     },
-    Kind {
+    RowKind {
         layout_in: KEYS_LAYOUTS,
         required: &[("hash", "S")],
         ..kind("key-finder", KEYS, &["id#", "user#"], "The rows that find a key by its id and by its user.")
     },
-    Kind {
+    RowKind {
         sk: Some("head"),
         layout_in: MARKET_LAYOUTS,
         required: &[("seq", "N"), ("changes", "N")],
         ..kind("stream-head", MARKET, &["head#"], "How many batches and changes a stream has had.")
     },
-    Kind {
+    RowKind {
         sk: Some("base"),
         layout_in: MARKET_LAYOUTS,
         required: &[
@@ -82,52 +87,52 @@ pub(super) static KINDS: [Kind; 20] = [
         ],
         ..kind(BASE_POINTER, MARKET, &["head#"], "The hashes are the SHA-256 of the chunks in the golden files.")
     },
-    Kind {
+    RowKind {
         layout_in: LOG_LAYOUTS,
         required: &[("changes", "B")],
         ..kind("log-entry-catalog", MARKET, &["log#catalog#"], LOG_ENTRY)
     },
-    Kind {
+    RowKind {
         layout_in: LOG_LAYOUTS,
         required: &[("changes", "B")],
         ..kind("log-entry-listings", MARKET, &["log#listings#"], LOG_ENTRY)
     },
-    Kind {
+    RowKind {
         layout_in: "shared/base/src/columns/items.rs",
         required: &[("packed", "B")],
         ..kind(BASE_CHUNKS[0], MARKET, &["base#catalog#"], CHUNK)
     },
-    Kind {
+    RowKind {
         layout_in: "shared/base/src/columns/listings.rs",
         required: &[("packed", "B")],
         ..kind(BASE_CHUNKS[1], MARKET, &["base#listings#"], CHUNK)
     },
-    Kind {
+    RowKind {
         layout_in: MARKET_LAYOUTS,
         required: &[("version", "N")],
         ..kind("entity", MARKET, &["entity#"], "Items and listings. A removed one has no data.")
     },
-    Kind {
+    RowKind {
         layout_in: MARKET_LAYOUTS,
         required: &[("version", "N"), ("data", "S")],
         ..kind("marketplace", MARKET, &["marketplaces"], "")
     },
-    Kind {
+    RowKind {
         layout_in: MARKET_LAYOUTS,
         required: &[("asks", "B"), ("observed_at", "N")],
         ..kind("quote", MARKET, &["quotes#"], "asks: postcard without a layout, a vector of cents.")
     },
-    Kind {
+    RowKind {
         layout_in: "shared/accounts/src/orders.rs",
         required: &[("version", "N"), ("ordinal", "N"), ("data", "B")],
         ..kind("order", ACCOUNTS, &["orders#"], "data: the layout, then the order by postcard, field by field.")
     },
-    Kind {
+    RowKind {
         layout_in: ACCOUNTS_LAYOUTS,
         required: &[("version", "N"), ("account_id", "S"), ("created_at", "N")],
         ..kind("order-authority", ACCOUNTS, &["order#"], "Decides whether a message changes an order.")
     },
-    Kind {
+    RowKind {
         layout_in: ACCOUNTS_LAYOUTS,
         required: &[("total", "N"), ("months", "M"), ("recent", "L")],
         ..kind(
@@ -137,22 +142,22 @@ pub(super) static KINDS: [Kind; 20] = [
             "How many orders there are, per month, and the latest inserts.",
         )
     },
-    Kind {
+    RowKind {
         layout_in: ACCOUNTS_LAYOUTS,
         required: &[("version", "N"), ("data", "S")],
         ..kind("balance", ACCOUNTS, &["balance#"], "")
     },
-    Kind {
+    RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[("count", "N")],
         ..kind("account", WEBHOOKS, &["account#"], "The endpoints of an account. Their secrets are sealed.")
     },
-    Kind {
+    RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[("account_id", "S")],
         ..kind("endpoint-finder", WEBHOOKS, &["endpoint#"], "Finds the account of an endpoint, also of a removed one.")
     },
-    Kind {
+    RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[
             ("endpoint_id", "S"),
@@ -172,12 +177,12 @@ pub(super) static KINDS: [Kind; 20] = [
         ],
         ..kind("delivery", WEBHOOKS, &["delivery#"], "Each attempt is JSON. The body is sent byte for byte.")
     },
-    Kind {
+    RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[("notice", "S"), ("wake_shard", "S"), ("wake_at", "N")],
         ..kind("notice", WEBHOOKS, &["notice#"], "A notice that was not sent yet. It has no wake_at once it was.")
     },
-    Kind {
+    RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[("probed_at", "N")],
         ..kind("lane", WEBHOOKS, &["lane#"], "When the latest probe of a lane was sent.")
@@ -190,9 +195,9 @@ const CHUNK: &str = "packed: the layout, the length of the columns in four bytes
                      may differ between its versions.";
 
 /// Returns the kind of a row.
-pub(super) fn kind_of(table: &str, row: &Value) -> &'static Kind {
+pub(super) fn kind_of(table: &str, row: &Value) -> &'static RowKind {
     let (pk, sk) = (text(row, "pk"), text(row, "sk"));
-    let is_it = |kind: &&Kind| {
+    let is_it = |kind: &&RowKind| {
         kind.table == table
             && kind.starts.iter().any(|start| pk.starts_with(start))
             && kind.sk.is_none_or(|own| own == sk)

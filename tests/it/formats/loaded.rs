@@ -8,10 +8,10 @@ use local::environment::Variables;
 
 use super::dynamo::put;
 use super::golden;
-use super::kinds::{KINDS, Kind};
+use super::kinds::{KINDS, RowKind};
 
 /// Fills an empty stack with the golden rows and the golden keyring. Each row is changed first.
-pub(super) async fn loaded(change: impl Fn(&Kind, Value) -> Value, keyring: &Value) -> Stack {
+pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &Value) -> Stack {
     let stack = Stack::new().await;
     for kind in &KINDS {
         for row in golden::read(kind.name)["rows"].as_array().unwrap() {

@@ -18,7 +18,7 @@ use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice
 use webhooks::store::{Added, DisableOutcome, WebhookStore};
 
 use super::dynamo::{bytes, scan, text};
-use super::kinds::{Kind, TABLES, kind_of};
+use super::kinds::{RowKind, TABLES, kind_of};
 
 /// Where the endpoints are.
 pub(super) const URL: &str = "https://receiver.example/hook";
@@ -83,7 +83,7 @@ impl Scene {
     }
 
     /// Returns every row with its kind, ordered by table and key. Random values are replaced, except in packed bytes.
-    pub(super) async fn rows(&self) -> Vec<(&'static Kind, Value)> {
+    pub(super) async fn rows(&self) -> Vec<(&'static RowKind, Value)> {
         let mut rows = Vec::new();
         for table in TABLES {
             for row in scan(&self.stack, table).await {

@@ -8,7 +8,7 @@ use replica::{Catalog, CatalogQuery};
 use types::paging::Paging;
 
 use super::cold::Stream;
-use super::subject::{Kind, Subject};
+use super::subject::{QuestionKind, Subject};
 use super::usual::{self, Plan};
 use crate::market::Market;
 
@@ -34,15 +34,15 @@ impl Subject for CatalogSubject {
     type View = Catalog;
     type Query = CatalogQuery;
 
-    fn kinds(_: &Market) -> Vec<Kind<CatalogQuery>> {
+    fn kinds(_: &Market) -> Vec<QuestionKind<CatalogQuery>> {
         let queries = |texts: &[&str], kind: Option<&str>| {
             let query = |q: &&str| CatalogQuery { q: (*q).to_owned(), kind: kind.map(ToOwned::to_owned) };
             texts.iter().map(query).collect()
         };
         let kinds = TEXTS.into_iter().map(|(name, kind, texts)| {
             [
-                Kind { name: name.to_owned(), queries: queries(texts, None) },
-                Kind { name: format!("{name}, kind"), queries: queries(texts, Some(kind)) },
+                QuestionKind { name: name.to_owned(), queries: queries(texts, None) },
+                QuestionKind { name: format!("{name}, kind"), queries: queries(texts, Some(kind)) },
             ]
         });
         kinds.flatten().collect()

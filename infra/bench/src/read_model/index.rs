@@ -13,7 +13,7 @@ use types::clock::{Clock, ManualClock, SystemClock};
 use types::paging::Paging;
 
 use super::samples::Samples;
-use super::subject::{Depth, Kind, Subject};
+use super::subject::{Depth, QuestionKind, Subject};
 use crate::aws_side::AwsProcess;
 use crate::output::text;
 use crate::percentiles::Percentiles;
@@ -35,7 +35,7 @@ pub(super) struct IndexedKind {
 /// Asks every kind at every depth.
 pub(super) async fn measure<S: Subject>(
     aws: &AwsProcess,
-    kinds: &[Kind<S::Query>],
+    kinds: &[QuestionKind<S::Query>],
 ) -> Result<Vec<IndexedKind>, String> {
     // The clock stands still, so that no catch-up becomes due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
@@ -52,7 +52,7 @@ pub(super) async fn measure<S: Subject>(
 
 async fn ask<S: Subject>(
     replica: &Replica<S::View>,
-    kind: &Kind<S::Query>,
+    kind: &QuestionKind<S::Query>,
 ) -> Result<IndexedKind, api::error::ApiError> {
     let read = async |query: &S::Query, paging: Paging| replica.read(|view| S::page(view, query, paging)).await;
     let mut totals = Vec::with_capacity(kind.queries.len());

@@ -9,7 +9,7 @@ use types::paging::Paging;
 use types::sort::Sort;
 
 use super::cold::Stream;
-use super::subject::{Kind, Subject};
+use super::subject::{QuestionKind, Subject};
 use super::usual::{self, Plan};
 use crate::market::{Market, variant_id};
 
@@ -55,8 +55,8 @@ impl Subject for ListingsSubject {
     type View = Listings;
     type Query = ListingQuery;
 
-    fn kinds(market: &Market) -> Vec<Kind<ListingQuery>> {
-        let kind = |sort: Sort, (filter, make): Filter| Kind {
+    fn kinds(market: &Market) -> Vec<QuestionKind<ListingQuery>> {
+        let kind = |sort: Sort, (filter, make): Filter| QuestionKind {
             name: format!("{sort}, {filter}"),
             queries: (0..QUESTIONS_PER_KIND).map(|number| ListingQuery { sort, ..make(market, number) }).collect(),
         };

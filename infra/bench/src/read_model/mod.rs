@@ -27,7 +27,7 @@ use cold::{Stream, Work};
 use listings::ListingsSubject;
 use report::{ColdReport, KindReport, MarketReport, Report, StreamReport, UsualReport, WarmReport};
 use request::Function;
-use subject::{Depth, Kind, Subject};
+use subject::{Depth, QuestionKind, Subject};
 use usual::UsualSide;
 
 /// Above this size, the usual way is asked for one page of each kind instead of three.
@@ -113,7 +113,11 @@ impl Bench {
     }
 
     /// Asks one question of a kind in the usual way. The answer must be the same as ours.
-    async fn ask_usual<S: Subject>(&self, kind: &Kind<S::Query>, totals: &[usize]) -> Result<Vec<UsualReport>, String> {
+    async fn ask_usual<S: Subject>(
+        &self,
+        kind: &QuestionKind<S::Query>,
+        totals: &[usize],
+    ) -> Result<Vec<UsualReport>, String> {
         let middle = kind.queries.len() / 2;
         let Some((query, total)) = kind.queries.get(middle).zip(totals.get(middle)) else { return Ok(Vec::new()) };
         let is_asked = |depth: &Depth| *depth == Depth::Middle || self.market.size() <= MAX_SIZE_FOR_ALL_PAGES;

@@ -13,7 +13,7 @@ use types::scope::{Scope, Tier};
 use uuid::Uuid;
 
 use super::samples::Samples;
-use super::subject::{Depth, Kind, Subject};
+use super::subject::{Depth, QuestionKind, Subject};
 use crate::aws_side::AwsProcess;
 use crate::meter::{Bill, Meter};
 use crate::output::text;
@@ -71,7 +71,7 @@ impl Function {
     /// Asks the questions of a kind at every depth, always within a second of the last look at the log.
     pub(super) async fn ask<S: Subject>(
         &mut self,
-        kind: &Kind<S::Query>,
+        kind: &QuestionKind<S::Query>,
         totals: &[usize],
     ) -> Result<Vec<RequestTimes>, String> {
         let mut requested = Vec::with_capacity(Depth::ALL.len());

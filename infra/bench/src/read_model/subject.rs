@@ -23,7 +23,7 @@ pub(super) trait Subject {
     type Query;
 
     /// Returns every kind of question.
-    fn kinds(market: &Market) -> Vec<Kind<Self::Query>>;
+    fn kinds(market: &Market) -> Vec<QuestionKind<Self::Query>>;
 
     /// Asks the index for a page and returns the total.
     fn page(view: &Self::View, query: &Self::Query, paging: Paging) -> usize;
@@ -39,7 +39,7 @@ pub(super) trait Subject {
 }
 
 /// A kind of question, and several questions of that kind.
-pub(super) struct Kind<Q> {
+pub(super) struct QuestionKind<Q> {
     pub(super) name: String,
     pub(super) queries: Vec<Q>,
 }
