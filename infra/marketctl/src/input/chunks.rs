@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 use feed::Rejection;
 
-use super::lines::{Line, Lines};
+use super::lines::{InputLine, InputLines};
 
 /// The most lines of a chunk: enough to fill its transactions and to keep many of them in flight.
 const MAX_CHUNK_LINES: u64 = 4_000;
@@ -25,7 +25,7 @@ pub(crate) struct Chunk<M> {
 
 /// Splits a stream into chunks. If reading fails, the lines read so far come first, and the error follows.
 pub(super) struct Chunks<R, M> {
-    lines: Lines<R>,
+    lines: InputLines<R>,
     parse: Parse<M>,
     lines_read: u64,
     error: Option<io::Error>,
@@ -33,7 +33,7 @@ pub(super) struct Chunks<R, M> {
 
 impl<R: BufRead, M> Chunks<R, M> {
     pub(super) fn new(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
-        Self { lines: Lines::new(stream, max_bytes), parse, lines_read: 0, error: None }
+        Self { lines: InputLines::new(stream, max_bytes), parse, lines_read: 0, error: None }
     }
 
     fn next_chunk(&mut self) -> io::Result<Option<Chunk<M>>> {
@@ -68,7 +68,7 @@ impl<R: BufRead, M> Iterator for Chunks<R, M> {
 }
 
 impl<M> Chunk<M> {
-    fn add(&mut self, number: u64, line: &Line<'_>, parse: &mut Parse<M>) {
+    fn add(&mut self, number: u64, line: &InputLine<'_>, parse: &mut Parse<M>) {
         self.lines += 1;
         self.bytes += line.bytes;
         let text = line.text.map_err(|unreadable| Rejection::new("", unreadable.to_string()));

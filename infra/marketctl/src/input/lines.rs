@@ -8,7 +8,7 @@ use thiserror::Error;
 const MAX_ENDING_BYTES: u64 = 2;
 
 /// Reads lines one by one into one buffer.
-pub(super) struct Lines<R> {
+pub(super) struct InputLines<R> {
     stream: R,
     max_bytes: usize,
     buffer: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Lines<R> {
 
 /// A line and its length in the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct InputLine<'a> {
     /// The text without its line ending.
     pub(super) text: Result<&'a str, UnreadableLine>,
     /// Its bytes in the stream, line ending included.
@@ -34,14 +34,14 @@ pub(super) enum UnreadableLine {
     TooLong { max_bytes: usize },
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> InputLines<R> {
     /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
     pub(super) fn new(stream: R, max_bytes: usize) -> Self {
         Self { stream, max_bytes, buffer: Vec::new() }
     }
 
     /// Returns the next line, or `None` at the end. One empty line at the very end is ignored.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
         self.buffer.clear();
         let longest = self.max_bytes as u64 + MAX_ENDING_BYTES;
         let mut bytes = (&mut self.stream).take(longest).read_until(b'\n', &mut self.buffer)? as u64;
@@ -51,13 +51,13 @@ impl<R: BufRead> Lines<R> {
         let ended = self.buffer.ends_with(b"\n");
         if !ended && bytes == longest {
             bytes += self.stream.skip_until(b'\n')? as u64;
-            return Ok(Some(Line { text: Err(UnreadableLine::TooLong { max_bytes: self.max_bytes }), bytes }));
+            return Ok(Some(InputLine { text: Err(UnreadableLine::TooLong { max_bytes: self.max_bytes }), bytes }));
         }
         let text = without_ending(&self.buffer);
         if text.is_empty() && self.stream.fill_buf()?.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Line { text: readable(text, self.max_bytes), bytes }))
+        Ok(Some(InputLine { text: readable(text, self.max_bytes), bytes }))
     }
 }
 

@@ -7,7 +7,7 @@ const TOO_LONG: UnreadableLine = UnreadableLine::TooLong { max_bytes: MAX_LINE_B
 
 /// Reads every line of the stream through a buffer of seven bytes, so that longer lines take several reads.
 fn lines(stream: &[u8]) -> Vec<Result<String, UnreadableLine>> {
-    let mut lines = Lines::new(BufReader::with_capacity(7, stream), MAX_LINE_BYTES);
+    let mut lines = InputLines::new(BufReader::with_capacity(7, stream), MAX_LINE_BYTES);
     let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(line) = lines.next().unwrap() {
         bytes += line.bytes;
@@ -53,9 +53,9 @@ fn the_longest_line_is_read_and_a_longer_one_is_not_held() {
     }
     for extra in [1, 2, 3, 1_000_000] {
         let stream = format!("{longest}{}\n{{2}}\n", "x".repeat(extra));
-        let mut long = Lines::new(stream.as_bytes(), MAX_LINE_BYTES);
+        let mut long = InputLines::new(stream.as_bytes(), MAX_LINE_BYTES);
         let line = long.next().unwrap().unwrap();
-        assert_eq!(line, Line { text: Err(TOO_LONG), bytes: (MAX_LINE_BYTES + extra + 1) as u64 });
+        assert_eq!(line, InputLine { text: Err(TOO_LONG), bytes: (MAX_LINE_BYTES + extra + 1) as u64 });
         assert_eq!(long.next().unwrap().unwrap().text, Ok("{2}"));
         assert!(long.buffer.capacity() <= 4 * MAX_LINE_BYTES);
     }

@@ -21,7 +21,7 @@ pub(crate) const WIDE: &str = "wide";
 static INVOCATION: RwLock<String> = RwLock::new(String::new());
 
 /// Writes each event as a line.
-pub(super) struct Lines {
+pub(super) struct LineSubscriber {
     /// Events of a more verbose level are left out.
     pub(super) most: LevelFilter,
     /// Decides whether one of the other events is written.
@@ -48,7 +48,7 @@ fn recorded_trace(header: &str) -> Option<&str> {
     part("Sampled").filter(|sampled| *sampled == "1").and(part("Root"))
 }
 
-impl Subscriber for Lines {
+impl Subscriber for LineSubscriber {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.is_event() && *metadata.level() <= self.most && (self.wanted)(metadata)
     }

@@ -23,7 +23,7 @@ impl Write for Paper {
 /// Runs `events` and returns the lines that were written, each without its time.
 fn written(most: LevelFilter, wanted: fn(&Metadata<'_>) -> bool, events: impl FnOnce()) -> Vec<String> {
     let function = Some("me".to_owned());
-    let lines = Lines { most, wanted, function, writer: || Box::new(Paper) };
+    let lines = LineSubscriber { most, wanted, function, writer: || Box::new(Paper) };
     tracing::subscriber::with_default(lines, events);
     let text = String::from_utf8(WRITTEN.take()).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));

@@ -10,7 +10,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
 
 pub(crate) use json::Members;
-use lines::Lines;
+use lines::LineSubscriber;
 pub use lines::set_invocation;
 pub(crate) use lines::{FUNCTION, WIDE};
 
@@ -22,7 +22,12 @@ pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 /// Logs to standard output, where Lambda reads logs. All functions share a log group, so each line names its function.
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
-    start(Lines { most: LevelFilter::INFO, wanted: is_our_own, function, writer: || Box::new(io::stdout().lock()) });
+    start(LineSubscriber {
+        most: LevelFilter::INFO,
+        wanted: is_our_own,
+        function,
+        writer: || Box::new(io::stdout().lock()),
+    });
     panic::set_hook(Box::new(log_panic));
 }
 
@@ -41,7 +46,12 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
 
 /// Logs warnings and errors to standard error, for programs whose standard output is their result.
 pub fn to_stderr() {
-    start(Lines { most: LevelFilter::WARN, wanted: is_news, function: None, writer: || Box::new(io::stderr().lock()) });
+    start(LineSubscriber {
+        most: LevelFilter::WARN,
+        wanted: is_news,
+        function: None,
+        writer: || Box::new(io::stderr().lock()),
+    });
 }
 
 /// Leaves out whatever the embedded DynamoDB logs below the level of an error. It warns of every failed condition,
@@ -50,7 +60,7 @@ fn is_news(event: &Metadata<'_>) -> bool {
     *event.level() == Level::ERROR || !event.target().starts_with("dynoxide")
 }
 
-fn start(lines: Lines) {
+fn start(lines: LineSubscriber) {
     // A second call, as in tests, has no effect.
     let _ = tracing::subscriber::set_global_default(lines);
 }
