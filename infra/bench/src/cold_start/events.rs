@@ -7,7 +7,7 @@ use types::scope::{Scope, Tier};
 use uuid::Uuid;
 
 use crate::aws_side::AwsProcess;
-use crate::market::{Market, variant_id};
+use crate::market::{GeneratedMarket, variant_id};
 use crate::output::text;
 
 /// Makes the event for each program.
@@ -19,7 +19,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Creates a key with every scope, for requests about the first item.
-    pub(super) async fn new(aws: &AwsProcess, market: &Market) -> Result<Self, String> {
+    pub(super) async fn new(aws: &AwsProcess, market: &GeneratedMarket) -> Result<Self, String> {
         let scopes = Scope::ALL.into_iter().collect();
         let user_id = Uuid::new_v4().into();
         let new = NewKey { user_id, name: None, tier: Tier::Business, limit_override: None, scopes, expires_at: None };

@@ -18,7 +18,7 @@ use types::records::{PublicItem, PublicListing};
 use crate::aws_side::AwsProcess;
 use crate::cli::ColdStartOptions;
 use crate::machine::Machine;
-use crate::market::{Market, fill};
+use crate::market::{GeneratedMarket, fill};
 use crate::output::{Output, bar, text};
 use binaries::{Binaries, PROGRAMS};
 use events::Events;
@@ -31,7 +31,7 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     let binaries = Binaries::build()?;
     let bars = MultiProgress::new();
     let aws = AwsProcess::start().await?;
-    let market = Market::new(options.items, SystemClock::new().now());
+    let market = GeneratedMarket::new(options.items, SystemClock::new().now());
     prepare(&aws, &market, &bars).await?;
     let events = Events::new(&aws, &market).await?;
 
@@ -66,7 +66,7 @@ async fn start(
 }
 
 /// Stores the market and packs it as `compact` does.
-async fn prepare(aws: &AwsProcess, market: &Market, bars: &MultiProgress) -> Result<(), String> {
+async fn prepare(aws: &AwsProcess, market: &GeneratedMarket, bars: &MultiProgress) -> Result<(), String> {
     let filling: ProgressBar = bar(bars, "filling the tables", market.size() * 2);
     let admin = aws.admin()?;
     fill(&admin, market, &filling).await?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use types::records::PublicListing;
 
-use crate::market::{Market, variant_id};
+use crate::market::{GeneratedMarket, variant_id};
 
 /// The number of users that listings and orders belong to.
 const USERS: u64 = 500;
@@ -12,11 +12,11 @@ const QUOTED_ITEMS: u64 = 500;
 
 /// Returns `count` messages. Of twenty, twelve are new listings, four are listings that were sold, two are quotes, one
 /// is an item and one is an order.
-pub(super) fn messages(market: &Market, count: u64) -> Option<Vec<String>> {
+pub(super) fn messages(market: &GeneratedMarket, count: u64) -> Option<Vec<String>> {
     (0..count).map(|number| message(market, number).map(|message| message.to_string())).collect()
 }
 
-fn message(market: &Market, number: u64) -> Option<Value> {
+fn message(market: &GeneratedMarket, number: u64) -> Option<Value> {
     match number % 20 {
         0..12 => listing(market.listing(number)?, "active", 1),
         12..16 => listing(market.listing(number - 12)?, "sold", 2),
@@ -34,7 +34,7 @@ fn listing(listing: PublicListing, status: &str, version: u64) -> Option<Value> 
     typed("listing", serde_json::to_value(listing).ok()?, rest)
 }
 
-fn quote(market: &Market, number: u64) -> Value {
+fn quote(market: &GeneratedMarket, number: u64) -> Value {
     let asks: Vec<String> = (0..20).map(|ask| format!("{}.{:02}", 1 + number % 900, ask)).collect();
     json!({
         "type": "quote", "variant_id": variant_id(number % QUOTED_ITEMS, 0), "marketplace": "harbour",
@@ -42,7 +42,7 @@ fn quote(market: &Market, number: u64) -> Value {
     })
 }
 
-fn order(market: &Market, number: u64) -> Option<Value> {
+fn order(market: &GeneratedMarket, number: u64) -> Option<Value> {
     let listing = market.listing(number)?;
     Some(json!({
         "type": "order", "id": listing.id, "account_id": user(number / 20), "status": "delivered",
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn every_message_is_one_that_the_feed_takes() {
         let now = Timestamp::from_millis(1_795_176_000_000);
-        for message in messages(&Market::new(1_000, now), 200).unwrap() {
+        for message in messages(&GeneratedMarket::new(1_000, now), 200).unwrap() {
             assert!(parse(&message, now).is_ok(), "{message}: {:?}", parse(&message, now));
         }
     }

@@ -9,7 +9,7 @@ use types::clock::{Clock, SystemClock};
 
 use crate::cli::FeedOptions;
 use crate::machine::Machine;
-use crate::market::Market;
+use crate::market::GeneratedMarket;
 use crate::output::Output;
 use messages::messages;
 use report::Report;
@@ -21,7 +21,7 @@ const QUEUE_BATCH_MESSAGES: usize = 10;
 
 /// Measures all three ways and prints the results.
 pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {
-    let market = Market::new(options.messages, SystemClock::new().now());
+    let market = GeneratedMarket::new(options.messages, SystemClock::new().now());
     let messages = messages(&market, options.messages).ok_or("the messages cannot be made")?;
     let ways = vec![
         bulk::apply("import, 4,000 at a time", &messages, IMPORT_CHUNK_MESSAGES, 1).await?,

@@ -5,13 +5,13 @@ use indicatif::ProgressBar;
 use local::seed::StackAdmin;
 use types::clock::{Clock, SystemClock};
 
-use super::Market;
+use super::GeneratedMarket;
 
 /// The number of items, and of listings, that are applied at a time.
 const CHUNK_RECORDS: u64 = 2_000;
 
 /// Applies every item and listing.
-pub(crate) async fn fill(admin: &StackAdmin, market: &Market, bar: &ProgressBar) -> Result<(), String> {
+pub(crate) async fn fill(admin: &StackAdmin, market: &GeneratedMarket, bar: &ProgressBar) -> Result<(), String> {
     let clock = SystemClock::new();
     let mut applier = Applier::new(admin.stores());
     for start in (0..market.size()).step_by(CHUNK_RECORDS as usize) {

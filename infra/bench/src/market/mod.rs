@@ -29,14 +29,14 @@ const LISTED_OCTAVES: u64 = 14;
 const PRICE_OCTAVES: (u64, u64) = (2, 19);
 
 /// A market at one point in time.
-pub(crate) struct Market {
+pub(crate) struct GeneratedMarket {
     /// Kind, name and slug of the items that all names are made from.
     designs: Vec<(ItemKind, String, String)>,
     size: u64,
     now: Timestamp,
 }
 
-impl Market {
+impl GeneratedMarket {
     /// Creates a market with `size` items and `size` listings.
     pub(crate) fn new(size: u64, now: Timestamp) -> Self {
         let designs = demo::messages(now).into_iter().filter_map(|message| match message {
@@ -138,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    fn market(size: u64) -> Market {
-        Market::new(size, Timestamp::from_millis(1_795_176_000_000))
+    fn market(size: u64) -> GeneratedMarket {
+        GeneratedMarket::new(size, Timestamp::from_millis(1_795_176_000_000))
     }
 
     #[test]

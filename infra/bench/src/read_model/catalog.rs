@@ -10,7 +10,7 @@ use types::paging::Paging;
 use super::cold::Stream;
 use super::subject::{QuestionKind, Subject};
 use super::usual::{self, Plan};
-use crate::market::Market;
+use crate::market::GeneratedMarket;
 
 /// The name of each kind of question, a kind of item to search in, and the texts to search for.
 const TEXTS: [(&str, &str, &[&str]); 9] = [
@@ -34,7 +34,7 @@ impl Subject for CatalogSubject {
     type View = Catalog;
     type Query = CatalogQuery;
 
-    fn kinds(_: &Market) -> Vec<QuestionKind<CatalogQuery>> {
+    fn kinds(_: &GeneratedMarket) -> Vec<QuestionKind<CatalogQuery>> {
         let queries = |texts: &[&str], kind: Option<&str>| {
             let query = |q: &&str| CatalogQuery { q: (*q).to_owned(), kind: kind.map(ToOwned::to_owned) };
             texts.iter().map(query).collect()

@@ -11,14 +11,14 @@ use types::sort::Sort;
 use super::cold::Stream;
 use super::subject::{QuestionKind, Subject};
 use super::usual::{self, Plan};
-use crate::market::{Market, variant_id};
+use crate::market::{GeneratedMarket, variant_id};
 
 /// The number of questions of each kind. They are about the items with the most listings, and prices from the whole
 /// range.
 const QUESTIONS_PER_KIND: u64 = 8;
 
 /// The name of a filter, and a function that makes the filter from the number of a question.
-type Filter = (&'static str, fn(&Market, u64) -> ListingQuery);
+type Filter = (&'static str, fn(&GeneratedMarket, u64) -> ListingQuery);
 
 const FILTERS: [Filter; 8] = [
     ("all", |_, _| ListingQuery::default()),
@@ -34,7 +34,7 @@ const FILTERS: [Filter; 8] = [
     ("item, price range", |market, number| in_range(of_item(market, number), number)),
 ];
 
-fn of_item(market: &Market, number: u64) -> ListingQuery {
+fn of_item(market: &GeneratedMarket, number: u64) -> ListingQuery {
     ListingQuery { item_id: market.item_id(number).map(|id| id.to_string()), ..ListingQuery::default() }
 }
 
@@ -55,7 +55,7 @@ impl Subject for ListingsSubject {
     type View = Listings;
     type Query = ListingQuery;
 
-    fn kinds(market: &Market) -> Vec<QuestionKind<ListingQuery>> {
+    fn kinds(market: &GeneratedMarket) -> Vec<QuestionKind<ListingQuery>> {
         let kind = |sort: Sort, (filter, make): Filter| QuestionKind {
             name: format!("{sort}, {filter}"),
             queries: (0..QUESTIONS_PER_KIND).map(|number| ListingQuery { sort, ..make(market, number) }).collect(),

@@ -20,7 +20,7 @@ use types::clock::{Clock, SystemClock};
 use crate::aws_side::AwsProcess;
 use crate::cli::ReadModelOptions;
 use crate::machine::Machine;
-use crate::market::{Market, fill};
+use crate::market::{GeneratedMarket, fill};
 use crate::output::{Output, bar, text};
 use catalog::CatalogSubject;
 use cold::{Stream, Work};
@@ -39,7 +39,7 @@ const MAX_SIZE_FOR_ENTITIES: u64 = 100_000;
 
 /// A market of one size, in our tables and in those of the usual way.
 struct Bench {
-    market: Market,
+    market: GeneratedMarket,
     aws: AwsProcess,
     usual: UsualSide,
 }
@@ -78,7 +78,7 @@ async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
 impl Bench {
     async fn start(size: u64) -> Result<Self, String> {
         let aws = AwsProcess::start().await?;
-        let market = Market::new(size, SystemClock::new().now());
+        let market = GeneratedMarket::new(size, SystemClock::new().now());
         let bars = MultiProgress::new();
         let [ours, theirs] = ["filling the tables", "filling the usual tables"].map(|what| bar(&bars, what, size * 2));
         let admin = aws.admin()?;

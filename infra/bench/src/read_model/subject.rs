@@ -10,7 +10,7 @@ use types::paging::Paging;
 
 use super::cold::Stream;
 use super::usual;
-use crate::market::Market;
+use crate::market::GeneratedMarket;
 
 /// One of the two replicas.
 pub(super) trait Subject {
@@ -23,7 +23,7 @@ pub(super) trait Subject {
     type Query;
 
     /// Returns every kind of question.
-    fn kinds(market: &Market) -> Vec<QuestionKind<Self::Query>>;
+    fn kinds(market: &GeneratedMarket) -> Vec<QuestionKind<Self::Query>>;
 
     /// Asks the index for a page and returns the total.
     fn page(view: &Self::View, query: &Self::Query, paging: Paging) -> usize;

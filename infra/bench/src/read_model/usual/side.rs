@@ -16,7 +16,7 @@ use types::timestamp::Timestamp;
 use super::ask::Asker;
 use super::plan::{ALL_ATTRIBUTE, ALL_VALUE, ID_ATTRIBUTE, ITEMS_TABLE, LISTINGS_TABLE, index};
 use crate::child::{child_command, parent_ended};
-use crate::market::Market;
+use crate::market::GeneratedMarket;
 use crate::output::text;
 
 /// The name of the subcommand.
@@ -32,7 +32,7 @@ pub(in crate::read_model) struct UsualSide {
 
 impl UsualSide {
     /// Starts the process and waits until it holds the market.
-    pub(in crate::read_model) async fn start(market: &Market, bar: &ProgressBar) -> Result<Self, String> {
+    pub(in crate::read_model) async fn start(market: &GeneratedMarket, bar: &ProgressBar) -> Result<Self, String> {
         let mut command = child_command(SUBCOMMAND)?;
         command.args([market.size().to_string(), market.now().millis().to_string()]);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
@@ -58,7 +58,7 @@ pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
     for table in [listings_table(), items_table()] {
         database.create_table(serde_json::from_value(table).map_err(text)?).map_err(text)?;
     }
-    let market = Market::new(size, Timestamp::from_millis(now_millis));
+    let market = GeneratedMarket::new(size, Timestamp::from_millis(now_millis));
     for start in (0..size).step_by(CHUNK_RECORDS as usize) {
         let numbers = || start..(start + CHUNK_RECORDS).min(size);
         let listings = numbers().filter_map(|number| market.listing(number)).map(listing).collect();
