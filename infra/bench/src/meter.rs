@@ -38,9 +38,9 @@ pub(crate) struct Bill {
 
 /// Counts the calls of the clients that are made with it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter(Arc<Mutex<Bill>>);
+pub(crate) struct CostMeter(Arc<Mutex<Bill>>);
 
-impl Meter {
+impl CostMeter {
     /// Returns what functions are built from. The calls of all their clients are counted.
     pub(crate) fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
         let environment = Environment::read(lookup)?.watched_by(SharedInterceptor::new(self.clone()));
@@ -84,7 +84,7 @@ impl AddAssign for Bill {
     }
 }
 
-impl Intercept for Meter {
+impl Intercept for CostMeter {
     fn name(&self) -> &'static str {
         "meter"
     }

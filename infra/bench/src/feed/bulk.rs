@@ -10,7 +10,7 @@ use types::clock::{Clock, SystemClock};
 use super::report::WayReport;
 use crate::aws_side::AwsProcess;
 use crate::cpu::Stopwatch;
-use crate::meter::Meter;
+use crate::meter::CostMeter;
 use crate::output::text;
 
 /// Parses the messages and applies them in batches of `batch`, with `appliers` appliers side by side.
@@ -22,7 +22,7 @@ pub(super) async fn apply(
 ) -> Result<WayReport, String> {
     let aws = AwsProcess::start().await?;
     let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
-    let meter = Meter::default();
+    let meter = CostMeter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));
     let stores = Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK));
     let stopwatch = Stopwatch::start();

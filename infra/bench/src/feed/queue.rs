@@ -14,7 +14,7 @@ use webhooks::Schedule;
 use super::report::WayReport;
 use crate::aws_side::AwsProcess;
 use crate::cpu::Stopwatch;
-use crate::meter::Meter;
+use crate::meter::CostMeter;
 use crate::output::text;
 
 /// The most messages that SQS accepts and hands out at a time.
@@ -28,7 +28,7 @@ pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<WayR
     let aws = AwsProcess::start().await?;
     let lookup = |name: &str| aws.variables.get(name);
     let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
-    let meter = Meter::default();
+    let meter = CostMeter::default();
     let service = meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
     let (_, [feed, dead]) = queues::from_service(&service, [Queue::Feed, Queue::FeedDead]).map_err(text)?;
     let sent = messages.chunks(MAX_BATCH_MESSAGES).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();

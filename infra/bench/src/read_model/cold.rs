@@ -15,7 +15,7 @@ use types::clock::SystemClock;
 use super::load::{Load, LoadMeasurement};
 use crate::aws_side::AwsProcess;
 use crate::child::child_command;
-use crate::meter::Meter;
+use crate::meter::CostMeter;
 use crate::output::text;
 
 /// The name of the subcommand.
@@ -95,7 +95,7 @@ pub(crate) async fn run(stream: Stream, work: Work) -> Result<(), String> {
 
 async fn load<V: View>(work: Work) -> Result<Load, String> {
     let lookup = |name: &str| std::env::var(name).ok();
-    let meter = Meter::default();
+    let meter = CostMeter::default();
     let measurement = LoadMeasurement::start(&meter);
     let patience = if work == Work::Base { Patience::Request } else { Patience::Bulk };
     let client = Environment::read(&lookup).map_err(text)?.dynamodb(patience);

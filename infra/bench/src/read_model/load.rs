@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu::Stopwatch;
 use crate::memory::Memory;
-use crate::meter::{Bill, Meter};
+use crate::meter::{Bill, CostMeter};
 
 /// What a load took.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,14 +21,14 @@ pub(crate) struct Load {
 
 /// A load in progress.
 pub(super) struct LoadMeasurement {
-    meter: Meter,
+    meter: CostMeter,
     memory: Memory,
     stopwatch: Stopwatch,
 }
 
 impl LoadMeasurement {
     /// Starts measuring. The meter counts the calls.
-    pub(super) fn start(meter: &Meter) -> Self {
+    pub(super) fn start(meter: &CostMeter) -> Self {
         Self { meter: meter.clone(), memory: Memory::now(), stopwatch: Stopwatch::start() }
     }
 

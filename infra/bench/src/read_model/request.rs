@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::samples::Samples;
 use super::subject::{Depth, QuestionKind, Subject};
 use crate::aws_side::AwsProcess;
-use crate::meter::{Bill, Meter};
+use crate::meter::{Bill, CostMeter};
 use crate::output::text;
 use crate::percentiles::Percentiles;
 
@@ -48,7 +48,7 @@ pub(super) struct Warm {
 pub(super) struct Function {
     handler: Box<dyn Handler>,
     clock: Arc<ManualClock>,
-    meter: Meter,
+    meter: CostMeter,
     path: &'static str,
     authorization: HeaderValue,
     tokens: u32,
@@ -59,7 +59,7 @@ impl Function {
     pub(super) async fn new<S: Subject>(aws: &AwsProcess) -> Result<Self, String> {
         let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
         let lookup = |name: &str| aws.variables.get(name);
-        let meter = Meter::default();
+        let meter = CostMeter::default();
         let service = meter.service(&lookup, clock.clone()).map_err(text)?;
         let handler = S::handler(&service).map_err(text)?;
         handler.warm_up().await?;

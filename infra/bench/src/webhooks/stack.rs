@@ -23,7 +23,7 @@ use webhook::transport::{Reach, Transport};
 use webhooks::{Queues, Schedule};
 
 use crate::aws_side::AwsProcess;
-use crate::meter::Meter;
+use crate::meter::CostMeter;
 use crate::output::text;
 
 /// The same number of `ingest` instances as `local` runs.
@@ -32,7 +32,7 @@ const INGEST_INSTANCES: usize = 2;
 /// A stack for webhooks. The calls of its functions are counted.
 pub(super) struct Stack {
     pub(super) aws: AwsProcess,
-    pub(super) meter: Meter,
+    pub(super) meter: CostMeter,
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) feed: String,
 }
@@ -43,7 +43,7 @@ impl Stack {
         let lookup = |name: &str| aws.variables.get(name);
         let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);
         let feed = aws.variables.get(Queue::Feed.variable()).ok_or("no feed queue")?;
-        Ok(Self { aws, meter: Meter::default(), sqs, feed })
+        Ok(Self { aws, meter: CostMeter::default(), sqs, feed })
     }
 
     /// Adds an endpoint that receives `listing.sold` to an account.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use types::paging::Paging;
 
 use super::plan::{ID_ATTRIBUTE, Plan};
-use crate::meter::Meter;
+use crate::meter::CostMeter;
 
 /// More entries than a megabyte holds, so that this limit never ends a page. Without any limit, the embedded DynamoDB
 /// would read the rest of the partition for each page.
@@ -27,7 +27,7 @@ pub(in crate::read_model) struct Cost {
 /// Asks the tables that the usual way needs.
 pub(in crate::read_model) struct Asker {
     client: Client,
-    meter: Meter,
+    meter: CostMeter,
 }
 
 /// A number of matches, and where the walk stood when it had counted them.
@@ -35,7 +35,7 @@ type Mark = (usize, Option<Row>);
 
 impl Asker {
     pub(super) fn new(client: &Client) -> Self {
-        let meter = Meter::default();
+        let meter = CostMeter::default();
         Self { client: meter.attach(client), meter }
     }
 
