@@ -9,7 +9,7 @@ use webhooks::endpoint::WebhookEndpoint;
 
 use crate::Webhook;
 use crate::attempt::SLOW_AFTER;
-use crate::batch::{Placed, up_to_twice};
+use crate::batch::{PlacedDispatch, up_to_twice};
 use crate::outcome::DispatchOutcome;
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
@@ -25,7 +25,7 @@ impl Webhook {
         &self,
         lane: Lane,
         endpoint: &WebhookEndpoint,
-        calls: Vec<Placed>,
+        calls: Vec<PlacedDispatch>,
     ) -> Vec<(usize, DispatchOutcome)> {
         if lane == Lane::First && endpoint.is_slow(self.clock.now()) {
             return self.leave(lane, calls).await;
@@ -52,7 +52,7 @@ impl Webhook {
 
     fn attempt_one<'a>(
         &'a self,
-        call: Placed,
+        call: PlacedDispatch,
         endpoint: &'a WebhookEndpoint,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         let (place, dispatch) = call;
@@ -63,7 +63,7 @@ impl Webhook {
     }
 
     /// Sends messages to the retry lane. Messages that came from it return to it with a delay.
-    async fn leave(&self, lane: Lane, messages: Vec<Placed>) -> Vec<(usize, DispatchOutcome)> {
+    async fn leave(&self, lane: Lane, messages: Vec<PlacedDispatch>) -> Vec<(usize, DispatchOutcome)> {
         let delay_seconds = || match lane {
             Lane::First => 0,
             Lane::Retry => up_to_twice(NO_ROOM_SECONDS),

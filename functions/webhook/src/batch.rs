@@ -23,13 +23,13 @@ const AWAY_SECONDS: u32 = 10;
 type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
 
 /// A message that calls for an attempt, with its place in the batch.
-pub(crate) type Placed = (usize, Dispatch);
+pub(crate) type PlacedDispatch = (usize, Dispatch);
 
 impl Webhook {
     /// Handles every message of a batch. Returns their outcomes in the same order.
     pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<DispatchOutcome> {
         let mut outcomes = vec![DispatchOutcome::Failed("it was not handled".to_owned()); records.len()];
-        let mut calls = BTreeMap::<EndpointId, Vec<Placed>>::new();
+        let mut calls = BTreeMap::<EndpointId, Vec<PlacedDispatch>>::new();
         let mut probes = Vec::new();
         for (place, record) in records.iter().enumerate() {
             match read(record) {
@@ -58,7 +58,11 @@ impl Webhook {
         outcomes
     }
 
-    async fn answer(&self, lane: Lane, calls: BTreeMap<EndpointId, Vec<Placed>>) -> Vec<(usize, DispatchOutcome)> {
+    async fn answer(
+        &self,
+        lane: Lane,
+        calls: BTreeMap<EndpointId, Vec<PlacedDispatch>>,
+    ) -> Vec<(usize, DispatchOutcome)> {
         let accounts: BTreeSet<UserId> = calls.values().flatten().map(|(_, dispatch)| dispatch.account_id).collect();
         let endpoints: Found = match self.store.endpoints_of(&accounts).await {
             Ok(found) => found.into_values().flat_map(by_id).collect(),
@@ -80,7 +84,7 @@ impl Webhook {
         &'a self,
         lane: Lane,
         endpoint: Option<&'a Result<WebhookEndpoint, StoreError>>,
-        calls: Vec<Placed>,
+        calls: Vec<PlacedDispatch>,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         match endpoint {
             Some(Ok(endpoint)) if endpoint.is_on() => self.attend(lane, endpoint, calls).boxed(),

@@ -43,14 +43,14 @@ pub struct OrderPages {
 
 /// The orders that a Query returned, newest first.
 #[derive(Debug, Default)]
-struct Read {
-    orders: Vec<Placed>,
+struct ReadOrders {
+    orders: Vec<OrderRow>,
     /// Whether there are no older ones.
     complete: bool,
 }
 
 #[derive(Debug)]
-struct Placed {
+struct OrderRow {
     position: String,
     ordinal: u64,
     data: Vec<u8>,
@@ -68,11 +68,11 @@ impl OrderPages {
         self.remember(user, summary);
         let visible = read.orders.iter().filter(|order| order.ordinal <= total as u64);
         let page = visible.skip(skip).take(paging.take());
-        let orders: Result<Vec<PublicOrder>, StoreError> = page.map(Placed::order).collect();
+        let orders: Result<Vec<PublicOrder>, StoreError> = page.map(OrderRow::order).collect();
         Ok(paging.envelope(orders?, total))
     }
 
-    async fn read(&self, user: UserId, paging: Paging) -> Result<(Summary, Read, usize), StoreError> {
+    async fn read(&self, user: UserId, paging: Paging) -> Result<(Summary, ReadOrders, usize), StoreError> {
         let remembered = self.recall(user);
         let start = match &remembered {
             Some(summary) => summary.start(paging.skip()),
@@ -102,11 +102,11 @@ impl OrderPages {
         user: UserId,
         paging: Paging,
         mut summary: Summary,
-    ) -> Result<(Summary, Read, usize), StoreError> {
+    ) -> Result<(Summary, ReadOrders, usize), StoreError> {
         for _ in 0..MAX_REREADS {
             let start = summary.start(paging.skip());
             if paging.skip() as u64 >= summary.total {
-                return Ok((summary, Read::default(), 0));
+                return Ok((summary, ReadOrders::default(), 0));
             }
             let read = self.accounts.orders(user, &start, paging.take()).await?;
             if read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
@@ -130,7 +130,7 @@ impl OrderPages {
     }
 }
 
-impl Read {
+impl ReadOrders {
     /// Returns whether the page has as many orders as the summary counts for it.
     fn fills(&self, summary: &Summary, skip: usize, paging: Paging) -> bool {
         let visible = self.orders.iter().filter(|order| order.ordinal <= summary.total).skip(skip);
@@ -158,7 +158,7 @@ impl Read {
     }
 }
 
-impl Placed {
+impl OrderRow {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
         table::ORDER_FORMAT.of_row(row)?;
         let read = Attributes(row);
@@ -176,7 +176,7 @@ impl Placed {
 
 impl Accounts {
     /// Reads orders backwards from `start`: those to skip, those of the page, and [`EXTRA_ORDERS`] more.
-    async fn orders(&self, user: UserId, start: &Start, take: usize) -> Result<Read, StoreError> {
+    async fn orders(&self, user: UserId, start: &Start, take: usize) -> Result<ReadOrders, StoreError> {
         let wanted = start.skip.saturating_add(take + EXTRA_ORDERS);
         let mut query = self
             .client
@@ -195,11 +195,11 @@ impl Accounts {
             None => query.key_condition_expression("#pk = :pk"),
         };
         let mut pages = query.into_paginator().send();
-        let mut read = Read { orders: Vec::new(), complete: true };
+        let mut read = ReadOrders { orders: Vec::new(), complete: true };
         while let Some(page) = pages.next().await {
             let page = page?;
             for row in page.items() {
-                read.orders.push(Placed::from_row(row)?);
+                read.orders.push(OrderRow::from_row(row)?);
             }
             read.complete = page.last_evaluated_key().is_none();
             if read.orders.len() >= wanted {

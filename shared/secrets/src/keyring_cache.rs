@@ -27,14 +27,14 @@ const MAX_AGE: Duration = Duration::from_mins(5);
 const MAX_AGE_AFTER_MISS: Duration = Duration::from_secs(2);
 
 /// The keyring, and the moment at which the request for it was sent.
-type Read = (Arc<Keyring>, Moment);
+type RememberedKeyring = (Arc<Keyring>, Moment);
 
 /// Remembers the keyring, and reads it again when it is too old. Clones share what was read.
 #[derive(Clone)]
 pub struct KeyringCache {
     secret: KeyringSecret,
     clock: Arc<dyn Clock>,
-    read: Arc<Mutex<Option<Read>>>,
+    read: Arc<Mutex<Option<RememberedKeyring>>>,
 }
 
 impl KeyringCache {
