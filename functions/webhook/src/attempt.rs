@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use platform::store::StoreError;
-use secrets::{EndpointSecret, KeyringUnavailable};
+use secrets::{EndpointSecret, KeyringAccessError};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
 use webhooks::delivery::{Attempt, Delivery, Dispatch, MAX_CLAIMS, Refusal, Token, claim, refusal};
@@ -31,12 +31,12 @@ impl Webhook {
     ) -> Result<DispatchOutcome, StoreError> {
         // Before the claim: without a signature there is no attempt.
         let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
-            KeyringUnavailable::Unread(_) | KeyringUnavailable::Unwritten(_) => {
+            KeyringAccessError::Unread(_) | KeyringAccessError::Unwritten(_) => {
                 StoreError::Unavailable(error.to_string())
             }
             // Waiting does not help here. The message ends in the dead-letter queue, where an operator sees it, and
             // `sweep` sends another for the delivery.
-            KeyringUnavailable::Invalid(_) | KeyringUnavailable::Sealed(_) => {
+            KeyringAccessError::Invalid(_) | KeyringAccessError::Sealed(_) => {
                 StoreError::corrupt(format!("secrets of endpoint {}: {error}", endpoint.id))
             }
         })?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use aws_sdk_secretsmanager::Client;
 use tokio::sync::Mutex;
 
+use super::access_error::KeyringAccessError;
 use super::keyring::Keyring;
 use super::sealing::SealError;
 use super::secret::EndpointSecret;
-use super::unavailable::KeyringUnavailable;
 use crate::KeyringSecret;
 use futures_util::FutureExt;
 use platform::aws::{Missing, Patience};
@@ -59,7 +59,7 @@ impl KeyringCache {
         &self,
         endpoint: EndpointId,
         sealed: &Secrets<String>,
-    ) -> Result<Secrets<EndpointSecret>, KeyringUnavailable> {
+    ) -> Result<Secrets<EndpointSecret>, KeyringAccessError> {
         let open = |keyring: &Keyring| sealed.try_map(|sealed| keyring.open(endpoint, sealed));
         match open(self.keyring(MAX_AGE).await?.as_ref()) {
             Err(SealError::UnknownKey) => Ok(open(self.keyring(MAX_AGE_AFTER_MISS).await?.as_ref())?),
@@ -68,7 +68,7 @@ impl KeyringCache {
     }
 
     /// Seals a secret for an endpoint under the current key of a keyring that was read less than two seconds ago.
-    pub async fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, KeyringUnavailable> {
+    pub async fn seal(&self, endpoint: EndpointId, secret: &EndpointSecret) -> Result<String, KeyringAccessError> {
         Ok(self.keyring(MAX_AGE_AFTER_MISS).await?.seal(endpoint, secret)?)
     }
 
@@ -83,7 +83,7 @@ impl KeyringCache {
     }
 
     /// Returns the keyring as read less than `age` ago.
-    async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, KeyringUnavailable> {
+    async fn keyring(&self, age: Duration) -> Result<Arc<Keyring>, KeyringAccessError> {
         // The lock is held during the read, so that other callers wait for its result instead of sending reads of
         // their own.
         let mut read = self.read.lock().await;

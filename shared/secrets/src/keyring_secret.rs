@@ -3,8 +3,8 @@
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::error::ProvideErrorMetadata;
 
+use super::access_error::KeyringAccessError;
 use super::keyring::Keyring;
-use super::unavailable::KeyringUnavailable;
 use platform::preflight::Problem;
 use platform::store::explain;
 
@@ -29,19 +29,19 @@ impl KeyringSecret {
         Self { client, name }
     }
 
-    pub async fn read(&self) -> Result<StoredKeyring, KeyringUnavailable> {
+    pub async fn read(&self) -> Result<StoredKeyring, KeyringAccessError> {
         let found = self.client.get_secret_value().secret_id(&self.name).send().await;
-        let found = found.map_err(|error| KeyringUnavailable::Unread(Problem::from(error)))?;
+        let found = found.map_err(|error| KeyringAccessError::Unread(Problem::from(error)))?;
         let keyring = Keyring::parse(found.secret_string().unwrap_or_default())?;
         Ok(StoredKeyring { keyring, version: found.version_id.unwrap_or_default() })
     }
 
     /// Replaces the keyring if it is still the one that was read, and returns whether it was. If it was not, nothing
     /// changes, so that no key is lost that somebody else has added in the meantime.
-    pub async fn replace(&self, seen: &StoredKeyring, keyring: &Keyring) -> Result<bool, KeyringUnavailable> {
+    pub async fn replace(&self, seen: &StoredKeyring, keyring: &Keyring) -> Result<bool, KeyringAccessError> {
         let put = self.client.put_secret_value().secret_id(&self.name).secret_string(keyring.reveal());
         let put = put.version_stages(PENDING).send().await;
-        let version = put.map_err(|error| KeyringUnavailable::Unwritten(explain(&error)))?.version_id;
+        let version = put.map_err(|error| KeyringAccessError::Unwritten(explain(&error)))?.version_id;
         let moved = self
             .client
             .update_secret_version_stage()
@@ -56,7 +56,7 @@ impl KeyringSecret {
             Err(error) if error.code() == Some("InvalidParameterException") => {
                 Ok(Some(self.read().await?.version) == version)
             }
-            Err(error) => Err(KeyringUnavailable::Unwritten(explain(&error))),
+            Err(error) => Err(KeyringAccessError::Unwritten(explain(&error))),
         }
     }
 }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use platform::store::StoreError;
-use secrets::KeyringUnavailable;
+use secrets::KeyringAccessError;
 use types::ids::{DeliveryId, EndpointId};
 use types::rotation::RotationError;
 use webhooks::Unsent;
@@ -16,7 +16,7 @@ pub enum WebhookAdminError {
     Store(#[from] StoreError),
     /// The keyring cannot be read or written, or does not open a secret.
     #[error(transparent)]
-    Keyring(#[from] KeyringUnavailable),
+    Keyring(#[from] KeyringAccessError),
     #[error("{field}: {reason}")]
     Invalid {
         field: &'static str,

@@ -8,7 +8,7 @@ use super::sealing::SealError;
 
 /// Why a secret cannot be sealed or opened now, or why the keyring cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum KeyringUnavailable {
+pub enum KeyringAccessError {
     /// Secrets Manager does not answer, or refuses to.
     #[error("the keyring {0}")]
     Unread(Problem),
@@ -23,12 +23,12 @@ pub enum KeyringUnavailable {
     Sealed(#[from] SealError),
 }
 
-impl From<KeyringUnavailable> for Problem {
-    fn from(error: KeyringUnavailable) -> Self {
+impl From<KeyringAccessError> for Problem {
+    fn from(error: KeyringAccessError) -> Self {
         match error {
-            KeyringUnavailable::Unread(problem) => problem,
-            KeyringUnavailable::Invalid(error) => error.into(),
-            KeyringUnavailable::Unwritten(_) | KeyringUnavailable::Sealed(_) => Self::Refused(error.to_string()),
+            KeyringAccessError::Unread(problem) => problem,
+            KeyringAccessError::Invalid(error) => error.into(),
+            KeyringAccessError::Unwritten(_) | KeyringAccessError::Sealed(_) => Self::Refused(error.to_string()),
         }
     }
 }
