@@ -52,7 +52,7 @@ pub struct Call {
 }
 
 /// Decides what happens to a call, by its operation.
-type Plan = Box<dyn FnMut(&str) -> Fault + Send>;
+type FaultPlan = Box<dyn FnMut(&str) -> Fault + Send>;
 
 /// A running proxy.
 pub struct Proxy {
@@ -64,7 +64,7 @@ pub struct Proxy {
 struct State {
     upstream: String,
     client: Client<HttpConnector, Full<Bytes>>,
-    plan: Mutex<Plan>,
+    plan: Mutex<FaultPlan>,
     calls: Mutex<Vec<Call>>,
     connections: AtomicUsize,
     /// How many calls have hung since the plan was set.

@@ -77,10 +77,10 @@ impl<R: Columnar> Compaction<R> {
     pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
         let now = self.clock.now();
         let snapshot = match self.plan(&standing, now) {
-            Plan::Idle { behind } => return Ok(Compacted::Idle { behind }),
-            Plan::Fold => load_at(&self.log, &standing, &*self.clock).await?,
-            Plan::Rebuild => load_entities(&self.log, standing.head, &*self.clock).await?,
-            Plan::Verify { generation, behind } => {
+            CompactionPlan::Idle { behind } => return Ok(Compacted::Idle { behind }),
+            CompactionPlan::Fold => load_at(&self.log, &standing, &*self.clock).await?,
+            CompactionPlan::Rebuild => load_entities(&self.log, standing.head, &*self.clock).await?,
+            CompactionPlan::Verify { generation, behind } => {
                 let snapshot = load_at(&self.log, &standing, &*self.clock).await?;
                 if snapshot.base.is_some() {
                     self.trust(generation);
@@ -92,18 +92,18 @@ impl<R: Columnar> Compaction<R> {
         self.write(snapshot, &standing, now).await
     }
 
-    fn plan(&self, standing: &Standing, now: Timestamp) -> Plan {
-        let Some(Ok(base)) = &standing.base else { return Plan::Rebuild };
+    fn plan(&self, standing: &Standing, now: Timestamp) -> CompactionPlan {
+        let Some(Ok(base)) = &standing.base else { return CompactionPlan::Rebuild };
         let age = |then: Timestamp| now.millis() - then.millis();
         let behind = standing.behind();
         if age(base.scanned_at) >= TWO_WEEKS_MILLIS {
-            Plan::Rebuild
+            CompactionPlan::Rebuild
         } else if behind > MIN_CHANGES.max(base.records / RECORDS_PER_CHANGE) || age(base.written_at) >= WEEK_MILLIS {
-            Plan::Fold
+            CompactionPlan::Fold
         } else if *self.sound.lock().unwrap_or_else(PoisonError::into_inner) == Some(base.generation) {
-            Plan::Idle { behind }
+            CompactionPlan::Idle { behind }
         } else {
-            Plan::Verify { generation: base.generation, behind }
+            CompactionPlan::Verify { generation: base.generation, behind }
         }
     }
 
@@ -135,7 +135,7 @@ impl<R: Columnar> Compaction<R> {
 }
 
 /// What a run should do.
-enum Plan {
+enum CompactionPlan {
     Idle {
         behind: u64,
     },

@@ -9,7 +9,7 @@ use types::paging::Paging;
 
 use super::cold::Stream;
 use super::subject::{QuestionKind, Subject};
-use super::usual::{self, Plan};
+use super::usual::{self, QueryPlan};
 use crate::market::GeneratedMarket;
 
 /// The name of each kind of question, a kind of item to search in, and the texts to search for.
@@ -57,7 +57,7 @@ impl Subject for CatalogSubject {
         query.kind.as_ref().map_or_else(|| format!("q={q}"), |kind| format!("q={q}&kind={kind}"))
     }
 
-    fn plan(query: &CatalogQuery) -> Plan {
+    fn plan(query: &CatalogQuery) -> QueryPlan {
         usual::plan_catalog(query)
     }
 

@@ -10,7 +10,7 @@ use types::sort::Sort;
 
 use super::cold::Stream;
 use super::subject::{QuestionKind, Subject};
-use super::usual::{self, Plan};
+use super::usual::{self, QueryPlan};
 use crate::market::{GeneratedMarket, variant_id};
 
 /// The number of questions of each kind. They are about the items with the most listings, and prices from the whole
@@ -78,7 +78,7 @@ impl Subject for ListingsSubject {
         parameters.into_iter().flatten().collect::<Vec<_>>().join("&")
     }
 
-    fn plan(query: &ListingQuery) -> Plan {
+    fn plan(query: &ListingQuery) -> QueryPlan {
         usual::plan_listings(query)
     }
 

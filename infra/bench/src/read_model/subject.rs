@@ -32,7 +32,7 @@ pub(super) trait Subject {
     fn parameters(query: &Self::Query) -> String;
 
     /// Returns the question as DynamoDB's own indexes are asked it.
-    fn plan(query: &Self::Query) -> usual::Plan;
+    fn plan(query: &Self::Query) -> usual::QueryPlan;
 
     /// Builds the function.
     fn handler(service: &Service<'_>) -> Result<Box<dyn Handler>, Missing>;

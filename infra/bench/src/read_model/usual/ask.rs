@@ -9,7 +9,7 @@ use platform::store::{Row, StoreError};
 use serde::Serialize;
 use types::paging::Paging;
 
-use super::plan::{ID_ATTRIBUTE, Plan};
+use super::plan::{ID_ATTRIBUTE, QueryPlan};
 use crate::meter::CostMeter;
 
 /// More entries than a megabyte holds, so that this limit never ends a page. Without any limit, the embedded DynamoDB
@@ -42,7 +42,7 @@ impl Asker {
     /// Returns the page's records, the total, and what they cost.
     pub(in crate::read_model) async fn ask(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         paging: Paging,
     ) -> Result<(Vec<Row>, usize, Cost), StoreError> {
         self.meter.take();
@@ -57,7 +57,7 @@ impl Asker {
 
     /// Counts everything that matches. Returns the total, and the mark from which to look for the page: that of the
     /// last call that began before it.
-    async fn count(&self, plan: &Plan, skip: usize) -> Result<(usize, Mark), StoreError> {
+    async fn count(&self, plan: &QueryPlan, skip: usize) -> Result<(usize, Mark), StoreError> {
         let (mut total, mut mark, mut start) = (0, (0, None), None);
         loop {
             if total <= skip {
@@ -73,7 +73,7 @@ impl Asker {
     }
 
     /// Returns the keys of the page's records.
-    async fn keys(&self, plan: &Plan, paging: Paging, (counted, mut start): Mark) -> Result<Vec<Row>, StoreError> {
+    async fn keys(&self, plan: &QueryPlan, paging: Paging, (counted, mut start): Mark) -> Result<Vec<Row>, StoreError> {
         let (skip, mut keys) = (paging.skip() - counted, Vec::new());
         loop {
             let mut query = self.query(plan).set_exclusive_start_key(start);
@@ -91,7 +91,7 @@ impl Asker {
     }
 
     /// Returns the records, in no particular order. Whoever shows them would sort them by the order of the keys.
-    async fn records(&self, plan: &Plan, keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
+    async fn records(&self, plan: &QueryPlan, keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
         let keys = keys.into_iter().map(|mut key| key.remove_entry(ID_ATTRIBUTE).into_iter().collect()).collect();
         let mut unread = KeysAndAttributes::builder().set_keys(Some(keys)).build().map(Some)?;
         let mut records = Vec::new();
@@ -103,7 +103,7 @@ impl Asker {
         Ok(records)
     }
 
-    fn query(&self, plan: &Plan) -> QueryFluentBuilder {
+    fn query(&self, plan: &QueryPlan) -> QueryFluentBuilder {
         let query = self.client.query().table_name(plan.table).index_name(&plan.index);
         let filter = (!plan.filter.is_empty()).then(|| plan.filter.join(" AND "));
         query

@@ -12,6 +12,6 @@ mod plan;
 mod side;
 
 pub(super) use ask::Cost;
-pub(super) use plan::{Plan, plan_catalog, plan_listings};
+pub(super) use plan::{QueryPlan, plan_catalog, plan_listings};
 pub(super) use side::UsualSide;
 pub(crate) use side::run;

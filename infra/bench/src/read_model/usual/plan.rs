@@ -21,7 +21,7 @@ pub(super) const ALL_VALUE: &str = "1";
 
 /// A question in the form in which DynamoDB is asked.
 #[derive(Debug, Default)]
-pub(in crate::read_model) struct Plan {
+pub(in crate::read_model) struct QueryPlan {
     pub(super) table: &'static str,
     pub(super) index: String,
     pub(super) condition: Vec<String>,
@@ -33,7 +33,7 @@ pub(in crate::read_model) struct Plan {
 
 /// Plans a question to the listings. Their indexes are sorted by time and by price: of all listings, of each item and
 /// of each variant.
-pub(in crate::read_model) fn plan_listings(query: &ListingQuery) -> Plan {
+pub(in crate::read_model) fn plan_listings(query: &ListingQuery) -> QueryPlan {
     let (partition, value) = match (&query.item_id, query.variant_id) {
         (_, Some(variant)) => ("variant_id", variant.to_string()),
         (Some(item), None) => ("item_id", item.clone()),
@@ -44,7 +44,7 @@ pub(in crate::read_model) fn plan_listings(query: &ListingQuery) -> Plan {
         Sort::PriceAsc => ("price_usd", false),
         Sort::PriceDesc => ("price_usd", true),
     };
-    let mut plan = Plan::new(LISTINGS_TABLE, partition, value, order);
+    let mut plan = QueryPlan::new(LISTINGS_TABLE, partition, value, order);
     plan.is_backward = is_backward;
     if let Some(range) = plan.range("price_usd", query.min_price, query.max_price) {
         // If the index is sorted by price, the range is a key condition, and nothing outside it is read.
@@ -59,12 +59,12 @@ pub(in crate::read_model) fn plan_listings(query: &ListingQuery) -> Plan {
 }
 
 /// Plans a question to the catalog. Its indexes are sorted by name: of all items and of each kind.
-pub(in crate::read_model) fn plan_catalog(query: &CatalogQuery) -> Plan {
+pub(in crate::read_model) fn plan_catalog(query: &CatalogQuery) -> QueryPlan {
     let (partition, value) = match &query.kind {
         Some(kind) => ("kind", kind.clone()),
         None => (ALL_ATTRIBUTE, ALL_VALUE.to_owned()),
     };
-    let mut plan = Plan::new(ITEMS_TABLE, partition, value, "name");
+    let mut plan = QueryPlan::new(ITEMS_TABLE, partition, value, "name");
     if !query.q.is_empty() {
         plan.name("search");
         plan.values.insert(":q".to_owned(), s(query.q.to_lowercase()));
@@ -78,7 +78,7 @@ pub(super) fn index(partition: &str, order: &str) -> String {
     format!("{partition}-{order}")
 }
 
-impl Plan {
+impl QueryPlan {
     fn new(table: &'static str, partition: &str, value: String, order: &str) -> Self {
         let mut plan = Self { table, index: index(partition, order), ..Self::default() };
         let equal = plan.term(partition, ":partition", s(value));
