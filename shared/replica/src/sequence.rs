@@ -252,9 +252,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// Some of these prices fit in the column and some do not, and some are equal.
-    struct Prices;
+    struct SlotPrices;
 
-    impl Exact for Prices {
+    impl Exact for SlotPrices {
         fn cents(&self, slot: Slot) -> u64 {
             u64::from(slot % 37) + if slot.is_multiple_of(3) { u64::from(LARGE) - 8 } else { 0 }
         }
@@ -274,10 +274,10 @@ mod tests {
         ) {
             let mut model = initial;
             let sorted: Vec<_> = model.iter().copied().collect();
-            let mut sequence = Sequence::from_sorted(&sorted, &Prices).with_spans();
+            let mut sequence = Sequence::from_sorted(&sorted, &SlotPrices).with_spans();
             for (insert, slot) in steps {
                 if insert && model.insert(slot) {
-                    sequence.insert(slot, Prices.cents(slot), |known| known.cmp(&slot));
+                    sequence.insert(slot, SlotPrices.cents(slot), |known| known.cmp(&slot));
                 } else if !insert {
                     model.remove(&slot);
                     sequence.remove(|known| known.cmp(&slot));
@@ -289,10 +289,11 @@ mod tests {
                 prop_assert_eq!(tail, model.iter().copied().skip(position).collect::<Vec<_>>());
             }
             let range = one.min(other)..=one.max(other);
-            let matching: Vec<_> = model.iter().copied().filter(|slot| range.contains(&Prices.cents(*slot))).collect();
+            let is_in_range = |slot: &Slot| range.contains(&SlotPrices.cents(*slot));
+            let matching: Vec<_> = model.iter().copied().filter(is_in_range).collect();
             for skip in [0, 7, matching.len() / 2, matching.len().saturating_sub(size), matching.len()] {
                 let expected: Vec<_> = matching.iter().copied().skip(skip).take(size).collect();
-                prop_assert_eq!(sequence.in_price_range(&range, &Prices, skip, size), expected);
+                prop_assert_eq!(sequence.in_price_range(&range, &SlotPrices, skip, size), expected);
             }
         }
 
@@ -302,10 +303,10 @@ mod tests {
             bound in bound(),
         ) {
             let mut by_price: Vec<_> = slots.into_iter().collect();
-            by_price.sort_by_key(|slot| Prices.cents(*slot));
-            let sequence = Sequence::from_sorted(&by_price, &Prices);
-            let expected = by_price.iter().filter(|slot| Prices.cents(**slot) < bound).count();
-            prop_assert_eq!(sequence.count_below(bound, &Prices), expected);
+            by_price.sort_by_key(|slot| SlotPrices.cents(*slot));
+            let sequence = Sequence::from_sorted(&by_price, &SlotPrices);
+            let expected = by_price.iter().filter(|slot| SlotPrices.cents(**slot) < bound).count();
+            prop_assert_eq!(sequence.count_below(bound, &SlotPrices), expected);
         }
     }
 }
