@@ -15,14 +15,14 @@ use report::SendReport;
 use run::FeedSender;
 
 use crate::failure::CommandFailure;
-use crate::input::{Progress, Reader, Source};
+use crate::input::{ProgressDisplay, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
 
 pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
     let session = Session::open(stack).await?;
-    let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));
+    let progress = ProgressDisplay::start(opened.bytes, Arc::clone(&session.clock));
     let reader = Reader::start(opened.stream, MAX_BATCH_BYTES, Box::new(|line| Ok(line.to_owned())));
     let (report, ended) = FeedSender::new(progress).run(&session, reader).await;
     output.print(&report, SendReport::text)?;

@@ -8,7 +8,7 @@ use futures_util::stream;
 use super::batches::{NumberedMessage, batches};
 use super::queue::FeedQueue;
 use super::report::SendReport;
-use crate::input::{Progress, Reader, Stopped};
+use crate::input::{ProgressDisplay, Reader, Stopped};
 use crate::session::Session;
 
 /// The most calls in flight at a time.
@@ -16,12 +16,12 @@ const MAX_CALLS_IN_FLIGHT: usize = 16;
 
 /// A run of `marketctl feed send`.
 pub(super) struct FeedSender {
-    progress: Progress,
+    progress: ProgressDisplay,
     report: SendReport,
 }
 
 impl FeedSender {
-    pub(super) fn new(progress: Progress) -> Self {
+    pub(super) fn new(progress: ProgressDisplay) -> Self {
         Self { progress, report: SendReport::default() }
     }
 

@@ -15,14 +15,14 @@ use report::ImportReport;
 use run::Import;
 
 use crate::failure::CommandFailure;
-use crate::input::{Progress, Reader, Source};
+use crate::input::{ProgressDisplay, Reader, Source};
 use crate::output::Output;
 use crate::session::Session;
 
 pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
     let session = Session::open(stack).await?;
-    let progress = Progress::start(opened.bytes, Arc::clone(&session.clock));
+    let progress = ProgressDisplay::start(opened.bytes, Arc::clone(&session.clock));
     let clock = Arc::clone(&session.clock);
     let reader = Reader::start(opened.stream, MAX_MESSAGE_BYTES, Box::new(move |line| parse(line, clock.now())));
     let (report, ended) = Import::new(&session, progress).run(reader).await;

@@ -7,7 +7,7 @@ use types::clock::Clock;
 
 use super::outages::OutageMonitor;
 use super::report::{ImportReport, RefusedLine};
-use crate::input::{Progress, Reader, Stopped};
+use crate::input::{ProgressDisplay, Reader, Stopped};
 use crate::session::Session;
 
 /// A running import.
@@ -15,12 +15,12 @@ pub(super) struct Import {
     applier: Applier,
     outages: OutageMonitor,
     clock: Arc<dyn Clock>,
-    progress: Progress,
+    progress: ProgressDisplay,
     report: ImportReport,
 }
 
 impl Import {
-    pub(super) fn new(session: &Session, progress: Progress) -> Self {
+    pub(super) fn new(session: &Session, progress: ProgressDisplay) -> Self {
         Self {
             applier: Applier::new(session.stores()),
             outages: OutageMonitor::new(session),

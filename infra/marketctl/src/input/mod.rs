@@ -7,7 +7,7 @@ mod reader;
 mod source;
 mod stopped;
 
-pub(crate) use progress::Progress;
+pub(crate) use progress::ProgressDisplay;
 pub(crate) use reader::Reader;
 pub(crate) use source::Source;
 pub(crate) use stopped::Stopped;

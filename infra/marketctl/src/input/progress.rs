@@ -11,14 +11,14 @@ const BAR_TEMPLATE: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left
 const SPINNER_TEMPLATE: &str = "{spinner} {bytes}, {msg}";
 
 /// A bar if the size of the input is known, otherwise a spinner.
-pub(crate) struct Progress {
+pub(crate) struct ProgressDisplay {
     bar: ProgressBar,
     clock: Arc<dyn Clock>,
     started: Duration,
     lines: u64,
 }
 
-impl Progress {
+impl ProgressDisplay {
     pub(crate) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
         // Both draw on standard error, and draw nothing if that is not a terminal.
         let (bar, template) = match bytes {
@@ -48,7 +48,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
