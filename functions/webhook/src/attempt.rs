@@ -8,7 +8,7 @@ use platform::store::StoreError;
 use secrets::{EndpointSecret, KeyringAccessError};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Attempt, Delivery, Dispatch, MAX_CLAIMS, Refusal, Token, claim, refusal};
+use webhooks::delivery::{Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, claim, refusal};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::StepOutcome;
 
@@ -47,9 +47,9 @@ impl Webhook {
             StepOutcome::Refused(found) => {
                 let progress = found.as_ref().map(|found| &found.progress);
                 match (refusal(progress, dispatch, lease, now), found) {
-                    (Refusal::Ours, Some(delivery)) => delivery,
-                    (Refusal::Leased(until), _) => return Ok(self.wait_for(*dispatch, until).await),
-                    (Refusal::Ours, None) | (Refusal::Void, _) => return Ok(DispatchOutcome::Void),
+                    (StepRefusal::Ours, Some(delivery)) => delivery,
+                    (StepRefusal::Leased(until), _) => return Ok(self.wait_for(*dispatch, until).await),
+                    (StepRefusal::Ours, None) | (StepRefusal::Void, _) => return Ok(DispatchOutcome::Void),
                 }
             }
         };

@@ -3,7 +3,7 @@
 use platform::store::StoreError;
 use types::timestamp::Timestamp;
 use webhooks::delivery::{
-    AfterFailure, Attempt, Delivery, Dispatch, Lane, Refusal, Token, Transition, after_failure, end, hold, refusal,
+    AfterFailure, Attempt, Delivery, Dispatch, Lane, StepRefusal, Token, Transition, after_failure, end, hold, refusal,
     succeed,
 };
 use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
@@ -141,8 +141,8 @@ impl Webhook {
         let progress = found.map(|found| &found.progress);
         // A random token matches no lease, so the refusal is never `Ours`.
         match refusal(progress, dispatch, Token::random(), now) {
-            Refusal::Leased(until) => Ok(self.wait_for(*dispatch, until).await),
-            Refusal::Ours | Refusal::Void => Ok(DispatchOutcome::Void),
+            StepRefusal::Leased(until) => Ok(self.wait_for(*dispatch, until).await),
+            StepRefusal::Ours | StepRefusal::Void => Ok(DispatchOutcome::Void),
         }
     }
 

@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub use attempt::Attempt;
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
-    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, Refusal, after_failure, claim, end, end_for_removed_endpoint, hold,
+    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, end, end_for_removed_endpoint, hold,
     refusal, resend, succeed,
 };
 pub use sweep::{Resending, overdue_at, sweep};

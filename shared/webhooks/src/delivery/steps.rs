@@ -24,7 +24,7 @@ pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
 
 /// Why a step for a message changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum StepRefusal {
     /// The claim had succeeded before: the answer to an earlier try of the same write was lost.
     Ours,
     /// Somebody else has claimed this attempt, until this time at the latest.
@@ -35,13 +35,13 @@ pub enum Refusal {
 
 /// Returns why a claim, a hold or an end changed nothing. `found` is the delivery's progress as the refused write
 /// met it.
-pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Timestamp) -> Refusal {
-    let Some(found) = found else { return Refusal::Void };
+pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Timestamp) -> StepRefusal {
+    let Some(found) = found else { return StepRefusal::Void };
     let is_open = same_attempt(dispatch).iter().all(|condition| condition.holds(found));
     match found.lease {
-        Some(lease) if lease.id == id => Refusal::Ours,
-        Some(lease) if is_open && found.is_leased(now) => Refusal::Leased(lease.until),
-        _ => Refusal::Void,
+        Some(lease) if lease.id == id => StepRefusal::Ours,
+        Some(lease) if is_open && found.is_leased(now) => StepRefusal::Leased(lease.until),
+        _ => StepRefusal::Void,
     }
 }
 

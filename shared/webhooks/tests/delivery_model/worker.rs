@@ -4,8 +4,8 @@ use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::delivery::{
-    AfterFailure, Attempt, Dispatch, MAX_CLAIMS, Progress, Refusal, Status, Token, Transition, after_failure, claim,
-    end, hold, refusal, succeed,
+    AfterFailure, Attempt, Dispatch, MAX_CLAIMS, Progress, Status, StepRefusal, Token, Transition, after_failure,
+    claim, end, hold, refusal, succeed,
 };
 use webhooks::{ATTEMPTS, Schedule, Wait};
 
@@ -127,11 +127,11 @@ impl Worker {
 
     fn refused(&self, found: &Progress, token: Token, now: Millis) -> Then {
         match refusal(Some(found), &self.dispatch, token, self.clock()) {
-            Refusal::Leased(until) => {
+            StepRefusal::Leased(until) => {
                 let millis = until.millis().saturating_sub(self.clock_at(now).millis()).max(0);
                 Then::Postpone(u32::try_from(millis / SECOND + 1).unwrap_or(u32::MAX))
             }
-            Refusal::Ours | Refusal::Void => Then::Done,
+            StepRefusal::Ours | StepRefusal::Void => Then::Done,
         }
     }
 }
@@ -158,7 +158,7 @@ impl World {
 
     fn claim(&mut self, worker: &Worker) -> Then {
         let (applied, found) = self.write_for(worker, &claim(&worker.dispatch, worker.lease, worker.clock()));
-        if !applied && refusal(Some(&found), &worker.dispatch, worker.lease, worker.clock()) != Refusal::Ours {
+        if !applied && refusal(Some(&found), &worker.dispatch, worker.lease, worker.clock()) != StepRefusal::Ours {
             return worker.refused(&found, worker.lease, self.now);
         }
         let claims = if applied { found.claims + 1 } else { found.claims };
