@@ -23,7 +23,7 @@ use crate::output::{Output, bar, text};
 use binaries::{Binaries, PROGRAMS};
 use events::Events;
 use instance::StartTimes;
-use report::{ProgramReport, Report};
+use report::{ColdStartReport, ProgramReport};
 
 /// Starts every program several times. The programs take turns, so that whatever else the machine does affects all of
 /// them alike.
@@ -48,7 +48,8 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
         report.warm(start(report.name, binaries.path(report.name)?, &aws, &events, options.requests).await?);
     }
     bars.clear().map_err(text)?;
-    let report = Report { machine: Machine::this(), items: options.items, starts: options.starts, programs: reports };
+    let report =
+        ColdStartReport { machine: Machine::this(), items: options.items, starts: options.starts, programs: reports };
     let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
     output.whole(&report)

@@ -10,7 +10,7 @@ use crate::percentiles::Percentiles;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct ColdStartReport {
     pub(super) machine: Machine,
     /// The number of items, and of listings, in the tables.
     pub(super) items: u64,
@@ -53,7 +53,7 @@ impl ProgramReport {
     }
 }
 
-impl Report {
+impl ColdStartReport {
     pub(super) fn table(&self) -> String {
         let header =
             ["program", "file MB", "ready ms", "first answer ms", "best", "warm p50 ms", "warm p99 ms", "peak MB"];

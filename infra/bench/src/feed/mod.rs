@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::market::GeneratedMarket;
 use crate::output::Output;
 use messages::messages;
-use report::Report;
+use report::FeedReport;
 
 /// The number of messages that `marketctl import` applies at a time.
 const IMPORT_CHUNK_MESSAGES: usize = 4_000;
@@ -28,7 +28,7 @@ pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {
         bulk::apply("10 at a time, twice", &messages, QUEUE_BATCH_MESSAGES, 2).await?,
         queue::apply("queue, two instances", &messages).await?,
     ];
-    let report = Report { machine: Machine::this(), messages: messages.len(), ways };
+    let report = FeedReport { machine: Machine::this(), messages: messages.len(), ways };
     let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
     output.whole(&report)

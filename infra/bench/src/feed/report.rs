@@ -11,7 +11,7 @@ use crate::output::{number, table};
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct FeedReport {
     pub(super) machine: Machine,
     pub(super) messages: usize,
     pub(super) ways: Vec<WayReport>,
@@ -44,7 +44,7 @@ impl WayReport {
     }
 }
 
-impl Report {
+impl FeedReport {
     pub(super) fn table(&self) -> String {
         let header = ["feed", "messages/s", "CPU µs each", "calls each", "write units each"];
         let rows = self.ways.iter().map(|way| {

@@ -25,7 +25,7 @@ use crate::output::{Output, bar, text};
 use catalog::CatalogSubject;
 use cold::{Stream, Work};
 use listings::ListingsSubject;
-use report::{ColdReport, KindReport, MarketReport, Report, StreamReport, UsualReport, WarmReport};
+use report::{ColdReport, KindReport, MarketReport, ReadModelReport, StreamReport, UsualReport, WarmReport};
 use request::Function;
 use subject::{Depth, QuestionKind, Subject};
 use usual::UsualSide;
@@ -47,7 +47,7 @@ struct Bench {
 /// Measures every size and prints the results.
 pub(crate) async fn run(options: &ReadModelOptions) -> Result<(), String> {
     let output = Output::from_json_flag(options.json);
-    let mut report = Report { machine: Machine::this(), markets: Vec::new() };
+    let mut report = ReadModelReport { machine: Machine::this(), markets: Vec::new() };
     output.part(|| report.machine.to_string());
     for &size in &options.sizes {
         report.markets.push(measure(size, output).await?);

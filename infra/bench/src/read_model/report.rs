@@ -14,7 +14,7 @@ use crate::percentiles::Percentiles;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct ReadModelReport {
     pub(super) machine: Machine,
     pub(super) markets: Vec<MarketReport>,
 }

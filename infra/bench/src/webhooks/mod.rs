@@ -13,7 +13,7 @@ mod throughput;
 use crate::cli::WebhookOptions;
 use crate::machine::Machine;
 use crate::output::Output;
-use report::Report;
+use report::WebhooksReport;
 
 /// Measures everything and prints the results.
 pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
@@ -26,5 +26,5 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
     output.part(|| report::isolation(&isolation));
     let dead = dead::measure().await?;
     output.part(|| report::cost(&throughput, &dead));
-    output.whole(&Report { machine: Machine::this(), throughput, parts, isolation, dead })
+    output.whole(&WebhooksReport { machine: Machine::this(), throughput, parts, isolation, dead })
 }

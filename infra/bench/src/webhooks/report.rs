@@ -18,7 +18,7 @@ const QUEUE_CALL_DOLLARS_PER_MILLION: f64 = 0.40;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct WebhooksReport {
     pub(super) machine: Machine,
     pub(super) throughput: Throughput,
     pub(super) parts: Vec<Part>,
