@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use local::cli::Options;
 use local::signals::Signals;
-use local::stack::Stack;
+use local::stack::RunningStack;
 
 /// The embedded stores allocate a lot.
 #[global_allocator]
@@ -16,7 +16,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 async fn main() -> ExitCode {
     let options = Options::parse();
     platform::logging::to_stderr();
-    let stack = match Stack::start(&options).await {
+    let stack = match RunningStack::start(&options).await {
         Ok(stack) => stack,
         Err(error) => {
             eprintln!("local: {error}");
@@ -38,7 +38,7 @@ async fn main() -> ExitCode {
 }
 
 /// Waits for a signal to end, and then until the feed has been applied or a second signal arrives.
-async fn end(stack: &Stack) -> io::Result<()> {
+async fn end(stack: &RunningStack) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     signals.next().await?;
     tokio::select! {

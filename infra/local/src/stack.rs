@@ -22,7 +22,7 @@ use crate::workers::{BackgroundTask, SenderConfig, Workers};
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The running parts. They stop when this is dropped.
-pub struct Stack {
+pub struct RunningStack {
     /// What a user needs to know about them.
     pub ready: Ready,
     workers: Option<Workers>,
@@ -41,7 +41,7 @@ struct Backend {
     keyring: Option<BackgroundTask>,
 }
 
-impl Stack {
+impl RunningStack {
     /// Starts what the options ask for.
     pub async fn start(options: &Options) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::with_offset_seconds(options.clock_offset_s));

@@ -18,7 +18,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::load::account;
-use super::stack::Stack;
+use super::stack::MeteredStack;
 use crate::output::text;
 
 const CONCURRENT_TASKS: usize = 16;
@@ -39,7 +39,7 @@ pub(super) struct BareLoop<'s> {
 
 impl<'s> BareLoop<'s> {
     /// Creates a loop that POSTs to this URL.
-    pub(super) fn new(stack: &'s Stack, url: String) -> Result<Self, String> {
+    pub(super) fn new(stack: &'s MeteredStack, url: String) -> Result<Self, String> {
         let variable = |name: &str| stack.aws.variables.get(name);
         let missing = || "a variable is missing".to_owned();
         Ok(Self {

@@ -8,7 +8,7 @@ use webhooks::endpoint::Switch;
 
 use super::load::{account, burst};
 use super::receiver::Receiver;
-use super::stack::Stack;
+use super::stack::MeteredStack;
 use crate::meter::Bill;
 use crate::output::text;
 
@@ -26,7 +26,7 @@ pub(super) struct NeverAcknowledged {
 }
 
 pub(super) async fn measure() -> Result<NeverAcknowledged, String> {
-    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    let (stack, receiver) = (MeteredStack::start().await?, Receiver::start().await?);
     for number in 0..ENDPOINTS {
         stack.add(account(number), format!("{}/fail", receiver.url)).await?;
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::load::{account, burst, steady};
 use super::receiver::Receiver;
-use super::stack::Stack;
+use super::stack::MeteredStack;
 use crate::percentiles::Percentiles;
 
 /// The number of events for the healthy accounts.
@@ -27,7 +27,7 @@ pub(super) struct Isolation {
 }
 
 pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
-    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    let (stack, receiver) = (MeteredStack::start().await?, Receiver::start().await?);
     for number in 0..endpoints {
         stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
     }
@@ -45,7 +45,7 @@ pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
     Ok(Isolation { undisturbed, beside_a_hanging_one, hanging_attempts })
 }
 
-async fn healthy(stack: &Stack, receiver: &Receiver, endpoints: u64) -> Result<(Percentiles, u64), String> {
+async fn healthy(stack: &MeteredStack, receiver: &Receiver, endpoints: u64) -> Result<(Percentiles, u64), String> {
     steady(stack, HEALTHY_EVENTS, EVENTS_PER_SECOND, 0..endpoints).await?;
     receiver.wait_for_arrivals(HEALTHY_EVENTS).await?;
     let arrived = receiver.take().await?;

@@ -9,7 +9,7 @@ use types::clock::{Clock, SystemClock};
 use types::ids::UserId;
 use uuid::Uuid;
 
-use super::stack::Stack;
+use super::stack::MeteredStack;
 use crate::output::text;
 
 const MAX_BATCH_EVENTS: u64 = 10;
@@ -21,7 +21,7 @@ pub(super) fn account(number: u64) -> UserId {
 }
 
 /// Sends events to the accounts in turn, as fast as the queue accepts them.
-pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<u64>) -> Result<(), String> {
+pub(super) async fn burst(stack: &MeteredStack, events: u64, accounts: std::ops::Range<u64>) -> Result<(), String> {
     let batches = (0..events.div_ceil(MAX_BATCH_EVENTS)).map(|batch| {
         let numbers = batch * MAX_BATCH_EVENTS..events.min((batch + 1) * MAX_BATCH_EVENTS);
         send(stack, numbers, accounts.clone())
@@ -31,7 +31,7 @@ pub(super) async fn burst(stack: &Stack, events: u64, accounts: std::ops::Range<
 
 /// Sends events one at a time, `per_second` of them per second.
 pub(super) async fn steady(
-    stack: &Stack,
+    stack: &MeteredStack,
     events: u64,
     per_second: u32,
     accounts: std::ops::Range<u64>,
@@ -49,7 +49,11 @@ pub(super) async fn steady(
     sending.try_collect::<Vec<()>>().await.map(drop)
 }
 
-async fn send(stack: &Stack, numbers: std::ops::Range<u64>, accounts: std::ops::Range<u64>) -> Result<(), String> {
+async fn send(
+    stack: &MeteredStack,
+    numbers: std::ops::Range<u64>,
+    accounts: std::ops::Range<u64>,
+) -> Result<(), String> {
     let now = SystemClock::new().now();
     let width = accounts.end - accounts.start;
     let entries = numbers.map(|number| {

@@ -16,7 +16,7 @@ use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, claim};
 
 use super::load::account;
 use super::receiver::Receiver;
-use super::stack::Stack;
+use super::stack::MeteredStack;
 use crate::cpu::Stopwatch;
 use crate::output::text;
 
@@ -33,7 +33,7 @@ pub(super) struct Part {
 }
 
 pub(super) async fn measure() -> Result<Vec<Part>, String> {
-    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    let (stack, receiver) = (MeteredStack::start().await?, Receiver::start().await?);
     stack.add(account(0), receiver.url.clone()).await?;
     let admin = stack.admin()?;
     let deliveries: Vec<Delivery> = (0..CALLS_PER_PART).map(|_| delivery()).collect();
@@ -82,7 +82,7 @@ pub(super) async fn measure() -> Result<Vec<Part>, String> {
 async fn part(
     name: &'static str,
     per_delivery: f64,
-    stack: &Stack,
+    stack: &MeteredStack,
     mut call: impl AsyncFnMut() -> Result<(), String>,
 ) -> Result<Part, String> {
     let (stores, stopwatch) = (stack.aws.cpu(), Stopwatch::start());

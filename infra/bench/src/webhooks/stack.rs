@@ -30,14 +30,14 @@ use crate::output::text;
 const INGEST_INSTANCES: usize = 2;
 
 /// A stack for webhooks. The calls of its functions are counted.
-pub(super) struct Stack {
+pub(super) struct MeteredStack {
     pub(super) aws: AwsProcess,
     pub(super) meter: CostMeter,
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) feed: String,
 }
 
-impl Stack {
+impl MeteredStack {
     pub(super) async fn start() -> Result<Self, String> {
         let aws = AwsProcess::start().await?;
         let lookup = |name: &str| aws.variables.get(name);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::bare::BareLoop;
 use super::load::{account, burst};
 use super::receiver::Receiver;
-use super::stack::Stack;
+use super::stack::MeteredStack;
 use crate::cpu::{Stopwatch, TimeSpent};
 use crate::meter::Bill;
 
@@ -51,7 +51,7 @@ pub(super) async fn measure(events: u64, endpoints: u64) -> Result<Throughput, S
 }
 
 async fn by_functions(events: u64, endpoints: u64) -> Result<Run, String> {
-    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    let (stack, receiver) = (MeteredStack::start().await?, Receiver::start().await?);
     for number in 0..endpoints {
         stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
     }
@@ -69,7 +69,7 @@ async fn by_functions(events: u64, endpoints: u64) -> Result<Run, String> {
 }
 
 async fn by_bare_loop(events: u64, endpoints: u64) -> Result<Run, String> {
-    let (stack, receiver) = (Stack::start().await?, Receiver::start().await?);
+    let (stack, receiver) = (MeteredStack::start().await?, Receiver::start().await?);
     for number in 0..endpoints {
         stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
     }
@@ -90,11 +90,11 @@ struct RunStart {
 }
 
 impl RunStart {
-    fn now(stack: &Stack, receiver: &Receiver) -> Self {
+    fn now(stack: &MeteredStack, receiver: &Receiver) -> Self {
         Self { stores: stack.aws.cpu(), receiver: receiver.cpu(), stopwatch: Stopwatch::start() }
     }
 
-    fn finish(self, stack: &Stack, receiver: &Receiver, events: u64, bill: Bill) -> Run {
+    fn finish(self, stack: &MeteredStack, receiver: &Receiver, events: u64, bill: Bill) -> Run {
         let TimeSpent { cpu, wall } = self.stopwatch.spent();
         let each = |time: Duration| time.as_secs_f64() * 1e6 / events as f64;
         Run {
