@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::read_model::cold::{Stream, Work};
+use crate::read_model::cold::{ReplicaStream, Work};
 
 /// Benchmarks of the marketplace API.
 #[derive(Debug, Parser)]
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     ColdLoad {
         /// The replica.
-        stream: Stream,
+        stream: ReplicaStream,
         /// What to do with it.
         work: Work,
     },

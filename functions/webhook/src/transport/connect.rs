@@ -28,7 +28,7 @@ use super::reach::Reach;
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// A TCP connection, with TLS inside if the URL is `https`.
-type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+type MaybeTlsStream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// Connects to addresses that the policy allows.
 #[derive(Clone)]
@@ -54,9 +54,9 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = Stream;
+    type Response = MaybeTlsStream;
     type Error = PostError;
-    type Future = BoxFuture<'static, Result<Stream, PostError>>;
+    type Future = BoxFuture<'static, Result<MaybeTlsStream, PostError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), PostError>> {
         Poll::Ready(Ok(()))
@@ -74,7 +74,7 @@ impl Service<Uri> for Connector {
 }
 
 impl Parts {
-    async fn connect(&self, uri: &Uri) -> Result<Stream, PostError> {
+    async fn connect(&self, uri: &Uri) -> Result<MaybeTlsStream, PostError> {
         let secure = uri.scheme() == Some(&Scheme::HTTPS);
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });

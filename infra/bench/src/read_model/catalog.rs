@@ -7,7 +7,7 @@ use platform::service::Service;
 use replica::{Catalog, CatalogQuery};
 use types::paging::Paging;
 
-use super::cold::Stream;
+use super::cold::ReplicaStream;
 use super::subject::{QuestionKind, Subject};
 use super::usual::{self, QueryPlan};
 use crate::market::GeneratedMarket;
@@ -29,7 +29,7 @@ const TEXTS: [(&str, &str, &[&str]); 9] = [
 pub(super) struct CatalogSubject;
 
 impl Subject for CatalogSubject {
-    const STREAM: Stream = Stream::Catalog;
+    const STREAM: ReplicaStream = ReplicaStream::Catalog;
     const PATH: &'static str = "/v1/public/catalog";
     type View = Catalog;
     type Query = CatalogQuery;

@@ -24,7 +24,7 @@ const SUBCOMMAND: &str = "cold-load";
 /// The stream of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Stream {
+pub(crate) enum ReplicaStream {
     Catalog,
     Listings,
 }
@@ -42,7 +42,7 @@ pub(crate) enum Work {
     Compaction,
 }
 
-impl Stream {
+impl ReplicaStream {
     pub(crate) const ALL: [Self; 2] = [Self::Listings, Self::Catalog];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Work {
 }
 
 /// Returns the best of several tries by CPU time. Each try has a process of its own.
-pub(crate) async fn best(aws: &AwsProcess, stream: Stream, work: Work, tries: usize) -> Result<Load, String> {
+pub(crate) async fn best(aws: &AwsProcess, stream: ReplicaStream, work: Work, tries: usize) -> Result<Load, String> {
     let mut best = once(aws, stream, work).await?;
     for _ in 1..tries {
         let load = once(aws, stream, work).await?;
@@ -75,7 +75,7 @@ pub(crate) async fn best(aws: &AwsProcess, stream: Stream, work: Work, tries: us
     Ok(best)
 }
 
-async fn once(aws: &AwsProcess, stream: Stream, work: Work) -> Result<Load, String> {
+async fn once(aws: &AwsProcess, stream: ReplicaStream, work: Work) -> Result<Load, String> {
     let mut command = child_command(SUBCOMMAND)?;
     command.args([stream.as_str(), work.as_str()]).env_clear().envs(aws.variables.iter());
     let output = command.output().await.map_err(text)?;
@@ -84,10 +84,10 @@ async fn once(aws: &AwsProcess, stream: Stream, work: Work) -> Result<Load, Stri
 }
 
 /// Runs as the process that loads or packs.
-pub(crate) async fn run(stream: Stream, work: Work) -> Result<(), String> {
+pub(crate) async fn run(stream: ReplicaStream, work: Work) -> Result<(), String> {
     let load = match stream {
-        Stream::Catalog => load::<Catalog>(work).await?,
-        Stream::Listings => load::<Listings>(work).await?,
+        ReplicaStream::Catalog => load::<Catalog>(work).await?,
+        ReplicaStream::Listings => load::<Listings>(work).await?,
     };
     println!("{}", serde_json::to_string(&load).map_err(text)?);
     Ok(())

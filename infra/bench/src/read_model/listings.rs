@@ -8,7 +8,7 @@ use types::money::Usd;
 use types::paging::Paging;
 use types::sort::Sort;
 
-use super::cold::Stream;
+use super::cold::ReplicaStream;
 use super::subject::{QuestionKind, Subject};
 use super::usual::{self, QueryPlan};
 use crate::market::{GeneratedMarket, variant_id};
@@ -50,7 +50,7 @@ fn price(octave: u64) -> Usd {
 pub(super) struct ListingsSubject;
 
 impl Subject for ListingsSubject {
-    const STREAM: Stream = Stream::Listings;
+    const STREAM: ReplicaStream = ReplicaStream::Listings;
     const PATH: &'static str = "/v1/public/listings";
     type View = Listings;
     type Query = ListingQuery;

@@ -23,7 +23,7 @@ use crate::machine::Machine;
 use crate::market::{GeneratedMarket, fill};
 use crate::output::{Output, bar, text};
 use catalog::CatalogSubject;
-use cold::{Stream, Work};
+use cold::{ReplicaStream, Work};
 use listings::ListingsSubject;
 use report::{ColdReport, KindReport, MarketReport, ReadModelReport, StreamReport, UsualReport, WarmReport};
 use request::Function;
@@ -89,8 +89,8 @@ impl Bench {
 
     /// Does this work for each stream. The best of `tries` tries counts.
     async fn cold(&self, work: Work, tries: usize) -> Result<Vec<ColdReport>, String> {
-        let mut loads = Vec::with_capacity(Stream::ALL.len());
-        for stream in Stream::ALL {
+        let mut loads = Vec::with_capacity(ReplicaStream::ALL.len());
+        for stream in ReplicaStream::ALL {
             loads.push(ColdReport { stream, work, load: cold::best(&self.aws, stream, work, tries).await? });
         }
         Ok(loads)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cold::{Stream, Work};
+use super::cold::{ReplicaStream, Work};
 use super::index::IndexTimes;
 use super::load::Load;
 use super::request::{RequestTimes, Warm};
@@ -33,7 +33,7 @@ pub(super) struct MarketReport {
 /// What it took to load one replica, or to pack its base.
 #[derive(Debug, Serialize)]
 pub(super) struct ColdReport {
-    pub(super) stream: Stream,
+    pub(super) stream: ReplicaStream,
     pub(super) work: Work,
     #[serde(flatten)]
     pub(super) load: Load,
@@ -42,7 +42,7 @@ pub(super) struct ColdReport {
 /// What was measured of one replica.
 #[derive(Debug, Serialize)]
 pub(super) struct StreamReport {
-    pub(super) stream: Stream,
+    pub(super) stream: ReplicaStream,
     pub(super) warm: Vec<WarmReport>,
     pub(super) kinds: Vec<KindReport>,
 }

@@ -8,13 +8,13 @@ use replica::View;
 use serde::Serialize;
 use types::paging::Paging;
 
-use super::cold::Stream;
+use super::cold::ReplicaStream;
 use super::usual;
 use crate::market::GeneratedMarket;
 
 /// One of the two replicas.
 pub(super) trait Subject {
-    const STREAM: Stream;
+    const STREAM: ReplicaStream;
     /// The path of its endpoint.
     const PATH: &'static str;
     /// Its index.
