@@ -9,20 +9,20 @@ use crate::sequence::Slot;
 const MOST: usize = if cfg!(test) { 16 } else { 512 };
 
 /// The number of a kind.
-pub(super) type Symbol = u32;
+pub(super) type KindNumber = u32;
 
 /// The items that are asked for: those whose name contains the needle and whose kind is this one. `None` asks for any.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) needle: Option<&'a Needle<'a>>,
-    pub(super) kind: Option<Symbol>,
+    pub(super) kind: Option<KindNumber>,
 }
 
 /// The slots, kinds and names of the block's items, each in a column.
 #[derive(Default)]
 pub(super) struct ItemBlock {
     slots: Vec<Slot>,
-    kinds: Vec<Symbol>,
+    kinds: Vec<KindNumber>,
     names: Names,
     /// Whether the names have to be indexed again.
     is_stale: bool,
@@ -33,7 +33,7 @@ impl ItemBlock {
     pub(super) const START: usize = MOST / 4 * 3;
 
     /// Makes a block whose names are not indexed yet.
-    pub(super) fn new(slots: Vec<Slot>, kinds: Vec<Symbol>) -> Self {
+    pub(super) fn new(slots: Vec<Slot>, kinds: Vec<KindNumber>) -> Self {
         Self { slots, kinds, names: Names::default(), is_stale: true }
     }
 
@@ -42,7 +42,7 @@ impl ItemBlock {
     }
 
     /// Returns the slot and kind of the item in a place.
-    pub(super) fn get(&self, place: usize) -> (Slot, Symbol) {
+    pub(super) fn get(&self, place: usize) -> (Slot, KindNumber) {
         (self.slots[place], self.kinds[place])
     }
 
@@ -77,12 +77,12 @@ impl ItemBlock {
         places
     }
 
-    pub(super) fn set_kind(&mut self, place: usize, kind: Symbol) {
+    pub(super) fn set_kind(&mut self, place: usize, kind: KindNumber) {
         self.kinds[place] = kind;
     }
 
     /// Inserts an item in a place. If the block becomes too full, splits off its upper half and returns that.
-    pub(super) fn insert(&mut self, place: usize, slot: Slot, kind: Symbol) -> Option<Self> {
+    pub(super) fn insert(&mut self, place: usize, slot: Slot, kind: KindNumber) -> Option<Self> {
         self.slots.insert(place, slot);
         self.kinds.insert(place, kind);
         self.is_stale = true;

@@ -18,7 +18,7 @@ mod rows;
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 
-use super::catalog::block::{ItemBlock, Symbol, Wanted};
+use super::catalog::block::{ItemBlock, KindNumber, Wanted};
 use super::catalog::names::{END, push_lower};
 use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
@@ -53,7 +53,7 @@ pub struct Catalog {
 impl Catalog {
     /// Returns one page, and the exact number of matching items.
     pub fn page(&self, query: &CatalogQuery, paging: Paging) -> (Vec<PublicItem>, usize) {
-        let kind = query.kind.as_deref().map(|kind| self.kinds.get_index_of(kind).map(|number| number as Symbol));
+        let kind = query.kind.as_deref().map(|kind| self.kinds.get_index_of(kind).map(|number| number as KindNumber));
         let mut needle = String::new();
         push_lower(&mut needle, &query.q);
         if kind == Some(None) || needle.as_bytes().contains(&END) {
@@ -93,7 +93,7 @@ impl Catalog {
         }
     }
 
-    fn insert(&mut self, row: PackedItem, kind: Symbol) {
+    fn insert(&mut self, row: PackedItem, kind: KindNumber) {
         if self.blocks.is_empty() {
             self.blocks.push(ItemBlock::default());
         }
@@ -125,8 +125,8 @@ impl Catalog {
         place.map(|place| (at, place)).map_err(|place| (at, place))
     }
 
-    fn number(&mut self, kind: &str) -> Symbol {
-        self.kinds.get_index_of(kind).unwrap_or_else(|| self.kinds.insert_full(kind.into()).0) as Symbol
+    fn number(&mut self, kind: &str) -> KindNumber {
+        self.kinds.get_index_of(kind).unwrap_or_else(|| self.kinds.insert_full(kind.into()).0) as KindNumber
     }
 }
 
@@ -137,7 +137,7 @@ impl View for Catalog {
         let mut catalog = Self::default();
         let (mut rows, mut kinds) = (Vec::new(), Vec::new());
         for chunk in chunks {
-            let numbers: Vec<Symbol> = chunk.kinds.iter().map(|kind| catalog.number(kind)).collect();
+            let numbers: Vec<KindNumber> = chunk.kinds.iter().map(|kind| catalog.number(kind)).collect();
             for (kind, texts) in chunk.into_rows() {
                 rows.push(PackedItem::from(texts));
                 kinds.push(numbers[kind]);
