@@ -43,7 +43,7 @@ fn client_trusting(roots: RootCertStore) -> SharedHttpClient {
     let connector = HttpsConnector::from((tcp, Arc::new(tls(roots))));
     let mut client = Client::builder(TokioExecutor::new());
     let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIMEOUT).build(connector);
-    let transport = Transport(client);
+    let transport = AwsTransport(client);
     http_client_fn(move |_, _| SharedHttpConnector::new(transport.clone()))
 }
 
@@ -58,9 +58,9 @@ fn tls(roots: RootCertStore) -> ClientConfig {
 }
 
 #[derive(Clone, Debug)]
-struct Transport(Client<HttpsConnector<connect::HttpConnector>, SdkBody>);
+struct AwsTransport(Client<HttpsConnector<connect::HttpConnector>, SdkBody>);
 
-impl HttpConnector for Transport {
+impl HttpConnector for AwsTransport {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let Self(client) = self.clone();
         HttpConnectorFuture::new(async move {
