@@ -21,9 +21,9 @@ pub struct Prices {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Variant(VariantId);
+pub struct AskedVariant(VariantId);
 
-impl Input for Variant {
+impl Input for AskedVariant {
     const QUERY: &'static [&'static str] = &[];
 
     fn read(params: &mut Params<'_>) -> Option<Self> {
@@ -34,10 +34,10 @@ impl Input for Variant {
 impl Endpoint for Prices {
     const ROUTE: Route = routes::PRICES;
     type Caller = Anyone;
-    type Input = Variant;
+    type Input = AskedVariant;
     type Output = VariantPrices;
 
-    async fn read(&self, _: Anyone, Variant(id): Variant) -> Result<VariantPrices, ApiError> {
+    async fn read(&self, _: Anyone, AskedVariant(id): AskedVariant) -> Result<VariantPrices, ApiError> {
         let (quotes, marketplaces) = tokio::try_join!(self.market.quotes(id), self.marketplaces.get())?;
         // A quote that cannot be read counts as one that has not arrived. `source_keys` names those that count.
         figures(id, quotes.log_unreadable(), &marketplaces, self.clock.now()).ok_or(ApiError::PricesNotFound(id))

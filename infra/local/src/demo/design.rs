@@ -57,7 +57,7 @@ pub(super) struct Design {
 }
 
 /// One form of a design.
-pub(super) struct Variant {
+pub(super) struct DesignForm {
     pub(super) wear: Option<&'static str>,
     pub(super) stattrak: bool,
     pub(super) market_hash_name: String,
@@ -71,7 +71,7 @@ impl Design {
     }
 
     /// Returns the variants, those without a kill counter first.
-    pub(super) fn variants(&self) -> Vec<Variant> {
+    pub(super) fn variants(&self) -> Vec<DesignForm> {
         let (wears, counted) = match self.forms {
             Forms::One => return vec![self.unworn(false)],
             Forms::OneStatTrak => return vec![self.unworn(true)],
@@ -90,11 +90,11 @@ impl Design {
         }
     }
 
-    fn unworn(&self, stattrak: bool) -> Variant {
-        Variant { wear: None, stattrak, market_hash_name: self.name.clone(), cents: self.cents }
+    fn unworn(&self, stattrak: bool) -> DesignForm {
+        DesignForm { wear: None, stattrak, market_hash_name: self.name.clone(), cents: self.cents }
     }
 
-    fn worn(&self, wear: Wear, stattrak: bool) -> Variant {
+    fn worn(&self, wear: Wear, stattrak: bool) -> DesignForm {
         let name = &self.name;
         let name = match (stattrak, name.strip_prefix(STAR_PREFIX)) {
             (false, _) => name.clone(),
@@ -102,7 +102,7 @@ impl Design {
             (true, Some(rest)) => format!("{STAR_PREFIX}{STATTRAK_PREFIX}{rest}"),
         };
         let cents = scaled(self.cents, wear.price_percent);
-        Variant {
+        DesignForm {
             wear: Some(wear.name),
             stattrak,
             market_hash_name: format!("{name} ({})", wear.name),

@@ -3,7 +3,7 @@
 use types::ids::{ItemId, Label, VariantId};
 use types::records::{PublicItem, PublicItemDetail, PublicVariant};
 
-use super::design::{Design, Variant};
+use super::design::{Design, DesignForm};
 use super::random::Random;
 use super::{arms, collectibles, ids, stickers};
 
@@ -70,7 +70,7 @@ fn stocked(design: &Design, random: &mut Random) -> Option<(PublicItemDetail, Ve
     Some((PublicItemDetail { item, variants }, priced))
 }
 
-fn variant(form: Variant) -> Option<PublicVariant> {
+fn variant(form: DesignForm) -> Option<PublicVariant> {
     Some(PublicVariant {
         variant_id: ids::uuid("variant", &form.market_hash_name),
         wear: form.wear.map(str::parse).transpose().ok()?,

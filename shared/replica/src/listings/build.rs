@@ -1,6 +1,6 @@
 //! Builds a whole index at once. Each order is sorted only once, and then dealt out to items and variants.
 
-use super::group::{Group, Variant};
+use super::group::{Group, VariantListings};
 use super::rows::{PackedListings, Symbol};
 use crate::sequence::{Exact, Slot};
 
@@ -10,7 +10,7 @@ pub(super) struct Groups {
     /// By the item's number.
     pub(super) items: Vec<Group>,
     /// By the variant's number.
-    pub(super) variants: Vec<Variant>,
+    pub(super) variants: Vec<VariantListings>,
 }
 
 impl Groups {
@@ -24,7 +24,7 @@ impl Groups {
         };
         let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
         let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
-        let variants = variants.into_iter().map(|group| Variant::new(group, rows)).collect();
+        let variants = variants.into_iter().map(|group| VariantListings::new(group, rows)).collect();
         Self { all: Group::new(&newest, &by_price, rows), items, variants }
     }
 }

@@ -120,7 +120,7 @@ impl Group {
 }
 
 /// The listings of a variant. Nearly always, all of them name the same item.
-pub(super) struct Variant {
+pub(super) struct VariantListings {
     pub(super) group: Group,
     /// The item of one of the listings, which is [`NONE`] if that listing names no item.
     item: Symbol,
@@ -128,13 +128,13 @@ pub(super) struct Variant {
     of_item: usize,
 }
 
-impl Default for Variant {
+impl Default for VariantListings {
     fn default() -> Self {
         Self { group: Group::default(), item: NONE, of_item: 0 }
     }
 }
 
-impl Variant {
+impl VariantListings {
     pub(super) fn new(group: Group, rows: &PackedListings) -> Self {
         let mut variant = Self { group, ..Self::default() };
         variant.choose_item(rows);

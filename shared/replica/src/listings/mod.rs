@@ -17,7 +17,7 @@ pub use query::ListingQuery;
 use super::follow::View;
 use super::sequence::Slot;
 use build::Groups;
-use group::{Group, Variant};
+use group::{Group, VariantListings};
 use rows::{NONE, PackedListing, PackedListings};
 
 /// Every active listing.
@@ -28,7 +28,7 @@ pub struct Listings {
     /// By the item's number.
     items: Vec<Group>,
     /// By the variant's number.
-    variants: Vec<Variant>,
+    variants: Vec<VariantListings>,
 }
 
 impl Listings {
