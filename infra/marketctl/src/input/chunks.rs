@@ -89,9 +89,9 @@ mod tests {
     const REMOVED: &str = "{\"type\":\"item\",\"id\":\"ak-47\",\"removed\":true,\"version\":2}\n";
 
     /// A stream that cannot be read.
-    struct Broken;
+    struct BrokenStream;
 
-    impl Read for Broken {
+    impl Read for BrokenStream {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::ErrorKind::ConnectionReset.into())
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_was_read_before_an_error_comes_first() {
-        let mut chunks = chunks(REMOVED.as_bytes().chain(Broken));
+        let mut chunks = chunks(REMOVED.as_bytes().chain(BrokenStream));
         assert_eq!(chunks.next().unwrap().unwrap().lines, 1);
         assert_eq!(chunks.next().unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
