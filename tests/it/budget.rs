@@ -77,7 +77,7 @@ async fn a_spent_minute_is_refused_for_a_second_without_asking_the_store() {
     for _ in 0..10 {
         assert_eq!(running.client.get(&key, PATH).await.status, 429);
     }
-    let writes = |calls: Vec<tests::Call>| calls.iter().filter(|call| call.operation == "UpdateItem").count();
+    let writes = |calls: Vec<tests::AwsCall>| calls.iter().filter(|call| call.operation == "UpdateItem").count();
     assert_eq!(writes(proxy.take_calls()), 0);
     running.wait(1);
     let refused = running.client.get(&key, PATH).await;

@@ -6,7 +6,7 @@ use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
 use serde_json::{Value, json};
-use tests::{Call, Fault, Proxy, RuntimeApi, Stack, marketctl};
+use tests::{AwsCall, Fault, Proxy, RuntimeApi, Stack, marketctl};
 
 /// Every function that checks resources at its start: its tables, its queues, and whether it needs the keyring.
 const FUNCTIONS: [(&str, &[Table], &[Queue], bool); 12] = [
@@ -183,7 +183,7 @@ async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_th
         assert!(calls.len() >= checks, "{function}: {calls:?}");
         // `catalog` and `listings` also load their replica, in several round trips.
         if !["catalog", "listings"].contains(&function) {
-            assert_eq!(Call::round_trips(&calls), 1, "{function}: {calls:?}");
+            assert_eq!(AwsCall::round_trips(&calls), 1, "{function}: {calls:?}");
             assert_eq!(proxy.connections() - connections, calls.len(), "{function}");
         }
     }

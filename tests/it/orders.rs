@@ -1,7 +1,7 @@
 //! `GET /v1/public/orders`.
 
 use serde_json::json;
-use tests::{Call, Stack, order, uuid};
+use tests::{AwsCall, Stack, order, uuid};
 use types::ids::UserId;
 use types::scope::Scope;
 
@@ -28,7 +28,7 @@ async fn any_page_is_reached_and_costs_one_round_trip_once_the_user_is_known() {
     for page in (1..=20).rev() {
         proxy.take_calls();
         let reply = running.client.get(&key, &format!("/v1/public/orders?page_size=7&page={page}")).await;
-        assert_eq!(Call::round_trips(&proxy.take_calls()), 1, "page {page}");
+        assert_eq!(AwsCall::round_trips(&proxy.take_calls()), 1, "page {page}");
         let from = (page - 1) * 7;
         let ids: Vec<_> = expected.iter().skip(from).take(7).map(|(_, id)| id.clone()).collect();
         assert_eq!((reply.ids(), &reply.json()["total"]), (ids, &json!(130)), "page {page}");
@@ -37,5 +37,5 @@ async fn any_page_is_reached_and_costs_one_round_trip_once_the_user_is_known() {
     proxy.take_calls();
     let first = running.client.get(&key, "/v1/public/orders?page_size=1").await;
     assert_eq!((first.ids(), &first.json()["total"]), (vec![uuid(500).to_string()], &json!(131)));
-    assert_eq!(Call::round_trips(&proxy.take_calls()), 1, "although the summary moved");
+    assert_eq!(AwsCall::round_trips(&proxy.take_calls()), 1, "although the summary moved");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tests::{Call, Fault, Stack, uuid};
+use tests::{AwsCall, Fault, Stack, uuid};
 
 use crate::access::PATHS;
 
@@ -26,7 +26,7 @@ async fn a_warm_request_costs_one_round_trip() {
             assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
             let calls = proxy.take_calls();
             let writes = calls.iter().filter(|call| call.operation == "UpdateItem").count();
-            assert_eq!((Call::round_trips(&calls), writes), (1, 1), "{path} after {pause} s: {calls:?}");
+            assert_eq!((AwsCall::round_trips(&calls), writes), (1, 1), "{path} after {pause} s: {calls:?}");
             assert!(calls.len() <= 3, "{path}: {calls:?}");
         }
     }
@@ -39,7 +39,7 @@ async fn a_replica_asks_for_changes_once_a_second_at_most() {
     let key = stack.full_key().await;
     running.wait(5);
     proxy.take_calls();
-    let queries = |calls: Vec<Call>| calls.iter().filter(|call| call.operation == "Query").count();
+    let queries = |calls: Vec<AwsCall>| calls.iter().filter(|call| call.operation == "Query").count();
     for _ in 0..3 {
         running.client.get(&key, "/v1/public/listings").await;
     }

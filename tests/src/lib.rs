@@ -34,7 +34,7 @@ pub use fixtures::{balance, item, listing, market, marketplace, order, quote, so
 pub use metrics::{Listener, LogLine, NAMESPACE};
 pub use model::play_histories;
 pub use privileges::{Grant, Ledger};
-pub use proxy::{Call, Fault, Proxy};
+pub use proxy::{AwsCall, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
 pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::{RuntimeApi, minute_with};

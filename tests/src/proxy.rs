@@ -44,7 +44,7 @@ pub enum Fault {
 
 /// One call that reached the proxy.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct AwsCall {
     /// The operation, such as `UpdateItem`.
     pub operation: String,
     pub began: Instant,
@@ -65,7 +65,7 @@ struct State {
     upstream: String,
     client: Client<HttpConnector, Full<Bytes>>,
     plan: Mutex<FaultPlan>,
-    calls: Mutex<Vec<Call>>,
+    calls: Mutex<Vec<AwsCall>>,
     connections: AtomicUsize,
     /// How many calls have hung since the plan was set.
     stuck: watch::Sender<usize>,
@@ -99,7 +99,7 @@ impl Proxy {
     }
 
     /// Returns the calls since the last time this was asked, and forgets them.
-    pub fn take_calls(&self) -> Vec<Call> {
+    pub fn take_calls(&self) -> Vec<AwsCall> {
         std::mem::take(&mut self.state.calls.lock().unwrap())
     }
 
@@ -114,7 +114,7 @@ impl Proxy {
     }
 }
 
-impl Call {
+impl AwsCall {
     /// Counts round trips: the length of the longest chain of calls in which each began after the one before had
     /// ended.
     pub fn round_trips(calls: &[Self]) -> usize {
@@ -186,7 +186,7 @@ impl State {
                 self.hang().await
             }
         };
-        self.calls.lock().unwrap().push(Call { operation, began, ended: Instant::now() });
+        self.calls.lock().unwrap().push(AwsCall { operation, began, ended: Instant::now() });
         outcome
     }
 

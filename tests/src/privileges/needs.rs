@@ -17,12 +17,12 @@ use aws_sdk_sqs::operation::{
 use super::Grant;
 use crate::arn;
 
-type Call<'c> = BeforeSerializationInterceptorContextRef<'c>;
+type SdkCall<'c> = BeforeSerializationInterceptorContextRef<'c>;
 type Needs = Vec<Grant>;
 
 /// Returns the privileges that a call needs, or `None` for an operation that is not listed here because no function
 /// uses it.
-pub(super) fn needs(call: &Call<'_>) -> Option<Needs> {
+pub(super) fn needs(call: &SdkCall<'_>) -> Option<Needs> {
     None.or_else(|| for_input(call, |get: &GetItemInput| on_table("GetItem", get.table_name())))
         .or_else(|| for_input(call, |put: &PutItemInput| on_table("PutItem", put.table_name())))
         .or_else(|| for_input(call, |update: &UpdateItemInput| on_table("UpdateItem", update.table_name())))
@@ -40,7 +40,7 @@ pub(super) fn needs(call: &Call<'_>) -> Option<Needs> {
         .or_else(|| for_input(call, |get: &GetSecretValueInput| on_secret("GetSecretValue", get.secret_id())))
 }
 
-fn for_input<T: Debug + Send + Sync + 'static>(call: &Call<'_>, needs: impl FnOnce(&T) -> Needs) -> Option<Needs> {
+fn for_input<T: Debug + Send + Sync + 'static>(call: &SdkCall<'_>, needs: impl FnOnce(&T) -> Needs) -> Option<Needs> {
     call.input().downcast_ref().map(needs)
 }
 
