@@ -6,7 +6,6 @@
 //! messages and reads ten accounts. For each message it updates the row, POSTs the body and updates the row again.
 //! In the end it deletes the messages.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnValue};
@@ -14,6 +13,7 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, SendMessageBat
 use futures_util::future::try_join_all;
 use platform::aws::{Environment, Patience};
 use platform::resources::{Queue, Table};
+use platform::store::Row;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -22,8 +22,6 @@ use super::stack::MeteredStack;
 use crate::output::text;
 
 const CONCURRENT_TASKS: usize = 16;
-
-type Item = HashMap<String, AttributeValue>;
 
 /// The loop, with everything that it calls.
 pub(super) struct BareLoop<'s> {
@@ -75,7 +73,7 @@ impl<'s> BareLoop<'s> {
             return Ok(());
         }
         self.read_accounts().await?;
-        let items: Vec<Item> = events.iter().map(item).collect::<Option<_>>().ok_or("an event is unreadable")?;
+        let items: Vec<Row> = events.iter().map(item).collect::<Option<_>>().ok_or("an event is unreadable")?;
         try_join_all(items.iter().map(|item| async {
             let put = self.dynamodb.put_item().table_name(&self.table).set_item(Some(item.clone()));
             let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", "pk");
@@ -154,7 +152,7 @@ impl<'s> BareLoop<'s> {
 
     async fn read_accounts(&self) -> Result<(), String> {
         let keys = (0..10).map(|number| {
-            Item::from([
+            Row::from([
                 ("pk".to_owned(), AttributeValue::S(format!("account#{}", account(number)))),
                 ("sk".to_owned(), AttributeValue::S("endpoints".to_owned())),
             ])
@@ -181,13 +179,13 @@ impl<'s> BareLoop<'s> {
 }
 
 /// Returns a row as large as a delivery's, with the same two index entries.
-fn item(event: &Message) -> Option<Item> {
+fn item(event: &Message) -> Option<Row> {
     let event: Value = serde_json::from_str(event.body.as_deref()?).ok()?;
     let id = Uuid::new_v4();
     let body = serde_json::json!({"id": id, "event": event["event"], "created_at": event["created_at"], "data": event["data"]});
     let text = |value: &str| AttributeValue::S(value.to_owned());
     let pk = format!("delivery#{id}");
-    Some(Item::from([
+    Some(Row::from([
         ("pk".to_owned(), text(&pk)),
         ("sk".to_owned(), text("delivery")),
         ("endpoint_id".to_owned(), text(event["account_id"].as_str()?)),
