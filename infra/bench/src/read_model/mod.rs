@@ -26,7 +26,7 @@ use catalog::CatalogSubject;
 use cold::{ReplicaStream, Work};
 use listings::ListingsSubject;
 use report::{ColdReport, KindReport, MarketReport, ReadModelReport, StreamReport, UsualReport, WarmReport};
-use request::Function;
+use request::MeasuredFunction;
 use subject::{Depth, QuestionKind, Subject};
 use usual::UsualSide;
 
@@ -100,7 +100,7 @@ impl Bench {
     async fn ask<S: Subject>(&self) -> Result<StreamReport, String> {
         let kinds = S::kinds(&self.market);
         let indexed = index::measure::<S>(&self.aws, &kinds).await?;
-        let mut function = Function::new::<S>(&self.aws).await?;
+        let mut function = MeasuredFunction::new::<S>(&self.aws).await?;
         let mut reports = Vec::with_capacity(kinds.len());
         for (kind, indexed) in kinds.iter().zip(indexed) {
             let request = function.ask::<S>(kind, &indexed.totals).await?;
@@ -138,7 +138,7 @@ impl Bench {
 
 /// Asks for the first page again and again: within a second of the last look at the log, a second later, and
 /// compressed.
-async fn warm(function: &mut Function) -> Result<Vec<WarmReport>, String> {
+async fn warm(function: &mut MeasuredFunction) -> Result<Vec<WarmReport>, String> {
     let (at_once, later) = (Duration::ZERO, Duration::from_secs(1));
     let conditions = [("within a second", at_once, false), ("a second later", later, false), ("gzip", at_once, true)];
     let mut reports = Vec::with_capacity(conditions.len());

@@ -45,7 +45,7 @@ pub(super) struct Warm {
 }
 
 /// A warmed-up function with a clock of its own and a key. Its store calls are counted.
-pub(super) struct Function {
+pub(super) struct MeasuredFunction {
     handler: Box<dyn Handler>,
     clock: Arc<ManualClock>,
     meter: CostMeter,
@@ -54,7 +54,7 @@ pub(super) struct Function {
     tokens: u32,
 }
 
-impl Function {
+impl MeasuredFunction {
     /// Builds the function of a subject and loads its replica.
     pub(super) async fn new<S: Subject>(aws: &AwsProcess) -> Result<Self, String> {
         let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
