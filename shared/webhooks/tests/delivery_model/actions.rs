@@ -7,7 +7,7 @@ use crate::bounds::Bounds;
 use crate::luck::{LUCK, Luck};
 use crate::time::{Millis, SECOND};
 use crate::worker::Phase;
-use crate::world::{Message, World};
+use crate::world::{QueuedMessage, World};
 
 /// How late a delayed message comes: after an attempt's lease has ended, or after the sweep has taken it for lost.
 const LATE: [Millis; 2] = [100 * SECOND, 400 * SECOND];
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// The messages that a free worker can receive now, each distinct one once.
-    fn received(&self, bounds: &Bounds) -> impl Iterator<Item = (usize, &Message)> {
+    fn received(&self, bounds: &Bounds) -> impl Iterator<Item = (usize, &QueuedMessage)> {
         let is_free = self.has_free_worker(bounds);
         let visible = self.queue.iter().enumerate().take_while(|(_, message)| message.visible_at <= self.now);
         visible.filter(move |(index, message)| is_free && (*index == 0 || self.queue[index - 1] != **message))

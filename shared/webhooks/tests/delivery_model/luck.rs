@@ -4,7 +4,7 @@ use platform::resources::Queue;
 
 use crate::time::{Millis, SECOND};
 use crate::worker::{Phase, Then, Worker};
-use crate::world::{Message, World};
+use crate::world::{QueuedMessage, World};
 
 /// The ways in which a worker's step can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,6 @@ impl World {
 
     /// Makes the worker's message visible again once its visibility time-out is over.
     fn come_back(&mut self, worker: &Worker) {
-        self.put(Message { visible_at: worker.received_at + VISIBILITY, dispatch: worker.dispatch });
+        self.put(QueuedMessage { visible_at: worker.received_at + VISIBILITY, dispatch: worker.dispatch });
     }
 }

@@ -5,7 +5,7 @@ use webhooks::delivery::{Dispatch, Progress, Status, Token, end_for_removed_endp
 
 use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
-use crate::world::{Switch, World};
+use crate::world::{EndpointSwitch, World};
 
 /// The longest time that a step of a command takes. Each step starts it anew.
 const PATIENCE: Millis = 25 * SECOND;
@@ -48,7 +48,7 @@ impl World {
 
     pub(crate) fn enable(&mut self) -> Option<()> {
         let endpoint = self.endpoint.filter(|endpoint| !endpoint.is_on)?;
-        self.endpoint = Some(Switch { is_on: true, epoch: endpoint.epoch + 1 });
+        self.endpoint = Some(EndpointSwitch { is_on: true, epoch: endpoint.epoch + 1 });
         Some(())
     }
 

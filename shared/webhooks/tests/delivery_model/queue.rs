@@ -6,16 +6,16 @@ use webhooks::delivery::{Dispatch, Token};
 use crate::bounds::Bounds;
 use crate::time::{Millis, SECOND};
 use crate::worker::Worker;
-use crate::world::{Message, World};
+use crate::world::{QueuedMessage, World};
 
 impl World {
     /// Sends a message with a delay.
     pub(crate) fn send(&mut self, dispatch: Dispatch, delay_seconds: u32) {
         let delay = Millis::from(delay_seconds.min(MAX_DELAY_SECONDS)) * SECOND;
-        self.put(Message { visible_at: self.now + delay, dispatch });
+        self.put(QueuedMessage { visible_at: self.now + delay, dispatch });
     }
 
-    pub(crate) fn put(&mut self, message: Message) {
+    pub(crate) fn put(&mut self, message: QueuedMessage) {
         let place = self.queue.partition_point(|other| *other <= message);
         self.queue.insert(place, message);
     }
@@ -26,7 +26,7 @@ impl World {
 
     /// A worker takes a message and reads the endpoint.
     pub(crate) fn receive(&mut self, message: usize, skew: Millis) {
-        let Message { dispatch, .. } = self.queue.remove(message);
+        let QueuedMessage { dispatch, .. } = self.queue.remove(message);
         let lease = self.free_token();
         self.workers.push(Worker::new(dispatch, skew, lease, self.now, self.endpoint));
         self.workers.sort_unstable();
@@ -42,8 +42,8 @@ impl World {
     }
 
     pub(crate) fn delay(&mut self, message: usize, by: Millis) {
-        let Message { dispatch, .. } = self.queue.remove(message);
-        self.put(Message { visible_at: self.now + by, dispatch });
+        let QueuedMessage { dispatch, .. } = self.queue.remove(message);
+        self.put(QueuedMessage { visible_at: self.now + by, dispatch });
     }
 
     /// Whether a message with this token is in the queue or with a worker, or some message was lost.

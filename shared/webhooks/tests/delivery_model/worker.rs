@@ -11,7 +11,7 @@ use webhooks::{ATTEMPTS, Schedule, Wait};
 
 use crate::invariants::Broken;
 use crate::time::{DELAYS, Millis, SECOND};
-use crate::world::{Switch, World};
+use crate::world::{EndpointSwitch, World};
 
 /// The function's time-out.
 const TIMEOUT: Millis = WEBHOOK_TIMEOUT.as_secs().cast_signed() * SECOND;
@@ -23,7 +23,7 @@ pub(crate) struct Worker {
     pub(crate) received_at: Millis,
     pub(crate) skew: Millis,
     /// The endpoint as it was when the message was received.
-    pub(crate) seen: Option<Switch>,
+    pub(crate) seen: Option<EndpointSwitch>,
     pub(crate) lease: Token,
     pub(crate) phase: Phase,
     /// The worker's write took effect, but the answer was lost.
@@ -68,11 +68,17 @@ pub(crate) enum Then {
 }
 
 impl Worker {
-    pub(crate) fn new(dispatch: Dispatch, skew: Millis, lease: Token, now: Millis, seen: Option<Switch>) -> Self {
+    pub(crate) fn new(
+        dispatch: Dispatch,
+        skew: Millis,
+        lease: Token,
+        now: Millis,
+        seen: Option<EndpointSwitch>,
+    ) -> Self {
         let phase = match seen {
             None => Phase::End,
-            Some(Switch { is_on: false, .. }) => Phase::Hold,
-            Some(Switch { is_on: true, .. }) => Phase::Claim,
+            Some(EndpointSwitch { is_on: false, .. }) => Phase::Hold,
+            Some(EndpointSwitch { is_on: true, .. }) => Phase::Claim,
         };
         Self {
             dispatch,
@@ -228,7 +234,7 @@ impl World {
         self.write_for(worker, &step);
         let has_failed = self.progress_of(&worker.dispatch).failed_attempts == ATTEMPTS;
         self.check(has_failed && endpoint.is_on && Some(endpoint.epoch) == epoch, Broken::SwitchedOff);
-        self.endpoint = Some(Switch { is_on: false, ..endpoint });
+        self.endpoint = Some(EndpointSwitch { is_on: false, ..endpoint });
         self.notices.push(endpoint.epoch);
         Then::Done
     }

@@ -20,10 +20,10 @@ pub(crate) struct World {
     /// The true time. Each process has its own clock, which may be wrong.
     pub(crate) now: Millis,
     /// `None` once it is removed.
-    pub(crate) endpoint: Option<Switch>,
+    pub(crate) endpoint: Option<EndpointSwitch>,
     pub(crate) deliveries: Vec<Tracked>,
     /// In order.
-    pub(crate) queue: Vec<Message>,
+    pub(crate) queue: Vec<QueuedMessage>,
     /// In order.
     pub(crate) workers: Vec<Worker>,
     pub(crate) sweepers: Vec<Sweeper>,
@@ -42,7 +42,7 @@ pub(crate) struct World {
 
 /// The part of an endpoint that matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Switch {
+pub(crate) struct EndpointSwitch {
     pub(crate) is_on: bool,
     pub(crate) epoch: u64,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Tracked {
 
 /// A message that waits in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Message {
+pub(crate) struct QueuedMessage {
     pub(crate) visible_at: Millis,
     pub(crate) dispatch: Dispatch,
 }
@@ -73,7 +73,7 @@ impl World {
     pub(crate) fn new(bounds: &Bounds) -> Self {
         let mut world = Self {
             now: 0,
-            endpoint: Some(Switch { is_on: true, epoch: 1 }),
+            endpoint: Some(EndpointSwitch { is_on: true, epoch: 1 }),
             deliveries: Vec::new(),
             queue: Vec::new(),
             workers: Vec::new(),
