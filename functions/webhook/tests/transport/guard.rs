@@ -7,11 +7,11 @@ use std::sync::Arc;
 use guard::{Policy, UrlRefusal};
 use webhook::transport::{PostError, Reach, Transport};
 
-use crate::names::{Names, reach};
+use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, canary, client, is_touched, post};
 
 /// Returns the client as deployed, except that names are resolved by this resolver.
-fn public(resolver: Arc<Names>) -> Transport {
+fn public(resolver: Arc<ScriptedResolver>) -> Transport {
     Transport::new(Reach { resolver, ..Reach::public() }).unwrap()
 }
 
@@ -23,7 +23,7 @@ fn addresses(texts: &[&str]) -> Vec<IpAddr> {
 async fn no_spelling_of_an_internal_address_is_connected_to() {
     let canary = canary();
     let port = canary.local_addr().unwrap().port();
-    let names = Names::all_at(LOOPBACK);
+    let names = ScriptedResolver::all_at(LOOPBACK);
     let client = public(Arc::clone(&names));
     for host in "
         127.0.0.1 127.1 127.0.0.1. 2130706433 017700000001 0x7f000001 0x7f.1 0177.0.0.1 １２７.０.０.１ ①②⑦.⓪.⓪.①
@@ -58,7 +58,7 @@ async fn a_name_that_resolves_to_an_internal_address_is_not_connected_to() {
     let canary = canary();
     let port = canary.local_addr().unwrap().port();
     for inside in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "10.0.0.1", "169.254.169.254", "fd00::1"] {
-        let client = public(Names::all_at(inside.parse().unwrap()));
+        let client = public(ScriptedResolver::all_at(inside.parse().unwrap()));
         for scheme in ["http", "https"] {
             let outcome = post(&client, &format!("{scheme}://hooks.example.com:{port}/")).await.outcome;
             assert_eq!(outcome, Err(PostError::NotPublic), "{inside}");
@@ -72,7 +72,7 @@ async fn a_name_with_one_internal_address_is_not_connected_to() {
     let canary = canary();
     let url = format!("http://hooks.example.com:{}/", canary.local_addr().unwrap().port());
     for mixed in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"], ["127.0.0.1", "::ffff:127.0.0.1"]] {
-        let names = Names::in_turn(vec![Ok(addresses(&mixed))]);
+        let names = ScriptedResolver::in_turn(vec![Ok(addresses(&mixed))]);
         let client = Transport::new(reach(Arc::new(names))).unwrap();
         assert_eq!(post(&client, &url).await.outcome, Err(PostError::NotPublic), "{mixed:?}");
     }
@@ -83,7 +83,7 @@ async fn a_name_with_one_internal_address_is_not_connected_to() {
 #[tokio::test]
 async fn a_name_is_refused_while_it_resolves_to_an_internal_address() {
     let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
-    let names = Arc::new(Names::in_turn(vec![
+    let names = Arc::new(ScriptedResolver::in_turn(vec![
         Ok(addresses(&["127.0.0.1"])),
         Ok(addresses(&["10.0.0.1", "127.0.0.1"])),
         Ok(addresses(&["169.254.169.254"])),
@@ -102,7 +102,8 @@ async fn a_name_is_refused_while_it_resolves_to_an_internal_address() {
 
 #[tokio::test]
 async fn a_name_without_an_address_does_not_resolve() {
-    let client = public(Arc::new(Names::in_turn(vec![Ok(vec![]), Err(io::Error::other("SERVFAIL from 10.0.0.2"))])));
+    let client =
+        public(Arc::new(ScriptedResolver::in_turn(vec![Ok(vec![]), Err(io::Error::other("SERVFAIL from 10.0.0.2"))])));
     for _ in 0..2 {
         let error = post(&client, "https://hooks.example.com/").await.outcome.unwrap_err();
         assert_eq!(error, PostError::Unresolved);
@@ -124,7 +125,7 @@ async fn the_policy_of_production_does_not_open_loopback() {
 async fn the_addresses_are_tried_in_turn() {
     let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
     let order = addresses(&["127.9.9.9", "::1", "127.0.0.1"]);
-    let client = Transport::new(reach(Arc::new(Names::in_turn(vec![Ok(order)])))).unwrap();
+    let client = Transport::new(reach(Arc::new(ScriptedResolver::in_turn(vec![Ok(order)])))).unwrap();
     assert!(post(&client, &receiver.url_at("http", "hooks.example.com")).await.is_acknowledged());
 }
 
@@ -133,8 +134,8 @@ async fn the_addresses_are_tried_in_turn() {
 #[tokio::test]
 async fn an_error_names_no_address() {
     let port = canary().local_addr().unwrap().port();
-    let refused = Transport::new(reach(Names::all_at("127.11.22.33".parse().unwrap()))).unwrap();
-    let private = Transport::new(reach(Names::all_at("10.11.22.33".parse().unwrap()))).unwrap();
+    let refused = Transport::new(reach(ScriptedResolver::all_at("127.11.22.33".parse().unwrap()))).unwrap();
+    let private = Transport::new(reach(ScriptedResolver::all_at("10.11.22.33".parse().unwrap()))).unwrap();
     let dropped = Receiver::start(|_| Box::pin(async { Ok(()) })).await;
     for (client, url) in [
         (&refused, format!("http://hooks.example.com:{port}/")),

@@ -11,13 +11,13 @@ use rustls::RootCertStore;
 use webhook::transport::Reach;
 
 /// The answers still to give, the answer to everything after them, and the names asked for so far.
-pub(crate) struct Names {
+pub(crate) struct ScriptedResolver {
     answers: Mutex<VecDeque<io::Result<Vec<IpAddr>>>>,
     always: Vec<IpAddr>,
     asked: Mutex<Vec<String>>,
 }
 
-impl Names {
+impl ScriptedResolver {
     /// Resolves every name to this address.
     pub(crate) fn all_at(address: IpAddr) -> Arc<Self> {
         Arc::new(Self { always: vec![address], ..Self::in_turn(vec![]) })
@@ -33,7 +33,7 @@ impl Names {
     }
 }
 
-impl Resolve for Names {
+impl Resolve for ScriptedResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         self.asked.lock().unwrap().push(name.to_owned());
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(self.always.clone()));

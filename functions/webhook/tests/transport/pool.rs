@@ -14,7 +14,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 use webhook::transport::Transport;
 
-use crate::names::{Names, reach};
+use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request, until_closed};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -50,7 +50,7 @@ async fn a_connection_with_an_unread_answer_is_not_used_again() {
 #[tokio::test]
 async fn hosts_that_share_an_address_do_not_share_connections() {
     let receiver = Receiver::answering(OK).await;
-    let client = Transport::new(reach(Names::all_at(LOOPBACK))).unwrap();
+    let client = Transport::new(reach(ScriptedResolver::all_at(LOOPBACK))).unwrap();
     for (host, connections) in [
         ("one.example.com", 1),
         ("two.example.com", 2),

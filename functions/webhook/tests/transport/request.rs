@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::names::{Names, reach};
+use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, client, read_request};
 use webhook::transport::Transport;
 
@@ -52,7 +52,7 @@ async fn the_request_has_nothing_that_was_not_given() {
 #[tokio::test]
 async fn the_host_header_is_the_authority_of_the_url() {
     let (receiver, mut requests) = recording().await;
-    let client = Transport::new(reach(Names::all_at(LOOPBACK))).unwrap();
+    let client = Transport::new(reach(ScriptedResolver::all_at(LOOPBACK))).unwrap();
     let port = receiver.address.port();
     for (host, shown) in [
         ("Hooks.Example.COM", "hooks.example.com"),
@@ -70,7 +70,7 @@ async fn the_host_header_is_the_authority_of_the_url() {
 
 #[tokio::test]
 async fn a_name_is_resolved_in_its_normal_form() {
-    let names = Arc::new(Names::in_turn(vec![Ok(vec![]), Ok(vec![])]));
+    let names = Arc::new(ScriptedResolver::in_turn(vec![Ok(vec![]), Ok(vec![])]));
     let client = Transport::new(reach(Arc::clone(&names) as _)).unwrap();
     for host in ["HOOKS.example.com", "hooks%2eexample.com."] {
         client.post(&format!("https://{host}/"), HeaderMap::new(), Bytes::new()).await.outcome.unwrap_err();

@@ -4,13 +4,13 @@ use tokio::io::AsyncWriteExt;
 use webhook::transport::{PostError, Reach, TlsFailure, Transport};
 
 use crate::authority::{Authority, Identity};
-use crate::names::{Names, reach};
+use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, post, until_closed};
 
 const NAME: &str = "hooks.example.com";
 
 fn trusting(authority: &Authority) -> Transport {
-    Transport::new(Reach { roots: authority.roots(), ..reach(Names::all_at(LOOPBACK)) }).unwrap()
+    Transport::new(Reach { roots: authority.roots(), ..reach(ScriptedResolver::all_at(LOOPBACK)) }).unwrap()
 }
 
 #[tokio::test]
@@ -56,7 +56,8 @@ async fn wrong_certificates_are_refused() {
 async fn the_public_roots_do_not_trust_other_authorities() {
     let authority = Authority::new();
     let receiver = authority.certify(NAME).serve(&[]).await;
-    let client = Transport::new(Reach { roots: Reach::public().roots, ..reach(Names::all_at(LOOPBACK)) }).unwrap();
+    let client =
+        Transport::new(Reach { roots: Reach::public().roots, ..reach(ScriptedResolver::all_at(LOOPBACK)) }).unwrap();
     let outcome = post(&client, &receiver.url_at("https", NAME)).await.outcome;
     assert_eq!(outcome, Err(PostError::Tls(TlsFailure::Untrusted)));
 }
