@@ -57,11 +57,11 @@ type FaultPlan = Box<dyn FnMut(&str) -> Fault + Send>;
 /// A running proxy.
 pub struct Proxy {
     pub url: String,
-    state: Arc<State>,
+    state: Arc<ProxyState>,
     accepting: JoinHandle<()>,
 }
 
-struct State {
+struct ProxyState {
     upstream: String,
     client: Client<HttpConnector, Full<Bytes>>,
     plan: Mutex<FaultPlan>,
@@ -75,7 +75,7 @@ impl Proxy {
     pub async fn start(upstream: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let state = Arc::new(State {
+        let state = Arc::new(ProxyState {
             upstream: upstream.to_owned(),
             client: Client::builder(TokioExecutor::new()).build_http(),
             plan: Mutex::new(Box::new(|_| Fault::None)),
@@ -137,7 +137,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, state: Arc<State>) {
+async fn accept(listener: TcpListener, state: Arc<ProxyState>) {
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -151,7 +151,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     }
 }
 
-impl State {
+impl ProxyState {
     /// Answers a call as planned. An error closes the connection without an answer.
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
         let began = Instant::now();

@@ -47,13 +47,13 @@ pub struct Replica<V: View>(Arc<Inner<V>>);
 struct Inner<V: View> {
     log: Log<V::Record>,
     clock: Arc<dyn Clock>,
-    state: RwLock<Option<State<V>>>,
+    state: RwLock<Option<ReplicaState<V>>>,
     /// Held during a catch-up. Other requests wait for it, and then find the replica caught up.
     following: tokio::sync::Mutex<()>,
     loading: Mutex<Option<Loading>>,
 }
 
-struct State<V> {
+struct ReplicaState<V> {
     view: V,
     cursor: u64,
     /// When the last successful Query was sent.
@@ -156,12 +156,12 @@ impl<V: View> Inner<V> {
     async fn load(&self) -> Result<(), StoreError> {
         let snapshot = base::load(&self.log, &*self.clock).await?;
         let (cursor, caught_up) = (snapshot.end().seq, snapshot.as_of);
-        self.install(State { view: V::build(snapshot.folded()), cursor, caught_up });
+        self.install(ReplicaState { view: V::build(snapshot.folded()), cursor, caught_up });
         Ok(())
     }
 
     /// Replaces the state, but never by an older one.
-    fn install(&self, new: State<V>) {
+    fn install(&self, new: ReplicaState<V>) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.as_ref().is_none_or(|state| state.cursor <= new.cursor) {
             *state = Some(new);
