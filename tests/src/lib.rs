@@ -33,7 +33,7 @@ pub use compaction::compaction;
 pub use fixtures::{balance, item, listing, market, marketplace, order, quote, sold_listing, uuid};
 pub use metrics::{Listener, LogLine, NAMESPACE};
 pub use model::play_histories;
-pub use privileges::{Grant, Ledger};
+pub use privileges::{FunctionGrant, Ledger};
 pub use proxy::{AwsCall, Fault, Proxy};
 pub use queue::{DeadLetter, FeedQueue};
 pub use receiver::{Answer, Received, Receiver};

@@ -7,10 +7,10 @@ mod requests;
 
 use std::collections::BTreeSet;
 
-use tests::{Grant, Template};
+use tests::{FunctionGrant, Template};
 
 /// What each function has used.
-type Used = BTreeSet<(String, Grant)>;
+type Used = BTreeSet<(String, FunctionGrant)>;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_are_given_nothing_that_they_do_not_use() {

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedIn
 use aws_sdk_dynamodb::error::BoxError;
 use local::host::UseObserver;
 
-use super::Grant;
+use super::FunctionGrant;
 use super::needs::needs;
 use crate::template::Template;
 
@@ -22,7 +22,7 @@ pub struct Ledger(Arc<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    used: Mutex<BTreeSet<(String, Grant)>>,
+    used: Mutex<BTreeSet<(String, FunctionGrant)>>,
     refusals: Mutex<BTreeSet<String>>,
 }
 
@@ -40,7 +40,7 @@ impl Ledger {
     }
 
     /// Returns what the functions have used so far, by function.
-    pub fn used(&self) -> BTreeSet<(String, Grant)> {
+    pub fn used(&self) -> BTreeSet<(String, FunctionGrant)> {
         self.0.used.lock().unwrap().clone()
     }
 }
@@ -53,7 +53,7 @@ impl Drop for Ledger {
 }
 
 impl Entries {
-    fn record(&self, function: &str, grant: Grant) -> Result<(), String> {
+    fn record(&self, function: &str, grant: FunctionGrant) -> Result<(), String> {
         let given = Template::read().functions.get(function).map(|function| &function.grants);
         if !given.is_some_and(|given| given.contains(&grant)) {
             return Err(self.refuse(format!("{function} needs {grant}, which template.yaml does not give it")));
@@ -76,7 +76,8 @@ impl UseObserver for Entries {
     }
 
     fn has_variable(&self, function: &'static str, name: &str) -> bool {
-        name.starts_with(LAMBDA_VARIABLE_PREFIX) || self.record(function, Grant::Variable(name.to_owned())).is_ok()
+        name.starts_with(LAMBDA_VARIABLE_PREFIX)
+            || self.record(function, FunctionGrant::Variable(name.to_owned())).is_ok()
     }
 }
 

@@ -10,7 +10,7 @@ pub use ledger::Ledger;
 
 /// Something that the template gives to a function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grant {
+pub enum FunctionGrant {
     /// A variable of its environment.
     Variable(String),
     /// The right to perform an action on a resource.
@@ -22,13 +22,13 @@ pub enum Grant {
     },
 }
 
-impl Grant {
+impl FunctionGrant {
     pub(crate) fn privilege(action: impl Into<String>, resource: impl Into<String>) -> Self {
         Self::Privilege { action: action.into(), resource: resource.into() }
     }
 }
 
-impl fmt::Display for Grant {
+impl fmt::Display for FunctionGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => f.write_str(name),

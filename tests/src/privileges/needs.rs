@@ -14,11 +14,11 @@ use aws_sdk_sqs::operation::{
     receive_message::ReceiveMessageInput, send_message::SendMessageInput, send_message_batch::SendMessageBatchInput,
 };
 
-use super::Grant;
+use super::FunctionGrant;
 use crate::arn;
 
 type SdkCall<'c> = BeforeSerializationInterceptorContextRef<'c>;
-type Needs = Vec<Grant>;
+type Needs = Vec<FunctionGrant>;
 
 /// Returns the privileges that a call needs, or `None` for an operation that is not listed here because no function
 /// uses it.
@@ -45,7 +45,7 @@ fn for_input<T: Debug + Send + Sync + 'static>(call: &SdkCall<'_>, needs: impl F
 }
 
 fn on_table(operation: &str, table: Option<&str>) -> Needs {
-    vec![Grant::privilege(format!("dynamodb:{operation}"), arn::table(table.unwrap_or_default()))]
+    vec![FunctionGrant::privilege(format!("dynamodb:{operation}"), arn::table(table.unwrap_or_default()))]
 }
 
 /// An index is a resource of its own.
@@ -73,9 +73,9 @@ fn part(part: &TransactWriteItem) -> Needs {
 /// A queue's URL ends with its name.
 fn on_queue(operation: &str, url: Option<&str>) -> Needs {
     let name = url.and_then(|url| url.rsplit('/').next()).unwrap_or_default();
-    vec![Grant::privilege(format!("sqs:{operation}"), arn::queue(name))]
+    vec![FunctionGrant::privilege(format!("sqs:{operation}"), arn::queue(name))]
 }
 
 fn on_secret(operation: &str, name: Option<&str>) -> Needs {
-    vec![Grant::privilege(format!("secretsmanager:{operation}"), arn::secret(name.unwrap_or_default()))]
+    vec![FunctionGrant::privilege(format!("secretsmanager:{operation}"), arn::secret(name.unwrap_or_default()))]
 }

@@ -6,7 +6,7 @@ use platform::resources::{Resources, Table};
 use serde_json::{Value, json};
 
 use super::values::text;
-use crate::privileges::Grant;
+use crate::privileges::FunctionGrant;
 
 /// A function.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Function {
     /// Its own properties, merged with the global ones.
     pub properties: Value,
     /// Its environment variables and its privileges.
-    pub grants: BTreeSet<Grant>,
+    pub grants: BTreeSet<FunctionGrant>,
 }
 
 impl Function {
@@ -26,7 +26,7 @@ impl Function {
         let variables = properties["Environment"]["Variables"].as_object().into_iter().flat_map(|all| all.keys());
         let policies = properties["Policies"].as_array().into_iter().flatten();
         let statements = policies.flat_map(|policy| policy["Statement"].as_array().expect("statements, not names"));
-        let grants = variables.cloned().map(Grant::Variable).chain(statements.flat_map(privileges)).collect();
+        let grants = variables.cloned().map(FunctionGrant::Variable).chain(statements.flat_map(privileges)).collect();
         (name, Self { properties, grants })
     }
 
@@ -42,18 +42,20 @@ impl Function {
 
     /// Returns whether it is told the name of a table.
     pub fn uses(&self, table: Table) -> bool {
-        self.grants.contains(&Grant::Variable(table.variable().to_owned()))
+        self.grants.contains(&FunctionGrant::Variable(table.variable().to_owned()))
     }
 }
 
 /// Returns what a policy statement allows, action by action and resource by resource.
-fn privileges(statement: &Value) -> Vec<Grant> {
+fn privileges(statement: &Value) -> Vec<FunctionGrant> {
     let known = ["Action", "Effect", "Resource"];
     assert!(statement.as_object().unwrap().keys().eq(known) && statement["Effect"] == json!("Allow"), "{statement}");
     let all = |name: &str| statement[name].as_array().cloned().unwrap_or_else(|| vec![statement[name].clone()]);
     let resources = all("Resource");
     let actions = all("Action").into_iter();
-    actions.flat_map(|action| resources.iter().map(move |on| Grant::privilege(text(&action), text(on)))).collect()
+    actions
+        .flat_map(|action| resources.iter().map(move |on| FunctionGrant::privilege(text(&action), text(on))))
+        .collect()
 }
 
 /// Merges global properties with a function's own as SAM does.
