@@ -171,9 +171,9 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
 }
 
 /// A function that fails in another way at each call. It counts its calls.
-struct Faulty(Arc<AtomicUsize>);
+struct FaultyWorker(Arc<AtomicUsize>);
 
-impl Worker for Faulty {
+impl Worker for FaultyWorker {
     type Event = SqsEvent;
     type Response = SqsBatchResponse;
 
@@ -202,7 +202,7 @@ async fn a_message_that_breaks_its_function_in_any_way_ends_in_redrive_after_fiv
     queue.set_attribute(QueueAttributeName::VisibilityTimeout, "1").await;
     let source = EventSource::open(queue.client.clone(), &queue.url, Duration::from_millis(500)).await.unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
-    let _poller = poll(source, Faulty(calls.clone()));
+    let _poller = poll(source, FaultyWorker(calls.clone()));
     queue.send(&["poison".to_owned()]).await;
     queue.wait_until_empty().await;
     assert_eq!(queue.take_dead_letters().await, [DeadLetter { body: "poison".to_owned(), attributes: [].into() }]);

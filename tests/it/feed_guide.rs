@@ -15,7 +15,7 @@ const GUIDE_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/feed.md")
 const TYPES: [&str; 7] = ["marketplace", "item", "quote", "listing", "order", "balance", "event"];
 
 /// An example of the guide.
-struct Example<'g> {
+struct GuideExample<'g> {
     /// The message on one line.
     text: String,
     /// The field and the reason, if the guide says that the message is refused.
@@ -27,14 +27,14 @@ fn guide() -> String {
 }
 
 /// Returns the examples of the guide, or of a section of it, in page order.
-fn examples(guide: &str) -> Vec<Example<'_>> {
+fn examples(guide: &str) -> Vec<GuideExample<'_>> {
     let (mut examples, mut lines) = (Vec::new(), guide.lines());
     while let Some(line) = lines.next() {
         let Some(language) = line.strip_prefix("```") else { continue };
         let text = lines.by_ref().take_while(|line| *line != "```").map(str::trim_start).collect();
         match language {
-            "json" => examples.push(Example { text, refusal: None }),
-            "json refused" => examples.push(Example { text, refusal: Some(refusal(lines.next().unwrap())) }),
+            "json" => examples.push(GuideExample { text, refusal: None }),
+            "json refused" => examples.push(GuideExample { text, refusal: Some(refusal(lines.next().unwrap())) }),
             _ => {}
         }
     }
@@ -117,7 +117,7 @@ async fn each_example_is_applied_or_refused_as_the_guide_says() {
     let queue = stack.feed_queue();
     let _workers = stack.workers().await;
     let mut delivered = 0;
-    for Example { text, refusal } in examples(&guide) {
+    for GuideExample { text, refusal } in examples(&guide) {
         let before = tables(&stack).await;
         queue.send(std::slice::from_ref(&text)).await;
         queue.wait_until_empty().await;

@@ -9,7 +9,7 @@ use tests::{Stack, marketplace, play_histories, quote, uuid};
 const MARKETPLACES: [&str; 4] = ["a", "b", "c", "d"];
 
 #[derive(Clone, Debug)]
-enum Message {
+enum PriceMessage {
     /// A marketplace's asks in cents, observed this many minutes before noon.
     Quote {
         place: usize,
@@ -23,12 +23,12 @@ enum Message {
     },
 }
 
-fn messages() -> impl Strategy<Value = Vec<Message>> {
+fn messages() -> impl Strategy<Value = Vec<PriceMessage>> {
     let asks = prop::collection::vec(1u32..50_000, 0..4);
     // About one quote in four is more than a day old.
     let quote =
-        (0usize..4, 0u16..1_900, asks).prop_map(|(place, minutes, asks)| Message::Quote { place, minutes, asks });
-    let place = (0usize..4, any::<bool>(), 1u8..5).prop_map(|(place, enabled, version)| Message::Marketplace {
+        (0usize..4, 0u16..1_900, asks).prop_map(|(place, minutes, asks)| PriceMessage::Quote { place, minutes, asks });
+    let place = (0usize..4, any::<bool>(), 1u8..5).prop_map(|(place, enabled, version)| PriceMessage::Marketplace {
         place,
         enabled,
         version,
@@ -40,12 +40,12 @@ fn usd(cents: u32) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-fn feed_message(message: &Message) -> Value {
+fn feed_message(message: &PriceMessage) -> Value {
     match message {
-        Message::Marketplace { place, enabled, version } => {
+        PriceMessage::Marketplace { place, enabled, version } => {
             marketplace(MARKETPLACES[*place], *enabled, (*version).into())
         }
-        Message::Quote { place, minutes, asks } => {
+        PriceMessage::Quote { place, minutes, asks } => {
             let asks: Vec<String> = asks.iter().map(|cents| usd(*cents)).collect();
             let asks: Vec<&str> = asks.iter().map(String::as_str).collect();
             let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
@@ -56,18 +56,18 @@ fn feed_message(message: &Message) -> Value {
 }
 
 /// Returns the asks that count, cheapest first, and the marketplaces they come from.
-fn expected(messages: &[Message]) -> (Vec<u32>, Vec<&'static str>) {
+fn expected(messages: &[PriceMessage]) -> (Vec<u32>, Vec<&'static str>) {
     let (mut quotes, mut enabled) = (BTreeMap::new(), BTreeMap::new());
     for message in messages {
         match message {
             // Of two quotes observed at the same time, the first one stays.
-            Message::Quote { place, minutes, asks } => {
+            PriceMessage::Quote { place, minutes, asks } => {
                 let known = quotes.entry(*place).or_insert((*minutes, asks));
                 if *minutes < known.0 {
                     *known = (*minutes, asks);
                 }
             }
-            Message::Marketplace { place, enabled: now, version } => {
+            PriceMessage::Marketplace { place, enabled: now, version } => {
                 let known = enabled.entry(*place).or_insert((0, false));
                 if *version > known.0 {
                     *known = (*version, *now);
@@ -83,7 +83,7 @@ fn expected(messages: &[Message]) -> (Vec<u32>, Vec<&'static str>) {
     (asks, quotes.keys().map(|place| MARKETPLACES[*place]).collect())
 }
 
-async fn play(mut messages: Vec<Message>) {
+async fn play(mut messages: Vec<PriceMessage>) {
     let stack = Stack::new().await;
     for message in &messages {
         stack.feed_outcomes(&[feed_message(message)]).await;

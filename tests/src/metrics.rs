@@ -153,7 +153,7 @@ impl Subscriber for LineCollector {
     fn event(&self, event: &Event<'_>) {
         LOGGED_LINES.with_borrow_mut(|heard| {
             if let Some(heard) = heard {
-                event.record(&mut Members(heard));
+                event.record(&mut MemberNames(heard));
             }
         });
     }
@@ -171,9 +171,9 @@ impl Subscriber for LineCollector {
     fn exit(&self, _: &span::Id) {}
 }
 
-struct Members<'a>(&'a mut Vec<String>);
+struct MemberNames<'a>(&'a mut Vec<String>);
 
-impl Visit for Members<'_> {
+impl Visit for MemberNames<'_> {
     fn record_str(&mut self, _: &Field, value: &str) {
         self.0.push(value.to_owned());
     }

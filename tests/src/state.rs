@@ -22,11 +22,11 @@ const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
 const HISTORY_PREFIXES: [&str; 3] = ["head#", "log#", "base#"];
 const HISTORY_ATTRIBUTES: [&str; 3] = ["ttl", "ordinal", "recent"];
 
-type Item = BTreeMap<String, Value>;
+type StoredRow = BTreeMap<String, Value>;
 
 /// Returns every record of the market and accounts tables by table and key, tombstones and versions included. Leaves
 /// out what depends on the order in which changes came.
-pub async fn tables(stack: &Stack) -> BTreeMap<String, Item> {
+pub async fn tables(stack: &Stack) -> BTreeMap<String, StoredRow> {
     let mut found = BTreeMap::new();
     for table in TABLES {
         for mut item in scan(stack, table).await {
@@ -149,7 +149,7 @@ async fn busy_key(stack: &Stack, user: UserId) -> String {
     key
 }
 
-async fn scan(stack: &Stack, table: &str) -> Vec<Item> {
+async fn scan(stack: &Stack, table: &str) -> Vec<StoredRow> {
     let mut pages = dynamodb(stack).scan().table_name(table).consistent_read(true).into_paginator().items().send();
     let mut items = Vec::new();
     while let Some(item) = pages.next().await {
@@ -158,7 +158,7 @@ async fn scan(stack: &Stack, table: &str) -> Vec<Item> {
     items
 }
 
-fn text<'i>(item: &'i Item, name: &str) -> &'i str {
+fn text<'i>(item: &'i StoredRow, name: &str) -> &'i str {
     item[name].as_str().unwrap()
 }
 

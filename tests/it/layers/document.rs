@@ -8,7 +8,7 @@ const TEXT: &str = include_str!("../../../ARCHITECTURE.md");
 pub(super) type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// A function's row of the table.
-pub(super) struct Row {
+pub(super) struct FunctionRow {
     pub(super) uses: BTreeSet<String>,
     /// How many packages the function is built from.
     pub(super) packages: usize,
@@ -23,15 +23,15 @@ pub(super) fn drawing() -> Uses {
 
 /// Returns the rows of the table of functions. Its columns are the function, the crates that it uses, and the number
 /// of its packages before the common code was divided and now.
-pub(super) fn functions() -> BTreeMap<String, Row> {
+pub(super) fn functions() -> BTreeMap<String, FunctionRow> {
     let rows = TEXT.lines().skip_while(|line| !line.starts_with("| Function |")).skip(2);
     rows.take_while(|line| line.starts_with('|')).map(row).collect()
 }
 
-fn row(line: &str) -> (String, Row) {
+fn row(line: &str) -> (String, FunctionRow) {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
     let [name, uses, _, packages] = cells[..] else { panic!("four columns, not {line}") };
     let word = |text: &str| text.trim_matches('`').to_owned();
     let packages = packages.parse::<usize>().unwrap_or_else(|error| panic!("{error} in {line}"));
-    (word(name), Row { uses: uses.split(", ").map(word).collect(), packages })
+    (word(name), FunctionRow { uses: uses.split(", ").map(word).collect(), packages })
 }

@@ -3,7 +3,7 @@
 use super::source::Crate;
 
 /// Where a path leads.
-enum Target {
+enum PathTarget {
     /// To a module of the crate.
     Module(usize),
     /// To something that this module defines.
@@ -15,19 +15,19 @@ impl Crate {
     /// module itself, or out of the crate.
     pub(super) fn definer(&self, from: usize, path: &[String]) -> Option<usize> {
         match self.target(from, path)? {
-            Target::Item(module) => Some(module),
-            Target::Module(_) => None,
+            PathTarget::Item(module) => Some(module),
+            PathTarget::Module(_) => None,
         }
     }
 
     /// Whether a path leads to a module of the crate.
     pub(super) fn is_module(&self, from: usize, path: &[String]) -> bool {
-        matches!(self.target(from, path), Some(Target::Module(_)))
+        matches!(self.target(from, path), Some(PathTarget::Module(_)))
     }
 
     /// Follows a path through modules and re-exports. A name that a module neither imports nor has as a child is taken
     /// for one that it defines, because macros define names, too.
-    fn target(&self, from: usize, path: &[String]) -> Option<Target> {
+    fn target(&self, from: usize, path: &[String]) -> Option<PathTarget> {
         let (mut module, rest) = self.start(from, path)?;
         for (position, name) in rest.iter().enumerate() {
             let scope = &self.modules[module];
@@ -42,13 +42,13 @@ impl Crate {
                 // `use time::time` imports from the crate `time`.
                 (None, Some(import)) if import.first() == Some(name) => return None,
                 (_, Some(import)) => match self.target(module, import)? {
-                    Target::Module(imported) => imported,
-                    item @ Target::Item(_) => return Some(item),
+                    PathTarget::Module(imported) => imported,
+                    item @ PathTarget::Item(_) => return Some(item),
                 },
-                (_, None) => return Some(Target::Item(module)),
+                (_, None) => return Some(PathTarget::Item(module)),
             };
         }
-        Some(Target::Module(module))
+        Some(PathTarget::Module(module))
     }
 
     /// Returns the module that a path starts from, and the names that lead on from there. `None` if it starts outside

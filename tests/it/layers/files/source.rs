@@ -23,19 +23,19 @@ pub(super) struct Module {
 impl Crate {
     /// Reads a crate from its root file. `text` returns the text of a file, if there is one.
     pub(super) fn read(root: &str, text: impl Fn(&str) -> Option<String>) -> Self {
-        let mut reader = Reader { text, modules: Vec::new() };
+        let mut reader = SourceReader { text, modules: Vec::new() };
         let root_text = (reader.text)(root).unwrap_or_else(|| panic!("no file {root}"));
         reader.file(None, root, &root_text, "");
         Self { modules: reader.modules }
     }
 }
 
-struct Reader<F> {
+struct SourceReader<F> {
     text: F,
     modules: Vec<Module>,
 }
 
-impl<F: Fn(&str) -> Option<String>> Reader<F> {
+impl<F: Fn(&str) -> Option<String>> SourceReader<F> {
     /// Reads the module of a file. Files of its children lie in the folder.
     fn file(&mut self, parent: Option<usize>, file: &str, text: &str, folder: &str) -> usize {
         let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
