@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Fault, Reply, RunningInstance, Stack, item};
+use tests::{Fault, HttpReply, RunningInstance, Stack, item};
 use types::scope::Tier;
 
 use crate::access::PATHS;
@@ -15,11 +15,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// The budget of the keys that these tests use, in requests per minute.
 const LIMIT: u32 = Tier::Free.limit();
 
-async fn get(running: &RunningInstance, key: &str, path: &str) -> Reply {
+async fn get(running: &RunningInstance, key: &str, path: &str) -> HttpReply {
     tokio::time::timeout(ANSWER_TIMEOUT, running.client.get(key, path)).await.expect("an answer within three seconds")
 }
 
-fn assert_unavailable(reply: &Reply, what: &str) {
+fn assert_unavailable(reply: &HttpReply, what: &str) {
     assert_eq!(reply.status, 503, "{what}");
     assert_eq!(reply.header("retry-after"), "1", "{what}");
     assert_eq!(reply.header("cache-control"), "no-store");

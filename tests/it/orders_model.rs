@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use tests::{Reply, Stack, order, uuid};
+use tests::{HttpReply, Stack, order, uuid};
 
 const ORDERS: u32 = 160;
 
@@ -39,7 +39,7 @@ fn update(user: types::ids::UserId, number: usize) -> Value {
 
 /// Asserts for each order on the page: it is refunded if its update was acknowledged before the request, and not
 /// refunded if its update had not begun when the answer came.
-fn assert_statuses(reply: &Reply, acknowledged: usize, begun: usize) {
+fn assert_statuses(reply: &HttpReply, acknowledged: usize, begun: usize) {
     for order in reply.json()["items"].as_array().unwrap() {
         let number = u128::from_str_radix(&order["id"].as_str().unwrap().replace('-', ""), 16).unwrap() as usize - 1;
         let refunded = order["status"] == "refunded";

@@ -21,7 +21,7 @@ pub struct Client {
 
 /// An answer as it arrived.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct HttpReply {
     pub status: u16,
     pub headers: HeaderMap,
     pub bytes: Vec<u8>,
@@ -46,15 +46,15 @@ impl Client {
     }
 
     /// Sends a `GET` with a key.
-    pub async fn get(&self, key: &str, path: &str) -> Reply {
+    pub async fn get(&self, key: &str, path: &str) -> HttpReply {
         self.send("GET", path, &[("authorization", &format!("Bearer {key}"))]).await
     }
 
     /// Sends a request without a body.
-    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> HttpReply {
         let mut repeats = 0;
         loop {
-            let reply = Reply { repeats, ..Reply::whole(self.open(method, path, headers, "").await).await };
+            let reply = HttpReply { repeats, ..HttpReply::whole(self.open(method, path, headers, "").await).await };
             if reply.status != 503 || repeats == self.max_repeats {
                 return reply;
             }
@@ -65,8 +65,8 @@ impl Client {
     }
 
     /// Sends a `POST` with a body.
-    pub async fn post(&self, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Reply {
-        Reply::whole(self.open("POST", path, headers, body).await).await
+    pub async fn post(&self, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> HttpReply {
+        HttpReply::whole(self.open("POST", path, headers, body).await).await
     }
 
     /// Sends a request and returns the answer before its body is read.
@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-impl Reply {
+impl HttpReply {
     async fn whole(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Self { status, headers, bytes: response.bytes().await.unwrap().to_vec(), repeats: 0 }

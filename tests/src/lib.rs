@@ -28,7 +28,7 @@ pub mod webhooks_cli;
 pub use administrator::Administrator;
 pub use binaries::{Program, binary, local, marketctl};
 pub use cargo::{metadata, packages_of};
-pub use client::{Client, Reply};
+pub use client::{Client, HttpReply};
 pub use compaction::compaction;
 pub use fixtures::{balance, item, listing, market, marketplace, order, quote, sold_listing, uuid};
 pub use metrics::{Listener, LogLine, NAMESPACE};

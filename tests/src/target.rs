@@ -15,7 +15,7 @@ use types::clock::SystemClock;
 use uuid::Uuid;
 
 use crate::administrator::Administrator;
-use crate::client::{Client, Reply};
+use crate::client::{Client, HttpReply};
 use crate::queue::FeedQueue;
 use crate::stack::{RunningInstance, Stack};
 
@@ -128,7 +128,7 @@ impl Target {
     }
 
     /// Sends a request every second until the answer is as it should be.
-    pub async fn get_until(&self, key: &str, path: &str, is_so: impl Fn(&Reply) -> bool) -> Reply {
+    pub async fn get_until(&self, key: &str, path: &str, is_so: impl Fn(&HttpReply) -> bool) -> HttpReply {
         let begun = Instant::now();
         loop {
             let reply = self.client.get(key, path).await;
@@ -151,7 +151,7 @@ impl Target {
 
     /// Asserts that an answer shows this limit and this many remaining requests. If time stands still, its reset must
     /// be exact as well.
-    pub fn assert_rate(&self, reply: &Reply, limit: u32, remaining: u32) {
+    pub fn assert_rate(&self, reply: &HttpReply, limit: u32, remaining: u32) {
         let (shown_limit, shown_remaining, reset) = reply.rate();
         assert_eq!((shown_limit, shown_remaining), (limit, remaining), "{reply:?}");
         match &self.own {

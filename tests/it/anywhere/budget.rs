@@ -2,7 +2,7 @@
 
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use tests::{Reply, Target};
+use tests::{HttpReply, Target};
 use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
@@ -11,7 +11,7 @@ const LIMIT: u32 = Tier::Free.limit();
 
 /// Sends this many requests with a new key, eight at a time. Returns the key and the answers. A request that had to
 /// be repeated may have taken two tokens, so then everything begins again with another key.
-async fn crowd(target: &Target, requests: u32) -> (String, Vec<Reply>) {
+async fn crowd(target: &Target, requests: u32) -> (String, Vec<HttpReply>) {
     for _ in 0..5 {
         let key = target.full_key().await;
         target.minute_with(40).await;

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tests::{Reply, Target, balance, item, listing, marketplace, order, quote};
+use tests::{HttpReply, Target, balance, item, listing, marketplace, order, quote};
 use types::event::EventKind;
 use types::scope::Scope;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ fn template(path: &str) -> &str {
 }
 
 /// Returns the schema of a response's body: the document with the operation's schema at its root.
-pub(crate) fn assert_described(document: &Value, path: &str, reply: &Reply) {
+pub(crate) fn assert_described(document: &Value, path: &str, reply: &HttpReply) {
     let responses = &document["paths"][template(path)]["get"]["responses"];
     let mut response = &responses[reply.status.to_string()];
     assert!(response.is_object(), "{} of {path} is not described", reply.status);

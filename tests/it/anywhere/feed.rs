@@ -1,7 +1,7 @@
 //! Messages that go through the feed queue: what is applied and what is refused.
 
 use serde_json::{Value, json};
-use tests::{Reply, Target, balance, item, listing, marketctl, marketplace, order, quote};
+use tests::{HttpReply, Target, balance, item, listing, marketctl, marketplace, order, quote};
 use types::scope::Scope;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
@@ -10,7 +10,7 @@ fn texts(messages: &[Value]) -> Vec<String> {
     messages.iter().map(Value::to_string).collect()
 }
 
-fn has_one(reply: &Reply) -> bool {
+fn has_one(reply: &HttpReply) -> bool {
     reply.status == 200 && reply.json()["total"] == 1
 }
 
@@ -43,9 +43,9 @@ async fn messages_sent_through_the_queue_show_in_every_answer() {
     for path in [format!("items/{word}"), format!("prices/{}", target.uuid(7))] {
         target.get_until(&key, &format!("/v1/public/{path}"), |reply| reply.status == 200).await;
     }
-    let has_come = |reply: &Reply| reply.json()["available_usd"] == "3.00";
+    let has_come = |reply: &HttpReply| reply.json()["available_usd"] == "3.00";
     target.get_until(&key, "/v1/public/wallet/balance", has_come).await;
-    let is_listed = |reply: &Reply| reply.json().as_array().unwrap().iter().any(|record| record["key"] == word);
+    let is_listed = |reply: &HttpReply| reply.json().as_array().unwrap().iter().any(|record| record["key"] == word);
     target.get_until(&key, "/v1/public/marketplaces", is_listed).await;
 }
 
@@ -93,7 +93,7 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     assert_eq!(found, bad);
     assert!(letters.iter().all(|letter| !letter.attribute("reason").is_empty()), "{letters:?}");
     let path = format!("/v1/public/listings?item_id={word}");
-    let has_all = |reply: &Reply| reply.status == 200 && reply.json()["total"] == 6;
+    let has_all = |reply: &HttpReply| reply.status == 200 && reply.json()["total"] == 6;
     target.get_until(&target.full_key().await, &path, has_all).await;
 }
 

@@ -1,10 +1,10 @@
 //! The grammar of parameters, and errors that name every bad one (specification 4.2 and 7.3).
 
 use serde_json::{Value, json};
-use tests::{Reply, Target, item};
+use tests::{HttpReply, Target, item};
 use types::scope::Tier;
 
-async fn get(target: &Target, path: &str) -> Reply {
+async fn get(target: &Target, path: &str) -> HttpReply {
     // Each request has its own key, because there are more cases than tokens.
     target.client.get(&target.full_key().await, path).await
 }
