@@ -1,7 +1,7 @@
 //! Where a key's limit comes from (specification 8.1), and the copy of it that the release before reads.
 
 use admin::keys::{KeyUpdate, LimitChange, MAX_LIMIT};
-use tests::{Stack, key_row, set_limit_copy};
+use tests::{Stack, set_limit_copy, stored_key_row};
 use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
@@ -10,7 +10,7 @@ const LIMIT: u32 = Tier::Free.limit();
 
 /// Returns the limit that the release before would apply.
 async fn limit_copy(stack: &Stack, key: &str) -> u32 {
-    key_row(stack, key).await["limit"].as_n().unwrap().parse().unwrap()
+    stored_key_row(stack, key).await["limit"].as_n().unwrap().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,7 +20,7 @@ async fn a_key_of_the_release_before_follows_its_tier() {
     for copy in [1, 10 * LIMIT] {
         let key = stack.full_key().await;
         set_limit_copy(&stack, &key, copy).await;
-        assert!(!key_row(&stack, &key).await.contains_key("limit_override"));
+        assert!(!stored_key_row(&stack, &key).await.contains_key("limit_override"));
         for left in (0..LIMIT).rev() {
             let reply = running.client.get(&key, PATH).await;
             assert_eq!((reply.status, reply.rate()), (200, (LIMIT, left, 60)));

@@ -38,7 +38,7 @@ async fn set_number(stack: &Stack, key: &str, attribute: &str, number: u32) {
 }
 
 /// Returns a key's row.
-pub async fn key_row(stack: &Stack, key: &str) -> HashMap<String, AttributeValue> {
+pub async fn stored_key_row(stack: &Stack, key: &str) -> HashMap<String, AttributeValue> {
     let get = dynamodb(stack).get_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
     get.consistent_read(true).send().await.unwrap().item.unwrap()
 }
@@ -76,7 +76,7 @@ pub async fn table_without_indexes(stack: &Stack, name: &str) {
 
 /// Returns how many counters a key's row holds, and its size in bytes as DynamoDB counts it.
 pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
-    let item = key_row(stack, key).await;
+    let item = stored_key_row(stack, key).await;
     let is_counter = |name: &&String| {
         name.strip_prefix('u').is_some_and(|rest| rest.len() > 1 && rest[1..].bytes().all(|b| b.is_ascii_digit()))
     };
