@@ -16,8 +16,8 @@ use tokio::time::{sleep, timeout};
 use webhook::transport::{DEADLINE, PostError, Posted, Reach, Transport};
 
 use crate::authority::Authority;
-use crate::names::reach;
 use crate::receiver::{Handling, Receiver, client, post, read_request, until_closed};
+use crate::resolver::reach;
 
 /// Posts to a receiver that answers after this time.
 async fn after(time: Duration) -> Posted {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use guard::{Policy, UrlRefusal};
 use webhook::transport::{PostError, Reach, Transport};
 
-use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, canary, client, is_touched, post};
+use crate::resolver::{ScriptedResolver, reach};
 
 /// Returns the client as deployed, except that names are resolved by this resolver.
 fn public(resolver: Arc<ScriptedResolver>) -> Transport {

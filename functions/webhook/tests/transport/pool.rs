@@ -14,8 +14,8 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 use webhook::transport::Transport;
 
-use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request, until_closed};
+use crate::resolver::{ScriptedResolver, reach};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 

@@ -7,8 +7,8 @@ use http::{HeaderMap, HeaderValue};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, client, read_request};
+use crate::resolver::{ScriptedResolver, reach};
 use webhook::transport::Transport;
 
 /// Starts a receiver that passes on each request it reads.

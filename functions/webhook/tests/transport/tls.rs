@@ -4,8 +4,8 @@ use tokio::io::AsyncWriteExt;
 use webhook::transport::{PostError, Reach, TlsFailure, Transport};
 
 use crate::authority::{Authority, Identity};
-use crate::names::{ScriptedResolver, reach};
 use crate::receiver::{LOOPBACK, Receiver, post, until_closed};
+use crate::resolver::{ScriptedResolver, reach};
 
 const NAME: &str = "hooks.example.com";
 
