@@ -4,7 +4,9 @@ use local::environment::Variables;
 use platform::resources::Table;
 use platform::rows::Unreadable;
 use serde_json::{Value, json};
-use tests::{Stack, marketctl, marketplace, order, quote, set_key_text, set_text, uuid};
+use tests::{
+    Stack, add_number, marketctl, marketplace, order, quote, remove_key_attribute, set_key_text, set_text, uuid,
+};
 use types::scope::Scope;
 
 /// A word that this release does not know.
@@ -33,6 +35,34 @@ async fn a_key_that_cannot_be_read_hides_no_other_and_fails_only_its_own_request
     let running = stack.instance().await;
     for (key, status) in [(&unreadable, 500), (&readable, 200)] {
         assert_eq!(running.client.get(key, "/v1/public/me").await.status, status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_cannot_be_read_can_be_revoked() {
+    let (stack, user) = (Stack::new().await, uuid(5).into());
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let (newer, newer_record) = stack.key_of(user, &Scope::ALL).await;
+    let (bare, bare_record) = stack.key_of(user, &Scope::ALL).await;
+    set_key_text(&stack, &newer, "tier", UNKNOWN).await;
+    set_key_text(&stack, &newer, "status", UNKNOWN).await;
+    for attribute in ["tier", "status", "scopes"] {
+        remove_key_attribute(&stack, &bare, attribute).await;
+    }
+    // The release that wrote the row may have written the rows that find it.
+    let finder = format!("id#{}", newer_record.key_id);
+    add_number(&stack, Table::Keys, [&finder, "hash"], "layout", 2).await;
+
+    let running = stack.instance().await;
+    for (key, record) in [(&newer, newer_record), (&bare, bare_record)] {
+        let key_id = record.key_id.to_string();
+        // The second time, it is revoked already.
+        for _ in 0..2 {
+            let run = marketctl(&variables, &["--json", "keys", "revoke", &key_id], "").await;
+            assert_eq!((run.code, run.json()), (0, json!({"key_id": key_id, "status": "revoked"})), "{run:?}");
+        }
+        let reply = running.client.get(key, "/v1/public/me").await;
+        assert_eq!((reply.status, &reply.json()["error"]["code"]), (401, &json!("api_keys.invalid")));
     }
 }
 

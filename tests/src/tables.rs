@@ -63,6 +63,22 @@ pub async fn set_key_text(stack: &Stack, key: &str, attribute: &str, text: &str)
     set_text(stack, Table::Keys, [&key_partition(key), "key"], attribute, text).await;
 }
 
+/// Removes an attribute of a key's row.
+pub async fn remove_key_attribute(stack: &Stack, key: &str, attribute: &str) {
+    let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
+    let update = update.update_expression("REMOVE #name").expression_attribute_names("#name", attribute);
+    update.condition_expression("attribute_exists(#name)").send().await.unwrap();
+}
+
+/// Sets an attribute of a row to this number. The row must be there, but not the attribute.
+pub async fn add_number(stack: &Stack, table: Table, [pk, sk]: [&str; 2], attribute: &str, number: u32) {
+    let table = Resources::new(Resources::DEFAULT_STACK).table(table);
+    let update = dynamodb(stack).update_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
+    let update = update.update_expression("SET #name = :number").expression_attribute_names("#name", attribute);
+    let update = update.expression_attribute_values(":number", AttributeValue::N(number.to_string()));
+    update.condition_expression("attribute_exists(pk)").send().await.unwrap();
+}
+
 /// Creates a table as an older deployment may have left it.
 pub async fn table_without_indexes(stack: &Stack, name: &str) {
     let mut request = dynamodb(stack).create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);

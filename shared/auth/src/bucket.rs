@@ -107,7 +107,9 @@ impl TokenRequest {
     /// Returns why the condition failed. `row` is the row as it stood, or `None` if there was none. If the token was
     /// already taken by this attempt, and only the answer was lost, the request is granted.
     pub(super) fn refused(&self, row: Option<&Row>) -> Result<Grant, Refused> {
-        let Some(row) = row.filter(|row| row.contains_key(STATUS)) else {
+        // A revoked key is refused as such even if the rest of its row cannot be read.
+        let in_use = |row: &&Row| row.contains_key(STATUS) && !KeyRecord::is_revoked(row);
+        let Some(row) = row.filter(in_use) else {
             return Err(Refused::without_budget(Refusal::KeyInvalid, self.now));
         };
         let key = KeyRecord::from_row(row).map_err(|error| Refused::without_budget(error.into(), self.now))?;

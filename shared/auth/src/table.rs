@@ -79,6 +79,11 @@ impl KeyRecord {
         self.status == KeyStatus::Active && self.expires_at.is_none_or(|at| at > now)
     }
 
+    /// Returns whether the key of a row is revoked. Nothing else of the row needs to be readable.
+    pub(super) fn is_revoked(row: &Row) -> bool {
+        Attributes(row).text(STATUS) == Some(KeyStatus::Revoked.as_str())
+    }
+
     pub fn to_row(&self, hash: &KeyHash) -> Row {
         let scopes = self.scopes.iter().map(ToString::to_string).collect();
         let mut row = key_row(hash);

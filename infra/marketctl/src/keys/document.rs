@@ -1,7 +1,8 @@
-//! What is shown of a key that was just made.
+//! What is shown of a key that is more or less than its record.
 
-use auth::{KeyRecord, KeyText};
+use auth::{KeyRecord, KeyStatus, KeyText};
 use serde::Serialize;
+use types::ids::KeyId;
 
 /// A new key with its text, which is shown only once.
 #[derive(Serialize)]
@@ -17,10 +18,22 @@ impl<'a> KeyWithText<'a> {
     }
 }
 
+/// A key that was revoked although its row cannot be read: what is known of it.
+#[derive(Serialize)]
+pub(super) struct RevokedKey {
+    pub(super) key_id: KeyId,
+    status: KeyStatus,
+}
+
+impl RevokedKey {
+    pub(super) fn new(key_id: KeyId) -> Self {
+        Self { key_id, status: KeyStatus::Revoked }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use auth::KeyStatus;
     use serde_json::json;
     use types::scope::{Scope, Tier};
     use types::timestamp::Timestamp;

@@ -7,7 +7,7 @@ mod show;
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use types::scope::Tier;
 
-use document::KeyWithText;
+use document::{KeyWithText, RevokedKey};
 use error::ComingSoon;
 
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
@@ -34,10 +34,10 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
             let record = Session::open(stack).await?.keys().update(key_id, update).await?;
             output.print(&record, show::updated)
         }
-        KeyCommand::Revoke { key_id } => {
-            let record = Session::open(stack).await?.keys().revoke(key_id).await?;
-            output.print(&record, show::revoked)
-        }
+        KeyCommand::Revoke { key_id } => match Session::open(stack).await?.keys().revoke(key_id).await? {
+            Some(record) => output.print(&record, show::revoked),
+            None => output.print(&RevokedKey::new(key_id), show::revoked_unread),
+        },
         KeyCommand::Rotate { key_id } => {
             let key = Session::open(stack).await?.keys().rotate(key_id).await?;
             output.print(&KeyWithText::new(&key), |key| show::rotated(key_id, key))

@@ -4,8 +4,11 @@ use auth::{KeyRecord, KeyStatus};
 use types::ids::{KeyId, UserId};
 use types::timestamp::Timestamp;
 
-use super::document::KeyWithText;
+use super::document::{KeyWithText, RevokedKey};
 use crate::text::{minute, table};
+
+const AFTER_REVOCATION: &str =
+    "its next request is refused. This cannot be undone; `marketctl keys create` creates a new key.";
 
 pub(super) fn created(key: &KeyWithText<'_>) -> String {
     let KeyRecord { key_id, user_id, .. } = key.record;
@@ -26,10 +29,11 @@ pub(super) fn updated(key: &KeyRecord) -> String {
 }
 
 pub(super) fn revoked(key: &KeyRecord) -> String {
-    format!(
-        "Key {} of user {} is revoked: its next request is refused. This cannot be undone; `marketctl keys create` creates a new key.",
-        key.key_id, key.user_id
-    )
+    format!("Key {} of user {} is revoked: {AFTER_REVOCATION}", key.key_id, key.user_id)
+}
+
+pub(super) fn revoked_unread(key: &RevokedKey) -> String {
+    format!("Key {} is revoked, although its row cannot be read: {AFTER_REVOCATION}", key.key_id)
 }
 
 pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {

@@ -5,7 +5,8 @@ mod update;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{Put, ReturnValue, TransactWriteItem, Update};
 use futures_util::future::try_join_all;
 use thiserror::Error;
 use uuid::Uuid;
@@ -120,22 +121,35 @@ impl KeyAdmin {
     }
 
     /// Revokes a key. Its very next request is refused, at any instance. Revoking it again changes nothing.
-    pub async fn revoke(&self, key_id: KeyId) -> Result<KeyRecord, AdminError> {
-        let (hash, record) = self.find(key_id).await?;
-        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+    ///
+    /// The key's row need not be readable, because a key must never be left in use for that reason. Returns the key as
+    /// it is now, or `None` if it is revoked and its row cannot be read.
+    pub async fn revoke(&self, key_id: KeyId) -> Result<Option<KeyRecord>, AdminError> {
+        let finder = self.finder(key_id).await?;
+        // The layout is not looked at: under a wrong hash there would be no row, and nothing would be written.
+        let hash = Attributes(&finder).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))?;
+        let revoked = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
                 .client
                 .update_item()
                 .table_name(&self.table)
-                .set_key(Some(table::hash_row(&hash)))
+                .set_key(Some(table::hash_row(hash)))
                 .update_expression("SET #status = :revoked")
-                .condition_expression("attribute_exists(#status)")
+                .condition_expression("attribute_exists(#pk)")
+                .expression_attribute_names("#pk", PK)
                 .expression_attribute_names("#status", STATUS)
-                .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()));
-            Ok(update.send().await?)
-        })
-        .await?;
-        Ok(KeyRecord { status: KeyStatus::Revoked, ..record })
+                .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
+                .return_values(ReturnValue::AllNew);
+            match update.send().await {
+                Ok(updated) => Ok(Some(updated.attributes.unwrap_or_default())),
+                Err(error) => match error.as_service_error() {
+                    Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(None),
+                    _ => Err(StoreError::from(error)),
+                },
+            }
+        });
+        let row = revoked.await?.ok_or(AdminError::Unknown(key_id))?;
+        Ok(KeyRecord::from_row(&row).ok())
     }
 
     /// Replaces an active key by a new one with the same properties. One transaction creates the new key and
@@ -234,11 +248,16 @@ impl KeyAdmin {
     }
 
     async fn find(&self, key_id: KeyId) -> Result<(String, KeyRecord), AdminError> {
-        let found = get_row(&self.client, &self.table, table::id_row(key_id)).await?;
-        let found = found.ok_or(AdminError::Unknown(key_id))?;
-        let hash = hash_of(&found)?;
+        let finder = self.finder(key_id).await?;
+        let hash = hash_of(&finder)?;
         let record = self.read(table::hash_row(hash)).await?.ok_or(AdminError::Unknown(key_id))?;
         Ok((hash.to_owned(), record))
+    }
+
+    /// Returns the row that holds the hash of the key with this id.
+    async fn finder(&self, key_id: KeyId) -> Result<Row, AdminError> {
+        let found = get_row(&self.client, &self.table, table::id_row(key_id)).await?;
+        found.ok_or(AdminError::Unknown(key_id))
     }
 
     async fn read(&self, key: Row) -> Result<Option<KeyRecord>, StoreError> {
