@@ -1,7 +1,9 @@
 //! Where a key's limit comes from (specification 8.1), and the copy of it that the release before reads.
 
-use admin::keys::{KeyUpdate, LimitChange, MAX_LIMIT};
-use tests::{Stack, set_limit_copy, stored_key_row};
+use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT};
+use auth::KeyStatus;
+use futures_util::future::join_all;
+use tests::{Stack, stored_key_row, set_limit_copy};
 use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
@@ -57,4 +59,38 @@ async fn the_release_before_finds_the_limit_that_applies() {
     }
     let (text, rotated) = admin.rotate(record.key_id).await.unwrap();
     assert_eq!((rotated.limit, limit_copy(&stack, text.reveal()).await), (MAX_LIMIT, MAX_LIMIT));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_a_key_at_the_same_moment_all_stay() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    let (_, record) = stack.key_of(tests::uuid(1).into(), &[Scope::CatalogRead]).await;
+    for (round, tier) in (1..=10).zip([Tier::Pro, Tier::Business].into_iter().cycle()) {
+        let name = format!("bot {round}");
+        let changes = [
+            KeyUpdate { tier: Some(tier), ..KeyUpdate::default() },
+            KeyUpdate { limit: Some(LimitChange::Own(round)), ..KeyUpdate::default() },
+            KeyUpdate { name: Some(name.clone()), ..KeyUpdate::default() },
+        ];
+        let changes = changes.map(|change| admin.update(record.key_id, change));
+        assert!(join_all(changes).await.iter().all(Result::is_ok));
+        let [key] = admin.list(record.user_id).await.unwrap().readable.try_into().unwrap();
+        assert_eq!((key.tier, key.limit_override, key.limit, key.name), (tier, Some(round), round, Some(name)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_beside_a_revocation_leaves_the_key_revoked() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    for user in 1..=10 {
+        let (_, record) = stack.key_of(tests::uuid(user).into(), &[Scope::CatalogRead]).await;
+        let change = KeyUpdate { limit: Some(LimitChange::Own(7)), ..KeyUpdate::default() };
+        let (changed, revoked) = tokio::join!(admin.update(record.key_id, change), admin.revoke(record.key_id));
+        assert!(matches!(&changed, Ok(_) | Err(AdminError::NotActive(_))), "{changed:?}");
+        revoked.unwrap();
+        let [key] = admin.list(record.user_id).await.unwrap().readable.try_into().unwrap();
+        assert_eq!((key.status, key.limit_override), (KeyStatus::Revoked, changed.ok().map(|_| 7)));
+    }
 }

@@ -5,11 +5,11 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValue;
 
 use auth::table::{KeyRecord, KeyStatus, LIMIT_BEFORE, LIMIT_OVERRIDE, NAME, STATUS, TIER, hash_row};
-use platform::store::{StoreError, n, s};
+use platform::store::{StoreError, n, retry_conflicts, s};
 use types::ids::KeyId;
 use types::scope::Tier;
 
-use super::{AdminError, KeyAdmin, check_name};
+use super::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, check_name};
 
 /// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
 /// 1,000 of those a second.
@@ -35,12 +35,28 @@ pub enum LimitChange {
 
 impl KeyAdmin {
     /// Changes an active key by one conditional write, and returns it as it is now. Its next request is counted
-    /// against the new limit; what it has used in this minute stays used.
+    /// against the new limit; what it has used in this minute stays used. If somebody else changes the key at the same
+    /// moment, the change is decided anew on what they wrote.
     pub async fn update(&self, key_id: KeyId, update: KeyUpdate) -> Result<KeyRecord, AdminError> {
         check_name(update.name.as_deref())?;
         if matches!(update.limit, Some(LimitChange::Own(limit)) if limit > MAX_LIMIT) {
             return Err(AdminError::Invalid { field: "limit", reason: "must be at most 60,000" });
         }
+        let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            match self.update_once(key_id, &update).await {
+                Err(AdminError::Store(error)) => Err(error),
+                outcome => Ok(outcome),
+            }
+        });
+        match outcome.await {
+            Ok(outcome) => outcome,
+            Err(StoreError::Conflict) => Err(AdminError::Changed),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads a key and changes it. If the key changes in between, that is a conflict.
+    async fn update_once(&self, key_id: KeyId, update: &KeyUpdate) -> Result<KeyRecord, AdminError> {
         let (hash, seen) = self.find(key_id).await?;
         if !seen.is_live(self.clock.now()) {
             return Err(AdminError::NotActive(key_id));
@@ -49,8 +65,8 @@ impl KeyAdmin {
         let request = self.client.update_item().table_name(&self.table).set_key(Some(hash_row(&hash)));
         let changed =
             conditional(request, &seen, &next).send().await.map_err(|error| match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => AdminError::Changed,
-                _ => StoreError::from(error).into(),
+                Some(UpdateItemError::ConditionalCheckFailedException(_)) => StoreError::Conflict,
+                _ => StoreError::from(error),
             })?;
         let row = changed.attributes.ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
         Ok(KeyRecord::from_row(&row)?)
@@ -58,7 +74,7 @@ impl KeyAdmin {
 }
 
 impl KeyUpdate {
-    fn applied_to(self, seen: &KeyRecord) -> KeyRecord {
+    fn applied_to(&self, seen: &KeyRecord) -> KeyRecord {
         let tier = self.tier.unwrap_or(seen.tier);
         let limit_override = match self.limit {
             Some(LimitChange::Own(limit)) => Some(limit),
@@ -66,7 +82,7 @@ impl KeyUpdate {
             None => seen.limit_override,
         };
         let limit = limit_override.unwrap_or(tier.limit());
-        let name = self.name.or_else(|| seen.name.clone());
+        let name = self.name.clone().or_else(|| seen.name.clone());
         KeyRecord { name, tier, limit, limit_override, ..seen.clone() }
     }
 }
