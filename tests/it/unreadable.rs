@@ -1,11 +1,15 @@
 //! Rows that a newer release wrote, among others that this release can read: keys, marketplaces, quotes and orders.
 
+use admin::keys::{AdminError, KeyUpdate};
+use aws_sdk_dynamodb::types::AttributeValue::{N, S};
 use local::environment::Variables;
 use platform::resources::Table;
 use platform::rows::Unreadable;
+use platform::store::StoreError;
 use serde_json::{Value, json};
 use tests::{
-    Stack, add_number, marketctl, marketplace, order, quote, remove_key_attribute, set_key_text, set_text, uuid,
+    Stack, add_number, marketctl, marketplace, order, quote, remove_key_attribute, set_key_attribute, set_key_text,
+    set_text, uuid,
 };
 use types::scope::Scope;
 
@@ -35,6 +39,31 @@ async fn a_key_that_cannot_be_read_hides_no_other_and_fails_only_its_own_request
     let running = stack.instance().await;
     for (key, status) in [(&unreadable, 500), (&readable, 200)] {
         assert_eq!(running.client.get(key, "/v1/public/me").await.status, status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_limit_or_expiry_is_malformed_is_not_used_without_it() {
+    let (stack, user) = (Stack::new().await, uuid(5).into());
+    let running = stack.instance().await;
+    for (attribute, value) in [
+        ("limit_override", S("7".to_owned())),
+        ("limit_override", N("-1".to_owned())),
+        ("limit_override", N("7.5".to_owned())),
+        ("limit_override", N((u64::from(u32::MAX) + 1).to_string())),
+        ("expires_at", S("2026-11-20T12:00:00.000Z".to_owned())),
+        ("expires_at", N("0.5".to_owned())),
+    ] {
+        let (key, record) = stack.key_of(user, &Scope::ALL).await;
+        set_key_attribute(&stack, &key, attribute, value.clone()).await;
+        assert_eq!(running.client.get(&key, "/v1/public/me").await.status, 500, "{attribute} {value:?}");
+
+        let row = format!("user#{user} {}", record.key_id);
+        let unreadable = stack.admin.keys().list(user).await.unwrap().unreadable;
+        assert!(unreadable.contains(&Unreadable { row, what: attribute.to_owned() }), "{value:?}: {unreadable:?}");
+        let rename = KeyUpdate { name: Some("bot".to_owned()), ..KeyUpdate::default() };
+        let refused = stack.admin.keys().update(record.key_id, rename).await;
+        assert!(matches!(refused, Err(AdminError::Store(StoreError::Corrupt { .. }))), "{value:?}: {refused:?}");
     }
 }
 

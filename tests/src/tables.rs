@@ -32,9 +32,14 @@ pub async fn set_limit_copy(stack: &Stack, key: &str, limit: u32) {
 }
 
 async fn set_number(stack: &Stack, key: &str, attribute: &str, number: u32) {
+    set_key_attribute(stack, key, attribute, AttributeValue::N(number.to_string())).await;
+}
+
+/// Sets an attribute of a key's row.
+pub async fn set_key_attribute(stack: &Stack, key: &str, attribute: &str, value: AttributeValue) {
     let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
-    let update = update.update_expression("SET #name = :number").expression_attribute_names("#name", attribute);
-    update.expression_attribute_values(":number", AttributeValue::N(number.to_string())).send().await.unwrap();
+    let update = update.update_expression("SET #name = :value").expression_attribute_names("#name", attribute);
+    update.expression_attribute_values(":value", value).send().await.unwrap();
 }
 
 /// Returns a key's row.

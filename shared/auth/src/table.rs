@@ -106,10 +106,10 @@ impl KeyRecord {
     pub fn from_row(row: &Row) -> Result<Self, StoreError> {
         KEY_FORMAT.of_row(row)?;
         let read = Attributes(row);
-        let time = |name| read.number(name).map(Timestamp::from_millis);
+        let time = |name| Ok::<_, StoreError>(read.optional_number(name)?.map(Timestamp::from_millis));
         let scopes = row.get(SCOPES).and_then(|value| value.as_ss().ok());
         let scopes = scopes.ok_or_else(|| StoreError::corrupt(SCOPES))?;
-        let (tier, limit_override) = (read.parsed::<Tier>(TIER)?, read.number(LIMIT_OVERRIDE));
+        let (tier, limit_override) = (read.parsed::<Tier>(TIER)?, read.optional_number(LIMIT_OVERRIDE)?);
         Ok(Self {
             key_id: read.parsed(KEY_ID)?,
             user_id: read.parsed(USER_ID)?,
@@ -119,9 +119,9 @@ impl KeyRecord {
             limit: limit_override.unwrap_or(tier.limit()),
             limit_override,
             status: read.parsed(STATUS)?,
-            created_at: time(CREATED_AT).ok_or_else(|| StoreError::corrupt(CREATED_AT))?,
-            expires_at: time(EXPIRES_AT),
-            last_used_at: time(LAST_USED_AT),
+            created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
+            expires_at: time(EXPIRES_AT)?,
+            last_used_at: time(LAST_USED_AT)?,
             last4: read.parsed(LAST4)?,
         })
     }

@@ -153,6 +153,11 @@ impl<'a> Attributes<'a> {
         self.0.get(name)?.as_n().ok()?.parse().ok()
     }
 
+    /// Returns a number that may be absent. If the attribute is there, it must be such a number.
+    pub fn optional_number<T: std::str::FromStr>(self, name: &str) -> Result<Option<T>, StoreError> {
+        if self.0.contains_key(name) { self.required_number(name).map(Some) } else { Ok(None) }
+    }
+
     /// Returns a number that must be there.
     pub fn required_number<T: std::str::FromStr>(self, name: &str) -> Result<T, StoreError> {
         self.number(name).ok_or_else(|| StoreError::corrupt(name))
