@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use futures_util::stream;
 use futures_util::{FutureExt, StreamExt};
 use platform::metrics::{Meter, Metric};
+use platform::rows::log_unreadable;
 use platform::store::StoreError;
 use runtime::Error;
 use tokio::sync::OnceCell;
@@ -64,8 +65,8 @@ impl Sweep {
             // The wake-up of an unreadable row stays as it is, because this release does not know what the row calls
             // for. Each run reads the row once, until some release can read it or its TTL ends. What bounds the reads:
             // runs come once a minute, and a run that failed is not repeated.
+            log_unreadable(&unreadable);
             for row in unreadable {
-                row.log();
                 swept = swept.and(Swept::failure(&format!("unreadable row: {row}")));
             }
             from = next;

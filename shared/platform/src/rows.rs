@@ -45,9 +45,9 @@ impl<T, U> FromIterator<Result<T, U>> for Rows<T, U> {
 }
 
 impl<T> Rows<T> {
-    /// Returns the readable rows. Logs a warning for each of the others.
+    /// Returns the readable rows. If there are others, logs a warning.
     pub fn log_unreadable(self) -> Vec<T> {
-        self.unreadable.iter().for_each(Unreadable::log);
+        log_unreadable(&self.unreadable);
         self.readable
     }
 }
@@ -62,10 +62,13 @@ impl Unreadable {
         };
         Self { row: format!("{} {}", part(PARTITION_KEY), part(SORT_KEY)), what }
     }
+}
 
-    /// Logs a warning.
-    pub fn log(&self) {
-        tracing::warn!(row = self.row, what = self.what, "unreadable row");
+/// Logs one warning about the unreadable rows of a read: how many there are, and the first of them as an example. A
+/// rollback may leave thousands of them.
+pub fn log_unreadable(rows: &[Unreadable]) {
+    if let Some(first) = rows.first() {
+        tracing::warn!(count = rows.len(), row = first.row, what = first.what, "unreadable rows");
     }
 }
 

@@ -4,12 +4,13 @@ use admin::webhooks::NewEndpoint;
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
 use futures_util::FutureExt;
+use local::environment::Variables;
 use platform::resources::{Queue, Resources, Table, WAKE_AT, WAKE_SHARD};
 use platform::rows::Unreadable;
 use runtime::Worker;
 use serde_json::{Value, json};
 use tests::webhooks_cli::WebhooksCli;
-use tests::{dynamodb, hand, message, sale, set_text, uuid};
+use tests::{RuntimeApi, dynamodb, hand, message, sale, set_text, uuid};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
 use webhooks::delivery::{Lane, Status};
@@ -38,6 +39,14 @@ impl Scene {
     async fn second(&self, event: EventKind) -> EndpointId {
         let new = NewEndpoint { user_id: self.user, url: self.receiver.url.clone(), events: [event].into() };
         self.stack.webhooks().add(new).await.unwrap().0.id
+    }
+
+    /// Plants a row of an unknown kind whose wake-up has long come.
+    async fn reminder(&self, number: u32, shard: u32) {
+        let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Webhooks);
+        let put = dynamodb(&self.stack).put_item().table_name(table).item("pk", S(format!("reminder#{number}")));
+        let put = put.item("sk", S("reminder".to_owned())).item(WAKE_SHARD, S(format!("wake#{shard}")));
+        put.item(WAKE_AT, N(number.to_string())).send().await.unwrap();
     }
 
     fn ids(&self, events: impl Iterator<Item = u128>) -> Vec<DeliveryId> {
@@ -111,16 +120,31 @@ async fn a_wake_up_of_an_unknown_kind_holds_up_no_delivery() {
     let id = scene.event(1).await;
     scene.stack.queue(Queue::WebhooksFirst).await.purge().await;
     for shard in 0..WAKE_SHARDS {
-        let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Webhooks);
-        let put = dynamodb(&scene.stack).put_item().table_name(table).item("pk", S(format!("reminder#{shard}")));
-        let put = put.item("sk", S("reminder".to_owned())).item(WAKE_SHARD, S(format!("wake#{shard}")));
-        put.item(WAKE_AT, N("0".to_owned())).send().await.unwrap();
+        scene.reminder(shard, shard).await;
     }
     scene.wait(OVERDUE_SECONDS);
     let error = scene.failed_sweep().await;
     assert!(error.starts_with("8 steps failed; the first error: unreadable row: reminder#"), "{error}");
     assert_eq!(scene.work_off_retries().await, 1);
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_logs_one_line_for_the_unreadable_rows_of_a_page() {
+    let scene = Scene::answering(204).await;
+    for (number, shard) in [(1, 0), (2, 0), (3, 0), (4, 1)] {
+        scene.reminder(number, shard).await;
+    }
+    let mut sweep = RuntimeApi::run("sweep", &Variables::new(&scene.stack.aws.endpoint_url)).await;
+    sweep.invoke(json!({})).await;
+    let lines: Vec<Value> = sweep.lines().into_iter().map(|line| line.json).collect();
+    assert_eq!(lines.iter().find(|line| line["message"] == "swept").map(|line| &line["failed"]), Some(&json!(4)));
+    let warned = lines.iter().filter(|line| line["message"] == "unreadable rows");
+    let mut warned: Vec<Value> =
+        warned.map(|line| json!([line["row"], line["count"], line["what"], line["level"]])).collect();
+    warned.sort_by_key(Value::to_string);
+    let expected = [json!(["reminder#1 reminder", 3, "pk", "WARN"]), json!(["reminder#4 reminder", 1, "pk", "WARN"])];
+    assert_eq!(warned, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
