@@ -4,7 +4,10 @@
 //! [`LAYOUT`]. Layout 1 is never written there, because rows and messages from before there were layouts lack it too.
 //! CONTRIBUTING.md says when a layout changes, under "Changing stored data".
 
+use std::fmt::Display;
+
 use serde::Deserialize;
+use thiserror::Error;
 
 use crate::store::{Attributes, Row, StoreError};
 
@@ -22,6 +25,11 @@ pub struct Format {
     pub reads: u8,
 }
 
+/// A message of a queue that this release cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unreadable message: {0}")]
+pub struct UnreadableMessage(String);
+
 #[derive(Deserialize)]
 struct Member {
     layout: Option<u32>,
@@ -35,13 +43,7 @@ impl Format {
 
     /// Returns the layout that was found if this release reads it, and otherwise an error that names it.
     pub fn supported(self, found: u32) -> Result<u32, StoreError> {
-        match found {
-            0 => Err(self.corrupt(&"no release writes layout 0")),
-            found if found > u32::from(self.reads) => {
-                Err(self.corrupt(&format_args!("layout {found}, written by a newer release")))
-            }
-            found => Ok(found),
-        }
+        self.known(found).map_err(|problem| self.corrupt(&problem))
     }
 
     /// Takes the layout off packed bytes, whose first byte it is. Returns it with the rest.
@@ -60,14 +62,27 @@ impl Format {
     }
 
     /// Returns the layout of a JSON message if this release reads it.
-    pub fn of_message(self, message: &str) -> Result<u32, StoreError> {
-        let found: Member = serde_json::from_str(message).map_err(|error| self.corrupt(&error))?;
-        self.supported(found.layout.unwrap_or(1))
+    pub fn of_message(self, message: &str) -> Result<u32, UnreadableMessage> {
+        let found: Member = serde_json::from_str(message).map_err(|error| self.unreadable_message(&error))?;
+        self.known(found.layout.unwrap_or(1)).map_err(|problem| self.unreadable_message(&problem))
     }
 
-    /// Makes the error for data of this format that cannot be read.
-    pub fn corrupt(self, what: &dyn std::fmt::Display) -> StoreError {
+    /// Makes the error for stored data of this format that cannot be read.
+    pub fn corrupt(self, what: &dyn Display) -> StoreError {
         StoreError::corrupt(format!("{}: {what}", self.name))
+    }
+
+    /// Makes the error for a message of this format that cannot be read.
+    pub fn unreadable_message(self, what: &dyn Display) -> UnreadableMessage {
+        UnreadableMessage(format!("{}: {what}", self.name))
+    }
+
+    fn known(self, found: u32) -> Result<u32, String> {
+        match found {
+            0 => Err("no release writes layout 0".to_owned()),
+            found if found > u32::from(self.reads) => Err(format!("layout {found}, written by a newer release")),
+            found => Ok(found),
+        }
     }
 }
 
@@ -78,7 +93,7 @@ mod tests {
 
     const FORMAT: Format = Format { name: "order", writes: 1, reads: 2 };
 
-    fn refused<T: std::fmt::Debug>(outcome: Result<T, StoreError>) -> String {
+    fn refused<T: std::fmt::Debug, E: Display>(outcome: Result<T, E>) -> String {
         outcome.unwrap_err().to_string()
     }
 
@@ -109,7 +124,8 @@ mod tests {
     fn a_message_without_a_layout_has_the_first_one() {
         assert_eq!(FORMAT.of_message(r#"{"type":"attempt"}"#).unwrap(), 1);
         assert_eq!(FORMAT.of_message(r#"{"type":"attempt","layout":2}"#).unwrap(), 2);
-        assert!(refused(FORMAT.of_message(r#"{"layout":3}"#)).ends_with("layout 3, written by a newer release"));
-        assert!(FORMAT.of_message("{").is_err());
+        let newer = refused(FORMAT.of_message(r#"{"layout":3}"#));
+        assert_eq!(newer, "unreadable message: order: layout 3, written by a newer release");
+        assert!(refused(FORMAT.of_message("{")).starts_with("unreadable message: order: EOF"));
     }
 }

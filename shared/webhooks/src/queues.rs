@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use super::delivery::{Dispatch, Lane};
-use platform::layout::Format;
-use platform::store::{StoreError, explain};
+use platform::layout::{Format, UnreadableMessage};
+use platform::store::explain;
 use queues::MAX_DELAY_SECONDS;
 use types::timestamp::Timestamp;
 
@@ -15,7 +15,7 @@ use types::timestamp::Timestamp;
 const MAX_BATCH_MESSAGES: usize = 10;
 
 /// The format of the messages. Members may be added to them, because readers ignore members that they do not know.
-const FORMAT: Format = Format::first("message of a delivery queue");
+const FORMAT: Format = Format::first("delivery queue");
 
 /// A message in the delivery queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,9 +29,9 @@ pub enum QueueMessage {
 
 impl QueueMessage {
     /// Reads a message.
-    pub fn parse(text: &str) -> Result<Self, StoreError> {
+    pub fn parse(text: &str) -> Result<Self, UnreadableMessage> {
         FORMAT.of_message(text)?;
-        serde_json::from_str(text).map_err(|error| FORMAT.corrupt(&error))
+        serde_json::from_str(text).map_err(|error| FORMAT.unreadable_message(&error))
     }
 }
 

@@ -15,11 +15,6 @@ use super::golden;
 use super::loaded::{keyring, loaded};
 use super::scene::{endpoint, user};
 
-/// The text of an error about a format of which a later layout was found.
-fn newer(format: &str) -> String {
-    format!("unreadable row: {format}: layout 2, written by a newer release")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_of_a_newer_layout_is_an_error_that_says_so() {
     let raised = |mut row: Value| {
@@ -87,6 +82,6 @@ fn a_message_of_a_newer_layout_is_an_error_that_says_so() {
         let mut message = golden::read(name)["message"].take();
         message["layout"] = json!(2);
         let refused = QueueMessage::parse(&message.to_string()).unwrap_err();
-        assert_eq!(refused.to_string(), newer("message of a delivery queue"));
+        assert_eq!(refused.to_string(), "unreadable message: delivery queue: layout 2, written by a newer release");
     }
 }
