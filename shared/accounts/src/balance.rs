@@ -1,7 +1,7 @@
 //! A user's balance, which is one row.
 
 use super::{Accounts, table};
-use platform::store::{Attributes, StoreError, changed, get_row, n, s};
+use platform::store::{Attributes, StoreError, get_row, n, put_newer, s};
 use types::ids::UserId;
 use types::records::PublicBalance;
 
@@ -18,17 +18,8 @@ impl Accounts {
 
     /// Stores a balance, unless the stored one is as new or newer. Returns whether anything changed.
     pub async fn put_balance(&self, user: UserId, balance: PublicBalance, version: u64) -> Result<bool, StoreError> {
-        let data = serde_json::to_string(&balance)?;
-        let put = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(table::balance(user)))
-            .item(table::VERSION, n(version))
-            .item(table::DATA, s(data))
-            .condition_expression("attribute_not_exists(#version) OR #version < :version")
-            .expression_attribute_names("#version", table::VERSION)
-            .expression_attribute_values(":version", n(version));
-        changed(put.send().await)
+        let mut row = table::balance(user);
+        row.insert(table::DATA.to_owned(), s(serde_json::to_string(&balance)?));
+        put_newer(&self.client, &self.table, row, table::VERSION, n(version)).await
     }
 }

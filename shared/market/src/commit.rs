@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use super::log::Log;
 use super::table;
 use crate::{Record, Write};
-use platform::store::{Row, StoreError, b, n, s};
+use platform::store::{IS_NEWER, Row, StoreError, b, n, s};
 use platform::transaction;
 use types::timestamp::Timestamp;
 
@@ -125,7 +125,7 @@ impl<R: Record> Log<R> {
         for &index in live {
             let put = self
                 .put(entity(&batch[index]))
-                .condition_expression("attribute_not_exists(#version) OR #version < :version")
+                .condition_expression(IS_NEWER)
                 .expression_attribute_names("#version", table::VERSION)
                 .expression_attribute_values(":version", n(batch[index].version));
             writes.push(TransactWriteItem::builder().put(put.build()?).build());

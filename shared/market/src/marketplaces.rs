@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Market, table};
 use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, changed, n, s};
+use platform::store::{Attributes, Row, StoreError, n, put_newer, s};
 use types::clock::{Clock, Moment};
 use types::records::PublicMarketplace;
 
@@ -22,18 +22,9 @@ impl Market {
 
     /// Stores a marketplace, unless the stored one is as new or newer. Returns whether anything changed.
     pub async fn put_marketplace(&self, marketplace: &PublicMarketplace, version: u64) -> Result<bool, StoreError> {
-        let data = serde_json::to_string(marketplace)?;
-        let put = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(table::marketplace(&marketplace.key)))
-            .item(table::VERSION, n(version))
-            .item(table::DATA, s(data))
-            .condition_expression("attribute_not_exists(#version) OR #version < :version")
-            .expression_attribute_names("#version", table::VERSION)
-            .expression_attribute_values(":version", n(version));
-        changed(put.send().await)
+        let mut row = table::marketplace(&marketplace.key);
+        row.insert(table::DATA.to_owned(), s(serde_json::to_string(marketplace)?));
+        put_newer(&self.client, &self.table, row, table::VERSION, n(version)).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Market, table};
 use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, b, changed, n};
+use platform::store::{Attributes, Row, StoreError, b, n, put_newer};
 use types::ids::{MarketplaceKey, VariantId};
 use types::money::Usd;
 use types::timestamp::Timestamp;
@@ -33,18 +33,10 @@ impl Market {
         // These bytes have no layout of their own. If the asks ever need another form, it gets an attribute of its own.
         let cents: Vec<u64> = quote.asks.iter().map(|ask| ask.cents()).collect();
         let packed = postcard::to_stdvec(&cents)?;
-        let put = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(table::quote(variant, &quote.marketplace)))
-            .item(table::ASKS, b(packed))
-            .item(table::OBSERVED_AT, n(quote.observed_at.millis()))
-            .item(table::TTL, n(quote.observed_at.seconds() + KEEP_SECONDS))
-            .condition_expression("attribute_not_exists(#observed) OR #observed < :observed")
-            .expression_attribute_names("#observed", table::OBSERVED_AT)
-            .expression_attribute_values(":observed", n(quote.observed_at.millis()));
-        changed(put.send().await)
+        let mut row = table::quote(variant, &quote.marketplace);
+        row.insert(table::ASKS.to_owned(), b(packed));
+        row.insert(table::TTL.to_owned(), n(quote.observed_at.seconds() + KEEP_SECONDS));
+        put_newer(&self.client, &self.table, row, table::OBSERVED_AT, n(quote.observed_at.millis())).await
     }
 }
 

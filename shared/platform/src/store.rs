@@ -1,4 +1,4 @@
-//! What the crate of every table needs: errors, reads, attributes, and retries after conflicts.
+//! What the crate of every table needs: errors, reads, versioned writes, attributes, and retries after conflicts.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -76,6 +76,29 @@ where
 pub async fn get_row(client: &Client, table: &str, key: Row) -> Result<Option<Row>, StoreError> {
     let request = client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
     Ok(request.send().await?.item)
+}
+
+/// The condition that a stored row is absent or older, by the number that `#version` names and `:version` holds.
+pub const IS_NEWER: &str = "attribute_not_exists(#version) OR #version < :version";
+
+/// Puts a row unless the stored one is as new or newer. `version` names the attribute that tells, and `number` is the
+/// row's own. Returns whether anything changed.
+pub async fn put_newer(
+    client: &Client,
+    table: &str,
+    row: Row,
+    version: &str,
+    number: AttributeValue,
+) -> Result<bool, StoreError> {
+    let put = client
+        .put_item()
+        .table_name(table)
+        .set_item(Some(row))
+        .item(version, number.clone())
+        .condition_expression(IS_NEWER)
+        .expression_attribute_names("#version", version)
+        .expression_attribute_values(":version", number);
+    changed(put.send().await)
 }
 
 /// Returns whether a conditional put changed anything. A failed condition is an answer and not an error.

@@ -3,7 +3,7 @@
 use super::table::PROBED_AT;
 use super::{WebhookStore, table};
 use crate::delivery::Lane;
-use platform::store::{Attributes, StoreError, changed, get_row, n};
+use platform::store::{Attributes, StoreError, get_row, n, put_newer};
 use types::timestamp::Timestamp;
 
 impl WebhookStore {
@@ -16,12 +16,7 @@ impl WebhookStore {
 
     /// Notes that a probe, sent at `sent_at`, has come out of a lane. Changes nothing if a later probe came out before.
     pub async fn probed(&self, lane: Lane, sent_at: Timestamp) -> Result<(), StoreError> {
-        let put = self.client.put_item().table_name(&self.table).set_item(Some(table::lane(lane)));
-        let put = put
-            .item(PROBED_AT, n(sent_at.millis()))
-            .condition_expression("attribute_not_exists(#probed) OR #probed < :sent")
-            .expression_attribute_names("#probed", PROBED_AT)
-            .expression_attribute_values(":sent", n(sent_at.millis()));
-        changed(put.send().await).map(drop)
+        let put = put_newer(&self.client, &self.table, table::lane(lane), PROBED_AT, n(sent_at.millis()));
+        put.await.map(drop)
     }
 }
