@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use futures_util::future::try_join_all;
+use guard::LOOPBACK_VARIABLE;
 use platform::aws::{Environment, Patience};
 use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
 use platform::store::explain;
 use serde::Serialize;
-
-/// Tells `marketctl` that webhook endpoints may be on this machine. No function reads it.
-pub const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
 /// The account that the queues of our own AWS side belong to.
 const ACCOUNT_ID: &str = "000000000000";

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use guard::LOOPBACK_VARIABLE;
 use serde_json::{Value, json};
 use types::ids::UserId;
 
-use crate::environment::{LOOPBACK_VARIABLE, Variables};
+use crate::environment::Variables;
 use crate::seed::DemoKey;
 
 /// What a user needs to know about a running stack.

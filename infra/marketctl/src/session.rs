@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::config::ProvideCredentials;
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use feed::Stores;
-use guard::{Policy, SystemResolver};
+use guard::{LOOPBACK_VARIABLE, Policy, SystemResolver};
 use platform::aws::Patience;
 use platform::preflight::{Problem, ResourceKind};
 use platform::resources::{Queue, Resources, Table};
@@ -23,9 +23,6 @@ use webhooks::store::WebhookStore;
 use crate::failure::CommandFailure;
 use crate::remedy::with_remedy;
 use crate::text::shortened;
-
-/// If this variable is `1`, webhook endpoints may be on this machine. For development only.
-const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
 
 /// A stack and the AWS configuration to reach it.
 pub(crate) struct Session {

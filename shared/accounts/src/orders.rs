@@ -5,17 +5,13 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::backoff;
+use platform::backoff::{MAX_RACES, pause};
 use platform::layout::Format;
 use platform::store::{Attributes, Row, StoreError, b, get_row, n, s};
 use platform::transaction;
 use types::ids::UserId;
 use types::records::PublicOrder;
 use types::timestamp::Timestamp;
-
-/// How many attempts a writer makes while it loses races. After that it returns a conflict, and the message may be
-/// applied again later.
-const MAX_RACES: u32 = 50;
 
 /// What became of an order message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +43,7 @@ impl Accounts {
             };
             match written {
                 Ok(Ok(())) => return Ok(OrderOutcome::Applied),
-                Ok(Err(_)) | Err(StoreError::Conflict) => tokio::time::sleep(backoff::pause(attempt)).await,
+                Ok(Err(_)) | Err(StoreError::Conflict) => tokio::time::sleep(pause(attempt)).await,
                 Err(error) => return Err(error),
             }
         }

@@ -7,23 +7,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use market::{Log, Pointer, Standing};
+use market::{LOG_KEEP_MILLIS, Log, Pointer, Standing};
 use platform::store::StoreError;
 use types::clock::Clock;
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 use uuid::Uuid;
 
 use super::chunk;
 use super::columns::{Columnar, Columns};
 use super::read::{Snapshot, load_at, load_entities};
 
-const DAY_MILLIS: i64 = 24 * 3_600 * 1_000;
 /// A base that is a week old is folded again, well before its chunks expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
 /// Two weeks after the entities were last read, a base is made from them again. So a mistake in a base does not last.
 const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
-/// How long chunks are kept: 28 days, as long as log entries.
-const KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 /// A new base is due if more changes than this have come after the old one ...
 const MIN_CHANGES: u64 = 1_000;
 /// ... and more than the old one's number of records divided by this.
@@ -116,7 +113,7 @@ impl<R: Columnar> Compaction<R> {
         let chunks = chunk::pack(&records)?;
         let hashes: Vec<_> = chunks.iter().map(|packed| chunk::hash(packed)).collect();
         let written = chunks.len();
-        let expires = now.plus_millis(KEEP_MILLIS);
+        let expires = now.plus_millis(LOG_KEEP_MILLIS);
         let puts = (0..).zip(chunks);
         let puts = puts.map(|(number, packed)| self.log.put_base_chunk(generation, number, packed, expires));
         stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(CONCURRENT_WRITES).try_collect::<Vec<()>>().await?;

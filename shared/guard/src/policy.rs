@@ -6,6 +6,10 @@ use thiserror::Error;
 
 use super::public::is_public;
 
+/// The environment variable that tells `marketctl`, if it is `1`, to register endpoints under
+/// [`Policy::with_loopback`]. No function reads it.
+pub const LOOPBACK_VARIABLE: &str = "WEBHOOK_ALLOW_LOOPBACK";
+
 /// Which addresses a stack delivers to: public ones and, on a developer's machine, that machine's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {

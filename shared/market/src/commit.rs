@@ -5,9 +5,10 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use super::log::Log;
 use super::table;
 use crate::{Record, Write};
+use platform::backoff::{MAX_RACES, pause};
 use platform::store::{IS_NEWER, Row, StoreError, b, n, s};
 use platform::transaction;
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
 /// The most changes in a batch. A DynamoDB transaction holds at most 100 writes, and two of them are the head and the
 /// log entry.
@@ -17,10 +18,8 @@ const MAX_BATCH: usize = 98;
 const MAX_BATCH_BYTES: usize = 2_000_000;
 /// The most bytes of a packed log entry, which must stay below DynamoDB's 400 KB for a row.
 const MAX_ENTRY_BYTES: usize = 300_000;
-/// How long log entries are kept: 28 days.
-const KEEP_SECONDS: i64 = 28 * 24 * 3_600;
-/// A writer that has lost this many races returns a conflict, and the batch may be tried again later.
-const MAX_RACES: u32 = 50;
+/// How long log entries and the chunks of bases are kept: 28 days.
+pub const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 
 impl<R: Record> Log<R> {
     /// Splits writes, in their order, into batches that fit in a transaction. No batch has two writes of one entity.
@@ -115,7 +114,7 @@ impl<R: Record> Log<R> {
         let head = if seq == 0 { head } else { head.expression_attribute_values(":seq", n(seq)) };
         let mut entry = table::log_entry::<R>(seq + 1);
         entry.insert(table::CHANGES.to_owned(), b(Self::pack(live.iter().map(|&index| &batch[index].change))?));
-        entry.insert(table::TTL.to_owned(), n(now.seconds() + KEEP_SECONDS));
+        entry.insert(table::TTL.to_owned(), n(now.plus_millis(LOG_KEEP_MILLIS).seconds()));
         let entry = self.put(entry).condition_expression("attribute_not_exists(#pk)");
         let entry = entry.expression_attribute_names("#pk", table::PK);
         let mut writes = vec![
@@ -143,7 +142,7 @@ async fn lost(races: u32) -> Result<u32, StoreError> {
     if races == MAX_RACES {
         return Err(StoreError::Conflict);
     }
-    tokio::time::sleep(platform::backoff::pause(races)).await;
+    tokio::time::sleep(pause(races)).await;
     Ok(races + 1)
 }
 

@@ -8,10 +8,10 @@ use super::Quote;
 use types::ids::VariantId;
 use types::money::Usd;
 use types::records::{PublicMarketplace, VariantPrices};
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
 /// A quote that is older than this enters no figure.
-const FRESH_MILLIS: i64 = 24 * 3_600 * 1_000;
+const FRESH_MILLIS: i64 = DAY_MILLIS;
 /// With fewer asks than this, no price is recommended.
 const ENOUGH_TO_RECOMMEND: usize = 3;
 

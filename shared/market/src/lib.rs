@@ -24,6 +24,7 @@ use types::ids::ItemId;
 use types::records::{PublicItem, PublicItemDetail};
 
 pub use base_rows::Standing;
+pub use commit::LOG_KEEP_MILLIS;
 pub use figures::figures;
 pub use log::{GAP_READS, Log, LogPosition, Tail, contiguous};
 pub use marketplaces::MarketplaceCache;

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// A writer that has lost this many races for a row returns a conflict, and the write may be tried again later.
+pub const MAX_RACES: u32 = 50;
+
 /// The pauses of [`pause`] are below this before the first repetition.
 const FIRST_CEILING: Duration = Duration::from_millis(5);
 /// How often that ceiling doubles.

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::timestamp::Timestamp;
-
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+use crate::timestamp::{DAY_MILLIS, Timestamp};
 
 /// An endpoint's secrets, oldest first, at least one. `S` is a secret, sealed or open.
 ///

@@ -20,6 +20,9 @@ pub struct Timestamp(i64);
 #[error("must be an RFC 3339 date-time, such as \"2026-11-20T10:00:00Z\"")]
 pub struct TimestampError;
 
+/// The milliseconds of a day.
+pub const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
 /// 0000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z.
 const RANGE: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 

@@ -1,7 +1,8 @@
 //! The sender as it is deployed: its own binary under the Lambda Runtime API.
 
 use aws_lambda_events::sqs::SqsEvent;
-use local::environment::{LOOPBACK_VARIABLE, Variables};
+use guard::LOOPBACK_VARIABLE;
+use local::environment::Variables;
 use serde_json::json;
 use tests::{Receiver, RuntimeApi, Stack, message, sale, uuid};
 use webhooks::delivery::{Lane, Status};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use local::workers::{Backlog, EventSource, poll};
+use local::workers::{Backlog, EventSource, INGEST_INSTANCES, poll};
 use platform::aws::{Environment, Patience};
 use platform::resources::{INGEST_TIMEOUT, Queue};
 use types::clock::SystemClock;
@@ -20,8 +20,6 @@ use crate::output::text;
 /// The most messages that SQS accepts and hands out at a time.
 const MAX_BATCH_MESSAGES: usize = 10;
 const MAX_CALLS_IN_FLIGHT: usize = 4;
-/// The number of instances that work side by side.
-const INGEST_INSTANCES: usize = 2;
 
 /// Sends all messages first, and then measures how they are applied.
 pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<WayReport, String> {

@@ -10,7 +10,8 @@ use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use guard::{Policy, SystemResolver};
 use local::environment::Variables;
 use local::workers::{
-    BackgroundTask, EventSource, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES, poll, poll_with_fleet,
+    BackgroundTask, EventSource, INGEST_INSTANCES, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES, poll,
+    poll_with_fleet,
 };
 use platform::aws::{Environment, Patience};
 use platform::preflight;
@@ -25,9 +26,6 @@ use webhooks::{Queues, Schedule};
 use crate::aws_side::AwsProcess;
 use crate::meter::CostMeter;
 use crate::output::text;
-
-/// The same number of `ingest` instances as `local` runs.
-const INGEST_INSTANCES: usize = 2;
 
 /// A stack for webhooks. The calls of its functions are counted.
 pub(super) struct MeteredStack {

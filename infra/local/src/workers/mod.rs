@@ -27,7 +27,7 @@ use crate::host::Host;
 use crate::init;
 
 /// The number of `ingest` instances that read the feed side by side.
-const INGEST_INSTANCES: usize = 2;
+pub const INGEST_INSTANCES: usize = 2;
 /// The most `webhook` instances for the first lane. A receiver that hangs occupies fewer before it is known to be slow.
 pub const MAX_FIRST_LANE_INSTANCES: usize = 256;
 /// The most `webhook` instances for the retry lane. They are few so that receivers that hang wait their turn.

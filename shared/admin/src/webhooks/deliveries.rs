@@ -5,12 +5,13 @@ use uuid::Uuid;
 use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId};
+use types::timestamp::DAY_MILLIS;
 use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, overdue_at, resend};
 use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
 use webhooks::{Call, Schedule, body, delivery_id};
 
 /// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
-const RESENDABLE_FOR_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+const RESENDABLE_FOR_MILLIS: i64 = 35 * DAY_MILLIS;
 
 impl WebhookAdmin {
     /// Returns a page of an endpoint's deliveries, newest first, and those that cannot be read. The endpoint may have

@@ -9,9 +9,8 @@ use super::table::{
 };
 use crate::delivery::{Attempt, Delivery, Lease, Progress};
 use platform::store::{Attributes, Row, StoreError, n, s};
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 /// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A round of attempts takes up
 /// to 33 hours, so even a delivery that is resent on its last day is still there for its last attempt.
 pub(super) const DELIVERY_TTL_MILLIS: i64 = 37 * DAY_MILLIS;

@@ -12,10 +12,10 @@ use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
 use platform::store::{StoreError, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::DeliveryId;
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
 /// How long a notice is kept after the switch-off, so that an operator can see it: 35 days.
-const NOTICE_TTL_MILLIS: i64 = 35 * 24 * 60 * 60 * 1_000;
+const NOTICE_TTL_MILLIS: i64 = 35 * DAY_MILLIS;
 
 /// What became of a step that depends on the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
