@@ -9,7 +9,7 @@ use platform::store::{Attributes, Row, StoreError, get_row, n, s};
 use types::ids::UserId;
 
 /// How many of the latest inserts a summary lists by position.
-pub(super) const RECENT: usize = 8;
+const MAX_RECENT_INSERTS: usize = 8;
 
 /// The summary as of one insert. The *n*-th insert makes `total` *n*.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Summary {
         self.total += 1;
         *self.months.entry(month).or_default() += 1;
         self.recent.push(position);
-        let surplus = self.recent.len().saturating_sub(RECENT);
+        let surplus = self.recent.len().saturating_sub(MAX_RECENT_INSERTS);
         self.recent.drain(..surplus);
     }
 

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use super::spans::{MIN_BLOCKS, PriceSpans};
 
 /// The most entries in a block. A block that would hold more is split in two.
-const BLOCK: usize = if cfg!(test) { 8 } else { 1_024 };
+const MAX_BLOCK_ENTRIES: usize = if cfg!(test) { 8 } else { 1_024 };
 /// Stands in the packed column for prices that do not fit in it. Their exact value comes from [`Exact`].
 const LARGE: u32 = u32::MAX;
 
@@ -47,9 +47,9 @@ impl Sequence {
     /// Makes a sequence of slots that are already in order.
     pub(super) fn from_sorted(slots: &[Slot], exact: &impl Exact) -> Self {
         // Blocks start three-quarters full, so that the next insertions do not split them.
-        const FILL: usize = BLOCK / 4 * 3;
-        let blocks = slots.chunks(FILL).enumerate().map(|(number, chunk)| EntryBlock {
-            first: (number * FILL) as u32,
+        const START_ENTRIES: usize = MAX_BLOCK_ENTRIES / 4 * 3;
+        let blocks = slots.chunks(START_ENTRIES).enumerate().map(|(number, chunk)| EntryBlock {
+            first: (number * START_ENTRIES) as u32,
             slots: chunk.to_vec(),
             prices: chunk.iter().map(|slot| packed(exact.cents(*slot))).collect(),
         });
@@ -93,13 +93,13 @@ impl Sequence {
         for block in &mut self.blocks[at + 1..] {
             block.first += 1;
         }
-        if self.blocks[at].slots.len() > BLOCK {
+        if self.blocks[at].slots.len() > MAX_BLOCK_ENTRIES {
             self.split(at);
         }
     }
 
     fn split(&mut self, at: usize) {
-        let (half, block) = (BLOCK / 2, &mut self.blocks[at]);
+        let (half, block) = (MAX_BLOCK_ENTRIES / 2, &mut self.blocks[at]);
         let upper = EntryBlock {
             first: block.first + half as u32,
             slots: block.slots.split_off(half),

@@ -6,7 +6,7 @@ use super::rows::PackedItems;
 use crate::sequence::Slot;
 
 /// The most items in a block. A block that would hold more is split in two.
-const MOST: usize = if cfg!(test) { 16 } else { 512 };
+const MAX_BLOCK_ITEMS: usize = if cfg!(test) { 16 } else { 512 };
 
 /// The number of a kind.
 pub(super) type KindNumber = u32;
@@ -30,7 +30,7 @@ pub(super) struct ItemBlock {
 
 impl ItemBlock {
     /// How many items a new block gets: three-quarters of the most, so that the next insertions do not split it.
-    pub(super) const START: usize = MOST / 4 * 3;
+    pub(super) const START_ITEMS: usize = MAX_BLOCK_ITEMS / 4 * 3;
 
     /// Makes a block whose names are not indexed yet.
     pub(super) fn new(slots: Vec<Slot>, kinds: Vec<KindNumber>) -> Self {
@@ -86,8 +86,8 @@ impl ItemBlock {
         self.slots.insert(place, slot);
         self.kinds.insert(place, kind);
         self.is_stale = true;
-        let half = MOST / 2;
-        (self.slots.len() > MOST).then(|| Self::new(self.slots.split_off(half), self.kinds.split_off(half)))
+        let half = MAX_BLOCK_ITEMS / 2;
+        (self.slots.len() > MAX_BLOCK_ITEMS).then(|| Self::new(self.slots.split_off(half), self.kinds.split_off(half)))
     }
 
     pub(super) fn remove(&mut self, place: usize) {

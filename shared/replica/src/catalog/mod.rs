@@ -30,7 +30,7 @@ use types::paging::Paging;
 use types::records::PublicItem;
 
 /// The most blocks that are sampled to learn which bytes are rare in names.
-const SAMPLES: usize = 1_000;
+const MAX_SAMPLED_BLOCKS: usize = 1_000;
 
 /// A query of the catalog (specification 4.5).
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ impl Catalog {
         if kind == Some(None) || needle.as_bytes().contains(&END) {
             return (Vec::new(), 0);
         }
-        let samples = self.blocks.iter().step_by(self.blocks.len() / SAMPLES + 1).map(ItemBlock::text);
+        let samples = self.blocks.iter().step_by(self.blocks.len() / MAX_SAMPLED_BLOCKS + 1).map(ItemBlock::text);
         let needle = (!needle.is_empty()).then(|| Needle::new(&needle, samples));
         let wanted = Wanted { needle: needle.as_ref(), kind: kind.flatten() };
         let (mut page, mut total, mut tails) = (Vec::new(), 0, Vec::new());
@@ -145,7 +145,7 @@ impl View for Catalog {
         }
         catalog.rows = PackedItems::new(rows);
         let slots = catalog.rows.in_order();
-        let blocks = slots.chunks(ItemBlock::START).map(|slots| {
+        let blocks = slots.chunks(ItemBlock::START_ITEMS).map(|slots| {
             let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();
             let mut block = ItemBlock::new(slots.to_vec(), kinds);
             block.refresh(&catalog.rows);

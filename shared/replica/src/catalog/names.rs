@@ -1,18 +1,18 @@
 //! A block's names, ready to be searched.
 
-use super::needle::{LAST, Needle, TAIL};
+use super::needle::{ENDING_BYTES, Needle, TAIL_BYTES};
 
 /// Ends each name. Names contain no control characters, and a needle that contains this one is never searched for.
 pub(super) const END: u8 = b'\n';
 /// How many bytes of a name's shared beginning are kept. Together with the first byte of the rest they make a tail.
-const CONTEXT: usize = TAIL - 1;
+const CONTEXT_BYTES: usize = TAIL_BYTES - 1;
 
 /// Lower-cased names, in the block's order, in one text. A missing name is empty.
 #[derive(Default)]
 pub(super) struct Names {
-    /// A part for each name: its context, what it does not share with the name before, and [`END`]. [`LAST`] bytes of
-    /// [`END`] stand before the first part. After the last part, the text is filled up with [`END`] to a multiple of 64
-    /// bytes, and then by [`TAIL`] bytes more.
+    /// A part for each name: its context, what it does not share with the name before, and [`END`]. Before the first
+    /// part stands [`END`], [`ENDING_BYTES`] times. After the last part, the text is filled up with [`END`] to a
+    /// multiple of 64 bytes, and then by [`TAIL_BYTES`] more.
     text: Vec<u8>,
     /// Where each part begins, and where the last one ends.
     starts: Vec<u32>,
@@ -23,7 +23,7 @@ pub(super) struct Names {
 impl Names {
     /// Replaces the names with these.
     pub(super) fn index<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a str>) {
-        self.text = vec![END; LAST];
+        self.text = vec![END; ENDING_BYTES];
         self.starts = Vec::with_capacity(names.len() + 1);
         self.shared = Vec::with_capacity(names.len());
         let (mut last, mut this) = (String::new(), String::new());
@@ -33,13 +33,13 @@ impl Names {
             let shared = pairs.take_while(|(a, b)| a == b).count();
             self.starts.push(self.text.len() as u32);
             self.shared.push(shared as u16);
-            self.text.extend_from_slice(&this.as_bytes()[shared.saturating_sub(CONTEXT)..]);
+            self.text.extend_from_slice(&this.as_bytes()[shared.saturating_sub(CONTEXT_BYTES)..]);
             self.text.push(END);
             std::mem::swap(&mut last, &mut this);
             this.clear();
         }
         self.starts.push(self.text.len() as u32);
-        self.text.resize(self.text.len().next_multiple_of(64) + TAIL, END);
+        self.text.resize(self.text.len().next_multiple_of(64) + TAIL_BYTES, END);
         self.text.shrink_to_fit();
     }
 
@@ -94,7 +94,7 @@ impl Names {
 
     /// Returns how many bytes of a name come before its part.
     fn skipped(&self, place: usize) -> usize {
-        usize::from(self.shared[place]).saturating_sub(CONTEXT)
+        usize::from(self.shared[place]).saturating_sub(CONTEXT_BYTES)
     }
 }
 

@@ -3,14 +3,14 @@
 use std::array::from_fn;
 
 /// The length of a needle's tail, which is its last bytes. A shorter needle is all tail.
-pub(super) const TAIL: usize = 8;
+pub(super) const TAIL_BYTES: usize = 8;
 /// How many bytes of the tail, the rarest ones, are compared at every position of a text.
 const PROBES: usize = 3;
 /// How many bytes at the needle's end are compared where the probes agree. A text begins with this many bytes that no
 /// needle contains.
-pub(super) const LAST: usize = 2 * TAIL;
+pub(super) const ENDING_BYTES: usize = 2 * TAIL_BYTES;
 /// How many bytes of a text are sampled to learn which are rare.
-const SAMPLE: usize = 64;
+const SAMPLE_BYTES: usize = 64;
 
 /// A lower-cased, non-empty text to look for.
 pub(super) struct Needle<'a> {
@@ -29,21 +29,21 @@ impl<'a> Needle<'a> {
     /// Prepares a needle. Samples from the middle of some texts show which bytes are rare.
     pub(super) fn new<'t>(needle: &'a str, texts: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut counts = [0_u32; 256];
-        for byte in texts.flat_map(|text| text.iter().skip(text.len() / 2).take(SAMPLE)) {
+        for byte in texts.flat_map(|text| text.iter().skip(text.len() / 2).take(SAMPLE_BYTES)) {
             counts[usize::from(*byte)] += 1;
         }
-        let (head, tail) = needle.as_bytes().split_at(needle.len().saturating_sub(TAIL));
+        let (head, tail) = needle.as_bytes().split_at(needle.len().saturating_sub(TAIL_BYTES));
         let mut rarest: Vec<(usize, u8)> = tail.iter().copied().enumerate().collect();
         rarest.sort_by_key(|(_, byte)| counts[usize::from(*byte)]);
         let probes = from_fn(|n| rarest[n.min(rarest.len() - 1)]);
-        let known = &needle.as_bytes()[needle.len().saturating_sub(LAST)..];
+        let known = &needle.as_bytes()[needle.len().saturating_sub(ENDING_BYTES)..];
         let last = known.iter().rev().fold(0, |last, byte| last << 8 | u128::from(*byte));
-        let above = 8 * (LAST - known.len());
+        let above = 8 * (ENDING_BYTES - known.len());
         Self { head, tail, probes, last: last << above, mask: u128::MAX << above }
     }
 
     /// Notes in `tails` a bit for each position of a text, which is set if the tail may begin there, and then 64 unset
-    /// bits. Returns whether any bit is set. The length of the text must be a multiple of 64 bytes plus [`TAIL`].
+    /// bits. Returns whether any bit is set. The length of the text must be a multiple of 64 bytes plus [`TAIL_BYTES`].
     pub(super) fn probe(&self, text: &[u8], tails: &mut Vec<u64>) -> bool {
         let [a, b, c] = self.probes.map(|(at, byte)| (text[at..].as_chunks::<64>().0, byte));
         tails.clear();
@@ -59,11 +59,11 @@ impl<'a> Needle<'a> {
     #[inline]
     pub(super) fn ends(&self, text: &[u8], before: usize) -> Option<bool> {
         let differing = (u128::from_le_bytes(*text.last_chunk()?) ^ self.last) & self.mask;
-        let is_within = self.head.len().min(LAST - TAIL) <= before;
-        if differing >> (if is_within { 0 } else { 8 * (LAST - TAIL) }) != 0 {
+        let is_within = self.head.len().min(ENDING_BYTES - TAIL_BYTES) <= before;
+        if differing >> (if is_within { 0 } else { 8 * (ENDING_BYTES - TAIL_BYTES) }) != 0 {
             return Some(false);
         }
-        (is_within && self.head.len() <= LAST - TAIL).then_some(true)
+        (is_within && self.head.len() <= ENDING_BYTES - TAIL_BYTES).then_some(true)
     }
 }
 
