@@ -15,15 +15,15 @@ use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
 
 pub const PK: &str = "pk";
-pub const SK: &str = "sk";
+const SK: &str = "sk";
 pub const STATUS: &str = "status";
-pub const EXPIRES_AT: &str = "expires_at";
-pub const SCOPES: &str = "scopes";
+pub(super) const EXPIRES_AT: &str = "expires_at";
+pub(super) const SCOPES: &str = "scopes";
 pub const LIMIT_OVERRIDE: &str = "limit_override";
 pub const TIER: &str = "tier";
 pub const NAME: &str = "name";
-pub const LAST_REQUEST: &str = "lr";
-pub const LAST_USED_AT: &str = "last_used_at";
+pub(super) const LAST_REQUEST: &str = "lr";
+pub(super) const LAST_USED_AT: &str = "last_used_at";
 pub const HASH: &str = "hash";
 const KEY_ID: &str = "key_id";
 const USER_ID: &str = "user_id";
@@ -128,7 +128,7 @@ impl KeyRecord {
 }
 
 /// Returns the table key of the key row.
-pub fn key_row(hash: &KeyHash) -> Row {
+pub(super) fn key_row(hash: &KeyHash) -> Row {
     hash_row(&hash.hex())
 }
 

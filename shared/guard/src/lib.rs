@@ -10,6 +10,5 @@ mod resolve;
 mod url;
 
 pub use policy::{AddressRefusal, LOOPBACK_VARIABLE, Policy, check_resolved};
-pub use public::is_public;
 pub use resolve::{Resolve, SystemResolver};
-pub use url::{EndpointUrl, MAX_URL_CHARS, UrlRefusal};
+pub use url::{EndpointUrl, UrlRefusal};

@@ -39,7 +39,7 @@ impl Policy {
     }
 
     /// Returns whether an address may be connected to.
-    pub fn allows(self, address: IpAddr) -> bool {
+    pub(super) fn allows(self, address: IpAddr) -> bool {
         is_public(address) || self.opens(address)
     }
 

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 ///
 /// Of IPv6, only global unicast counts as public. Addresses that embed an IPv4 address (mapped, compatible,
 /// translated, NAT64, 6to4, Teredo, ISATAP) never do, whatever they embed.
-pub fn is_public(address: IpAddr) -> bool {
+pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|block| block.contains(address)),
         IpAddr::V6(address) => {

@@ -12,7 +12,7 @@ use url::{Host, SyntaxViolation, Url};
 use super::policy::Policy;
 
 /// The length limit of a URL, in characters as the owner wrote it.
-pub const MAX_URL_CHARS: usize = 2_048;
+const MAX_URL_CHARS: usize = 2_048;
 /// The longest host name and the longest label in it, in bytes (RFC 1035, section 2.3.4).
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;

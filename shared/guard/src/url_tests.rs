@@ -316,7 +316,7 @@ proptest! {
             _ => format!("{a}.{b}.{c}.{d}."),
         };
         let url = EndpointUrl::parse(&format!("http://{host}/"), Policy::public());
-        if super::super::is_public(address.into()) {
+        if crate::public::is_public(address.into()) {
             prop_assert_eq!(url.map(|url| url.to_string()), Ok(format!("http://{address}/")));
         } else {
             prop_assert_eq!(url, Err(UrlRefusal::Address));

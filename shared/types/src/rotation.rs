@@ -82,7 +82,7 @@ impl<S> Secrets<S> {
     }
 
     /// Removes the secrets that have ended.
-    pub fn prune(&mut self, now: Timestamp) {
+    fn prune(&mut self, now: Timestamp) {
         self.0.drain(..self.ended(now));
     }
 

@@ -83,7 +83,7 @@ impl WebhookEndpoint {
 
 impl UnreadableEndpoint {
     /// Returns whether it is possible that the endpoint selected this event.
-    pub fn may_select(&self, event: EventKind) -> bool {
+    pub(crate) fn may_select(&self, event: EventKind) -> bool {
         self.events.as_ref().is_none_or(|events| events.contains(&event))
     }
 }

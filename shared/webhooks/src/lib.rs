@@ -15,4 +15,4 @@ pub use body::body;
 pub use fan_out::FanOut;
 pub use notices::Notices;
 pub use queues::{Call, QueueMessage, Queues, Unsent};
-pub use schedule::{ATTEMPTS, Schedule, Wait, delay_until, delivery_id};
+pub use schedule::{ATTEMPTS, Schedule, Wait, delivery_id};

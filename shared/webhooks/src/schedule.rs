@@ -35,7 +35,7 @@ pub enum Wait {
     Parked {
         /// When the retry may be sent at the earliest, slack included.
         due: Timestamp,
-        /// From this time on `sweep` sends the message, with the delay that [`delay_until`] returns.
+        /// From this time on `sweep` sends the message, with the delay that `delay_until` returns.
         wake_at: Timestamp,
     },
 }
@@ -73,7 +73,7 @@ impl Schedule {
 
 /// Returns the delay of a parked retry's message in whole seconds, rounded up. It is 0 if the retry is due. Returns
 /// `None` if it is longer than an SQS message can wait.
-pub fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
+pub(crate) fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
     let millis = due.millis().saturating_sub(now.millis()).max(0);
     let seconds = u32::try_from(millis.unsigned_abs().div_ceil(1_000)).ok()?;
     (seconds <= MAX_DELAY_SECONDS).then_some(seconds)

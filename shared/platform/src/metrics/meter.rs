@@ -32,7 +32,7 @@ struct Counts {
 
 impl Meter {
     /// Makes a meter with the namespace and the function's name from environment variables.
-    pub fn from_environment(lookup: Lookup<'_>) -> Self {
+    pub(crate) fn from_environment(lookup: Lookup<'_>) -> Self {
         let known = |name| lookup(name).filter(|value| !value.is_empty());
         Self { namespace: known(NAMESPACE_VARIABLE), function: known(FUNCTION_VARIABLE), counts: Arc::default() }
     }

@@ -60,7 +60,7 @@ impl Problem {
     }
 
     /// Returns whether somebody has to change something before the resource can be used.
-    pub const fn lasts(&self) -> bool {
+    pub(super) const fn lasts(&self) -> bool {
         match self {
             Self::Unreachable(_) => false,
             Self::Missing

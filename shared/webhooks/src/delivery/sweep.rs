@@ -1,7 +1,7 @@
 //! What a sweep does for a delivery whose wake-up has come.
 
 use super::{Condition, Effect, Progress, Status, Transition};
-use crate::{Schedule, delay_until};
+use crate::schedule::{Schedule, delay_until};
 use types::timestamp::Timestamp;
 
 /// A message is taken for lost this many seconds after it was due.

@@ -19,7 +19,7 @@ impl WebhookStore {
     }
 
     /// Marks a notice as sent, by removing its wake-up.
-    pub async fn notice_sent(&self, id: NoticeId) -> Result<(), StoreError> {
+    pub(crate) async fn notice_sent(&self, id: NoticeId) -> Result<(), StoreError> {
         let update = self.client.update_item().table_name(&self.table).set_key(Some(table::notice(id)));
         let update = update.update_expression("REMOVE #wake").expression_attribute_names("#wake", WAKE_AT);
         let update = update.condition_expression("attribute_exists(#pk)").expression_attribute_names("#pk", PK);
