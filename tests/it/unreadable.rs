@@ -8,7 +8,7 @@ use platform::rows::Unreadable;
 use platform::store::StoreError;
 use serde_json::{Value, json};
 use tests::{
-    Stack, add_number, marketctl, marketplace, order, quote, remove_key_attribute, set_key_attribute, set_key_text,
+    Stack, marketctl, marketplace, order, quote, remove_key_attribute, set_key_attribute, set_key_text, set_row_number,
     set_text, uuid,
 };
 use types::scope::Scope;
@@ -80,7 +80,7 @@ async fn a_key_that_cannot_be_read_can_be_revoked() {
     }
     // The release that wrote the row may have written the rows that find it.
     let finder = format!("id#{}", newer_record.key_id);
-    add_number(&stack, Table::Keys, [&finder, "hash"], "layout", 2).await;
+    set_row_number(&stack, Table::Keys, [&finder, "hash"], "layout", 2).await;
 
     let running = stack.instance().await;
     for (key, record) in [(&newer, newer_record), (&bare, bare_record)] {

@@ -75,8 +75,8 @@ pub async fn remove_key_attribute(stack: &Stack, key: &str, attribute: &str) {
     update.condition_expression("attribute_exists(#name)").send().await.unwrap();
 }
 
-/// Sets an attribute of a row to this number. The row must be there, but not the attribute.
-pub async fn add_number(stack: &Stack, table: Table, [pk, sk]: [&str; 2], attribute: &str, number: u32) {
+/// Sets an attribute of a row that is there to this number.
+pub async fn set_row_number(stack: &Stack, table: Table, [pk, sk]: [&str; 2], attribute: &str, number: u32) {
     let table = Resources::new(Resources::DEFAULT_STACK).table(table);
     let update = dynamodb(stack).update_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
     let update = update.update_expression("SET #name = :number").expression_attribute_names("#name", attribute);
