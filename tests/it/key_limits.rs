@@ -3,7 +3,7 @@
 use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT};
 use auth::KeyStatus;
 use futures_util::future::join_all;
-use tests::{Stack, stored_key_row, set_limit_copy};
+use tests::{Stack, set_limit_copy, stored_key_row};
 use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
