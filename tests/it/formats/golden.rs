@@ -41,8 +41,8 @@ pub(super) fn difference(name: &str, layout_in: &str, found: &Value) -> Option<S
     let expected = read(name);
     (expected != *found).then(|| {
         format!(
-            "The stored form of {name} changed. If that is meant: raise its LAYOUT in {layout_in}, keep a reader for \
-             the layout before, add a golden file beside this one; see CONTRIBUTING, Changing stored data.\n\
+            "The stored form of {name} changed. If that is meant: raise `writes` of its format in {layout_in}, keep a \
+             reader for the layout before, add a golden file beside this one; see CONTRIBUTING, Changing stored data.\n\
              found: {found:#}\nexpected: {expected:#}"
         )
     })
