@@ -1,8 +1,9 @@
-//! The function's handler. It builds both bodies once and responds to every other path with a 404.
+//! The function's handler. It builds each body once, when it is first asked for, and responds to every other path with
+//! a 404.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use api::error::ApiError;
 use api::line::{Facts, cause, log};
@@ -13,6 +14,7 @@ use api::{GatewayEvent, Handler, Reply, Response};
 use auth::Rate;
 use platform::metrics::Meter;
 use types::clock::Clock;
+use utoipa::openapi::OpenApi;
 
 use crate::{document, page};
 
@@ -20,19 +22,18 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// Serves the description of the API: the OpenAPI document for programs, and the docs page for people.
 pub struct Description {
-    /// The OpenAPI document, or why it could not be serialised.
-    json: Result<String, String>,
-    html: String,
+    document: OpenApi,
+    /// The document as JSON, or why it could not be serialised.
+    json: OnceLock<Result<String, String>>,
+    html: OnceLock<String>,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
 }
 
 impl Description {
-    /// Builds both bodies.
+    /// Builds the document, from which both bodies are made.
     pub fn new(clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        let openapi = document::openapi();
-        let json = openapi.to_json().map_err(|error| error.to_string());
-        Self { json, html: page::render(&openapi), clock, meter }
+        Self { document: document::openapi(), json: OnceLock::new(), html: OnceLock::new(), clock, meter }
     }
 
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
@@ -42,10 +43,11 @@ impl Description {
             return Err(ApiError::RouteNotFound);
         }
         check_method(event)?;
-        let (body, content_type) = match &self.json {
-            _ if path == DOCS => (&self.html, HTML),
-            Ok(json) => (json, JSON),
-            Err(error) => return Err(ApiError::Internal(error.clone())),
+        let (body, content_type) = if path == DOCS {
+            (self.html.get_or_init(|| page::render(&self.document)), HTML)
+        } else {
+            let json = self.json.get_or_init(|| self.document.to_json().map_err(|error| error.to_string()));
+            (json.as_ref().map_err(|error| ApiError::Internal(error.clone()))?, JSON)
         };
         Ok(Reply { body: body.clone().into_bytes(), content_type, cache: DESCRIPTION.cache })
     }
