@@ -20,6 +20,7 @@ mod init;
 mod key_limits;
 mod lambda;
 mod layers;
+mod limits;
 mod local_program;
 mod manners;
 mod marketctl;

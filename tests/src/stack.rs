@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use local::aws::AwsSide;
+use local::aws::limits::Limits;
 use local::environment::Variables;
 use local::host::Host;
 use local::instance::Instance;
@@ -57,6 +58,14 @@ impl Stack {
         let administrator = Administrator::new(&Variables::new(&aws.endpoint_url), clock.clone());
         administrator.admin.set_up(None).await.unwrap();
         Self { aws, clock, ledger: Ledger::default(), administrator }
+    }
+
+    /// Starts an empty stack in memory whose DynamoDB has these limits. `aws.limits()` changes them, and says what they
+    /// refused.
+    pub async fn with_limits(limits: Limits) -> Self {
+        let stack = Self::new().await;
+        stack.aws.limits().set(limits);
+        stack
     }
 
     /// Starts an instance whose clock shows noon. It loads what the store holds now.

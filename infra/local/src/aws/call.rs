@@ -2,7 +2,6 @@
 
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 
 use crate::server::Body;
 
@@ -10,7 +9,7 @@ use crate::server::Body;
 pub(super) const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB";
 
 /// Returns the service and operation that an SDK call names in its header.
-pub(super) fn target(request: &Request<Incoming>) -> &str {
+pub(super) fn target<B>(request: &Request<B>) -> &str {
     request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 

@@ -4,8 +4,9 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response, StatusCode, Uri};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
@@ -13,9 +14,12 @@ use hyper_util::rt::TokioExecutor;
 use super::call::{DYNAMODB_TARGET_PREFIX, plain, target};
 use crate::server::Body;
 
+/// The body of a call: one that still arrives, or one that was read.
+type CallBody = Either<Incoming, Full<Bytes>>;
+
 /// A client of one upstream, with a connection pool.
 pub struct Forwarder {
-    client: Client<HttpConnector, Incoming>,
+    client: Client<HttpConnector, CallBody>,
     upstream: String,
     delay_millis: AtomicU64,
 }
@@ -35,7 +39,12 @@ impl Forwarder {
     }
 
     /// Forwards one call and returns its answer.
-    pub async fn forward(&self, mut request: Request<Incoming>) -> Response<Body> {
+    pub async fn forward(&self, request: Request<Incoming>) -> Response<Body> {
+        self.send(request.map(Either::Left)).await
+    }
+
+    /// Forwards one call, which may have been read, and returns its answer.
+    pub(super) async fn send(&self, mut request: Request<CallBody>) -> Response<Body> {
         let delay = self.delay_millis.load(Ordering::Relaxed);
         if delay > 0 && target(&request).starts_with(DYNAMODB_TARGET_PREFIX) {
             tokio::time::sleep(Duration::from_millis(delay)).await;

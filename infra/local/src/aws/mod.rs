@@ -2,6 +2,7 @@
 
 mod call;
 mod forward;
+pub mod limits;
 mod message_groups;
 mod relay;
 mod services;
@@ -24,6 +25,7 @@ pub use relay::Relay;
 
 use crate::server::{Body, Server};
 use call::{DYNAMODB_TARGET_PREFIX, plain, target};
+use limits::{Limiter, Store};
 use services::EmulatedServices;
 
 /// The time between two removals of expired items. Real DynamoDB takes up to a few days.
@@ -34,9 +36,10 @@ pub struct AwsSide {
     /// The endpoint URL for SDKs.
     pub endpoint_url: String,
     /// The endpoint URL of DynamoDB alone. Calls to it save the computing time of the common endpoint, and are never
-    /// delayed.
+    /// delayed or limited.
     pub dynamodb_url: String,
     forwarder: Arc<Forwarder>,
+    limiter: Arc<Limiter>,
     database: Database,
     _server: Server,
     tasks: Vec<JoinHandle<()>>,
@@ -51,13 +54,16 @@ impl AwsSide {
         let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
         let forwarder = Arc::new(Forwarder::new(&upstream));
         let listener = Server::bind(listen).await?;
-        let services = Arc::new(EmulatedServices::new(listener.local_addr()?));
-        let router = Arc::clone(&forwarder);
+        let services = EmulatedServices::new(listener.local_addr()?);
+        let limiter = Arc::new(Limiter::default());
+        let store = Store::new(Arc::clone(&limiter), database.clone(), Arc::clone(&forwarder));
+        let router = Arc::new(Router { forwarder: Arc::clone(&forwarder), store: Arc::new(store), services });
         let server = Server::start(listener, move |request| {
-            let (forwarder, services) = (Arc::clone(&router), Arc::clone(&services));
-            async move { route(request, &forwarder, &services).await }
+            let router = Arc::clone(&router);
+            async move { router.route(request).await }
         })?;
-        Ok(Self { endpoint_url: server.url(), dynamodb_url: upstream, forwarder, database, _server: server, tasks })
+        let (endpoint_url, dynamodb_url) = (server.url(), upstream);
+        Ok(Self { endpoint_url, dynamodb_url, forwarder, limiter, database, _server: server, tasks })
     }
 
     /// From now on, removes items that have expired by the machine's own clock. Do not call this where clocks are set,
@@ -69,6 +75,11 @@ impl AwsSide {
     /// Delays every DynamoDB call from now on, which makes round trips visible.
     pub fn delay_store(&self, by: Duration) {
         self.forwarder.delay(by);
+    }
+
+    /// The limits of DynamoDB. At first there are none.
+    pub fn limits(&self) -> &Arc<Limiter> {
+        &self.limiter
     }
 }
 
@@ -102,17 +113,30 @@ async fn remove_expired(database: Database) {
     }
 }
 
-async fn route(request: Request<Incoming>, forwarder: &Forwarder, services: &EmulatedServices) -> Response<Body> {
-    let target = target(&request);
-    if target.starts_with(DYNAMODB_TARGET_PREFIX) {
-        return forwarder.forward(request).await;
+/// What answers the calls.
+struct Router {
+    forwarder: Arc<Forwarder>,
+    store: Arc<Store>,
+    services: EmulatedServices,
+}
+
+impl Router {
+    async fn route(&self, request: Request<Incoming>) -> Response<Body> {
+        let target = target(&request);
+        if target.starts_with(DYNAMODB_TARGET_PREFIX) {
+            return if self.store.is_limited() {
+                limits::serve(Arc::clone(&self.store), request).await
+            } else {
+                self.forwarder.forward(request).await
+            };
+        }
+        if target.starts_with("AmazonSQS.") {
+            return self.services.queues(request).await;
+        }
+        if target.starts_with("secretsmanager.") {
+            return self.services.secrets(request).await;
+        }
+        let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
+        plain(StatusCode::NOT_FOUND, text)
     }
-    if target.starts_with("AmazonSQS.") {
-        return services.queues(request).await;
-    }
-    if target.starts_with("secretsmanager.") {
-        return services.secrets(request).await;
-    }
-    let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
-    plain(StatusCode::NOT_FOUND, text)
 }

@@ -1,0 +1,102 @@
+//! The switch of the limits, and their state.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::bucket::Buckets;
+use super::config::Limits;
+use super::report::{Refusal, Report};
+use super::usage::Use;
+
+/// Limits DynamoDB calls, once it was told how. Until then it costs nothing.
+pub struct Limiter {
+    is_on: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    limits: Limits,
+    buckets: Buckets,
+    random: Rng,
+    report: Report,
+}
+
+impl Default for Limiter {
+    fn default() -> Self {
+        Self { is_on: AtomicBool::new(false), state: Mutex::new(State::new(Limits::unlimited())) }
+    }
+}
+
+impl State {
+    fn new(limits: Limits) -> Self {
+        let random = Rng::with_seed(limits.seed);
+        Self { limits, buckets: Buckets::new(&limits), random, report: Report::default() }
+    }
+}
+
+impl Limiter {
+    /// Applies these limits from now on. All buckets are full, and the report is empty.
+    pub fn set(&self, limits: Limits) {
+        *self.state() = State::new(limits);
+        self.is_on.store(true, Ordering::Release);
+    }
+
+    /// Admits every call from now on, at once.
+    pub fn lift(&self) {
+        self.is_on.store(false, Ordering::Release);
+    }
+
+    /// Returns what happened since the last time this was asked, and forgets it.
+    pub fn take_report(&self) -> Report {
+        std::mem::take(&mut self.state().report)
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
+    /// Counts a call, and returns how long it takes.
+    pub(super) fn begin(&self, is_transaction: bool) -> Duration {
+        let mut state = self.state();
+        state.report.calls += 1;
+        let latency = if is_transaction { state.limits.transaction_latency } else { state.limits.latency };
+        latency.draw(&mut state.random)
+    }
+
+    /// Takes what all parts of a call use. If a bucket is empty, takes nothing, and returns for each part whether it
+    /// was refused.
+    pub(super) fn take(&self, operation: &str, parts: &[Vec<Use>]) -> Result<(), Vec<Option<Refusal>>> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let State { buckets, report, .. } = &mut *state;
+        let mut refusal = |used: &Use| Some(Refusal::new(operation, used, buckets.shortage(used, now)?));
+        let refusals: Vec<_> = parts.iter().map(|uses| uses.iter().find_map(&mut refusal)).collect();
+        if refusals.iter().any(Option::is_some) {
+            report.refused.extend(refusals.iter().flatten().cloned());
+            return Err(refusals);
+        }
+        for used in parts.iter().flatten() {
+            buckets.take(used, now);
+            report.add(used);
+        }
+        Ok(())
+    }
+
+    /// Takes what a call turned out to use beyond what it was admitted with.
+    pub(super) fn settle(&self, uses: &[Use]) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for used in uses {
+            state.buckets.take(used, now);
+            state.report.add(used);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,70 @@
+//! Limits of the emulated DynamoDB: throughput by partition key and by table, and latencies. What is refused is refused
+//! in the form that SDKs know from AWS, and told in a report.
+//!
+//! `BatchWriteItem` and PartiQL are not limited, because nothing here uses them. Partition keys do not share partitions:
+//! AWS puts many keys on one, so that a table may refuse earlier than this one.
+
+mod answer;
+mod batches;
+mod bucket;
+mod config;
+mod latency;
+mod limiter;
+mod reads;
+mod report;
+mod single;
+mod store;
+mod tables;
+mod transactions;
+mod usage;
+mod writes;
+
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+pub use config::{Limits, Rate, Throughput};
+pub use latency::Latency;
+pub use limiter::Limiter;
+pub use report::{Reason, Refusal, Report};
+pub(super) use store::Store;
+pub use usage::{Access, Resource, Units};
+
+use super::call::{plain, target};
+use crate::server::Body;
+use answer::Answer;
+use store::Call;
+
+/// Answers a DynamoDB call under the limits. As with AWS, a call that has arrived goes on even if its client does not
+/// wait for the answer.
+pub(super) async fn serve(store: Arc<Store>, request: Request<Incoming>) -> Response<Body> {
+    let operation = target(&request).rsplit('.').next().unwrap_or_default().to_owned();
+    let (head, body) = request.into_parts();
+    let body = match body.collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let answering = tokio::spawn(async move {
+        match serde_json::from_slice(&body) {
+            Ok(request) => limited(&store, Call { operation, head, request }).await,
+            Err(_) => store.send_bytes(head, body).await,
+        }
+    });
+    match answering.await {
+        Ok(answer) => answer.into_response(),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+async fn limited(store: &Store, call: Call) -> Answer {
+    match call.operation.as_str() {
+        "GetItem" | "Query" | "Scan" => reads::read(store, call).await,
+        "BatchGetItem" => batches::get(store, call).await,
+        "PutItem" | "UpdateItem" | "DeleteItem" => single::write(store, call).await,
+        "TransactWriteItems" => transactions::write(store, call).await,
+        "TransactGetItems" => transactions::read(store, call).await,
+        _ => store.send(call).await,
+    }
+}

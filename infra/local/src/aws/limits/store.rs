@@ -1,0 +1,56 @@
+//! The store behind the limits.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dynoxide::Database;
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Either, Full};
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::limiter::Limiter;
+use super::tables::Tables;
+use crate::aws::forward::Forwarder;
+
+/// What the limits stand in front of.
+pub(in crate::aws) struct Store {
+    pub(super) limiter: Arc<Limiter>,
+    pub(super) tables: Tables,
+    forwarder: Arc<Forwarder>,
+}
+
+/// A call that was read.
+pub(super) struct Call {
+    pub(super) operation: String,
+    pub(super) head: Parts,
+    pub(super) request: Value,
+}
+
+impl Store {
+    pub(in crate::aws) fn new(limiter: Arc<Limiter>, database: Database, forwarder: Arc<Forwarder>) -> Self {
+        Self { limiter, tables: Tables(database), forwarder }
+    }
+
+    pub(in crate::aws) fn is_limited(&self) -> bool {
+        self.limiter.is_on()
+    }
+
+    /// Lets the store answer a call.
+    pub(super) async fn send(&self, call: Call) -> Answer {
+        self.send_bytes(call.head, call.request.to_string().into()).await
+    }
+
+    /// Lets the store answer a call with this body.
+    pub(super) async fn send_bytes(&self, mut head: Parts, body: Bytes) -> Answer {
+        head.headers.remove(CONTENT_LENGTH);
+        let request = Request::from_parts(head, Either::Right(Full::from(body)));
+        let (head, body) = self.forwarder.send(request).await.into_parts();
+        match body.collect().await {
+            Ok(body) => Answer { status: head.status, body: body.to_bytes() },
+            Err(error) => Answer { status: StatusCode::BAD_GATEWAY, body: error.to_string().into() },
+        }
+    }
+}
