@@ -7,10 +7,13 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemOutput};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, Get, Put, TransactGetItem, TransactWriteItem};
 use local::aws::limits::{Limits, Rate, Throughput};
 use tests::Stack;
 
+mod conflicts;
 mod service;
 mod throughput;
 mod transactions;
@@ -53,4 +56,36 @@ async fn get(client: &Client, pk: &str, sk: &str) -> Result<GetItemOutput, GetIt
 async fn put(client: &Client, pk: &str, sk: &str, text: usize) -> Result<(), PutItemError> {
     let put = client.put_item().table_name(MARKET).set_item(Some(row(pk, sk, text)));
     put.send().await.map(drop).map_err(SdkError::into_service_error)
+}
+
+/// Makes a transaction that puts a small row with this sort key into each of the partitions.
+fn puts(pks: &[&str], sk: &str) -> Vec<TransactWriteItem> {
+    let put = |pk: &&str| Put::builder().table_name(MARKET).set_item(Some(row(pk, sk, 1))).build().unwrap();
+    pks.iter().map(|pk| TransactWriteItem::builder().put(put(pk)).build()).collect()
+}
+
+/// Writes, and returns the codes with which a transaction was cancelled.
+async fn write(client: &Client, writes: Vec<TransactWriteItem>) -> Result<(), Vec<String>> {
+    let written = client.transact_write_items().set_transact_items(Some(writes)).send().await;
+    let Err(error) = written else { return Ok(()) };
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.into_service_error() else {
+        panic!("not cancelled");
+    };
+    Err(codes(cancelled.cancellation_reasons()))
+}
+
+fn codes(reasons: &[CancellationReason]) -> Vec<String> {
+    reasons.iter().map(|reason| reason.code().unwrap().to_owned()).collect()
+}
+
+/// Reads the rows with this sort key of these partitions in one transaction. Returns the codes with which it was
+/// cancelled.
+async fn read(client: &Client, pks: &[&str], sk: &str) -> Result<(), Vec<String>> {
+    let get = |pk: &&str| Get::builder().table_name(MARKET).set_key(Some(key(pk, sk))).build().unwrap();
+    let gets = pks.iter().map(|pk| TransactGetItem::builder().get(get(pk)).build()).collect();
+    let Err(error) = client.transact_get_items().set_transact_items(Some(gets)).send().await else { return Ok(()) };
+    let TransactGetItemsError::TransactionCanceledException(cancelled) = error.into_service_error() else {
+        panic!("not cancelled");
+    };
+    Err(codes(cancelled.cancellation_reasons()))
 }

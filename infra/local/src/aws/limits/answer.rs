@@ -14,6 +14,9 @@ use crate::server::Body;
 const THROTTLED: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically \
                          scaling your table or index so please try again shortly.";
 
+const CONFLICT: &str = "Transaction is ongoing for the item";
+const IN_PROGRESS: &str = "The transaction with the given request token is already in progress.";
+
 /// An answer whose body is at hand.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -23,7 +26,15 @@ pub(super) struct Answer {
 impl Answer {
     /// Refuses a call.
     pub(super) fn refused(refusal: &Refusal) -> Self {
-        let reason = json!({"reason": throttling_reason(refusal), "resource": arn(refusal)});
+        let limit = match refusal.reason {
+            Reason::Partition => "KeyRangeThroughputExceeded",
+            Reason::Table => "AccountLimitExceeded",
+            Reason::Conflict => return Self::error("TransactionConflictException", json!({"message": CONFLICT})),
+            Reason::InProgress => {
+                return Self::error("TransactionInProgressException", json!({"Message": IN_PROGRESS}));
+            }
+        };
+        let reason = json!({"reason": throttling_reason(refusal, limit), "resource": arn(refusal)});
         Self::error("ThrottlingException", json!({"message": THROTTLED, "throttlingReasons": [reason]}))
     }
 
@@ -37,8 +48,7 @@ impl Answer {
 
     /// Refuses a transaction. Says for each of its items whether that item is the reason.
     pub(super) fn cancelled(refusals: &[Option<Refusal>]) -> Self {
-        let codes: Vec<&str> = refusals.iter().map(|refusal| refusal.as_ref().map_or("None", |_| THROTTLING)).collect();
-        let reasons: Vec<Value> = codes.iter().map(|code| reason(code)).collect();
+        let (codes, reasons): (Vec<&str>, Vec<Value>) = refusals.iter().map(|refusal| reason(refusal.as_ref())).unzip();
         let message = format!(
             "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
             codes.join(", ")
@@ -63,22 +73,21 @@ impl Answer {
     }
 }
 
-/// The reason of an item that was throttled.
-const THROTTLING: &str = "ThrottlingError";
-
-fn reason(code: &str) -> Value {
-    if code == THROTTLING { json!({"Code": code, "Message": THROTTLED}) } else { json!({"Code": code}) }
+/// Returns why an item made its transaction fail: a code, and the code with its message.
+fn reason(refusal: Option<&Refusal>) -> (&'static str, Value) {
+    let (code, message) = match refusal.map(|refusal| refusal.reason) {
+        None => return ("None", json!({"Code": "None"})),
+        Some(Reason::Partition | Reason::Table) => ("ThrottlingError", THROTTLED),
+        Some(Reason::Conflict | Reason::InProgress) => ("TransactionConflict", CONFLICT),
+    };
+    (code, json!({"Code": code, "Message": message}))
 }
 
-fn throttling_reason(refusal: &Refusal) -> String {
+fn throttling_reason(refusal: &Refusal, limit: &str) -> String {
     let kind = if refusal.resource.index.is_some() { "Index" } else { "Table" };
     let access = match refusal.access {
         Access::Read => "Read",
         Access::Write => "Write",
-    };
-    let limit = match refusal.reason {
-        Reason::Partition => "KeyRangeThroughputExceeded",
-        Reason::Table => "AccountLimitExceeded",
     };
     format!("{kind}{access}{limit}")
 }

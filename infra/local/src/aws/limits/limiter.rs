@@ -9,11 +9,13 @@ use tokio::time::Instant;
 
 use super::bucket::Buckets;
 use super::config::Limits;
-use super::report::{Refusal, Report};
+use super::flights::Flights;
+use super::report::{Reason, Refusal, Report};
 use super::usage::Use;
 
 /// Limits DynamoDB calls, once it was told how. Until then it costs nothing.
 pub struct Limiter {
+    pub(super) flights: Flights,
     is_on: AtomicBool,
     state: Mutex<State>,
 }
@@ -27,7 +29,8 @@ struct State {
 
 impl Default for Limiter {
     fn default() -> Self {
-        Self { is_on: AtomicBool::new(false), state: Mutex::new(State::new(Limits::unlimited())) }
+        let state = Mutex::new(State::new(Limits::unlimited()));
+        Self { flights: Flights::default(), is_on: AtomicBool::new(false), state }
     }
 }
 
@@ -53,6 +56,22 @@ impl Limiter {
     /// Returns what happened since the last time this was asked, and forgets it.
     pub fn take_report(&self) -> Report {
         std::mem::take(&mut self.state().report)
+    }
+
+    /// Keeps every transaction under way, once it was applied, until [`Limiter::release_transactions`]. A test can then
+    /// make other calls meet it.
+    pub fn hold_transactions(&self) {
+        self.flights.hold(true);
+    }
+
+    /// Lets the transactions that are held end, and no longer holds any.
+    pub fn release_transactions(&self) {
+        self.flights.hold(false);
+    }
+
+    /// Waits until this many transactions are held.
+    pub async fn wait_until_held(&self, transactions: usize) {
+        self.flights.wait_until_held(transactions).await;
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -84,6 +103,23 @@ impl Limiter {
             report.add(used);
         }
         Ok(())
+    }
+
+    /// Refuses the parts of a call that met a transaction. Returns for each part whether it was refused.
+    pub(super) fn refuse(
+        &self,
+        operation: &str,
+        parts: &[Vec<Use>],
+        met: &[bool],
+        reason: Reason,
+    ) -> Vec<Option<Refusal>> {
+        let refusal = |(uses, met): (&Vec<Use>, &bool)| {
+            let used = uses.first().filter(|_| *met)?;
+            Some(Refusal::new(operation, used, reason))
+        };
+        let refusals: Vec<_> = parts.iter().zip(met).map(refusal).collect();
+        self.state().report.refused.extend(refusals.iter().flatten().cloned());
+        refusals
     }
 
     /// Takes what a call turned out to use beyond what it was admitted with.

@@ -1,5 +1,5 @@
-//! Limits of the emulated DynamoDB: throughput by partition key and by table, and latencies. What is refused is refused
-//! in the form that SDKs know from AWS, and told in a report.
+//! Limits of the emulated DynamoDB: throughput by partition key and by table, conflicts of transactions, and latencies.
+//! What is refused is refused in the form that SDKs know from AWS, and told in a report.
 //!
 //! `BatchWriteItem` and PartiQL are not limited, because nothing here uses them. Partition keys do not share partitions:
 //! AWS puts many keys on one, so that a table may refuse earlier than this one.
@@ -8,6 +8,7 @@ mod answer;
 mod batches;
 mod bucket;
 mod config;
+mod flights;
 mod latency;
 mod limiter;
 mod reads;

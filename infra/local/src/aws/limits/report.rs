@@ -33,9 +33,18 @@ pub enum Reason {
     Partition,
     /// The throughput of the table or index is used up.
     Table,
+    /// Another transaction holds the row.
+    Conflict,
+    /// The same transaction is still under way.
+    InProgress,
 }
 
 impl Report {
+    /// Returns how many were refused for this reason.
+    pub fn refused_for(&self, reason: Reason) -> usize {
+        self.refused.iter().filter(|refusal| refusal.reason == reason).count()
+    }
+
     /// Returns what one partition of a table consumed, its indexes left out.
     pub fn units(&self, table: &str, partition: &str) -> Units {
         let key = (Resource::table(table), Some(partition.to_owned()));

@@ -4,13 +4,14 @@ use dynoxide::Item;
 use dynoxide::types::{TRANSACTIONAL_CAPACITY_FACTOR, item_size, table_write_capacity_units, write_capacity_units};
 use serde_json::Value;
 
+use super::flights::RowKey;
 use super::tables::{Schema, Tables, item};
 use super::usage::{Access, Resource, Use};
 
 /// A write of one item, alone or in a transaction.
 pub(super) struct Write {
-    pub(super) table: String,
-    pub(super) key: Item,
+    table: String,
+    key: Item,
     schema: Schema,
     effect: Effect,
     /// By how much it costs more than a single write.
@@ -56,6 +57,11 @@ impl Write {
             _ => return None,
         };
         Some(Self { table, key, schema, effect, factor })
+    }
+
+    /// Returns the row that is written.
+    pub(super) fn row(&self) -> RowKey {
+        RowKey::new(&self.table, &self.key)
     }
 
     /// Returns the item that is stored now.
