@@ -4,24 +4,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use local::aws::limits::{Limits, Reason};
 use tests::Stack;
-use tokio::task::JoinHandle;
 
-use super::{MARKET, client, get, put, puts, read, write};
-
-/// Begins a transaction that puts a row with this sort key into each partition, and stays under way until transactions
-/// are released.
-async fn begin(stack: &Stack, pks: &'static [&'static str], sk: &'static str) -> JoinHandle<Result<(), Vec<String>>> {
-    stack.aws.limits().hold_transactions();
-    let client = client(stack);
-    let writing = tokio::spawn(async move { write(&client, puts(pks, sk)).await });
-    stack.aws.limits().wait_until_held(1).await;
-    writing
-}
-
-async fn end(stack: &Stack, writing: JoinHandle<Result<(), Vec<String>>>) {
-    stack.aws.limits().release_transactions();
-    writing.await.unwrap().unwrap();
-}
+use super::{MARKET, begin, client, end, get, put, puts, read, s, write};
 
 async fn stack_and_client() -> (Stack, Client) {
     let stack = Stack::with_limits(Limits::unlimited()).await;
@@ -83,6 +67,6 @@ async fn a_transaction_that_is_sent_again_while_it_is_under_way_is_told_so() {
     first.await.unwrap().unwrap();
     send().await.unwrap();
     let stored = client.query().table_name(MARKET).key_condition_expression("pk = :pk");
-    let stored = stored.expression_attribute_values(":pk", super::s("a")).send().await.unwrap();
+    let stored = stored.expression_attribute_values(":pk", s("a")).send().await.unwrap();
     assert_eq!(stored.count(), 1);
 }

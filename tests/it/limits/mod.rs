@@ -12,8 +12,10 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, Get, Put, TransactGetItem, TransactWriteItem};
 use local::aws::limits::{Limits, Rate, Throughput};
 use tests::Stack;
+use tokio::task::JoinHandle;
 
 mod conflicts;
+mod isolation;
 mod service;
 mod throughput;
 mod transactions;
@@ -88,4 +90,19 @@ async fn read(client: &Client, pks: &[&str], sk: &str) -> Result<(), Vec<String>
         panic!("not cancelled");
     };
     Err(codes(cancelled.cancellation_reasons()))
+}
+
+/// Begins a transaction that puts a row with this sort key into each partition, and stays under way until transactions
+/// are released.
+async fn begin(stack: &Stack, pks: &'static [&'static str], sk: &'static str) -> JoinHandle<Result<(), Vec<String>>> {
+    stack.aws.limits().hold_transactions();
+    let client = client(stack);
+    let writing = tokio::spawn(async move { write(&client, puts(pks, sk)).await });
+    stack.aws.limits().wait_until_held(1).await;
+    writing
+}
+
+async fn end(stack: &Stack, writing: JoinHandle<Result<(), Vec<String>>>) {
+    stack.aws.limits().release_transactions();
+    writing.await.unwrap().unwrap();
 }

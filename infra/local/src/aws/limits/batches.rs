@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::answer::Answer;
+use super::isolation::show_batch;
 use super::report::Refusal;
 use super::store::{Call, Store};
 use super::tables::{Schema, item};
@@ -23,11 +24,17 @@ pub(super) async fn get(store: &Store, mut call: Call) -> Answer {
         Some(Refused { first, .. }) if call.request[REQUESTED].as_object().is_some_and(Map::is_empty) => {
             Answer::refused(&first)
         }
-        Some(Refused { tables, .. }) => with_unprocessed(store.send(call).await, tables),
-        None => store.send(call).await,
+        Some(Refused { tables, .. }) => with_unprocessed(read(store, call).await, tables),
+        None => read(store, call).await,
     };
     sleep(latency / 2).await;
     answer
+}
+
+async fn read(store: &Store, call: Call) -> Answer {
+    let mut tables = call.request[REQUESTED].as_object().into_iter().flatten();
+    let is_whole = tables.all(|(_, wanted)| wanted["ProjectionExpression"].is_null());
+    show_batch(store, is_whole, store.send(call).await)
 }
 
 /// The keys that were refused, by table, and why the first of them was.

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dynoxide::Item;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
+use tokio::time::Instant;
 
 /// A row of any table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +35,22 @@ struct State {
 struct Flight {
     transaction: u64,
     token: Option<String>,
+    disguise: Option<Disguise>,
+}
+
+/// What reads see of a row that a transaction changes, until its change shows.
+pub(super) struct Disguise {
+    /// The row as it was, unless it was not there.
+    pub(super) before: Option<Item>,
+    /// When the change shows, unless it shows only when the transaction ends.
+    pub(super) until: Option<Instant>,
+}
+
+/// What a read sees of a row.
+pub(super) enum Seen {
+    Stored,
+    Before(Item),
+    Nothing,
 }
 
 /// A transaction that holds its rows until it ends.
@@ -79,9 +96,35 @@ impl Flights {
         state.begun += 1;
         let transaction = state.begun;
         for row in rows {
-            state.rows.insert(row.clone(), Flight { transaction, token: token.map(str::to_owned) });
+            state.rows.insert(row.clone(), Flight { transaction, token: token.map(str::to_owned), disguise: None });
         }
         Ok(Transaction(transaction))
+    }
+
+    /// Disguises rows that a transaction holds, just before it is applied.
+    pub(super) fn disguise(&self, rows: impl Iterator<Item = (RowKey, Disguise)>) {
+        let mut state = self.state();
+        for (row, disguise) in rows {
+            if let Some(flight) = state.rows.get_mut(&row) {
+                flight.disguise = Some(disguise);
+            }
+        }
+    }
+
+    /// Returns whether any row may look other than it is stored.
+    pub(super) fn has_disguises(&self) -> bool {
+        self.state().rows.values().any(|flight| flight.disguise.is_some())
+    }
+
+    /// Returns what a read sees of a row now that may see half of a transaction.
+    pub(super) fn seen(&self, row: &RowKey, now: Instant) -> Seen {
+        let state = self.state();
+        let disguise = state.rows.get(row).and_then(|flight| flight.disguise.as_ref());
+        match disguise.filter(|disguise| disguise.until.is_none_or(|until| now < until)) {
+            None => Seen::Stored,
+            Some(Disguise { before: Some(before), .. }) => Seen::Before(before.clone()),
+            Some(Disguise { before: None, .. }) => Seen::Nothing,
+        }
     }
 
     /// Gives a transaction's rows back.
@@ -98,6 +141,10 @@ impl Flights {
     /// Keeps transactions under way after they were applied, or no longer.
     pub(super) fn hold(&self, is_holding: bool) {
         self.is_holding.send_replace(is_holding);
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        *self.is_holding.borrow()
     }
 
     /// Waits until this many transactions are held.

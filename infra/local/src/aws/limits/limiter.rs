@@ -86,6 +86,15 @@ impl Limiter {
         latency.draw(&mut state.random)
     }
 
+    /// Draws when a change of a transaction shows that is applied now and ends after `rest`. If transactions are held,
+    /// half of the changes show at once, and the others when the transaction ends.
+    pub(super) fn shows_at(&self, rest: Duration) -> Option<Instant> {
+        let is_holding = self.flights.is_holding();
+        let now = Instant::now();
+        let mut state = self.state();
+        if is_holding { state.random.bool().then_some(now) } else { Some(now + rest.mul_f64(state.random.f64())) }
+    }
+
     /// Takes what all parts of a call use. If a bucket is empty, takes nothing, and returns for each part whether it
     /// was refused.
     pub(super) fn take(&self, operation: &str, parts: &[Vec<Use>]) -> Result<(), Vec<Option<Refusal>>> {

@@ -1,4 +1,5 @@
-//! Limits of the emulated DynamoDB: throughput by partition key and by table, conflicts of transactions, and latencies.
+//! Limits of the emulated DynamoDB: throughput by partition key and by table, conflicts and isolation of transactions,
+//! and latencies.
 //! What is refused is refused in the form that SDKs know from AWS, and told in a report.
 //!
 //! `BatchWriteItem` and PartiQL are not limited, because nothing here uses them. Partition keys do not share partitions:
@@ -9,6 +10,7 @@ mod batches;
 mod bucket;
 mod config;
 mod flights;
+mod isolation;
 mod latency;
 mod limiter;
 mod reads;

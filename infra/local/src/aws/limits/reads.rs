@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::answer::Answer;
+use super::isolation::Half;
 use super::store::{Call, Store};
 use super::tables::{Tables, key_text};
 use super::usage::{Access, Resource, Use};
@@ -16,6 +17,7 @@ pub(super) async fn read(store: &Store, mut call: Call) -> Answer {
     let latency = store.limiter.begin(false);
     sleep(latency / 2).await;
     let operation = call.operation.clone();
+    let half = Half::from_call(&call);
     let mut answer = match admit(store, &operation, &used) {
         Ok(()) => {
             meter(&mut call.request);
@@ -27,6 +29,8 @@ pub(super) async fn read(store: &Store, mut call: Call) -> Answer {
         used.units = consumed(&answer);
         if let Err(refused) = admit(store, &operation, &used) {
             answer = refused;
+        } else if let Some(half) = half {
+            answer = half.show(store, answer);
         }
     }
     sleep(latency / 2).await;

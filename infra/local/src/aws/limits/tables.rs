@@ -69,9 +69,15 @@ impl KeyNames {
     }
 
     /// Returns the key of an item, unless a part of it is missing.
-    pub(super) fn of(&self, item: &Item) -> Option<Item> {
+    pub(super) fn key_of(&self, item: &Item) -> Option<Item> {
         let names = std::iter::once(&self.partition).chain(&self.sort);
         names.map(|name| Some((name.clone(), item.get(name)?.clone()))).collect()
+    }
+
+    /// Returns the key of an item of an answer, unless a part of it is missing.
+    pub(super) fn key_of_json(&self, item: &Value) -> Option<Item> {
+        let names = std::iter::once(&self.partition).chain(&self.sort);
+        names.map(|name| Some((name.clone(), serde_json::from_value(item.get(name)?.clone()).ok()?))).collect()
     }
 
     /// Returns an item's partition key as reports show it.
@@ -92,9 +98,9 @@ impl Index {
 
     /// Returns what the index holds of an item, if it has the index's keys.
     pub(super) fn entry(&self, table: &KeyNames, item: &Item) -> Option<Item> {
-        let mut entry = self.keys.of(item)?;
+        let mut entry = self.keys.key_of(item)?;
         let Some(others) = &self.others else { return Some(item.clone()) };
-        entry.extend(table.of(item)?);
+        entry.extend(table.key_of(item)?);
         entry.extend(others.iter().filter_map(|name| Some((name.clone(), item.get(name)?.clone()))));
         Some(entry)
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::answer::Answer;
-use super::flights::{Met, RowKey, Transaction};
+use super::flights::{Disguise, Met, RowKey, Transaction};
 use super::report::Reason;
 use super::store::{Call, Store};
 use super::tables::{Tables, item};
@@ -16,7 +16,8 @@ use super::usage::{Access, Resource, Use};
 use super::writes::Write;
 
 /// Writes if the partitions of all items admit it, and no other transaction holds one of the rows. From now on this
-/// transaction holds them, until its answer leaves.
+/// transaction holds them, until its answer leaves. After it was applied, each of its changes shows to queries, scans and
+/// batches in its own time.
 pub(super) async fn write(store: &Store, call: Call) -> Answer {
     let Some(writes) = Write::transaction(&store.tables, &call.request) else { return store.send(call).await };
     let latency = store.limiter.begin(true);
@@ -25,6 +26,11 @@ pub(super) async fn write(store: &Store, call: Call) -> Answer {
         Err(refused) => return late(refused, latency).await,
     };
     sleep(latency / 2).await;
+    let disguises = writes.iter().zip(&before).map(|(write, before)| {
+        let until = store.limiter.shows_at(latency / 2);
+        (write.row(), Disguise { before: before.clone(), until })
+    });
+    store.limiter.flights.disguise(disguises);
     let answer = store.send(call).await;
     if answer.status.is_success() {
         for (write, before) in writes.iter().zip(&before) {

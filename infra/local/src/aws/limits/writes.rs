@@ -49,7 +49,7 @@ impl Write {
         let (key, effect) = match name {
             "Put" => {
                 let item = item(&write["Item"])?;
-                (schema.keys.of(&item)?, Effect::Put(item))
+                (schema.keys.key_of(&item)?, Effect::Put(item))
             }
             "Update" => (item(&write["Key"])?, Effect::Update),
             "Delete" => (item(&write["Key"])?, Effect::Delete),
@@ -122,7 +122,7 @@ impl Write {
             match (&old, &new) {
                 (None, None) => {}
                 (Some(entry), None) | (None, Some(entry)) => add(entry, item_size(entry)),
-                (Some(old), Some(new)) if index.keys.of(old) == index.keys.of(new) => {
+                (Some(old), Some(new)) if index.keys.key_of(old) == index.keys.key_of(new) => {
                     if old != new {
                         add(new, item_size(old).max(item_size(new)));
                     }
