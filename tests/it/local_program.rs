@@ -1,8 +1,15 @@
 //! The program `local`, as scripts use it.
 
+use std::collections::HashMap;
+use std::process::Stdio;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
 use local::environment::Variables;
+use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
 use tests::{Client, FeedQueue, binary, listing, local};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
 const OWN_AWS: [&str; 2] = ["--aws-listen", "127.0.0.1:0"];
@@ -52,8 +59,12 @@ async fn the_aws_side_alone_serves_a_second_process() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contradicting_arguments_are_wrong_usage() {
-    let pairs: [&[&str]; 3] =
-        [&["--demo", "--empty"], &["--data", "x", "--memory"], &["--aws-only", "--aws-endpoint", "http://x"]];
+    let pairs: [&[&str]; 4] = [
+        &["--demo", "--empty"],
+        &["--data", "x", "--memory"],
+        &["--aws-only", "--aws-endpoint", "http://x"],
+        &["--aws-limits", "--aws-endpoint", "http://x"],
+    ];
     for arguments in pairs {
         let mut program = Command::new(binary("local"));
         program.args(["--listen", "127.0.0.1:0"]).args(OWN_AWS).args(arguments).kill_on_drop(true);
@@ -83,4 +94,27 @@ async fn messages_in_the_feed_are_applied_before_the_process_ends() {
     let client = Client::new(ready["base_url"].as_str().unwrap());
     let listings = client.get(key["api_key"].as_str().unwrap(), "/v1/public/listings").await.json();
     assert_eq!(listings["total"], 500);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_limits_of_aws_it_prints_what_dynamodb_refuses() {
+    let mut program = Command::new(binary("local"));
+    program.args(OWN_AWS).args(["--aws-only", "--empty", "--json", "--aws-limits"]);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let ready = BufReader::new(child.stdout.take().unwrap()).lines().next_line().await.unwrap().unwrap();
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
+    let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
+    // Each costs 300 of the 1,000 units that the partition has per second. Together they leave it in debt for seconds.
+    let put = |sk: usize| {
+        let s = AttributeValue::S;
+        let row = [("pk", s("big#1".to_owned())), ("sk", s(sk.to_string())), ("text", s("x".repeat(300_000)))];
+        let row: HashMap<String, AttributeValue> = row.map(|(name, value)| (name.to_owned(), value)).into();
+        client.put_item().table_name("marketplace-market").set_item(Some(row)).send()
+    };
+    join_all((0..12).map(put)).await;
+    let _ = put(12).await;
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let expected = "PutItem in marketplace-market big: over the write units of the partition";
+    while !lines.next_line().await.unwrap().expect("a line about the refusal").contains(expected) {}
 }

@@ -38,6 +38,9 @@ pub struct Options {
     /// Delay every DynamoDB call by this many milliseconds, to see round trips.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub store_latency_ms: u64,
+    /// Give DynamoDB the throughput and the latencies of AWS, and print what it refuses.
+    #[arg(long, conflicts_with = "aws_endpoint")]
+    pub aws_limits: bool,
     /// Set this instance's clock wrong by this many seconds, to see that nothing breaks.
     #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true)]
     pub clock_offset_s: i64,

@@ -8,6 +8,7 @@ use types::clock::{Clock, SystemClock};
 use webhook::transport::{Reach, Transport};
 use webhooks::Schedule;
 
+use crate::aws::limits::{Limits, print_refusals};
 use crate::aws::{AwsSide, Relay};
 use crate::cli::Options;
 use crate::demo;
@@ -30,6 +31,7 @@ pub struct RunningStack {
     _relay: Option<Relay>,
     _instance: Option<Instance>,
     _keyring: Option<BackgroundTask>,
+    _refusals: Option<BackgroundTask>,
 }
 
 /// The AWS side that the functions use, and what a user needs to use it.
@@ -39,13 +41,14 @@ struct Backend {
     aws: Option<AwsSide>,
     relay: Option<Relay>,
     keyring: Option<BackgroundTask>,
+    refusals: Option<BackgroundTask>,
 }
 
 impl RunningStack {
     /// Starts what the options ask for.
     pub async fn start(options: &Options) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::with_offset_seconds(options.clock_offset_s));
-        let Backend { variables, keys, aws, relay, keyring } = match &options.aws_endpoint {
+        let Backend { variables, keys, aws, relay, keyring, refusals } = match &options.aws_endpoint {
             None => Backend::start_own(options).await?,
             Some(url) => Backend::use_foreign(url, Duration::from_millis(options.store_latency_ms)).await?,
         };
@@ -54,7 +57,9 @@ impl RunningStack {
             (None, None)
         } else {
             let own = match &aws {
-                Some(aws) if options.store_latency_ms == 0 => variables.clone().with_dynamodb_at(&aws.dynamodb_url),
+                Some(aws) if options.store_latency_ms == 0 && !options.aws_limits => {
+                    variables.clone().with_dynamodb_at(&aws.dynamodb_url)
+                }
                 _ => variables.clone(),
             };
             let host = Host::new(&own, clock).map_err(|error| error.to_string())?;
@@ -68,7 +73,7 @@ impl RunningStack {
             variables,
             is_foreign: options.aws_endpoint.is_some(),
         };
-        Ok(Self { ready, workers, aws, _relay: relay, _instance: instance, _keyring: keyring })
+        Ok(Self { ready, workers, aws, _relay: relay, _instance: instance, _keyring: keyring, _refusals: refusals })
     }
 
     /// Waits until the feed has been applied, for at most `DRAIN_TIMEOUT`. Does not wait if the queue outlives this
@@ -110,7 +115,11 @@ impl Backend {
         }
         aws.delay_store(Duration::from_millis(options.store_latency_ms));
         let keyring = data.map(|folder| admin.save_keyring_changes(folder));
-        Ok(Self { variables, keys, aws: Some(aws), relay: None, keyring })
+        let refusals = options.aws_limits.then(|| {
+            aws.limits().set(Limits::aws());
+            BackgroundTask::start(print_refusals(Arc::clone(aws.limits())))
+        });
+        Ok(Self { variables, keys, aws: Some(aws), relay: None, keyring, refusals })
     }
 
     /// Uses a foreign AWS endpoint.
@@ -124,6 +133,6 @@ impl Backend {
         }
         let endpoint = relay.as_ref().map_or(url, |relay| &relay.endpoint_url);
         let variables = Variables::from_foreign_endpoint(endpoint).await?;
-        Ok(Self { variables, keys: Vec::new(), aws: None, relay, keyring: None })
+        Ok(Self { variables, keys: Vec::new(), aws: None, relay, keyring: None, refusals: None })
     }
 }

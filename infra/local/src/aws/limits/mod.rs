@@ -9,6 +9,7 @@ mod answer;
 mod batches;
 mod bucket;
 mod config;
+mod console;
 mod flights;
 mod isolation;
 mod latency;
@@ -29,6 +30,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 pub use config::{Limits, Rate, Throughput};
+pub use console::print_refusals;
 pub use latency::Latency;
 pub use limiter::Limiter;
 pub use report::{Reason, Refusal, Report};
