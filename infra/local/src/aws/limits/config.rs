@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::latency::Latency;
 
-/// What the emulated DynamoDB admits, and how long it takes to answer.
+/// What the emulated DynamoDB admits, and how long it takes to answer. Under any limits, transactions conflict if they
+/// meet, and reads may see half of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// What one partition key of a table or index admits.
@@ -82,5 +83,19 @@ impl Rate {
 
     fn scaled(self, by: f64) -> Self {
         Self { per_second: self.per_second * by, burst: self.burst * by }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, Rate};
+
+    #[test]
+    fn scaling_changes_throughput_and_not_latency() {
+        let small = Limits::aws().scaled(0.5);
+        assert_eq!(small.partition.write, Rate::with_a_second(500.0));
+        assert_eq!(small.table.read, Rate::with_a_second(6_000.0));
+        assert_eq!((small.latency, small.seed), (Limits::aws().latency, 0));
+        assert_eq!(Limits::unlimited().scaled(0.5), Limits::unlimited());
     }
 }

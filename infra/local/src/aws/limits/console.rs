@@ -39,7 +39,8 @@ fn line(report: &Report) -> Option<String> {
 /// Names the operation, the table or index, and the part of the partition key that names no user and no API key.
 fn kind(refusal: &Refusal) -> String {
     let Refusal { operation, resource, partition, .. } = refusal;
-    let table = resource.index.as_ref().map_or(resource.table.clone(), |index| format!("{}/{index}", resource.table));
+    let table =
+        resource.index.as_ref().map_or_else(|| resource.table.clone(), |index| format!("{}/{index}", resource.table));
     let cause = match (refusal.reason, refusal.access) {
         (Reason::Conflict | Reason::InProgress, _) => "met a transaction",
         (Reason::Partition, Access::Read) => "over the read units of the partition",

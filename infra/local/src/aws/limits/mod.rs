@@ -1,9 +1,8 @@
 //! Limits of the emulated DynamoDB: throughput by partition key and by table, conflicts and isolation of transactions,
-//! and latencies.
-//! What is refused is refused in the form that SDKs know from AWS, and told in a report.
+//! and latencies. Refusals have the form that SDKs know from AWS, and are listed in a report.
 //!
-//! `BatchWriteItem` and PartiQL are not limited, because nothing here uses them. Partition keys do not share partitions:
-//! AWS puts many keys on one, so that a table may refuse earlier than this one.
+//! Two things differ from AWS. `BatchWriteItem` and `PartiQL` are not limited, because nothing here uses them. And each
+//! partition key has its throughput to itself, while AWS puts many keys on one partition.
 
 mod answer;
 mod batches;
