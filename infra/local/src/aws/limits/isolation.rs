@@ -1,8 +1,9 @@
-//! Reads that may see half of a transaction. AWS calls `Query`, `Scan` and `BatchGetItem` read-committed: each row is the
-//! one before or after a transaction, but not all rows need be from the same side. `GetItem` and `TransactGetItems` are
-//! isolated from transactions.
+//! Reads that may see half of a transaction. AWS calls `Query`, `Scan` and `BatchGetItem` read-committed: each row is
+//! the one before or after a transaction, but not all rows need be from the same side. `GetItem` and
+//! `TransactGetItems` are isolated from transactions.
 //!
-//! A row that a transaction deletes is the exception here. It is gone at once.
+//! A `GetItem` sees all of a transaction as soon as it is applied. A Query that follows may still see rows as they were
+//! before, until the transaction is acknowledged. A row that a transaction deletes is gone at once.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -16,8 +16,8 @@ use super::usage::{Access, Resource, Use};
 use super::writes::Write;
 
 /// Writes if the partitions of all items admit it, and no other transaction holds one of the rows. From now on this
-/// transaction holds them, until its answer leaves. After it was applied, each of its changes shows to queries, scans and
-/// batches in its own time.
+/// transaction holds them, until its answer leaves. Once it is applied, each of its changes shows to queries, scans
+/// and batches in its own time.
 pub(super) async fn write(store: &Store, call: Call) -> Answer {
     let Some(writes) = Write::transaction(&store.tables, &call.request) else { return store.send(call).await };
     let latency = store.limiter.begin(true);
