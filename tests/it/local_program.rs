@@ -105,7 +105,7 @@ async fn with_the_limits_of_aws_it_prints_what_dynamodb_refuses() {
     let ready: Value = serde_json::from_str(&ready).unwrap();
     let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
     let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
-    // Each costs about 300 of the 1,000 units that the partition has per second. Together they leave it in debt for seconds.
+    // Each costs about 300 of the 1,000 units that the partition has per second. Together they leave it in debt.
     let put = |sk: usize| {
         let s = AttributeValue::S;
         let row = [("pk", s("big#1".to_owned())), ("sk", s(sk.to_string())), ("text", s("x".repeat(300_000)))];
