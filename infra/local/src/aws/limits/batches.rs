@@ -46,7 +46,7 @@ struct Refused {
 /// Takes the units of each key. Removes the keys that were refused from the request.
 fn split(store: &Store, call: &mut Call) -> Option<Refused> {
     let mut refused: Option<Refused> = None;
-    let Some(tables) = call.request.get_mut(REQUESTED).and_then(Value::as_object_mut) else { return None };
+    let tables = call.request.get_mut(REQUESTED)?.as_object_mut()?;
     tables.retain(|table, wanted| {
         let Some(schema) = store.tables.schema(table) else { return true };
         let is_consistent = wanted["ConsistentRead"] == json!(true);

@@ -32,7 +32,7 @@ impl Bucket {
 pub(super) struct Buckets {
     partition: Throughput,
     table: Throughput,
-    buckets: HashMap<BucketKey, Bucket>,
+    by_key: HashMap<BucketKey, Bucket>,
 }
 
 /// Names a bucket. Without a partition it is that of the whole table or index.
@@ -46,7 +46,7 @@ struct BucketKey {
 impl Buckets {
     /// Makes buckets that are full.
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { partition: limits.partition, table: limits.table, buckets: HashMap::new() }
+        Self { partition: limits.partition, table: limits.table, by_key: HashMap::new() }
     }
 
     /// Returns which of the buckets is empty that this use needs, if one is.
@@ -73,7 +73,7 @@ impl Buckets {
         };
         let partition = used.partition.clone().filter(|_| of_partition);
         let key = BucketKey { resource: used.resource.clone(), partition, access: used.access };
-        let bucket = self.buckets.entry(key).or_insert_with(|| Bucket::full(rate, now));
+        let bucket = self.by_key.entry(key).or_insert_with(|| Bucket::full(rate, now));
         bucket.fill(now);
         bucket
     }
