@@ -70,3 +70,14 @@ async fn a_transaction_that_is_sent_again_while_it_is_under_way_is_told_so() {
     let stored = stored.expression_attribute_values(":pk", s("a")).send().await.unwrap();
     assert_eq!(stored.count(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_gives_its_rows_back_even_if_its_client_hangs_up() {
+    let (stack, client) = stack_and_client().await;
+    let writing = begin(&stack, &["a"], "1").await;
+    writing.abort();
+    assert!(writing.await.unwrap_err().is_cancelled());
+    put(&client, "a", "1", 5).await.unwrap_err();
+    stack.aws.limits().release_transactions();
+    while put(&client, "a", "1", 5).await.is_err() {}
+}
