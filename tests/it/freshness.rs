@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::ReturnValue;
 use tests::{Fault, RunningInstance, Stack, dynamodb, item, listing, uuid};
 
 const MARKET_TABLE: &str = "marketplace-market";
@@ -77,6 +78,35 @@ async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
     add_listing(&stack, 4).await;
     running.wait(1);
     assert_eq!(total(&stack, &running).await, 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gap_that_closes_while_the_replica_looks_again_costs_no_load() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    for number in 1..=3 {
+        add_listing(&stack, number).await;
+    }
+    let (store, text) = (dynamodb(&stack), |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned()));
+    let delete = store.delete_item().table_name(MARKET_TABLE).key("pk", text("log#listings#0"));
+    let delete = delete.key("sk", text("00000000000000000002"));
+    let entry = delete.return_values(ReturnValue::AllOld).send().await.unwrap().attributes;
+    running.wait(1);
+    let mut queries = 0;
+    proxy.plan(move |operation| {
+        queries += usize::from(operation == "Query");
+        if operation == "Query" && queries == 4 { Fault::Hang } else { Fault::None }
+    });
+    proxy.take_calls();
+    // The fourth look hangs until the SDK repeats it. By then the entry is there.
+    let put_back = async {
+        proxy.wait_until_stuck().await;
+        store.put_item().table_name(MARKET_TABLE).set_item(entry).send().await.unwrap();
+    };
+    let (total, ()) = tokio::join!(total(&stack, &running), put_back);
+    assert_eq!(total, 3);
+    let queries = proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
+    assert_eq!(queries, 4, "each of them of the log; a load would make many more");
 }
 
 #[tokio::test(flavor = "multi_thread")]

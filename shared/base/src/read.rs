@@ -104,24 +104,38 @@ async fn load_base<R: Columnar>(
     Ok(Snapshot::new(records, pointer.position, tail, Some(pointer.clone())))
 }
 
-/// Reads the entities and then the log after `head`.
+/// Reads the entities, and then the log from well before `head`, which was read before.
 ///
-/// The head was read before the scan began. The scan sees some of the changes after the head and misses others, but
-/// the log holds all of them, and it is read last. So at its end, the last entry about each entity has decided.
+/// The scan may see a transaction in part, even the one that moved the head to where it was read. The log holds all of
+/// these transactions, and it is read last. So at its end, the last entry about each entity has decided.
+/// [`Log::before_scan`] says how far back the log has to be read.
 pub(super) async fn load_entities<R: Columnar>(
     log: &Log<R>,
     head: LogPosition,
     clock: &dyn Clock,
 ) -> Result<Snapshot<R>, StoreError> {
+    let start = log.before_scan(head.seq, clock.now()).await?;
     let partitions = (0..ENTITY_PARTITIONS).map(|partition| async move {
         let mut columns = R::Columns::default();
         log.scan(partition, |record| columns.push(&record)).await?;
         Ok::<_, StoreError>(columns)
     });
     let records = try_join_all(partitions).await?;
-    let tail = log.tail(head.seq, head.seq, clock).await?;
+    let end = log.head().await?.max(head.seq);
+    if let Some(tail) = log.tail(start, end, clock).await? {
+        return Ok(Snapshot::new(records, before(head, start, &tail), tail, None));
+    }
+    tracing::warn!(stream = R::STREAM, start, head = head.seq, "entries before the head of the log are missing");
+    let tail = log.tail(head.seq, end, clock).await?;
     let tail = tail.ok_or_else(|| StoreError::Unavailable("the log has a gap".to_owned()))?;
     Ok(Snapshot::new(records, head, tail, None))
+}
+
+/// Returns the position of `seq`, which is not after the head. The tail begins behind it.
+fn before<R: Columnar>(head: LogPosition, seq: u64, tail: &Tail<R>) -> LogPosition {
+    let overlap = tail.batches.iter().take_while(|(number, _)| *number <= head.seq);
+    let changes: usize = overlap.map(|(_, changes)| changes.len()).sum();
+    LogPosition { seq, changes: head.changes.saturating_sub(changes as u64) }
 }
 
 /// Reads a chunk and compares it with its hash in the pointer.

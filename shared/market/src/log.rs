@@ -3,22 +3,21 @@
 //! A transaction moves the stream's head from *n* to *n+1*, puts log entry *n+1*, and puts each changed entity on
 //! condition that it is newer than the stored one.
 //!
-//! Readers start from a base, which is exact at its sequence number, or from a strongly consistent scan of the entities
-//! that begins *after* they have read the head. Then they apply the log entries that follow. An entry may repeat what
-//! the scan saw, but once the log has been read to its end, it does not contradict what the scan saw.
+//! Readers start from a base, which is exact at its sequence number, or from a strongly consistent scan of the entities.
+//! Then they apply the log entries that follow: behind the base, or from well before the head that they read before the
+//! scan ([`overlap`](super::overlap)). An entry may repeat what the scan saw, but once the log has been read to its end,
+//! it does not contradict what the scan saw.
 //!
 //! An entry or an entity that cannot be read is an error of the whole stream. It is not left out as elsewhere
 //! ([`platform::rows`]): without it, a replica would answer with wrong pages and totals, and nobody would know.
 
 use std::marker::PhantomData;
 
+use super::gap::GapWatch;
 use super::{Market, table};
 use crate::{Batch, ChangeOf, Record};
 use platform::store::{Attributes, Row, StoreError, get_row};
 use types::clock::{Clock, Moment};
-
-/// How many times a gap must be seen before it counts as one. A Query may see a transaction before an earlier one.
-pub const GAP_READS: u32 = 3;
 
 /// One stream of the market table.
 pub struct Log<R> {
@@ -88,17 +87,19 @@ impl<R: Record> Log<R> {
 
     /// Reads the log after `seq` to its end, which is at `head` or later. Returns `None` if the log has a gap.
     pub async fn tail(&self, seq: u64, head: u64, clock: &dyn Clock) -> Result<Option<Tail<R>>, StoreError> {
-        let (mut batches, mut cursor, mut reads) = (Vec::new(), seq, 0);
-        while reads < GAP_READS {
+        let (mut batches, mut cursor, mut gap) = (Vec::new(), seq, GapWatch::default());
+        loop {
             let as_of = Moment::now(clock);
             let (page, more) = self.since(cursor).await?;
             let whole = contiguous(&mut cursor, page, &mut batches);
             if whole && !more && cursor >= head {
                 return Ok(Some(Tail { batches, as_of }));
             }
-            reads += u32::from(!(whole && more));
+            let goes_on = (whole && more) || gap.look_again().await;
+            if !goes_on {
+                return Ok(None);
+            }
         }
-        Ok(None)
     }
 
     pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c ChangeOf<R>>) -> Result<Vec<u8>, StoreError> {

@@ -22,6 +22,11 @@ pub fn full_jitter(ceiling: Duration) -> Duration {
     Duration::from_micros(random_below(micros).unwrap_or(micros).into())
 }
 
+/// Returns a random pause: at least half of `longest`, which is at most an hour, and at most all of it.
+pub fn equal_jitter(longest: Duration) -> Duration {
+    longest / 2 + full_jitter(longest / 2)
+}
+
 /// Returns a random number of seconds: at least half of `longest` and at most all of it.
 pub fn equal_jitter_seconds(longest: u32) -> u32 {
     longest - random_below(longest / 2 + 1).unwrap_or_default()
@@ -47,6 +52,15 @@ mod tests {
             assert!((ceiling / 2..ceiling).contains(&longest), "{longest:?} after {attempt}");
         }
         assert_eq!(full_jitter(Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn an_equally_jittered_pause_is_at_least_half_of_the_longest() {
+        let longest = Duration::from_millis(320);
+        let drawn: Vec<Duration> = (0..DRAWS).map(|_| equal_jitter(longest)).collect();
+        assert!(drawn.iter().all(|pause| (longest / 2..=longest).contains(pause)), "{drawn:?}");
+        assert!(drawn.iter().any(|pause| *pause != drawn[0]));
+        assert_eq!(equal_jitter(Duration::ZERO), Duration::ZERO);
     }
 
     #[test]

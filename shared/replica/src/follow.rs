@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::Shared;
 
 use base::Columnar;
-use market::{Batch, ChangeOf, GAP_READS, Log, Record, contiguous};
+use market::{Batch, ChangeOf, GapWatch, Log, Record, contiguous};
 use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
@@ -115,10 +115,15 @@ impl<V: View> Replica<V> {
                 return Ok(());
             }
         }
-        for _ in 0..GAP_READS {
+        let mut gap = GapWatch::default();
+        loop {
             match self.0.follow().await {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
+                Ok(false) => {
+                    if !gap.look_again().await {
+                        break;
+                    }
+                }
                 Err(_) if self.0.is_fresh(MAX_STALENESS) => return Ok(()),
                 Err(error) => return Err(error),
             }
