@@ -9,6 +9,10 @@ use super::pointer::Pointer;
 use super::table;
 use crate::Record;
 
+/// To a reader, this many records of a base are as much work as one change in the log. A record takes a quarter of a
+/// change's bytes, and chunks are read at the same time while pages of the log are read one after the other.
+const RECORDS_PER_CHANGE: u64 = 10;
+
 /// A stream's head and base pointer, as of one moment.
 pub struct Standing {
     pub head: LogPosition,
@@ -23,6 +27,14 @@ impl Standing {
     pub fn behind(&self) -> u64 {
         let base = self.base.as_ref().and_then(|base| base.as_ref().ok());
         self.head.changes.saturating_sub(base.map_or(0, |base| base.position.changes))
+    }
+
+    /// Returns whether a reader at `position` has more work with the log up to its end than with the base and the log
+    /// behind that. Without a base that can be read, it never has.
+    pub fn is_base_nearer_than_end(&self, position: LogPosition) -> bool {
+        let Some(Ok(base)) = &self.base else { return false };
+        let left = self.head.changes.saturating_sub(position.changes);
+        left > self.behind() + base.records / RECORDS_PER_CHANGE
     }
 }
 

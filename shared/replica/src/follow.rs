@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::Shared;
 
 use base::Columnar;
-use market::{Batch, ChangeOf, GapWatch, Log, Record, contiguous};
+use market::{Batch, ChangeOf, GapWatch, Log, LogPosition, Record, contiguous};
 use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
@@ -55,9 +55,20 @@ struct Inner<V: View> {
 
 struct ReplicaState<V> {
     view: V,
-    cursor: u64,
+    /// Where in the log the view stands.
+    position: LogPosition,
     /// When the last successful Query was sent.
     caught_up: Moment,
+}
+
+/// How far a replica got in following its log.
+enum Followed {
+    /// To the end of the log.
+    End,
+    /// To a gap.
+    Gap,
+    /// To the end of a page, after which loading the base is less work than reading on.
+    Backlog,
 }
 
 type Loading = Shared<Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>>;
@@ -105,10 +116,11 @@ impl<V: View> Replica<V> {
         Some(ReplicaGauge { age: state.caught_up.age(&*self.0.clock), records: state.view.records() })
     }
 
-    /// Follows the log to its end, or loads the replica if it is empty. If the request gives up in between, what has
-    /// been applied stays applied, so that any backlog is worked off in the end.
+    /// Follows the log to its end. Loads the replica if it is empty, or if the base is nearer than the end of the log. If
+    /// the request gives up in between, what has been applied stays applied and a load goes on, so that any backlog is
+    /// worked off in the end.
     async fn catch_up(&self) -> Result<(), StoreError> {
-        if self.0.cursor().is_none() {
+        if self.0.position().is_none() || self.0.is_loading() {
             self.load().await?;
             // If the instance was frozen during the load, the state is already old.
             if self.0.is_fresh(MAX_STALENESS) {
@@ -118,18 +130,18 @@ impl<V: View> Replica<V> {
         let mut gap = GapWatch::default();
         loop {
             match self.0.follow().await {
-                Ok(true) => return Ok(()),
-                Ok(false) => {
+                Ok(Followed::End) => return Ok(()),
+                Ok(Followed::Gap) => {
                     if !gap.look_again().await {
-                        break;
+                        tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
+                        return self.load().await;
                     }
                 }
+                Ok(Followed::Backlog) => return self.load().await,
                 Err(_) if self.0.is_fresh(MAX_STALENESS) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
-        tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
-        self.load().await
     }
 
     /// Joins the load that is under way, or starts one. The load is a task of its own, so a request that gives up does
@@ -160,42 +172,68 @@ impl<V: View> Inner<V> {
     /// Reads the base or the entities, and then the log after them: see [`base::Snapshot`].
     async fn load(&self) -> Result<(), StoreError> {
         let snapshot = base::load(&self.log, &*self.clock).await?;
-        let (cursor, caught_up) = (snapshot.end().seq, snapshot.as_of);
-        self.install(ReplicaState { view: V::build(snapshot.folded()), cursor, caught_up });
+        let (position, caught_up) = (snapshot.end(), snapshot.as_of);
+        self.install(ReplicaState { view: V::build(snapshot.folded()), position, caught_up });
         Ok(())
     }
 
     /// Replaces the state, but never by an older one.
     fn install(&self, new: ReplicaState<V>) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if state.as_ref().is_none_or(|state| state.cursor <= new.cursor) {
+        if state.as_ref().is_none_or(|state| state.position.seq <= new.position.seq) {
             *state = Some(new);
         }
     }
 
-    /// Reads and applies the log to its end. Returns false at a gap.
-    async fn follow(&self) -> Result<bool, StoreError> {
+    /// Reads and applies the log, page by page. After the first page, if there are more, asks where the base is: an
+    /// instance that was frozen for long may be far behind it.
+    async fn follow(&self) -> Result<Followed, StoreError> {
+        let mut is_first = true;
         loop {
-            let Some(cursor) = self.cursor() else { return Ok(false) };
+            let Some(position) = self.position() else { return Ok(Followed::Gap) };
             let sent = Moment::now(&*self.clock);
-            let (batches, more) = self.log.since(cursor).await?;
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-            let Some(state) = state.as_mut() else { return Ok(false) };
-            let mut taken = Vec::with_capacity(batches.len());
-            let whole = contiguous(&mut state.cursor, batches, &mut taken);
-            state.view.apply(changes::<V::Record>(taken));
-            if !whole {
-                return Ok(false);
+            let (batches, more) = self.log.since(position.seq).await?;
+            if let Some(followed) = self.take_in(batches, more, sent) {
+                return Ok(followed);
             }
-            if !more {
-                state.caught_up = sent;
-                return Ok(true);
+            if std::mem::take(&mut is_first) && self.is_base_nearer().await {
+                return Ok(Followed::Backlog);
             }
         }
     }
 
-    fn cursor(&self) -> Option<u64> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.cursor)
+    /// Applies a page of the log, which was asked for at `sent`. Returns `None` if the next page is to be read.
+    fn take_in(&self, batches: Vec<Batch<V::Record>>, more: bool, sent: Moment) -> Option<Followed> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(state) = state.as_mut() else { return Some(Followed::Gap) };
+        let mut taken = Vec::with_capacity(batches.len());
+        let whole = contiguous(&mut state.position.seq, batches, &mut taken);
+        let changes = changes::<V::Record>(taken);
+        state.position.changes += changes.len() as u64;
+        state.view.apply(changes);
+        match (whole, more) {
+            (false, _) => Some(Followed::Gap),
+            (true, true) => None,
+            (true, false) => {
+                state.caught_up = sent;
+                Some(Followed::End)
+            }
+        }
+    }
+
+    /// Returns whether the base is nearer than the end of the log. If it cannot be read where the base stands, it is
+    /// not.
+    async fn is_base_nearer(&self) -> bool {
+        let (Some(position), Ok(standing)) = (self.position(), self.log.standing().await) else { return false };
+        standing.is_base_nearer_than_end(position)
+    }
+
+    fn position(&self) -> Option<LogPosition> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.position)
+    }
+
+    fn is_loading(&self) -> bool {
+        self.loading.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Returns whether both clocks say that less than `age` has passed since the last successful Query was sent.
