@@ -60,6 +60,28 @@ async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_before_the_instance_was_frozen_is_read_again() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    // The first Query hangs until the SDK repeats it. Meanwhile the clock moves on, as after a freeze.
+    let mut is_first = true;
+    proxy.plan(move |operation| {
+        let hangs = operation == "Query" && std::mem::take(&mut is_first);
+        if hangs { Fault::Hang } else { Fault::None }
+    });
+    running.wait(1);
+    proxy.take_calls();
+    let freeze = async {
+        proxy.wait_until_stuck().await;
+        running.wait(600);
+    };
+    let (total, ()) = tokio::join!(total(&stack, &running), freeze);
+    assert_eq!(total, 0);
+    let queries = proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
+    assert_eq!(queries, 2, "the one that was sent before the freeze, and one after it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
     let stack = Stack::new().await;
     let running = stack.instance().await;

@@ -96,16 +96,23 @@ impl<V: View> Replica<V> {
     }
 
     /// Answers from one state that holds every change committed more than two seconds ago.
+    ///
+    /// The instance may be frozen in the middle of a load or of a Query, and what it reads is old when it wakes up. So
+    /// the clocks are looked at again after each catch-up.
     pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, StoreError> {
         let inner = &self.0;
         if !inner.is_fresh(QUERY_INTERVAL) {
             let _turn = inner.following.lock().await;
             if !inner.is_fresh(QUERY_INTERVAL) {
                 self.catch_up().await?;
+                if !inner.is_fresh(MAX_STALENESS) {
+                    self.catch_up().await?;
+                }
             }
         }
         let state = inner.state.read().unwrap_or_else(PoisonError::into_inner);
-        let state = state.as_ref().ok_or_else(|| StoreError::Unavailable("the replica is not loaded".to_owned()))?;
+        let state = state.as_ref().filter(|state| state.caught_up.is_within(MAX_STALENESS, &*inner.clock));
+        let state = state.ok_or_else(|| StoreError::Unavailable("the replica is not up to date".to_owned()))?;
         Ok(answer(&state.view))
     }
 
@@ -121,11 +128,7 @@ impl<V: View> Replica<V> {
     /// worked off in the end.
     async fn catch_up(&self) -> Result<(), StoreError> {
         if self.0.position().is_none() || self.0.is_loading() {
-            self.load().await?;
-            // If the instance was frozen during the load, the state is already old.
-            if self.0.is_fresh(MAX_STALENESS) {
-                return Ok(());
-            }
+            return self.load().await;
         }
         let mut gap = GapWatch::default();
         loop {
