@@ -1,7 +1,8 @@
 //! Builds a whole index at once. Each order is sorted only once, and then dealt out to items and variants.
 
-use super::group::{Group, VariantListings};
+use super::group::Group;
 use super::rows::{PackedListings, Symbol};
+use super::variant::VariantListings;
 use crate::sequence::{Exact, Slot};
 
 /// The groups of all listings.

@@ -1,8 +1,9 @@
 //! Listings that are asked for together, in two orders: newest and cheapest first.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::rows::{NONE, PackedListing, PackedListings, Symbol, cheapest, newest};
+use super::rows::{PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
 use types::paging::Paging;
 use types::sort::Sort;
@@ -40,6 +41,28 @@ impl Group {
         let row = rows.get(slot);
         self.newest.remove(|known| newest(rows.get(known), row));
         self.by_price.remove(|known| cheapest(rows.get(known), row));
+    }
+
+    /// Divides the listings by a symbol. Each part keeps the orders of the whole.
+    pub(super) fn divided(&self, rows: &PackedListings, symbol: impl Fn(Slot) -> Symbol) -> BTreeMap<Symbol, Self> {
+        let mut parts = BTreeMap::<Symbol, (Vec<Slot>, Vec<Slot>)>::new();
+        for slot in self.newest.starting_at(0) {
+            parts.entry(symbol(slot)).or_default().0.push(slot);
+        }
+        for slot in self.by_price.starting_at(0) {
+            parts.entry(symbol(slot)).or_default().1.push(slot);
+        }
+        parts.into_iter().map(|(symbol, (newest, by_price))| (symbol, Self::new(&newest, &by_price, rows))).collect()
+    }
+
+    /// Returns whether a test holds for every listing.
+    pub(super) fn all(&self, test: impl FnMut(Slot) -> bool) -> bool {
+        self.newest.starting_at(0).all(test)
+    }
+
+    /// Returns the slot of the newest listing, if there is any.
+    pub(super) fn newest_slot(&self) -> Option<Slot> {
+        self.newest.starting_at(0).next()
     }
 
     /// Returns a page of the listings in a price range, and how many there are in all.
@@ -94,79 +117,5 @@ impl Group {
             (left, end) = (0, start);
         }
         found
-    }
-
-    /// Returns a page of the listings that pass a test, and how many pass. Looks at every listing.
-    pub(super) fn filtered(
-        &self,
-        rows: &PackedListings,
-        test: impl Fn(&PackedListing) -> bool,
-        sort: Sort,
-        paging: Paging,
-    ) -> (Vec<Slot>, usize) {
-        let passing = |order: &Sequence| order.starting_at(0).filter(|slot| test(rows.get(*slot))).collect::<Vec<_>>();
-        let passing = match sort {
-            Sort::Newest => passing(&self.newest),
-            Sort::PriceAsc => passing(&self.by_price),
-            Sort::PriceDesc => {
-                let ascending = passing(&self.by_price);
-                let runs = ascending.chunk_by(|a, b| rows.cents(*a) == rows.cents(*b)).rev();
-                runs.flatten().copied().collect()
-            }
-        };
-        let total = passing.len();
-        (passing.into_iter().skip(paging.skip()).take(paging.take()).collect(), total)
-    }
-}
-
-/// The listings of a variant. Nearly always, all of them name the same item.
-pub(super) struct VariantListings {
-    pub(super) group: Group,
-    /// The item of one of the listings, which is [`NONE`] if that listing names no item.
-    item: Symbol,
-    /// How many of the listings have the same item.
-    of_item: usize,
-}
-
-impl Default for VariantListings {
-    fn default() -> Self {
-        Self { group: Group::default(), item: NONE, of_item: 0 }
-    }
-}
-
-impl VariantListings {
-    pub(super) fn new(group: Group, rows: &PackedListings) -> Self {
-        let mut variant = Self { group, ..Self::default() };
-        variant.choose_item(rows);
-        variant
-    }
-
-    /// Returns the item that all listings name, or `None` if they name several.
-    pub(super) fn only_item(&self) -> Option<Symbol> {
-        (self.of_item == self.group.len()).then_some(self.item)
-    }
-
-    pub(super) fn insert(&mut self, rows: &PackedListings, slot: Slot) {
-        let item = rows.get(slot).item;
-        if self.of_item == 0 {
-            self.item = item;
-        }
-        self.of_item += usize::from(item == self.item);
-        self.group.insert(rows, slot);
-    }
-
-    pub(super) fn remove(&mut self, rows: &PackedListings, slot: Slot) {
-        self.group.remove(rows, slot);
-        self.of_item -= usize::from(rows.get(slot).item == self.item);
-        if self.of_item == 0 {
-            self.choose_item(rows);
-        }
-    }
-
-    fn choose_item(&mut self, rows: &PackedListings) {
-        let items = || self.group.newest.starting_at(0).map(|slot| rows.get(slot).item);
-        let item = items().next().unwrap_or(NONE);
-        self.of_item = items().filter(|known| *known == item).count();
-        self.item = item;
     }
 }

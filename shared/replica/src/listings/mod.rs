@@ -4,6 +4,7 @@ mod build;
 mod group;
 mod query;
 mod rows;
+mod variant;
 
 use base::ListingColumns;
 use market::Change;
@@ -17,8 +18,9 @@ pub use query::ListingQuery;
 use super::follow::View;
 use super::sequence::Slot;
 use build::Groups;
-use group::{Group, VariantListings};
-use rows::{NONE, PackedListing, PackedListings};
+use group::Group;
+use rows::{NONE, PackedListings, Symbol};
+use variant::VariantListings;
 
 /// Every active listing.
 #[derive(Default)]
@@ -39,27 +41,20 @@ impl Listings {
     }
 
     /// Returns the page's slots and the total. Returns `None` if no listing can match, because the item or the variant
-    /// was never listed, or because all listings of the variant name another item.
+    /// was never listed, or because no listing of the variant names the item.
     fn slots(&self, query: &ListingQuery, paging: Paging) -> Option<(Vec<Slot>, usize)> {
         let min = query.min_price.map_or(0, Usd::cents);
         let max = query.max_price.map_or(u64::MAX, Usd::cents);
         let item = match &query.item_id {
-            Some(id) => Some(self.rows.items.get_index_of(id.as_str())?),
+            Some(id) => Some(self.rows.items.get_index_of(id.as_str())? as Symbol),
             None => None,
         };
         let group = match query.variant_id {
             Some(id) => {
                 let variant = self.variants.get(self.rows.variants.get_index_of(&id.uuid())?)?;
-                match (item, variant.only_item()) {
-                    (Some(item), Some(only)) if item != only as usize => return None,
-                    (Some(item), None) => {
-                        let test = |row: &PackedListing| row.item as usize == item && (min..=max).contains(&row.cents);
-                        return Some(variant.group.filtered(&self.rows, test, query.sort, paging));
-                    }
-                    _ => &variant.group,
-                }
+                item.map_or(Some(&variant.group), |item| variant.of_item(&self.rows, item))?
             }
-            None => item.map_or(Some(&self.all), |item| self.items.get(item))?,
+            None => item.map_or(Some(&self.all), |item| self.items.get(item as usize))?,
         };
         Some(group.page(&self.rows, &(min..=max), query.sort, paging))
     }

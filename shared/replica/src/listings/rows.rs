@@ -45,6 +45,9 @@ pub(super) struct PackedListings {
     pub(super) items: Distinct<Box<str>>,
     pub(super) variants: Distinct<Uuid>,
     names: Distinct<Box<str>>,
+    /// Counts the looks at a listing.
+    #[cfg(test)]
+    pub(super) looks: std::sync::atomic::AtomicUsize,
 }
 
 impl PackedListings {
@@ -113,6 +116,8 @@ impl PackedListings {
     }
 
     pub(super) fn get(&self, slot: Slot) -> &PackedListing {
+        #[cfg(test)]
+        self.looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         &self.slots[slot as usize]
     }
 

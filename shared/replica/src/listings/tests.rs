@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 
@@ -107,6 +108,32 @@ proptest! {
                 walked.extend(found);
             }
             prop_assert_eq!(walked, expected, "{:?}", query);
+        }
+    }
+}
+
+#[test]
+fn a_variant_whose_listings_name_different_items_is_not_walked_over() {
+    let numbered = |number: u32| {
+        let item = number.is_multiple_of(2).then_some(0);
+        let seed = Seed { id: 0, cents: u64::from(number % 50), created: number.into(), item, variant: Some(0) };
+        PublicListing { id: Uuid::from_u128(number.into()).into(), ..listing(&seed) }
+    };
+    let records: Vec<_> = (0..100_000).map(numbered).collect();
+    let mut listings = Listings::build(vec![ListingColumns::from_records(&records)]);
+    listings.apply(vec![Change::Put(numbered(100_000)), Change::Remove(records[1].id), Change::Remove(records[2].id)]);
+    let paging = Paging { page: 100, page_size: 20 };
+    for sort in Sort::ALL {
+        for max_price in [None, Some(Usd::from_cents(24))] {
+            let item_id = Some("item-0".to_owned());
+            let query =
+                ListingQuery { item_id, variant_id: Some(variant(0)), max_price, sort, ..ListingQuery::default() };
+            listings.rows.looks.store(0, Ordering::Relaxed);
+            let (found, total) = listings.page(&query, paging);
+            let looks = listings.rows.looks.load(Ordering::Relaxed);
+            assert_eq!((found.len(), total), (20, if max_price.is_some() { 26_000 } else { 50_000 }));
+            assert!(found.iter().all(|listing| listing.item_id.is_some()));
+            assert!(looks <= 100, "{looks} for a page of 20 by {sort}");
         }
     }
 }
