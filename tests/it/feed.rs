@@ -7,9 +7,11 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::types::QueueAttributeName;
 use local::workers::{EventSource, poll};
+use platform::store::StoreError;
 use runtime::{Error, Worker};
 use serde_json::{Value, json};
 use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
+use types::clock::Clock;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 
@@ -168,6 +170,45 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
     assert_eq!(queue.take_dead_letters().await, [DeadLetter { body, attributes: [].into() }]);
     let listings = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/listings").await;
     assert_eq!(listings.json()["total"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_the_store_takes_for_invalid_ends_in_redrive_and_costs_no_other_message() {
+    let stack = Stack::new().await;
+    let queue = stack.feed_queue();
+    queue.set_attribute(QueueAttributeName::VisibilityTimeout, "1").await;
+    let (_workers, proxy) = stack.workers_behind_proxy().await;
+    proxy.plan(|operation| if operation == "TransactWriteItems" { Fault::Invalid("poison") } else { Fault::None });
+    let mut items: Vec<Value> = (0..9).map(|number| item(&format!("i{number}"), "skin", None, 1)).collect();
+    items.insert(4, item("poison", "skin", None, 1));
+    queue.send(&texts(&items)).await;
+    queue.wait_until_empty().await;
+    let body = items[4].to_string();
+    assert_eq!(queue.take_dead_letters().await, [DeadLetter { body, attributes: [].into() }]);
+    let catalog = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/catalog").await;
+    assert_eq!(catalog.json()["total"], 9);
+    tests::assert_the_log_tells_all(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalid_transaction_is_halved_until_only_the_invalid_message_fails() {
+    let stack = Stack::new().await;
+    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
+    proxy.set_fault(Fault::Invalid("poison"));
+    let variables = local::environment::Variables::new(&proxy.url);
+    let through = local::seed::StackAdmin::new(&variables, stack.clock.clone()).unwrap();
+    let now = stack.clock.now();
+    let mut items: Vec<Value> = (0..63).map(|number| item(&format!("i{number}"), "skin", None, 1)).collect();
+    items.insert(40, item("poison", "skin", None, 1));
+    let messages = items.iter().map(|item| feed::parse(&item.to_string(), now).unwrap()).enumerate().collect();
+    let outcomes = feed::Applier::new(through.stores()).apply(messages, now).await;
+    let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.is_err()).collect();
+    assert!(matches!(failed[..], [(40, Err(StoreError::InvalidRequest(_)))]), "{failed:?}");
+    assert_eq!(outcomes.len(), 64);
+    let calls = proxy.take_calls();
+    let count = |operation: &str| calls.iter().filter(|call| call.operation == operation).count();
+    assert_eq!(count("TransactWriteItems"), 13, "one for all of them, and two for each of six halvings");
+    assert_eq!(count("GetItem"), 1, "the head is read once");
 }
 
 /// A function that fails in another way at each call. It counts its calls.

@@ -32,6 +32,8 @@ pub enum Fault {
     Hang,
     /// Answer with the DynamoDB error that has this code.
     Error(&'static str),
+    /// Answer that the call is invalid if this text is in its body. Forward it otherwise.
+    Invalid(&'static str),
     /// Answer that the transaction was cancelled, with this code as the reason of its first part.
     Cancelled(&'static str),
     /// Answer with a page of HTML instead of DynamoDB's JSON.
@@ -158,18 +160,20 @@ impl ProxyState {
         let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
         let operation = target.and_then(|target| target.split('.').next_back()).unwrap_or_default().to_owned();
         let fault = (self.plan.lock().unwrap())(&operation);
+        let (parts, body) = request.into_parts();
+        let request = Request::from_parts(parts, body.collect().await.map_err(io::Error::other)?.to_bytes());
         let outcome = match fault {
-            Fault::None => self.forward(request).await,
+            Fault::Invalid(text) if request.body().windows(text.len()).any(|part| part == text.as_bytes()) => {
+                Ok(error("ValidationException"))
+            }
+            Fault::None | Fault::Invalid(_) => self.forward(request).await,
             Fault::Slow(pause) => {
                 tokio::time::sleep(pause).await;
                 self.forward(request).await
             }
             Fault::Refuse => Err(io::Error::other("refused")),
             Fault::Hang => self.hang().await,
-            Fault::Error(code) => {
-                let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"injected"}}"#);
-                Ok(answer(StatusCode::BAD_REQUEST, body))
-            }
+            Fault::Error(code) => Ok(error(code)),
             Fault::Cancelled(code) => {
                 let reasons = format!(r#"[{{"Code":"{code}","Message":"injected"}},{{"Code":"None"}}]"#);
                 let name = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
@@ -195,9 +199,8 @@ impl ProxyState {
         std::future::pending().await
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+    async fn forward(&self, request: Request<Bytes>) -> io::Result<Response<Full<Bytes>>> {
         let (mut parts, body) = request.into_parts();
-        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         parts.uri = self.upstream.parse().map_err(io::Error::other)?;
         let request = Request::from_parts(parts, Full::new(body));
         let response = self.client.request(request).await.map_err(io::Error::other)?;
@@ -205,6 +208,12 @@ impl ProxyState {
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         Ok(Response::from_parts(parts, Full::new(body)))
     }
+}
+
+/// An answer with the DynamoDB error that has this code.
+fn error(code: &str) -> Response<Full<Bytes>> {
+    let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"injected"}}"#);
+    answer(StatusCode::BAD_REQUEST, body)
 }
 
 fn answer(status: StatusCode, body: String) -> Response<Full<Bytes>> {

@@ -26,7 +26,9 @@ impl From<Result<ApplyOutcome, StoreError>> for MessageOutcome {
             Ok(ApplyOutcome::Unchanged) => Self::Unchanged,
             Ok(ApplyOutcome::Rejected(rejection)) => Self::Refused(rejection),
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Self::Postponed(error.to_string()),
-            Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => Self::Failed(error.to_string()),
+            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
+                Self::Failed(error.to_string())
+            }
         }
     }
 }

@@ -112,7 +112,7 @@ impl Webhook {
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
                 self.postpone(dispatch, up_to_twice(AWAY_SECONDS), error.to_string()).await
             }
-            Err(error @ (StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
+            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
                 DispatchOutcome::Failed(error.to_string())
             }
         }

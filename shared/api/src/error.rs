@@ -118,7 +118,9 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Corrupt { .. } | StoreError::Defect(_) => Self::Internal(error.to_string()),
+            StoreError::InvalidRequest(_) | StoreError::Corrupt { .. } | StoreError::Defect(_) => {
+                Self::Internal(error.to_string())
+            }
             StoreError::Conflict | StoreError::Unavailable(_) => Self::Unavailable(error.to_string()),
         }
     }

@@ -109,6 +109,8 @@ impl Applier {
     }
 }
 
+/// Commits writes in as few transactions as possible. If the store takes a transaction for invalid, its halves are tried
+/// by themselves, so that in the end only the invalid writes fail.
 async fn commit<T: Copy, R: Record>(
     log: &Log<R>,
     tagged: Vec<(T, Result<Write<R>, StoreError>)>,
@@ -126,13 +128,18 @@ async fn commit<T: Copy, R: Record>(
         }
     }
     let mut tags = tags.into_iter();
-    for batch in Log::batches(writes) {
+    let mut batches: Vec<_> = Log::batches(writes).into_iter().rev().collect();
+    while let Some(mut batch) = batches.pop() {
         let committed = log.commit(&batch, head, now).await;
         let batch_tags = tags.by_ref().take(batch.len());
         match committed {
             Ok(changed) => {
                 let applied = changed.into_iter().map(|changed| Ok(ApplyOutcome::from_changed(changed)));
                 outcomes.extend(batch_tags.zip(applied));
+            }
+            Err(StoreError::InvalidRequest(_)) if batch.len() > 1 => {
+                let upper = batch.split_off(batch.len() / 2);
+                batches.extend([upper, batch]);
             }
             Err(error) => outcomes.extend(batch_tags.map(|tag| (tag, Err(error.clone())))),
         }

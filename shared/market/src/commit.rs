@@ -86,7 +86,8 @@ impl<R: Record> Log<R> {
                     races = lost(races).await?;
                 }
                 Err(error) => {
-                    *head = None;
+                    // A request that is invalid says nothing about the head.
+                    *head = matches!(error, StoreError::InvalidRequest(_)).then_some(seq);
                     return Err(error);
                 }
             }

@@ -12,6 +12,12 @@ use thiserror::Error;
 
 use crate::backoff;
 
+/// The codes of requests that DynamoDB takes for invalid.
+const INVALID: [&str; 3] =
+    ["ValidationException", "SerializationException", "ItemCollectionSizeLimitExceededException"];
+/// The HTTP status of a request that is too large to be read.
+const CONTENT_TOO_LARGE: u16 = 413;
+
 /// A row as DynamoDB returns it.
 pub type Row = HashMap<String, AttributeValue>;
 
@@ -24,6 +30,10 @@ pub enum StoreError {
     /// DynamoDB was unreachable, throttled the call, did not answer in time or refused, or the answer was not its own.
     #[error("{0}")]
     Unavailable(String),
+    /// DynamoDB takes the request for invalid, for example because a row would be too large. It would refuse the same
+    /// request each time.
+    #[error("invalid request: {0}")]
+    InvalidRequest(String),
     /// This code could not put the request together. That is a defect in the code.
     #[error("cannot put the request together: {0}")]
     Defect(String),
@@ -67,6 +77,10 @@ where
     fn from(error: SdkError<E, HttpResponse>) -> Self {
         match error.code() {
             Some("TransactionConflictException" | "TransactionInProgressException") => Self::Conflict,
+            Some(code) if INVALID.contains(&code) => Self::InvalidRequest(explain(&error)),
+            _ if error.raw_response().is_some_and(|response| response.status().as_u16() == CONTENT_TOO_LARGE) => {
+                Self::InvalidRequest(explain(&error))
+            }
             _ => Self::Unavailable(explain(&error)),
         }
     }

@@ -38,9 +38,12 @@ const CONDITION_FAILED: &str = "ConditionalCheckFailed";
 /// Reasons that say nothing about the writes themselves. The SDK does not look for them among the reasons of a
 /// cancellation.
 const RETRYABLE: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+/// Reasons that concern a write itself, which would be refused each time.
+const INVALID: [&str; 2] = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
 
 /// Sends a transaction. The inner error says which writes' conditions failed. If the transaction met a conflict with
-/// another one, or one of its writes was throttled, the result is a [`StoreError`] even if conditions failed as well.
+/// another one, or one of its writes was throttled or invalid, the result is a [`StoreError`] even if conditions failed
+/// as well.
 pub async fn send(request: TransactWriteItemsFluentBuilder) -> Result<Result<(), Cancelled>, StoreError> {
     let error = match request.send().await {
         Ok(_) => return Ok(Ok(())),
@@ -54,6 +57,9 @@ pub async fn send(request: TransactWriteItemsFluentBuilder) -> Result<Result<(),
     let has = |wanted: &str| reasons.iter().any(|reason| reason.code() == Some(wanted));
     if RETRYABLE.into_iter().any(has) {
         return Err(StoreError::Conflict);
+    }
+    if INVALID.into_iter().any(has) {
+        return Err(StoreError::InvalidRequest(Cancelled { reasons }.to_string()));
     }
     let only_conditions = reasons.iter().all(|r| matches!(r.code(), None | Some("None" | CONDITION_FAILED)));
     if only_conditions && has(CONDITION_FAILED) {
