@@ -1,4 +1,4 @@
-//! The catalog replica: items in order of name, with their lower-cased names side by side for searching.
+//! The catalog replica: items in order of name, with their case-folded names side by side for searching.
 //!
 //! Names are sorted, so each shares a long beginning with the name before. A block keeps only the rest of each name,
 //! and before it the last seven bytes of the shared beginning. If a name contains the needle, there are two cases.
@@ -11,6 +11,7 @@
 //! candidate that turns out to be one.
 
 mod block;
+mod folding;
 mod names;
 mod needle;
 mod rows;
@@ -19,7 +20,8 @@ use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 
 use super::catalog::block::{ItemBlock, KindNumber, Wanted};
-use super::catalog::names::{END, push_lower};
+use super::catalog::folding::push_folded;
+use super::catalog::names::END;
 use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
 use super::follow::View;
@@ -55,7 +57,7 @@ impl Catalog {
     pub fn page(&self, query: &CatalogQuery, paging: Paging) -> (Vec<PublicItem>, usize) {
         let kind = query.kind.as_deref().map(|kind| self.kinds.get_index_of(kind).map(|number| number as KindNumber));
         let mut needle = String::new();
-        push_lower(&mut needle, &query.q);
+        push_folded(&mut needle, &query.q);
         if kind == Some(None) || needle.as_bytes().contains(&END) {
             return (Vec::new(), 0);
         }

@@ -1,5 +1,6 @@
 //! A block's names, ready to be searched.
 
+use super::folding::push_folded;
 use super::needle::{ENDING_BYTES, Needle, TAIL_BYTES};
 
 /// Ends each name. Names contain no control characters, and a needle that contains this one is never searched for.
@@ -7,7 +8,7 @@ pub(super) const END: u8 = b'\n';
 /// How many bytes of a name's shared beginning are kept. Together with the first byte of the rest they make a tail.
 const CONTEXT_BYTES: usize = TAIL_BYTES - 1;
 
-/// Lower-cased names, in the block's order, in one text. A missing name is empty.
+/// Case-folded names, in the block's order, in one text. A missing name is empty.
 #[derive(Default)]
 pub(super) struct Names {
     /// A part for each name: its context, what it does not share with the name before, and [`END`]. Before the first
@@ -28,7 +29,7 @@ impl Names {
         self.shared = Vec::with_capacity(names.len());
         let (mut last, mut this) = (String::new(), String::new());
         for name in names {
-            push_lower(&mut this, name);
+            push_folded(&mut this, name);
             let pairs = this.bytes().zip(last.bytes()).take(usize::from(u16::MAX));
             let shared = pairs.take_while(|(a, b)| a == b).count();
             self.starts.push(self.text.len() as u32);
@@ -109,16 +110,5 @@ fn first_bit(bits: &[u64], mut from: usize) -> Option<usize> {
             return Some(from + window.trailing_zeros() as usize);
         }
         from += 64;
-    }
-}
-
-/// Appends a text in lower case. Each character is converted by itself, regardless of its neighbours.
-pub(super) fn push_lower(lower: &mut String, text: &str) {
-    for character in text.chars() {
-        if character.is_ascii() {
-            lower.push(character.to_ascii_lowercase());
-        } else {
-            lower.extend(character.to_lowercase());
-        }
     }
 }

@@ -12,7 +12,7 @@ pub(super) const ENDING_BYTES: usize = 2 * TAIL_BYTES;
 /// How many bytes of a text are sampled to learn which are rare.
 const SAMPLE_BYTES: usize = 64;
 
-/// A lower-cased, non-empty text to look for.
+/// A case-folded, non-empty text to look for.
 pub(super) struct Needle<'a> {
     /// The bytes before the tail.
     pub(super) head: &'a [u8],
