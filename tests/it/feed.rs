@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::types::QueueAttributeName;
+use feed::Message;
 use local::workers::{EventSource, poll};
 use platform::store::StoreError;
 use runtime::{Error, Worker};
 use serde_json::{Value, json};
-use tests::{DeadLetter, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid};
+use tests::{
+    DeadLetter, Fault, NOON, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid,
+};
 use types::clock::Clock;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
@@ -209,6 +212,34 @@ async fn an_invalid_transaction_is_halved_until_only_the_invalid_message_fails()
     let count = |operation: &str| calls.iter().filter(|call| call.operation == operation).count();
     assert_eq!(count("TransactWriteItems"), 13, "one for all of them, and two for each of six halvings");
     assert_eq!(count("GetItem"), 1, "the head is read once");
+}
+
+/// Data that was stored before versions and times of creation had bounds.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_beyond_the_bounds_of_messages_is_still_read() {
+    let (stack, now, late) = (Stack::new().await, NOON.parse().unwrap(), "9999-12-31T23:59:59.000Z");
+    let parse = |message: &Value| feed::parse(&message.to_string(), now).unwrap();
+    let user = uuid(5).into();
+    let mut stored = [parse(&listing(1, "1.00", TEN_O_CLOCK, 1)), parse(&order(user, 1, TEN_O_CLOCK, 1))];
+    for message in &mut stored {
+        let (created_at, version) = match message {
+            Message::Listing(listing, version) => (&mut listing.created_at, version),
+            Message::Order(_, order, version) => (&mut order.created_at, version),
+            other => panic!("{other:?}"),
+        };
+        (*created_at, *version) = (late.parse().unwrap(), u64::MAX);
+    }
+    let outcomes = feed::Applier::new(stack.admin.stores()).apply(stored.into_iter().enumerate().collect(), now).await;
+    assert!(outcomes.iter().all(|(_, outcome)| matches!(outcome, Ok(feed::ApplyOutcome::Changed))), "{outcomes:?}");
+    stack.feed(&[listing(2, "1.00", TEN_O_CLOCK, 1)]).await;
+    let newest = stack.feed_outcomes(&[listing(1, "2.00", TEN_O_CLOCK, 9_223_372_036_854_775_807)]).await;
+    assert_eq!(newest, [feed::ApplyOutcome::Unchanged]);
+    let running = stack.instance().await;
+    let (key, _) = stack.key_of(user, &types::scope::Scope::ALL).await;
+    for (path, total) in [("/v1/public/listings", 2), ("/v1/public/orders", 1)] {
+        let page = running.client.get(&key, path).await.json();
+        assert_eq!((&page["total"], &page["items"][0]["created_at"]), (&json!(total), &json!(late)), "{path}");
+    }
 }
 
 /// A function that fails in another way at each call. It counts its calls.

@@ -5,6 +5,7 @@ mod event;
 mod message;
 mod object;
 mod rejection;
+mod version;
 
 pub use apply::{Applier, ApplyOutcome, Stores, TaggedOutcome};
 pub use message::{MAX_MESSAGE_BYTES, Message, parse};

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::event::EventMessage;
 use super::object::Object;
 use super::rejection::{Rejection, read};
+use super::version::Version;
 use market::Quote;
 use types::event::Event;
 use types::ids::{
@@ -17,7 +18,7 @@ use types::records::{
     ListingKind, ListingStatus, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing,
     PublicMarketplace, PublicOrder, PublicOrderLine, PublicVariant,
 };
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
 /// A message of more bytes is invalid. SQS accepts messages of up to 256 KB, and a DynamoDB row holds up to 400 KB.
 pub const MAX_MESSAGE_BYTES: usize = 200 * 1_024;
@@ -27,6 +28,8 @@ const MAX_ASKS: usize = 1_000;
 const MAX_LINES: usize = 200;
 /// How far in the future a quote may have been observed, which allows for clocks that run ahead.
 const MAX_AHEAD_MILLIS: i64 = 5 * 60 * 1_000;
+/// How far in the future a listing or an order may have been created. It would lead the lists by time for as long.
+const MAX_CREATED_AHEAD_MILLIS: i64 = DAY_MILLIS;
 
 /// A parsed message. Where a number stands at the end, it is the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +68,8 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
         "marketplace" => read::<MarketplaceMessage>(text).map(MarketplaceMessage::message),
         "item" => read::<ItemMessage>(text)?.message(),
         "quote" => read::<QuoteMessage>(text)?.message(now),
-        "listing" => read::<ListingMessage>(text).map(ListingMessage::message),
-        "order" => read::<OrderMessage>(text)?.message(),
+        "listing" => read::<ListingMessage>(text)?.message(now),
+        "order" => read::<OrderMessage>(text)?.message(now),
         "balance" => read::<BalanceMessage>(text)?.message(),
         "event" => read::<EventMessage>(text)?.event().map(Message::Event),
         _ => Err(Rejection::new("type", "must be one of marketplace, item, quote, listing, order, balance, event")),
@@ -83,13 +86,13 @@ struct MarketplaceMessage {
     link: Link,
     kind: MarketplaceKind,
     enabled: bool,
-    version: u64,
+    version: Version,
 }
 
 impl MarketplaceMessage {
     fn message(self) -> Message {
         let Self { key, name, link, kind, enabled, version, .. } = self;
-        Message::Marketplace(PublicMarketplace { key, name, link, kind, enabled }, version)
+        Message::Marketplace(PublicMarketplace { key, name, link, kind, enabled }, version.0)
     }
 }
 
@@ -106,7 +109,7 @@ struct ItemMessage {
     slug: Option<Label>,
     image: Option<Link>,
     variants: Option<Vec<Object<VariantMessage>>>,
-    version: u64,
+    version: Version,
 }
 
 /// A variant as the feed has it. [`PublicVariant`] itself ignores unknown fields, because stored items may have been
@@ -140,13 +143,13 @@ impl ItemMessage {
             ];
             return match present.into_iter().find(|(_, present)| *present) {
                 Some((field, _)) => Err(Rejection::new(field, "must be absent when the item is removed")),
-                None => Ok(Message::ItemRemoved(id, version)),
+                None => Ok(Message::ItemRemoved(id, version.0)),
             };
         }
         let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"))?;
         let variants: Vec<_> = variants.into_iter().flatten().map(|Object(variant)| variant.variant()).collect();
         at_most("variants", variants.len(), MAX_VARIANTS)?;
-        Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version))
+        Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version.0))
     }
 }
 
@@ -189,19 +192,22 @@ struct ListingMessage {
     variant_id: Option<VariantId>,
     market_hash_name: Option<Label>,
     status: ListingStatus,
-    version: u64,
+    version: Version,
 }
 
 impl ListingMessage {
-    fn message(self) -> Message {
+    fn message(self, now: Timestamp) -> Result<Message, Rejection> {
         match self.status {
-            ListingStatus::Active => {}
-            ListingStatus::Sold | ListingStatus::Cancelled => return Message::ListingEnded(self.id, self.version),
+            ListingStatus::Active => created_by(self.created_at, now)?,
+            // A listing that was stored before there was a bound can still be ended.
+            ListingStatus::Sold | ListingStatus::Cancelled => {
+                return Ok(Message::ListingEnded(self.id, self.version.0));
+            }
         }
         let Self { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name, .. } = self;
         let listing =
             PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name };
-        Message::Listing(listing, self.version)
+        Ok(Message::Listing(listing, self.version.0))
     }
 }
 
@@ -218,16 +224,17 @@ struct OrderMessage {
     created_at: Timestamp,
     delivered_at: Option<Timestamp>,
     items: Vec<Object<PublicOrderLine>>,
-    version: u64,
+    version: Version,
 }
 
 impl OrderMessage {
-    fn message(self) -> Result<Message, Rejection> {
+    fn message(self, now: Timestamp) -> Result<Message, Rejection> {
         let Self { id, account_id, status, source, total_usd, created_at, delivered_at, items, version, .. } = self;
+        created_by(created_at, now)?;
         at_most("items", items.len(), MAX_LINES)?;
         let items = items.into_iter().map(|Object(line)| line).collect();
         let order = PublicOrder { id, status, source, total_usd, created_at, delivered_at, items };
-        Ok(Message::Order(account_id, order, version))
+        Ok(Message::Order(account_id, order, version.0))
     }
 }
 
@@ -243,7 +250,7 @@ struct BalanceMessage {
     withdrawable_usd: Usd,
     held_usd: Usd,
     escrow_usd: Usd,
-    version: u64,
+    version: Version,
 }
 
 impl BalanceMessage {
@@ -253,12 +260,21 @@ impl BalanceMessage {
             return Err(Rejection::new("available_usd", "must be store_usd plus trade_usd"));
         }
         let balance = PublicBalance { available_usd, store_usd, trade_usd, withdrawable_usd, held_usd, escrow_usd };
-        Ok(Message::Balance(account_id, balance, self.version))
+        Ok(Message::Balance(account_id, balance, self.version.0))
     }
 }
 
 fn at_most(field: &str, count: usize, max: usize) -> Result<(), Rejection> {
     if count <= max { Ok(()) } else { Err(Rejection::new(field, format!("must have at most {max} entries"))) }
+}
+
+/// Checks that a time of creation does not lie too far ahead.
+fn created_by(created_at: Timestamp, now: Timestamp) -> Result<(), Rejection> {
+    if created_at <= now.plus_millis(MAX_CREATED_AHEAD_MILLIS) {
+        Ok(())
+    } else {
+        Err(Rejection::new("created_at", "must not be more than a day in the future"))
+    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,8 @@ fn every_field_is_strict_and_named() {
         (with(0, "/extra", json!(1)), "extra"),
         (with(0, "/version", json!(-1)), "version"),
         (with(0, "/version", json!("1")), "version"),
+        (with(0, "/version", json!(9_223_372_036_854_775_808_u64)), "version"),
+        (with(6, "/version", json!(u64::MAX)), "version"),
         (with(1, "/id", json!("no spaces")), "id"),
         (with(1, "/variants/0/variant_id", json!("x")), "variants[0].variant_id"),
         (with(1, "/variants/0/colour", json!("red")), "variants[0].colour"),
@@ -76,6 +78,8 @@ fn every_field_is_strict_and_named() {
         (with(4, "/kind", json!("drone")), "kind"),
         (with(4, "/status", json!("paused")), "status"),
         (with(4, "/created_at", json!("yesterday")), "created_at"),
+        (with(4, "/created_at", json!("2026-11-21T12:00:00.001Z")), "created_at"),
+        (with(5, "/created_at", json!("9999-12-31T23:59:59Z")), "created_at"),
         (with(5, "/source", json!("gift")), "source"),
         (with(5, "/items/0/item_id", json!("ß")), "items[0].item_id"),
         (with(6, "/available_usd", json!("15.01")), "available_usd"),
@@ -120,6 +124,26 @@ fn sizes_are_bounded() {
     assert_eq!(refusal(&with(3, "/asks_usd", json!(vec!["1"; 1_001]))).field, "asks_usd");
     let padded = format!("{}{}", examples()[0], " ".repeat(MAX_MESSAGE_BYTES));
     assert!(parse(&padded, now()).unwrap_err().reason.contains("bytes"));
+}
+
+#[test]
+fn versions_and_times_of_creation_reach_up_to_their_bounds() {
+    let highest = with(0, "/version", json!(9_223_372_036_854_775_807_u64));
+    let Message::Marketplace(_, version) = parse(&highest.to_string(), now()).unwrap() else { panic!() };
+    assert_eq!(version, 9_223_372_036_854_775_807);
+    for example in [4, 5] {
+        let in_a_day = with(example, "/created_at", json!("2026-11-21T12:00:00Z"));
+        assert!(parse(&in_a_day.to_string(), now()).is_ok(), "{in_a_day}");
+    }
+}
+
+#[test]
+fn a_listing_that_was_created_too_far_ahead_can_be_ended() {
+    let mut listing = with(4, "/created_at", json!("9999-12-31T23:59:59Z"));
+    for status in ["sold", "cancelled"] {
+        listing["status"] = json!(status);
+        assert!(matches!(parse(&listing.to_string(), now()), Ok(Message::ListingEnded(_, 1))), "{status}");
+    }
 }
 
 #[test]
