@@ -2,6 +2,7 @@
 
 pub mod aws;
 pub mod backoff;
+pub mod batch_get;
 pub mod layout;
 pub mod logging;
 pub mod metrics;

@@ -9,6 +9,7 @@ use super::endpoint_row::{endpoints, to_value};
 use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookEndpoint};
+use platform::batch_get::get_rows;
 use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::{EndpointId, UserId};
@@ -26,7 +27,8 @@ impl WebhookStore {
     /// Returns the endpoints of each account. Accounts without any are left out. Reads at most 100 accounts, in one
     /// call.
     pub async fn endpoints_of(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, Endpoints>, StoreError> {
-        let rows = self.get_all(accounts.iter().map(|id| table::account(*id)).collect()).await?;
+        let keys = accounts.iter().map(|id| table::account(*id)).collect();
+        let rows = get_rows(&self.client, &self.table, keys).await?;
         // Every row has one of the keys asked for, so its partition names an account.
         let owner = |row: &Row| Attributes(row).text(PK).and_then(table::account_of);
         Ok(rows.iter().filter_map(|row| Some((owner(row)?, endpoints(row)))).collect())

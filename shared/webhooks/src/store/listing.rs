@@ -8,6 +8,7 @@ use super::delivery_row::from_row;
 use super::table::{DELIVERIES_INDEX, ENDPOINT_ID, PK, SK, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
 use super::{WebhookStore, table};
 use crate::delivery::Delivery;
+use platform::batch_get::get_rows;
 use platform::rows::{Rows, Unreadable};
 use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{EndpointId, NoticeId};
@@ -97,7 +98,7 @@ impl WebhookStore {
 
     /// Returns the deliveries of at most 100 keys, in no particular order. Keys without a row are left out.
     async fn deliveries_at(&self, keys: Vec<Row>) -> Result<Rows<Delivery>, StoreError> {
-        let rows = self.get_all(keys).await?;
+        let rows = get_rows(&self.client, &self.table, keys).await?;
         Ok(rows.iter().map(|row| from_row(row).map_err(|error| Unreadable::new(row, error))).collect())
     }
 }

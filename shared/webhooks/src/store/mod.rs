@@ -14,7 +14,6 @@ mod settle;
 mod table;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::KeysAndAttributes;
 use futures_util::FutureExt;
 
 pub use account::Added;
@@ -25,16 +24,13 @@ pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
 
 use platform::aws::{Missing, Patience};
-use platform::backoff;
 use platform::preflight::{Probe, ProbeFuture};
 use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use platform::service::Service;
-use platform::store::{Row, StoreError, n, s};
+use platform::store::{n, s};
 
 /// How often a write is tried while it conflicts with a transaction.
 const CONFLICT_ATTEMPTS: u32 = 8;
-/// How often a batch read is made while DynamoDB leaves out some of its keys.
-const BATCH_ATTEMPTS: u32 = 8;
 
 /// The webhooks table.
 #[derive(Clone)]
@@ -52,28 +48,6 @@ impl WebhookStore {
     pub fn from_service(service: &Service<'_>, patience: Patience, probe: Probe) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Webhooks, patience, probe)?;
         Ok(Self::new(client, table))
-    }
-
-    /// Returns the rows of at most 100 keys, in no particular order. Keys without a row are left out.
-    async fn get_all(&self, mut keys: Vec<Row>) -> Result<Vec<Row>, StoreError> {
-        let mut rows = Vec::with_capacity(keys.len());
-        for attempt in 0..BATCH_ATTEMPTS {
-            if keys.is_empty() {
-                return Ok(rows);
-            }
-            if attempt > 0 {
-                tokio::time::sleep(backoff::pause(attempt)).await;
-            }
-            let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
-            let read = self.client.batch_get_item().request_items(&self.table, wanted).send().await?;
-            rows.extend(read.responses.into_iter().flatten().flat_map(|(_, rows)| rows));
-            let left = read.unprocessed_keys.unwrap_or_default().remove(&self.table);
-            keys = left.map(|left| left.keys).unwrap_or_default();
-        }
-        if keys.is_empty() {
-            return Ok(rows);
-        }
-        Err(StoreError::Unavailable("DynamoDB kept leaving out parts of a batch read".to_owned()))
     }
 }
 
