@@ -56,13 +56,19 @@ async fn page_and_total_belong_to_one_state_while_orders_arrive_and_change() {
     let (one, other) = (stack.instance().await, stack.instance().await);
     let (inserted, begun, updated) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let write = async {
-        for (number, message) in history.iter().enumerate() {
-            stack.feed(std::slice::from_ref(message)).await;
-            inserted.fetch_add(1, Ordering::SeqCst);
-            if number % 2 == 1 {
-                let update = update(user, begun.fetch_add(1, Ordering::SeqCst));
-                stack.feed(&[update]).await;
-                updated.fetch_add(1, Ordering::SeqCst);
+        let mut rest = history.as_slice();
+        // Orders that come in one batch are written several in a transaction.
+        for size in [1, 9, 2, 5].into_iter().cycle() {
+            let (batch, later) = rest.split_at(size.min(rest.len()));
+            stack.feed(batch).await;
+            let done = inserted.fetch_add(batch.len(), Ordering::SeqCst) + batch.len();
+            let newer: Vec<Value> =
+                (begun.swap(done / 2, Ordering::SeqCst)..done / 2).map(|n| update(user, n)).collect();
+            stack.feed(&newer).await;
+            updated.store(done / 2, Ordering::SeqCst);
+            rest = later;
+            if rest.is_empty() {
+                break;
             }
         }
     };

@@ -5,6 +5,7 @@ use api::error::ApiError;
 use api::routes::Route;
 use api::{Api, Endpoint, routes};
 use platform::aws::Missing;
+use platform::preflight;
 use platform::service::Service;
 use types::ids::UserId;
 use types::records::PublicBalance;
@@ -25,5 +26,5 @@ impl Endpoint for Balance {
 }
 
 pub fn api(service: &Service<'_>) -> Result<Api<Balance>, Missing> {
-    Api::from_service(service, Balance { accounts: Accounts::from_service(service)? })
+    Api::from_service(service, Balance { accounts: Accounts::from_service(service, preflight::get)? })
 }

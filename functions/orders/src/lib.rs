@@ -6,6 +6,7 @@ use api::error::ApiError;
 use api::routes::Route;
 use api::{Api, Endpoint, routes};
 use platform::aws::Missing;
+use platform::preflight;
 use platform::service::Service;
 use types::ids::UserId;
 use types::paging::{Paged, Paging};
@@ -27,5 +28,5 @@ impl Endpoint for Orders {
 }
 
 pub fn api(service: &Service<'_>) -> Result<Api<Orders>, Missing> {
-    Api::from_service(service, Orders { pages: OrderPages::new(Accounts::from_service(service)?) })
+    Api::from_service(service, Orders { pages: OrderPages::new(Accounts::from_service(service, preflight::get)?) })
 }

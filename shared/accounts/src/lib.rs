@@ -2,6 +2,7 @@
 //! writes it.
 
 mod balance;
+mod order_writes;
 mod orders;
 mod page;
 mod summary;
@@ -13,7 +14,7 @@ pub use orders::OrderOutcome;
 pub use page::OrderPages;
 
 use platform::aws::{Missing, Patience};
-use platform::preflight;
+use platform::preflight::Probe;
 use platform::resources::Table;
 use platform::service::Service;
 
@@ -29,9 +30,9 @@ impl Accounts {
         Self { client, table }
     }
 
-    /// Returns the accounts table that the environment names.
-    pub fn from_service(service: &Service<'_>) -> Result<Self, Missing> {
-        let (client, table) = service.table(Table::Accounts, Patience::Request, preflight::get)?;
+    /// Returns the accounts table that the environment names, to be checked by `probe`.
+    pub fn from_service(service: &Service<'_>, probe: Probe) -> Result<Self, Missing> {
+        let (client, table) = service.table(Table::Accounts, Patience::Request, probe)?;
         Ok(Self::new(client, table))
     }
 }

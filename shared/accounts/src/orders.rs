@@ -1,17 +1,31 @@
 //! Writes orders. Each order has an authority row, which decides whether a message changes the order. A new order
 //! updates its user's summary in the same transaction.
+//!
+//! The orders of one user are read together and written several at a time. A transaction that is refused says whose
+//! conditions failed. Those orders are then written alone, so that none of them holds up the others.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+use std::collections::{BTreeMap, BTreeSet};
 
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use super::order_writes::{OrderWrite, WRITES_PER_ORDER};
 use super::summary::Summary;
 use super::{Accounts, table};
 use platform::backoff::{MAX_RACES, pause};
+use platform::batch_get::get_rows;
 use platform::layout::Format;
-use platform::store::{Attributes, Row, StoreError, b, get_row, n, s};
+use platform::store::{Attributes, Row, StoreError};
 use platform::transaction;
-use types::ids::UserId;
+use types::ids::{OrderId, UserId};
 use types::records::PublicOrder;
-use types::timestamp::Timestamp;
+
+/// The most orders that are read together. A batch read has at most 100 keys, and one of them is the summary's.
+const ORDERS_PER_READ: usize = 64;
+/// The most new orders in a transaction. A reader may see a part of a transaction. It notices by the eight latest
+/// inserts that the summary lists, so these must be more than one transaction's.
+pub(super) const INSERTS_PER_TRANSACTION: usize = 4;
+/// The most newer versions of known orders in a transaction. Together they stay below DynamoDB's 4 MB.
+const UPDATES_PER_TRANSACTION: usize = 16;
 
 /// What became of an order message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,111 +40,152 @@ pub enum OrderOutcome {
     OtherCreation,
 }
 
-impl Accounts {
-    /// Applies an order message.
-    pub async fn put_order(&self, user: UserId, order: &PublicOrder, version: u64) -> Result<OrderOutcome, StoreError> {
-        let data = pack(order)?;
-        for attempt in 0..MAX_RACES {
-            let authority = get_row(&self.client, &self.table, table::authority(order.id)).await?;
-            let written = match &authority {
-                Some(authority) => {
-                    if let Some(outcome) = settled(authority, user, order.created_at, version)? {
-                        return Ok(outcome);
-                    }
-                    self.update(user, order, version, &data).await
-                }
-                None => self.insert(user, order, version, &data).await,
-            };
-            match written {
-                Ok(Ok(())) => return Ok(OrderOutcome::Applied),
-                Ok(Err(_)) | Err(StoreError::Conflict) => tokio::time::sleep(pause(attempt)).await,
-                Err(error) => return Err(error),
-            }
-        }
-        Err(StoreError::Conflict)
-    }
+/// What became of each message, by its place; `None` if that is not known yet.
+type Outcomes = [Option<Result<OrderOutcome, StoreError>>];
 
-    async fn insert(&self, user: UserId, order: &PublicOrder, version: u64, data: &[u8]) -> Written {
-        let seen = self.summary(user).await?;
-        let position = table::order_position(order.created_at, order.id);
-        let mut next = seen.clone();
-        next.insert(order.created_at.month(), position.clone());
-
-        let mut authority = table::authority(order.id);
-        authority.extend([
-            (table::VERSION.to_owned(), n(version)),
-            (table::ACCOUNT.to_owned(), s(user.to_string())),
-            (table::CREATED_AT.to_owned(), n(order.created_at.millis())),
-        ]);
-        let mut record = table::order(user, &position);
-        record.extend([
-            (table::VERSION.to_owned(), n(version)),
-            (table::ORDINAL.to_owned(), n(next.total)),
-            (table::DATA.to_owned(), b(data)),
-        ]);
-        let new = [authority, record].map(|row| self.put_new(row));
-        let mut writes = new.into_iter().collect::<Result<Vec<_>, _>>()?;
-        writes.push(self.move_summary(user, &seen, &next)?);
-        self.transact(writes).await
-    }
-
-    async fn update(&self, user: UserId, order: &PublicOrder, version: u64, data: &[u8]) -> Written {
-        let position = table::order_position(order.created_at, order.id);
-        let authority = self.newer(table::authority(order.id), version, None)?;
-        let record = self.newer(table::order(user, &position), version, Some(data))?;
-        self.transact(vec![authority, record]).await
-    }
-
-    fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(row))
-            .condition_expression("attribute_not_exists(#pk)")
-            .expression_attribute_names("#pk", table::PK)
-            .build()?;
-        Ok(TransactWriteItem::builder().put(put).build())
-    }
-
-    fn move_summary(&self, user: UserId, seen: &Summary, next: &Summary) -> Result<TransactWriteItem, StoreError> {
-        let update = Update::builder().table_name(&self.table).set_key(Some(table::summary(user)));
-        let condition = if seen.total == 0 { "attribute_not_exists(#total)" } else { "#total = :seen" };
-        let mut update = update.condition_expression(condition);
-        if seen.total > 0 {
-            update = update.expression_attribute_values(":seen", n(seen.total));
-        }
-        for (name, value) in next.to_attributes() {
-            update = update
-                .expression_attribute_names(format!("#{name}"), name)
-                .expression_attribute_values(format!(":{name}"), value);
-        }
-        let assignments = next.to_attributes().map(|(name, _)| format!("#{name} = :{name}")).join(", ");
-        let update = update.update_expression(format!("SET {assignments}")).build()?;
-        Ok(TransactWriteItem::builder().update(update).build())
-    }
-
-    fn newer(&self, key: Row, version: u64, data: Option<&[u8]>) -> Result<TransactWriteItem, StoreError> {
-        let mut update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key))
-            .condition_expression("#version < :version")
-            .expression_attribute_names("#version", table::VERSION)
-            .expression_attribute_values(":version", n(version));
-        let mut expression = "SET #version = :version".to_owned();
-        if let Some(data) = data {
-            expression.push_str(", #data = :data");
-            update =
-                update.expression_attribute_names("#data", table::DATA).expression_attribute_values(":data", b(data));
-        }
-        let update = update.update_expression(expression).build()?;
-        Ok(TransactWriteItem::builder().update(update).build())
-    }
-
-    async fn transact(&self, writes: Vec<TransactWriteItem>) -> Written {
-        transaction::send(self.client.transact_write_items().set_transact_items(Some(writes))).await
-    }
+/// How a round ended.
+enum Round {
+    /// The newest message of each order is written.
+    Written,
+    /// What was read is out of date. Holds the places of the messages whose own conditions failed. If there are none,
+    /// the summary has moved.
+    Refused(BTreeSet<usize>),
 }
 
-type Written = Result<Result<(), transaction::Cancelled>, StoreError>;
+impl Accounts {
+    /// Applies order messages of one user, each with its version. Returns what became of each, in their order.
+    ///
+    /// An error concerns only its own message, unless the store is busy or unavailable.
+    pub async fn put_orders(
+        &self,
+        user: UserId,
+        messages: &[(PublicOrder, u64)],
+    ) -> Vec<Result<OrderOutcome, StoreError>> {
+        let mut outcomes = vec![None; messages.len()];
+        let mut pending = Vec::with_capacity(messages.len());
+        for (place, (order, version)) in messages.iter().enumerate() {
+            match pack(order) {
+                Ok(data) => pending.push(OrderWrite { place, order, version: *version, data }),
+                Err(error) => outcomes[place] = Some(Err(error)),
+            }
+        }
+        while !pending.is_empty() {
+            let rest = pending.split_off(pending.len().min(ORDERS_PER_READ));
+            let set_aside = self.put_together(user, pending, &mut outcomes).await;
+            for message in set_aside {
+                self.put_together(user, vec![message], &mut outcomes).await;
+            }
+            pending = rest;
+        }
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or(Err(StoreError::Conflict))).collect()
+    }
+
+    /// Applies messages in rounds until each has an outcome. Returns those that should be applied alone instead. There
+    /// are none if there is only one message.
+    async fn put_together<'o>(
+        &self,
+        user: UserId,
+        mut pending: Vec<OrderWrite<'o>>,
+        outcomes: &mut Outcomes,
+    ) -> Vec<OrderWrite<'o>> {
+        let is_alone = pending.len() == 1;
+        let (mut set_aside, mut races) = (Vec::new(), 0);
+        while !pending.is_empty() {
+            let round = self.round(user, &pending, outcomes).await;
+            pending.retain(|message| outcomes[message.place].is_none());
+            let error = match round {
+                Ok(Round::Written) => continue,
+                Ok(Round::Refused(places)) if !is_alone && !places.is_empty() => {
+                    set_aside.extend(pending.extract_if(.., |message| places.contains(&message.place)));
+                    continue;
+                }
+                Ok(Round::Refused(_)) | Err(StoreError::Conflict) if races < MAX_RACES => {
+                    tokio::time::sleep(pause(races)).await;
+                    races += 1;
+                    continue;
+                }
+                Ok(Round::Refused(_)) => StoreError::Conflict,
+                Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => error,
+                Err(error) if is_alone => error,
+                Err(_) => {
+                    set_aside.append(&mut pending);
+                    continue;
+                }
+            };
+            for message in pending.drain(..) {
+                outcomes[message.place] = Some(Err(error.clone()));
+            }
+        }
+        set_aside
+    }
+
+    /// Reads what is known of the messages' orders, finds the outcomes of messages that do not apply, and writes the
+    /// newest of the others for each order. What is left needs another round.
+    async fn round(
+        &self,
+        user: UserId,
+        pending: &[OrderWrite<'_>],
+        outcomes: &mut Outcomes,
+    ) -> Result<Round, StoreError> {
+        let ids: BTreeSet<OrderId> = pending.iter().map(|message| message.order.id).collect();
+        let keys = ids.into_iter().map(table::authority).chain([table::summary(user)]);
+        let rows = get_rows(&self.client, &self.table, keys.collect()).await?;
+        let mut open = Vec::with_capacity(pending.len());
+        for message in pending {
+            let authority = find(&rows, &message.authority());
+            match authority.map_or(Ok(None), |authority| settled(authority, user, message)) {
+                Ok(None) => open.push(message),
+                settled => outcomes[message.place] = settled.transpose(),
+            }
+        }
+        let (updates, inserts): (Vec<_>, Vec<_>) =
+            newest(open).into_iter().partition(|message| find(&rows, &message.authority()).is_some());
+        for orders in updates.chunks(UPDATES_PER_TRANSACTION) {
+            let refused = self.transact(self.update(user, orders)?, orders, outcomes).await?;
+            if let Some(places) = refused {
+                return Ok(Round::Refused(places));
+            }
+        }
+        let mut summary =
+            match find(&rows, &table::summary(user)).map_or_else(|| Ok(Summary::default()), Summary::from_row) {
+                Ok(summary) => summary,
+                Err(error) => {
+                    for message in inserts {
+                        outcomes[message.place] = Some(Err(error.clone()));
+                    }
+                    return Ok(Round::Written);
+                }
+            };
+        for orders in inserts.chunks(INSERTS_PER_TRANSACTION) {
+            let (writes, next) = self.insertion(user, orders, &summary)?;
+            if let Some(places) = self.transact(writes, orders, outcomes).await? {
+                return Ok(Round::Refused(places));
+            }
+            summary = next;
+        }
+        Ok(Round::Written)
+    }
+
+    /// Sends a transaction that begins with the writes of these orders. If conditions failed, returns the places of the
+    /// orders among whose writes they are.
+    async fn transact(
+        &self,
+        writes: Vec<TransactWriteItem>,
+        orders: &[&OrderWrite<'_>],
+        outcomes: &mut Outcomes,
+    ) -> Result<Option<BTreeSet<usize>>, StoreError> {
+        let request = self.client.transact_write_items().set_transact_items(Some(writes));
+        let Err(cancelled) = transaction::send(request).await? else {
+            for order in orders {
+                outcomes[order.place] = Some(Ok(OrderOutcome::Applied));
+            }
+            return Ok(None);
+        };
+        let has_failed = |index: usize| (0..WRITES_PER_ORDER).any(|at| cancelled.failed(index * WRITES_PER_ORDER + at));
+        let failed = orders.iter().enumerate().filter(|(index, _)| has_failed(*index));
+        Ok(Some(failed.map(|(_, order)| order.place).collect()))
+    }
+}
 
 /// The format of a packed order. Postcard is positional: the order of fields and of enum members is part of it.
 const PACKED: Format = Format::first("packed order");
@@ -146,22 +201,37 @@ pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
     postcard::from_bytes(order).map_err(|error| PACKED.corrupt(&error))
 }
 
+/// Returns the row that has this key.
+fn find<'r>(rows: &'r [Row], key: &Row) -> Option<&'r Row> {
+    rows.iter().find(|row| key.iter().all(|(name, value)| row.get(name) == Some(value)))
+}
+
+/// Returns the newest message of each order, in the order in which the messages came. If messages say that an order was
+/// created at different times, the first one counts. The others then contradict a known order.
+fn newest<'m, 'o>(messages: Vec<&'m OrderWrite<'o>>) -> Vec<&'m OrderWrite<'o>> {
+    let mut newest = BTreeMap::<OrderId, &OrderWrite<'o>>::new();
+    for message in messages {
+        let known = newest.entry(message.order.id).or_insert(message);
+        if message.order.created_at == known.order.created_at && message.version > known.version {
+            *known = message;
+        }
+    }
+    let mut newest: Vec<_> = newest.into_values().collect();
+    newest.sort_by_key(|message| message.place);
+    newest
+}
+
 /// Returns the outcome if a known order's authority shows that the message does not apply, because it contradicts the
 /// order (specification 12.2.5) or is not newer.
-fn settled(
-    authority: &Row,
-    user: UserId,
-    created_at: Timestamp,
-    version: u64,
-) -> Result<Option<OrderOutcome>, StoreError> {
+fn settled(authority: &Row, user: UserId, message: &OrderWrite<'_>) -> Result<Option<OrderOutcome>, StoreError> {
     table::AUTHORITY_FORMAT.of_row(authority)?;
     let read = Attributes(authority);
     if read.parsed::<UserId>(table::ACCOUNT)? != user {
         return Ok(Some(OrderOutcome::OtherAccount));
     }
-    if read.required_number::<i64>(table::CREATED_AT)? != created_at.millis() {
+    if read.required_number::<i64>(table::CREATED_AT)? != message.order.created_at.millis() {
         return Ok(Some(OrderOutcome::OtherCreation));
     }
-    let unchanged = version <= read.required_number::<u64>(table::VERSION)?;
+    let unchanged = message.version <= read.required_number::<u64>(table::VERSION)?;
     Ok(unchanged.then_some(OrderOutcome::Unchanged))
 }

@@ -18,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lru::LruCache;
 
+use super::orders::INSERTS_PER_TRANSACTION;
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
 use platform::store::{Attributes, Row, StoreError, s};
@@ -139,11 +140,12 @@ impl ReadOrders {
     }
 
     /// Returns whether every insert that a read from the newest order on may have missed is among the summary's recent
-    /// ones. The read cannot have missed inserts up to `known`, nor those up to the highest ordinal that it saw,
-    /// because they were made before it.
+    /// ones. The latest insert that was made before the read is `known`, or has the highest ordinal that the read saw.
+    /// The read may have missed others of its transaction, but none before that.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
-        summary.total.saturating_sub(seen) <= summary.recent.len() as u64
+        let complete = (seen + 1).saturating_sub(INSERTS_PER_TRANSACTION as u64);
+        summary.total.saturating_sub(complete) <= summary.recent.len() as u64
     }
 
     /// Returns whether every recent insert whose place lies in the range read is there. One may be missing, because

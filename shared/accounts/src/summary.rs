@@ -65,7 +65,7 @@ impl Summary {
         ]
     }
 
-    fn from_row(row: &Row) -> Result<Self, StoreError> {
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
         table::SUMMARY_FORMAT.of_row(row)?;
         let corrupt = || StoreError::corrupt("order summary");
         let months = row.get(table::MONTHS).and_then(|value| value.as_m().ok()).ok_or_else(corrupt)?;

@@ -7,16 +7,17 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::message::Message;
+use super::newest::newest;
 use super::rejection::Rejection;
 use accounts::{Accounts, OrderOutcome};
-use market::{CatalogWrite, Log, Market, Record, Write};
+use market::{CatalogWrite, Log, Market, Record, Write, Writer};
 use platform::resources::{Resources, Table};
 use platform::store::StoreError;
 use types::ids::UserId;
-use types::records::{PublicItem, PublicListing};
+use types::records::{PublicItem, PublicListing, PublicOrder};
 use types::timestamp::Timestamp;
 
-/// How many messages outside the streams are applied at the same time.
+/// How many users' orders are applied at the same time, and how many other messages outside the streams.
 const CONCURRENCY: usize = 32;
 
 /// The tables that messages are applied to.
@@ -49,63 +50,72 @@ impl ApplyOutcome {
 /// The tag that a message was handed in with, such as a line number, and what became of the message.
 pub type TaggedOutcome<T> = (T, Result<ApplyOutcome, StoreError>);
 
-/// Applies messages in bulk. Between batches it remembers the heads of the streams.
+/// Applies messages in bulk. Between batches it remembers the heads of the streams, and when its turn to write is.
 pub struct Applier {
     stores: Stores,
     catalog: Log<PublicItem>,
     listings: Log<PublicListing>,
-    catalog_head: Option<u64>,
-    listings_head: Option<u64>,
+    catalog_writer: Writer,
+    listings_writer: Writer,
 }
 
 impl Applier {
     pub fn new(stores: Stores) -> Self {
         let (catalog, listings) = (Log::new(stores.market.clone()), Log::new(stores.market.clone()));
-        Self { stores, catalog, listings, catalog_head: None, listings_head: None }
+        Self { stores, catalog, listings, catalog_writer: Writer::default(), listings_writer: Writer::default() }
     }
 
     /// Reads the heads of the streams before the first messages arrive.
     pub async fn warm_up(&mut self) -> Result<(), StoreError> {
         let (catalog, listings) = tokio::try_join!(self.catalog.head(), self.listings.head())?;
-        (self.catalog_head, self.listings_head) = (Some(catalog), Some(listings));
+        (self.catalog_writer, self.listings_writer) = (Writer::with_head(catalog), Writer::with_head(listings));
         Ok(())
     }
 
     /// Applies messages. Each comes with a tag, which is returned with its outcome. Outcomes come in no particular
     /// order.
     ///
-    /// Messages about one entity may come in any order: the newest version wins. An error concerns only its own
-    /// message, which may be handed in again.
+    /// Messages about one entity may come in any order: the newest version wins. Of several messages about an item or a
+    /// listing, only the newest is written, and an error of it is an error of the others too. Any other error concerns
+    /// only its own message. A message with an error may be handed in again.
     pub async fn apply<T: Copy + Send>(
         &mut self,
         messages: Vec<(T, Message)>,
         now: Timestamp,
     ) -> Vec<TaggedOutcome<T>> {
         let (mut items, mut listings, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        // New orders of one user all change the same summary, so they are applied in turn instead of racing each other.
-        let mut orders = BTreeMap::<UserId, Vec<(T, Message)>>::new();
+        // New orders of one user all change the same summary, so they are applied together instead of racing each other.
+        let mut orders = BTreeMap::<UserId, (Vec<T>, Vec<(PublicOrder, u64)>)>::new();
         for (tag, message) in messages {
             match message {
                 Message::Item(item, version) => items.push((tag, CatalogWrite::item(&item, version))),
                 Message::ItemRemoved(id, version) => items.push((tag, Ok(Write::removal(id, version)))),
                 Message::Listing(listing, version) => listings.push((tag, Write::listing(listing, version))),
                 Message::ListingEnded(id, version) => listings.push((tag, Ok(Write::removal(id, version)))),
-                Message::Order(user, ..) => orders.entry(user).or_default().push((tag, message)),
-                other => others.push(vec![(tag, other)]),
+                Message::Order(user, order, version) => {
+                    let (tags, orders) = orders.entry(user).or_default();
+                    tags.push(tag);
+                    orders.push((order, version));
+                }
+                other => others.push((tag, other)),
             }
         }
-        others.extend(orders.into_values());
         let stores = &self.stores;
-        let singles = stream::iter(others)
-            .map(|messages| stores.apply_in_turn(messages))
+        let others = stream::iter(others)
+            .map(|(tag, message)| stores.apply(tag, message))
             .buffer_unordered(CONCURRENCY)
             .collect::<Vec<_>>();
-        let (singles, changed, listed) = tokio::join!(
-            singles,
-            commit(&self.catalog, items, &mut self.catalog_head, now),
-            commit(&self.listings, listings, &mut self.listings_head, now),
+        let orders = stream::iter(orders)
+            .map(|(user, (tags, orders))| stores.apply_orders(user, tags, orders))
+            .buffer_unordered(CONCURRENCY)
+            .collect::<Vec<_>>();
+        let (others, orders, changed, listed) = tokio::join!(
+            others,
+            orders,
+            Box::pin(commit(&self.catalog, items, &mut self.catalog_writer, now)),
+            Box::pin(commit(&self.listings, listings, &mut self.listings_writer, now)),
         );
-        singles.into_iter().flatten().chain(changed).chain(listed).collect()
+        others.into_iter().chain(orders.into_iter().flatten()).chain(changed).chain(listed).collect()
     }
 }
 
@@ -114,34 +124,35 @@ impl Applier {
 async fn commit<T: Copy, R: Record>(
     log: &Log<R>,
     tagged: Vec<(T, Result<Write<R>, StoreError>)>,
-    head: &mut Option<u64>,
+    writer: &mut Writer,
     now: Timestamp,
 ) -> Vec<TaggedOutcome<T>> {
-    let (mut tags, mut writes, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ready, mut outcomes) = (Vec::new(), Vec::new());
     for (tag, write) in tagged {
         match write {
-            Ok(write) => {
-                tags.push(tag);
-                writes.push(write);
-            }
+            Ok(write) => ready.push((tag, write)),
             Err(error) => outcomes.push((tag, Err(error))),
         }
     }
+    let (pending, tags): (Vec<_>, Vec<_>) =
+        newest(ready).into_iter().map(|one| (one.write, (one.tag, one.superseded))).unzip();
     let mut tags = tags.into_iter();
-    let mut batches: Vec<_> = Log::batches(writes).into_iter().rev().collect();
+    let mut batches: Vec<_> = Log::batches(pending).into_iter().rev().collect();
     while let Some(mut batch) = batches.pop() {
-        let committed = log.commit(&batch, head, now).await;
-        let batch_tags = tags.by_ref().take(batch.len());
-        match committed {
-            Ok(changed) => {
-                let applied = changed.into_iter().map(|changed| Ok(ApplyOutcome::from_changed(changed)));
-                outcomes.extend(batch_tags.zip(applied));
-            }
+        let committed: Vec<_> = match log.commit(&batch, writer, now).await {
+            Ok(changed) => changed.into_iter().map(|changed| Ok(ApplyOutcome::from_changed(changed))).collect(),
             Err(StoreError::InvalidRequest(_)) if batch.len() > 1 => {
                 let upper = batch.split_off(batch.len() / 2);
                 batches.extend([upper, batch]);
+                continue;
             }
-            Err(error) => outcomes.extend(batch_tags.map(|tag| (tag, Err(error.clone())))),
+            Err(error) => vec![Err(error); batch.len()],
+        };
+        for ((tag, superseded), outcome) in tags.by_ref().take(batch.len()).zip(committed) {
+            // The newest is stored now, so the others are not newer than what is stored.
+            let of_others = outcome.clone().map(|_| ApplyOutcome::Unchanged);
+            outcomes.extend(superseded.into_iter().map(|tag| (tag, of_others.clone())));
+            outcomes.push((tag, outcome));
         }
     }
     outcomes
@@ -156,39 +167,45 @@ impl Stores {
         }
     }
 
-    async fn apply_in_turn<T>(&self, messages: Vec<(T, Message)>) -> Vec<TaggedOutcome<T>> {
-        let mut outcomes = Vec::with_capacity(messages.len());
-        for (tag, message) in messages {
-            outcomes.push((tag, self.apply(message).await));
-        }
-        outcomes
+    /// Applies a user's orders. Each has its version.
+    async fn apply_orders<T>(
+        &self,
+        user: UserId,
+        tags: Vec<T>,
+        orders: Vec<(PublicOrder, u64)>,
+    ) -> Vec<TaggedOutcome<T>> {
+        let outcomes = self.accounts.put_orders(user, &orders).await;
+        tags.into_iter().zip(outcomes.into_iter().map(|outcome| outcome.map(ApplyOutcome::from))).collect()
     }
 
-    /// Applies a message that belongs to no stream.
-    async fn apply(&self, message: Message) -> Result<ApplyOutcome, StoreError> {
-        match message {
-            Message::Marketplace(marketplace, version) => {
-                self.market.put_marketplace(&marketplace, version).await.map(ApplyOutcome::from_changed)
+    /// Applies a message that belongs to no stream and is about no order.
+    async fn apply<T>(&self, tag: T, message: Message) -> TaggedOutcome<T> {
+        let changed = match message {
+            Message::Marketplace(marketplace, version) => self.market.put_marketplace(&marketplace, version).await,
+            Message::Quote(variant, quote) => self.market.put_quote(variant, &quote).await,
+            Message::Balance(user, balance, version) => self.accounts.put_balance(user, balance, version).await,
+            Message::Event(_) => {
+                return (tag, Ok(rejected("type", "events go through the feed queue: use `marketctl feed send`")));
             }
-            Message::Quote(variant, quote) => {
-                self.market.put_quote(variant, &quote).await.map(ApplyOutcome::from_changed)
+            Message::Item(..)
+            | Message::ItemRemoved(..)
+            | Message::Listing(..)
+            | Message::ListingEnded(..)
+            | Message::Order(..) => {
+                Err(StoreError::Defect("a message was applied outside its stream or its user's orders".to_owned()))
             }
-            Message::Balance(user, balance, version) => {
-                self.accounts.put_balance(user, balance, version).await.map(ApplyOutcome::from_changed)
-            }
-            Message::Order(user, order, version) => {
-                let outcome = self.accounts.put_order(user, &order, version).await?;
-                Ok(match outcome {
-                    OrderOutcome::Applied => ApplyOutcome::Changed,
-                    OrderOutcome::Unchanged => ApplyOutcome::Unchanged,
-                    OrderOutcome::OtherAccount => rejected("account_id", "the order belongs to another account"),
-                    OrderOutcome::OtherCreation => rejected("created_at", "the order was created at another time"),
-                })
-            }
-            Message::Event(_) => Ok(rejected("type", "events go through the feed queue: use `marketctl feed send`")),
-            Message::Item(..) | Message::ItemRemoved(..) | Message::Listing(..) | Message::ListingEnded(..) => {
-                Err(StoreError::Defect("a message of a stream was applied outside its stream".to_owned()))
-            }
+        };
+        (tag, changed.map(ApplyOutcome::from_changed))
+    }
+}
+
+impl From<OrderOutcome> for ApplyOutcome {
+    fn from(outcome: OrderOutcome) -> Self {
+        match outcome {
+            OrderOutcome::Applied => Self::Changed,
+            OrderOutcome::Unchanged => Self::Unchanged,
+            OrderOutcome::OtherAccount => rejected("account_id", "the order belongs to another account"),
+            OrderOutcome::OtherCreation => rejected("created_at", "the order was created at another time"),
         }
     }
 }

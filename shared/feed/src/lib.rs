@@ -3,6 +3,7 @@
 mod apply;
 mod event;
 mod message;
+mod newest;
 mod object;
 mod rejection;
 mod version;

@@ -1,11 +1,11 @@
 //! Commits a batch of changes in one transaction.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 
-use super::log::Log;
+use super::log::{Log, position};
 use super::table;
+use crate::writer::Writer;
 use crate::{Record, Write};
-use platform::backoff::{MAX_RACES, pause};
 use platform::store::{IS_NEWER, Row, StoreError, b, n, s};
 use platform::transaction;
 use types::timestamp::{DAY_MILLIS, Timestamp};
@@ -20,6 +20,9 @@ const MAX_BATCH_BYTES: usize = 2_000_000;
 const MAX_ENTRY_BYTES: usize = 300_000;
 /// How long log entries and the chunks of bases are kept: 28 days.
 pub const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
+/// A writer that has lost this many races for a batch returns a conflict, and the batch may be handed in again. With
+/// pauses of at most 100 ms, that takes less than two minutes.
+const MAX_RACES: u32 = 1_000;
 
 impl<R: Record> Log<R> {
     /// Splits writes, in their order, into batches that fit in a transaction. No batch has two writes of one entity.
@@ -50,18 +53,19 @@ impl<R: Record> Log<R> {
     ///
     /// Writes that are not newer than the stored entity are dropped, and the rest of the batch is tried again.
     ///
-    /// `head` is the last sequence number that this writer knows of. It is kept up to date here, and read from the
-    /// table if it is unknown or turns out to be wrong.
+    /// `writer` remembers the head. If it is wrong, the refusal says where the head is. It is read from the table only
+    /// if it is unknown.
     pub async fn commit(
         &self,
         batch: &[Write<R>],
-        head: &mut Option<u64>,
+        writer: &mut Writer,
         now: Timestamp,
     ) -> Result<Vec<bool>, StoreError> {
         let mut live: Vec<usize> = (0..batch.len()).collect();
         let mut races = 0;
         while !live.is_empty() {
-            let seq = match *head {
+            writer.turn().await;
+            let seq = match writer.head() {
                 Some(seq) => seq,
                 None => self.head().await?,
             };
@@ -69,25 +73,31 @@ impl<R: Record> Log<R> {
             let request = request.set_transact_items(Some(self.transaction(batch, &live, seq, now)?));
             match transaction::send(request).await {
                 Ok(Ok(())) => {
-                    *head = Some(seq + 1);
+                    writer.won(seq + 1);
                     break;
                 }
                 Ok(Err(cancelled)) => {
-                    let moved = cancelled.failed(0) || cancelled.failed(1);
-                    *head = (!moved).then_some(seq);
+                    if cancelled.failed(0) || cancelled.failed(1) {
+                        races = lost(races)?;
+                        let head = cancelled.item(0).map(|head| position(Some(head))).transpose()?;
+                        writer.lost(head.map(|head| head.seq));
+                    } else {
+                        writer.knew(seq);
+                    }
                     let mut position = 2..;
                     live.retain(|_| !position.next().is_some_and(|at| cancelled.failed(at)));
-                    if moved {
-                        races = lost(races).await?;
-                    }
                 }
                 Err(StoreError::Conflict) => {
-                    *head = None;
-                    races = lost(races).await?;
+                    races = lost(races)?;
+                    writer.met_conflict(seq);
                 }
                 Err(error) => {
                     // A request that is invalid says nothing about the head.
-                    *head = matches!(error, StoreError::InvalidRequest(_)).then_some(seq);
+                    if matches!(error, StoreError::InvalidRequest(_)) {
+                        writer.knew(seq);
+                    } else {
+                        writer.lost_sight();
+                    }
                     return Err(error);
                 }
             }
@@ -111,7 +121,8 @@ impl<R: Record> Log<R> {
             .expression_attribute_names("#changes", table::CHANGES)
             .expression_attribute_values(":next", n(seq + 1))
             .expression_attribute_values(":zero", n(0))
-            .expression_attribute_values(":count", n(live.len()));
+            .expression_attribute_values(":count", n(live.len()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let head = if seq == 0 { head } else { head.expression_attribute_values(":seq", n(seq)) };
         let mut entry = table::log_entry::<R>(seq + 1);
         entry.insert(table::CHANGES.to_owned(), b(Self::pack(live.iter().map(|&index| &batch[index].change))?));
@@ -138,13 +149,9 @@ impl<R: Record> Log<R> {
     }
 }
 
-/// Waits a little after another writer has won a race, and counts the race. After [`MAX_RACES`] it gives up.
-async fn lost(races: u32) -> Result<u32, StoreError> {
-    if races == MAX_RACES {
-        return Err(StoreError::Conflict);
-    }
-    tokio::time::sleep(pause(races)).await;
-    Ok(races + 1)
+/// Counts a lost race. After [`MAX_RACES`] it gives up.
+fn lost(races: u32) -> Result<u32, StoreError> {
+    if races == MAX_RACES { Err(StoreError::Conflict) } else { Ok(races + 1) }
 }
 
 fn entity<R: Record>(write: &Write<R>) -> Row {

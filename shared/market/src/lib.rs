@@ -13,6 +13,7 @@ mod quotes;
 mod records;
 mod stream;
 mod table;
+mod writer;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
@@ -36,6 +37,7 @@ pub use quotes::Quote;
 pub use records::CatalogWrite;
 pub use stream::{Batch, Change, ChangeOf, Record, Write};
 pub use table::ENTITY_PARTITIONS;
+pub use writer::Writer;
 
 /// The market table.
 #[derive(Clone)]

@@ -1,0 +1,127 @@
+//! The rows of orders, as parts of a transaction.
+
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+
+use super::summary::Summary;
+use super::{Accounts, table};
+use platform::store::{Row, StoreError, b, n, s};
+use types::ids::UserId;
+use types::records::PublicOrder;
+
+/// How many writes of a transaction belong to one order: its authority and its record.
+pub(super) const WRITES_PER_ORDER: usize = 2;
+
+/// An order that is to be written, from one of several messages.
+pub(super) struct OrderWrite<'o> {
+    /// The message's place among them.
+    pub(super) place: usize,
+    pub(super) order: &'o PublicOrder,
+    pub(super) version: u64,
+    /// The packed order.
+    pub(super) data: Vec<u8>,
+}
+
+impl OrderWrite<'_> {
+    /// Returns the key of the order's authority.
+    pub(super) fn authority(&self) -> Row {
+        table::authority(self.order.id)
+    }
+
+    fn position(&self) -> String {
+        table::order_position(self.order.created_at, self.order.id)
+    }
+}
+
+impl Accounts {
+    /// Returns the writes of new orders, in their order, and then that of their user's summary, which moves from `seen`
+    /// to the summary that is returned. Each order has [`WRITES_PER_ORDER`]. They hold only while the summary is as it
+    /// was seen, so what follows from a user's orders and the summary can be written with them without a condition of
+    /// its own.
+    pub(super) fn insertion(
+        &self,
+        user: UserId,
+        orders: &[&OrderWrite<'_>],
+        seen: &Summary,
+    ) -> Result<(Vec<TransactWriteItem>, Summary), StoreError> {
+        let mut next = seen.clone();
+        let mut writes = Vec::with_capacity(orders.len() * WRITES_PER_ORDER + 1);
+        for new in orders {
+            let position = new.position();
+            next.insert(new.order.created_at.month(), position.clone());
+            let mut authority = new.authority();
+            authority.extend([
+                (table::VERSION.to_owned(), n(new.version)),
+                (table::ACCOUNT.to_owned(), s(user.to_string())),
+                (table::CREATED_AT.to_owned(), n(new.order.created_at.millis())),
+            ]);
+            let mut record = table::order(user, &position);
+            record.extend([
+                (table::VERSION.to_owned(), n(new.version)),
+                (table::ORDINAL.to_owned(), n(next.total)),
+                (table::DATA.to_owned(), b(new.data.as_slice())),
+            ]);
+            writes.push(self.put_new(authority)?);
+            writes.push(self.put_new(record)?);
+        }
+        writes.push(self.move_summary(user, seen, &next)?);
+        Ok((writes, next))
+    }
+
+    /// Returns the writes of newer versions of known orders, [`WRITES_PER_ORDER`] for each, in their order.
+    pub(super) fn update(
+        &self,
+        user: UserId,
+        orders: &[&OrderWrite<'_>],
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let mut writes = Vec::with_capacity(orders.len() * WRITES_PER_ORDER);
+        for newer in orders {
+            writes.push(self.newer(newer.authority(), newer.version, None)?);
+            writes.push(self.newer(table::order(user, &newer.position()), newer.version, Some(&newer.data))?);
+        }
+        Ok(writes)
+    }
+
+    fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(row))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", table::PK)
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    fn move_summary(&self, user: UserId, seen: &Summary, next: &Summary) -> Result<TransactWriteItem, StoreError> {
+        let update = Update::builder().table_name(&self.table).set_key(Some(table::summary(user)));
+        let condition = if seen.total == 0 { "attribute_not_exists(#total)" } else { "#total = :seen" };
+        let mut update = update.condition_expression(condition);
+        if seen.total > 0 {
+            update = update.expression_attribute_values(":seen", n(seen.total));
+        }
+        for (name, value) in next.to_attributes() {
+            update = update
+                .expression_attribute_names(format!("#{name}"), name)
+                .expression_attribute_values(format!(":{name}"), value);
+        }
+        let assignments = next.to_attributes().map(|(name, _)| format!("#{name} = :{name}")).join(", ");
+        let update = update.update_expression(format!("SET {assignments}")).build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    fn newer(&self, key: Row, version: u64, data: Option<&[u8]>) -> Result<TransactWriteItem, StoreError> {
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key))
+            .condition_expression("#version < :version")
+            .expression_attribute_names("#version", table::VERSION)
+            .expression_attribute_values(":version", n(version));
+        let mut expression = "SET #version = :version".to_owned();
+        if let Some(data) = data {
+            expression.push_str(", #data = :data");
+            update =
+                update.expression_attribute_names("#data", table::DATA).expression_attribute_values(":data", b(data));
+        }
+        let update = update.update_expression(expression).build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+}
