@@ -28,8 +28,14 @@ pub(crate) struct AwsProcess {
 impl AwsProcess {
     /// Starts an empty AWS side on a free port.
     pub(crate) async fn start() -> Result<Self, String> {
-        let mut process =
-            child_command(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        Self::start_delayed(0).await
+    }
+
+    /// Starts an empty AWS side that delays every DynamoDB call by this many milliseconds.
+    pub(crate) async fn start_delayed(store_latency_ms: u64) -> Result<Self, String> {
+        let mut command = child_command(SUBCOMMAND)?;
+        command.arg(store_latency_ms.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let line = line.ok_or("the AWS side did not start")?;
@@ -49,10 +55,13 @@ impl AwsProcess {
 }
 
 /// Runs as the AWS side until standard input ends.
-pub(crate) async fn run() -> Result<(), String> {
+pub(crate) async fn run(store_latency_ms: u64) -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
     StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
-    println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
+    // DynamoDB's own endpoint knows no delays.
+    let dynamodb_url = if store_latency_ms > 0 { &aws.endpoint_url } else { &aws.dynamodb_url };
+    aws.delay_store(Duration::from_millis(store_latency_ms));
+    println!("{} {dynamodb_url}", aws.endpoint_url);
     parent_ended().await
 }

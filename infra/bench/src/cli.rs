@@ -29,7 +29,11 @@ pub(crate) enum Command {
     Receiver,
     /// Run as the AWS side of a benchmark.
     #[command(hide = true)]
-    AwsSide,
+    AwsSide {
+        /// The delay of every `DynamoDB` call, in milliseconds.
+        #[arg(default_value_t = 0)]
+        store_latency_ms: u64,
+    },
     /// Run as the tables that are asked the same questions in the usual way.
     #[command(hide = true)]
     UsualSide {
@@ -63,6 +67,9 @@ pub(crate) struct FeedOptions {
     /// The number of messages.
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) messages: u64,
+    /// The delays of store calls, in milliseconds, with which two writers of one stream are measured.
+    #[arg(long, value_delimiter = ',', default_value = "5,10,25", value_name = "MS,…")]
+    pub(crate) store_latencies_ms: Vec<u64>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

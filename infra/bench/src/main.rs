@@ -39,7 +39,7 @@ fn main() -> ExitCode {
                 Command::Webhooks(options) => webhooks::run(&options).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
-                Command::AwsSide => aws_side::run().await,
+                Command::AwsSide { store_latency_ms } => aws_side::run(store_latency_ms).await,
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,
             }
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 /// way's tables may use all cores.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
-        Command::AwsSide | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),
+        Command::AwsSide { .. } | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build().map_err(text)

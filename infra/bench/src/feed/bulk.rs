@@ -13,21 +13,26 @@ use crate::cpu::Stopwatch;
 use crate::meter::CostMeter;
 use crate::output::text;
 
-/// Parses the messages and applies them in batches of `batch`, with `appliers` appliers side by side.
-pub(super) async fn apply(
-    way: &'static str,
-    messages: &[String],
-    batch: usize,
-    appliers: usize,
-) -> Result<WayReport, String> {
-    let aws = AwsProcess::start().await?;
+/// How messages are applied.
+pub(super) struct Manner {
+    /// The number of messages in a batch.
+    pub(super) batch: usize,
+    /// The number of appliers, side by side.
+    pub(super) appliers: usize,
+    /// The delay of every DynamoDB call.
+    pub(super) store_latency_ms: u64,
+}
+
+/// Parses the messages and applies them.
+pub(super) async fn apply(way: &str, messages: &[String], manner: &Manner) -> Result<WayReport, String> {
+    let aws = AwsProcess::start_delayed(manner.store_latency_ms).await?;
     let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
     let meter = CostMeter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));
     let stores = Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK));
     let stopwatch = Stopwatch::start();
-    let batches = RefCell::new(messages.chunks(batch));
-    let appliers = (0..appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
+    let batches = RefCell::new(messages.chunks(manner.batch));
+    let appliers = (0..manner.appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
     futures_util::future::try_join_all(appliers).await?;
     Ok(WayReport::new(way, messages.len(), stopwatch.spent(), meter.take()))
 }

@@ -16,6 +16,11 @@ pub(super) fn messages(market: &GeneratedMarket, count: u64) -> Option<Vec<Strin
     (0..count).map(|number| message(market, number).map(|message| message.to_string())).collect()
 }
 
+/// Returns `count` messages, each of which is a new listing.
+pub(super) fn new_listings(market: &GeneratedMarket, count: u64) -> Option<Vec<String>> {
+    (0..count).map(|number| Some(listing(market.listing(number)?, "active", 1)?.to_string())).collect()
+}
+
 fn message(market: &GeneratedMarket, number: u64) -> Option<Value> {
     match number % 20 {
         0..12 => listing(market.listing(number)?, "active", 1),

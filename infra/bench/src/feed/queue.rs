@@ -22,7 +22,7 @@ const MAX_BATCH_MESSAGES: usize = 10;
 const MAX_CALLS_IN_FLIGHT: usize = 4;
 
 /// Sends all messages first, and then measures how they are applied.
-pub(super) async fn apply(way: &'static str, messages: &[String]) -> Result<WayReport, String> {
+pub(super) async fn apply(way: &str, messages: &[String]) -> Result<WayReport, String> {
     let aws = AwsProcess::start().await?;
     let lookup = |name: &str| aws.variables.get(name);
     let sqs = queues::client(&Environment::read(&lookup).map_err(text)?, Patience::Bulk);

@@ -20,7 +20,7 @@ pub(super) struct FeedReport {
 /// What was measured of one way for messages to get into the tables.
 #[derive(Debug, Serialize)]
 pub(super) struct WayReport {
-    name: &'static str,
+    name: String,
     messages_per_second: f64,
     cpu_us_per_message: f64,
     calls_per_message: f64,
@@ -30,11 +30,11 @@ pub(super) struct WayReport {
 
 impl WayReport {
     /// Computes the figures per message.
-    pub(super) fn new(name: &'static str, messages: usize, spent: TimeSpent, bill: Bill) -> Self {
+    pub(super) fn new(name: &str, messages: usize, spent: TimeSpent, bill: Bill) -> Self {
         let messages = messages as f64;
         let each = |time: Duration| time.as_secs_f64() / messages;
         Self {
-            name,
+            name: name.to_owned(),
             messages_per_second: 1.0 / each(spent.wall),
             cpu_us_per_message: each(spent.cpu) * 1e6,
             calls_per_message: bill.all_calls() as f64 / messages,
@@ -49,7 +49,7 @@ impl FeedReport {
         let header = ["feed", "messages/s", "CPU µs each", "calls each", "write units each"];
         let rows = self.ways.iter().map(|way| {
             [
-                way.name.to_owned(),
+                way.name.clone(),
                 number(way.messages_per_second),
                 number(way.cpu_us_per_message),
                 format!("{:.2}", way.calls_per_message),
