@@ -118,8 +118,8 @@ async fn a_repeated_or_older_message_changes_nothing() {
     assert_eq!(queue.take_dead_letters().await, []);
 }
 
-/// Asserts that no message is lost while these operations fail. They work again after eight copies were sent back to
-/// the feed queue.
+/// Asserts that no message is lost while these operations fail. They work again after copies were sent back to the feed
+/// queue three times.
 async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static str]) {
     let (stack, other) = (Stack::new().await, Stack::new().await);
     other.feed(&good()).await;
@@ -131,8 +131,8 @@ async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static
     let (_workers, proxy) = stack.workers_behind_proxy().await;
     let mut postponed = 0;
     proxy.plan(move |operation| {
-        postponed += usize::from(operation == "SendMessage");
-        if postponed < 8 && operations.contains(&operation) { fault.clone() } else { Fault::None }
+        postponed += usize::from(operation == "SendMessageBatch");
+        if postponed < 3 && operations.contains(&operation) { fault.clone() } else { Fault::None }
     });
     queue.send(&texts(&good())).await;
     queue.wait_until_empty().await;
@@ -142,7 +142,7 @@ async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_throttled_conflicting_or_hanging_store_costs_no_message() {
-    let all = &["TransactWriteItems", "PutItem", "GetItem"];
+    let all = &["TransactWriteItems", "PutItem", "GetItem", "BatchGetItem"];
     tokio::join!(
         a_busy_store_is_waited_for(Fault::Error("ProvisionedThroughputExceededException"), all),
         a_busy_store_is_waited_for(Fault::Error("TransactionConflictException"), all),

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ingest::Ingest;
 use local::aws::AwsSide;
 use local::aws::limits::Limits;
 use local::environment::Variables;
@@ -14,6 +15,7 @@ use local::workers::{SenderConfig, Workers};
 use platform::metrics::NAMESPACE_VARIABLE;
 use types::clock::{Clock, ManualClock, SystemClock};
 use types::timestamp::Timestamp;
+use webhooks::Schedule;
 
 use crate::administrator::Administrator;
 use crate::client::Client;
@@ -106,6 +108,12 @@ impl Stack {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let workers = self.workers_with(&proxy.url, to_loopback(1)).await;
         (workers, proxy)
+    }
+
+    /// Builds an `ingest` at the stack's time that reaches AWS at this endpoint.
+    pub fn ingest(&self, endpoint: &str) -> Ingest {
+        let host = self.host(endpoint, self.clock.clone());
+        host.function("ingest", |service| ingest::worker(service, Schedule::default())).unwrap()
     }
 
     async fn workers_with(&self, endpoint: &str, webhooks: SenderConfig) -> Workers {

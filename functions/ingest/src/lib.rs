@@ -7,6 +7,7 @@
 //! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
 //! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.
 
+mod copies;
 mod log;
 mod outbox;
 mod outcome;
@@ -14,6 +15,7 @@ mod outcome;
 use accounts::Accounts;
 use feed::ApplyOutcome;
 use market::Market;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use webhooks::store::WebhookStore;
@@ -21,7 +23,6 @@ use webhooks::store::WebhookStore;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use feed::{Applier, Message, Stores, parse};
 use futures_util::FutureExt;
-use futures_util::future::join_all;
 use outbox::Outbox;
 use outcome::MessageOutcome;
 use platform::aws::{Missing, Patience};
@@ -34,8 +35,8 @@ use tokio::sync::Mutex;
 use types::clock::Clock;
 use webhooks::{FanOut, Queues, Schedule};
 
-/// How long applying a batch may take. Sending a copy may take another 2.5 seconds, and the function has five.
-const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long applying a batch may take. Sending copies may take another 2.5 seconds, and the function has fifteen.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(6);
 
 pub struct Ingest {
     /// Remembers the heads of the streams between batches.
@@ -50,7 +51,7 @@ pub struct Ingest {
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missing> {
     let stores = Stores {
         market: Market::from_service(service, Patience::Request, preflight::get)?,
-        accounts: Accounts::from_service(service)?,
+        accounts: Accounts::from_service(service, preflight::batch_get)?,
     };
     let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
     let queues = [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry];
@@ -71,16 +72,15 @@ impl Worker for Ingest {
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
         let records = event.records;
         let outcomes = self.apply(&records).boxed().await;
-        let settled = records.iter().zip(outcomes).map(|(record, outcome)| self.outbox.settle(record, outcome));
-        let outcomes = join_all(settled).await;
+        let outcomes = self.outbox.settle(&records, outcomes).boxed().await;
         log::log(&self.meter, &records, &outcomes);
+        let failed = records.iter().zip(outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Failed(_)));
+        // A set, because SQS may deliver a message twice in a batch. SQS always gives an id. Without one, Lambda would
+        // take the whole batch as failed.
+        let failed: BTreeSet<String> =
+            failed.map(|(record, _)| record.message_id.clone().unwrap_or_default()).collect();
         let mut response = SqsBatchResponse::default();
-        for (record, _) in
-            records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Failed(_)))
-        {
-            // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
-            response.add_failure(record.message_id.clone().unwrap_or_default());
-        }
+        response.set_failures(failed);
         Ok(response)
     }
 

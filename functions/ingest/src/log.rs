@@ -4,7 +4,7 @@ use aws_lambda_events::sqs::SqsMessage;
 use feed::Rejection;
 use platform::metrics::{Meter, Metric};
 
-use crate::outbox::times_postponed;
+use crate::copies::times_postponed;
 use crate::outcome::MessageOutcome;
 
 /// A message that is postponed this often gets a log line of its own. By then it has waited for 23 to 47 minutes.

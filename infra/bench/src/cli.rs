@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Run as the AWS side of a benchmark.
     #[command(hide = true)]
     AwsSide {
-        /// The delay of every `DynamoDB` call, in milliseconds.
+        /// The delay of every DynamoDB call, in milliseconds.
         #[arg(default_value_t = 0)]
         store_latency_ms: u64,
     },

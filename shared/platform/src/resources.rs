@@ -39,6 +39,16 @@ pub enum Queue {
     Notices,
 }
 
+/// How many messages of a queue Lambda collects for one invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// The most messages of a batch.
+    pub messages: usize,
+    /// How long Lambda goes on collecting after the first message. It takes whole seconds, and at least one if a batch
+    /// may have more than ten messages.
+    pub window: Duration,
+}
+
 /// The partition key of every table.
 pub const PARTITION_KEY: &str = "pk";
 /// The sort key of every table.
@@ -75,8 +85,9 @@ pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of `compact`: the longest that Lambda allows.
 pub const COMPACT_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// The time-out of `ingest`, which reads the feed.
-pub const INGEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time-out of `ingest`, which reads the feed: six seconds to apply a batch, and the rest for the copies of messages
+/// that were not applied.
+pub const INGEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The time-out of `webhook`, which sends deliveries: ten seconds for the endpoint to answer, and the rest for the
 /// reads and writes before and after.
@@ -93,6 +104,14 @@ pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 /// How many times a message is received before SQS moves it to the dead-letter queue. This is for functions that crash,
 /// do not start, or are throttled by Lambda. A message that cannot be applied is moved there by its consumer instead.
 pub const MAX_RECEIVES: u32 = 5;
+
+impl Batching {
+    /// The default: what one call to SQS returns, handed over at once.
+    pub const AT_ONCE: Self = Self { messages: 10, window: Duration::ZERO };
+    /// The largest batches that `ingest` may be given. One `BatchGetItem` reads the endpoints of a hundred accounts, and
+    /// one transaction takes almost as many changes.
+    pub const LARGEST: Self = Self { messages: 100, window: Duration::from_secs(5) };
+}
 
 impl Table {
     pub const ALL: [Self; 4] = [Self::Keys, Self::Market, Self::Accounts, Self::Webhooks];
@@ -155,10 +174,10 @@ impl Queue {
     }
 
     /// The visibility time-out, in seconds. For a queue that triggers a function it is six times the function's
-    /// time-out, as Lambda's documentation advises.
+    /// time-out and the longest time for which a batch is collected, as Lambda's documentation advises.
     pub const fn visibility_seconds(self) -> u64 {
         match self {
-            Self::Feed => 6 * INGEST_TIMEOUT.as_secs(),
+            Self::Feed => 6 * INGEST_TIMEOUT.as_secs() + Batching::LARGEST.window.as_secs(),
             Self::WebhooksFirst | Self::WebhooksRetry => 6 * WEBHOOK_TIMEOUT.as_secs(),
             // The default of SQS.
             Self::FeedDead | Self::WebhooksDead | Self::Notices => 30,

@@ -1,7 +1,11 @@
-//! The way to SQS: a client, the URLs of the queues that a function uses, and their check before its first event.
+//! The way to SQS: a client, the URLs of the queues that a function uses, their check before its first event, and the
+//! batches that SQS accepts.
+
+mod batches;
 
 pub use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
+pub use batches::{MAX_BATCH_BYTES, batches};
 use futures_util::FutureExt;
 use platform::aws::{Environment, Missing, Patience};
 use platform::preflight::{ProbeFuture, ResourceKind};

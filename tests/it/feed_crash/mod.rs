@@ -27,7 +27,7 @@ async fn survives(seed: u64, count: usize) {
 
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
-    // The messages that a killed process was working on come back after two seconds instead of thirty.
+    // The messages that a killed process was working on come back after two seconds instead of a minute and a half.
     queue.set_attribute(QueueAttributeName::VisibilityTimeout, "2").await;
     let variables = Variables::new(&stack.aws.endpoint_url);
     let sent = marketctl(&variables, &["--json", "feed", "send", "-"], &history.messages.join("\n")).await;

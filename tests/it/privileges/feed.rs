@@ -26,7 +26,7 @@ pub(super) async fn applied() -> Used {
 
     let mut postponed = false;
     proxy.plan(move |operation| {
-        postponed |= operation == "SendMessage";
+        postponed |= operation == "SendMessageBatch";
         if operation == "PutItem" && !postponed { Fault::Refuse } else { Fault::None }
     });
     queue.send(&[balance(users[0], "1.00", "2.00", "3.00", 2).to_string()]).await;

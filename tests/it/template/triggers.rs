@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use platform::resources::{COMPACT_PERIOD, Queue, SWEEP_PERIOD};
-use serde_json::{Value, json};
+use platform::resources::{Batching, COMPACT_PERIOD, Queue, SWEEP_PERIOD};
+use serde_json::json;
 use tests::{Template, arn};
 
 use super::names;
@@ -19,9 +19,12 @@ fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibil
         let source = &found.unwrap_or_else(|| panic!("nothing reads {arn}")).1["Properties"];
         assert_eq!(source["FunctionName"], format!("marketplace-{function}"));
         assert_eq!(source["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]), "{function}");
-        assert_eq!((&source["BatchSize"], &source["MaximumBatchingWindowInSeconds"]), (&json!(10), &Value::Null));
+        let Batching { messages, window } = Batching::AT_ONCE;
+        assert_eq!(source["BatchSize"], messages, "{function}");
+        assert_eq!(source["MaximumBatchingWindowInSeconds"].as_u64().unwrap_or(0), window.as_secs(), "{function}");
         let timeout = Template::read().functions[function].properties["Timeout"].as_u64().unwrap();
-        assert!(queue.visibility_seconds() >= 6 * timeout, "{function}");
+        let longest_window = if queue == Queue::Feed { Batching::LARGEST.window.as_secs() } else { 0 };
+        assert!(queue.visibility_seconds() >= 6 * timeout + longest_window, "{function}");
         // These functions send copies to queues that they read. Lambda would end that as a loop.
         assert_eq!(Template::read().functions[function].properties["RecursiveLoop"], "Allow", "{function}");
     }

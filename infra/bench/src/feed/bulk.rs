@@ -14,7 +14,7 @@ use crate::meter::CostMeter;
 use crate::output::text;
 
 /// How messages are applied.
-pub(super) struct Manner {
+pub(super) struct BulkOptions {
     /// The number of messages in a batch.
     pub(super) batch: usize,
     /// The number of appliers, side by side.
@@ -24,15 +24,15 @@ pub(super) struct Manner {
 }
 
 /// Parses the messages and applies them.
-pub(super) async fn apply(way: &str, messages: &[String], manner: &Manner) -> Result<WayReport, String> {
-    let aws = AwsProcess::start_delayed(manner.store_latency_ms).await?;
+pub(super) async fn apply(way: &str, messages: &[String], options: &BulkOptions) -> Result<WayReport, String> {
+    let aws = AwsProcess::start_delayed(options.store_latency_ms).await?;
     let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
     let meter = CostMeter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));
     let stores = Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK));
     let stopwatch = Stopwatch::start();
-    let batches = RefCell::new(messages.chunks(manner.batch));
-    let appliers = (0..manner.appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
+    let batches = RefCell::new(messages.chunks(options.batch));
+    let appliers = (0..options.appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
     futures_util::future::try_join_all(appliers).await?;
     Ok(WayReport::new(way, messages.len(), stopwatch.spent(), meter.take()))
 }

@@ -8,18 +8,27 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{
     DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName::QueueArn,
 };
+use futures_util::future::join_all;
+use platform::resources::Batching;
 use platform::store::explain;
 use runtime::Worker;
+use tokio::time::Instant;
 
 use super::background::BackgroundTask;
 use super::event::event;
 use super::invoke::invoke;
 use crate::init;
 
-/// The most messages that SQS returns in one call.
-const MAX_BATCH_MESSAGES: i32 = 10;
+/// The most messages that SQS returns, and deletes, in one call.
+const MAX_CALL_MESSAGES: usize = 10;
+/// The most bytes that the messages of one call have.
+const MAX_CALL_BYTES: usize = MAX_CALL_MESSAGES * 256 * 1_024;
+/// The most bytes of a batch (Lambda's limit for an event).
+const MAX_BATCH_BYTES: usize = 6 * 1_024 * 1_024;
 /// How long one call waits for messages, in seconds. It is well below the client's time-out of one attempt.
 const LONG_POLL_SECONDS: i32 = 5;
+/// The pause before the next call while a batch is collected and the queue is empty.
+const COLLECTING_PAUSE: Duration = Duration::from_millis(20);
 /// The pause after a failed call.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -30,6 +39,7 @@ pub struct EventSource {
     url: String,
     arn: String,
     timeout: Duration,
+    batching: Batching,
 }
 
 /// Hands batches of a queue to one instance of a function.
@@ -55,7 +65,13 @@ impl EventSource {
         let found = client.get_queue_attributes().queue_url(url).attribute_names(QueueArn).send().await;
         let found = found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
         let arn = found.attributes.and_then(|mut attributes| attributes.remove(&QueueArn)).unwrap_or_default();
-        Ok(Self { client, url: url.to_owned(), arn, timeout })
+        Ok(Self { client, url: url.to_owned(), arn, timeout, batching: Batching::AT_ONCE })
+    }
+
+    /// Returns the queue with batches of another size.
+    #[must_use]
+    pub fn with_batching(self, batching: Batching) -> Self {
+        Self { batching, ..self }
     }
 
     /// Receives messages, waiting a while if there are none. If the call fails, logs the error and returns no messages.
@@ -89,8 +105,31 @@ impl EventSource {
     }
 
     async fn try_receive(&self) -> Result<Vec<Message>, String> {
+        let mut messages = self.receive_some(self.batching.messages, LONG_POLL_SECONDS).await?;
+        let end = Instant::now() + self.batching.window;
+        while !messages.is_empty() && Instant::now() < end && self.has_room(&messages) {
+            match self.receive_some(self.batching.messages - messages.len(), 0).await {
+                Ok(more) if more.is_empty() => tokio::time::sleep(COLLECTING_PAUSE).await,
+                Ok(more) => messages.extend(more),
+                Err(error) => {
+                    tracing::warn!(queue = self.url, error, "cannot receive more messages");
+                    break;
+                }
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Returns whether the messages of one more call fit in a batch.
+    fn has_room(&self, messages: &[Message]) -> bool {
+        let bytes: usize = messages.iter().filter_map(|message| message.body.as_ref()).map(String::len).sum();
+        messages.len() < self.batching.messages && bytes + MAX_CALL_BYTES <= MAX_BATCH_BYTES
+    }
+
+    async fn receive_some(&self, most: usize, wait_seconds: i32) -> Result<Vec<Message>, String> {
+        let most = i32::try_from(most.min(MAX_CALL_MESSAGES)).unwrap_or(i32::MAX);
         let request = self.client.receive_message().queue_url(&self.url);
-        let request = request.max_number_of_messages(MAX_BATCH_MESSAGES).wait_time_seconds(LONG_POLL_SECONDS);
+        let request = request.max_number_of_messages(most).wait_time_seconds(wait_seconds);
         let request = request.message_attribute_names("All");
         let received = request.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
         Ok(received.map_err(|error| explain(&error))?.messages.unwrap_or_default())
@@ -98,23 +137,23 @@ impl EventSource {
 
     /// Deletes messages. A message that is not deleted is received again after its visibility time-out.
     async fn delete(&self, messages: Vec<&Message>) {
-        if messages.is_empty() {
-            return;
+        let calls = messages.chunks(MAX_CALL_MESSAGES).map(|messages| self.delete_some(messages));
+        for deleted in join_all(calls).await {
+            if let Err(error) = deleted {
+                tracing::warn!(queue = self.url, error, "cannot delete messages");
+            }
         }
+    }
+
+    async fn delete_some(&self, messages: &[&Message]) -> Result<(), String> {
         let entries = messages.iter().zip(0..).map(|(message, number)| {
             let entry = DeleteMessageBatchRequestEntry::builder().id(number.to_string());
             entry.set_receipt_handle(message.receipt_handle.clone()).build()
         });
-        let entries = match entries.collect::<Result<Vec<_>, _>>() {
-            Ok(entries) => entries,
-            Err(error) => return tracing::warn!(queue = self.url, %error, "cannot delete messages"),
-        };
+        let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let request = self.client.delete_message_batch().queue_url(&self.url);
-        match request.set_entries(Some(entries)).send().await {
-            Ok(deleted) if deleted.failed.is_empty() => {}
-            Ok(deleted) => tracing::warn!(queue = self.url, failed = ?deleted.failed, "cannot delete messages"),
-            Err(error) => tracing::warn!(queue = self.url, error = explain(&error), "cannot delete messages"),
-        }
+        let deleted = request.set_entries(Some(entries)).send().await.map_err(|error| explain(&error))?;
+        if deleted.failed.is_empty() { Ok(()) } else { Err(format!("{:?}", deleted.failed)) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `marketctl feed send`: puts messages into the feed queue, as the marketplace's own systems do. Their content
 //! is not checked, because an operator may send invalid messages on purpose.
 
-mod batches;
 mod error;
 mod queue;
 mod report;
@@ -9,8 +8,8 @@ mod run;
 
 use std::sync::Arc;
 
-use batches::MAX_BATCH_BYTES;
 use error::SendError;
+use queues::MAX_BATCH_BYTES;
 use report::SendReport;
 use run::FeedSender;
 

@@ -10,7 +10,6 @@ use platform::backoff::full_jitter;
 use platform::resources::Queue;
 use platform::store::explain;
 
-use super::batches::NumberedMessage;
 use crate::session::Session;
 
 /// A message that SQS fails to accept, and not by the message's fault, is sent at most this many times.
@@ -24,6 +23,9 @@ pub(super) struct FeedQueue {
     client: Client,
     url: String,
 }
+
+/// A message with its line number.
+pub(super) type NumberedMessage = (u64, String);
 
 /// A line's number, and whether SQS accepted its message. The error is the reason in SQS's words.
 pub(super) type SendOutcome = (u64, Result<(), String>);

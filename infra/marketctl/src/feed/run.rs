@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::batches::{NumberedMessage, batches};
-use super::queue::FeedQueue;
+use super::queue::{FeedQueue, NumberedMessage};
 use super::report::SendReport;
 use crate::input::{ProgressDisplay, Reader, Stopped};
 use crate::session::Session;
@@ -52,7 +51,8 @@ impl FeedSender {
 
     async fn send(&mut self, queue: &FeedQueue, messages: Vec<NumberedMessage>) -> Result<(), String> {
         let mut open: BTreeSet<u64> = messages.iter().map(|(line, _)| *line).collect();
-        let calls = batches(messages).into_iter().map(|batch| queue.clone().send(batch));
+        let calls =
+            queues::batches(messages, |(_, text)| text.len()).into_iter().map(|batch| queue.clone().send(batch));
         let mut calls = stream::iter(calls).buffer_unordered(MAX_CALLS_IN_FLIGHT);
         while let Some(sent) = calls.next().await {
             match sent {
