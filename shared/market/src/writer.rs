@@ -58,7 +58,10 @@ impl Writer {
 
     /// Waits until this writer may send its next transaction.
     pub(super) async fn turn(&mut self) {
-        tokio::time::sleep_until(self.next).await;
+        // Even a sleep that ends at once may take a millisecond.
+        if self.next > Instant::now() {
+            tokio::time::sleep_until(self.next).await;
+        }
         self.sent = Instant::now();
     }
 

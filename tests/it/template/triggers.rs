@@ -32,6 +32,13 @@ fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibil
 }
 
 #[test]
+fn the_feed_can_have_batches_as_large_as_ingest_takes_and_no_larger() {
+    let longest = |name| &Template::read().parameter(name)["MaxValue"];
+    assert_eq!(*longest("FeedBatch"), Batching::LARGEST.messages);
+    assert_eq!(*longest("FeedBatchWindow"), Batching::LARGEST.window.as_secs());
+}
+
+#[test]
 fn schedules_trigger_their_functions_as_often_as_the_code_expects() {
     let mut schedules = BTreeSet::new();
     for (name, function) in &Template::read().functions {

@@ -46,6 +46,11 @@ impl Template {
         of_kind.map(|(id, resource)| (id.clone(), Values(&self.document).evaluated(resource))).collect()
     }
 
+    /// Returns the definition of a parameter.
+    pub fn parameter(&self, name: &str) -> &Value {
+        &self.document["Parameters"][name]
+    }
+
     /// Returns the names of the functions that meet a condition.
     pub fn functions_that(&self, meet: impl Fn(&Function) -> bool) -> BTreeSet<&str> {
         let functions = self.functions.iter().filter(|(_, function)| meet(function));
