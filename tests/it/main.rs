@@ -26,6 +26,7 @@ mod local_program;
 mod manners;
 mod marketctl;
 mod metrics;
+mod order_marks;
 mod orders;
 mod orders_model;
 mod prices;

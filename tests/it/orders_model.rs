@@ -3,14 +3,20 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use accounts::OrderPages;
+use feed::{ApplyOutcome, Stores};
 use serde_json::{Value, json};
 use tests::{HttpReply, Stack, order, uuid};
+use types::ids::UserId;
+use types::paging::Paging;
 
 const ORDERS: u32 = 160;
+/// How many orders a block of a busy month holds here.
+const BLOCK_ORDERS: u64 = 4;
 
 /// Returns the orders in the order in which they are inserted. Their times jump about, so that inserts land on every
 /// page.
-fn history(user: types::ids::UserId) -> Vec<Value> {
+fn history(user: UserId) -> Vec<Value> {
     (0..ORDERS)
         .map(|n| {
             let (month, day) = (1 + (n * 7) % 6, 1 + (n * 11) % 28);
@@ -31,7 +37,7 @@ fn expected(history: &[Value], total: usize, page: usize, size: usize) -> Vec<St
 
 /// Returns the update with this number: it refunds the order of the same number. One update follows every second
 /// insert.
-fn update(user: types::ids::UserId, number: usize) -> Value {
+fn update(user: UserId, number: usize) -> Value {
     let mut update = history(user)[number].clone();
     (update["status"], update["version"]) = (json!("refunded"), json!(2));
     update
@@ -94,4 +100,53 @@ async fn page_and_total_belong_to_one_state_while_orders_arrive_and_change() {
         }
     };
     tokio::join!(write, read(one.client.clone()), read(other.client.clone()));
+}
+
+/// Returns orders of one month, in the order in which they are inserted. Several share each time.
+fn busy_month(user: UserId) -> Vec<Value> {
+    (0..ORDERS).map(|n| order(user, n + 1, &format!("2026-11-20T10:{:02}:00Z", (n * 37) % 23), 1)).collect()
+}
+
+/// Returns the stack's tables, with blocks of this many orders.
+fn stores(stack: &Stack, block_orders: u64) -> Stores {
+    let stores = stack.admin.stores();
+    Stores { accounts: stores.accounts.with_block_orders(block_orders), ..stores }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_busy_month_belong_to_one_state_while_two_releases_insert() {
+    let stack = Stack::new().await;
+    let user = uuid(1_000).into();
+    let history = busy_month(user);
+    let (marking, without_marks) = (stores(&stack, BLOCK_ORDERS), stores(&stack, u64::MAX));
+    let inserted = AtomicUsize::new(0);
+    let write = async {
+        for (number, message) in history.iter().enumerate() {
+            // The release without marks inserts a few orders at a time, and once more than a summary names.
+            let is_marking = number % 13 < 10 && !(60..75).contains(&number);
+            let stores = if is_marking { &marking } else { &without_marks };
+            let outcome = stack.feed_through(stores.clone(), std::slice::from_ref(message)).await;
+            assert_eq!(outcome, [ApplyOutcome::Changed]);
+            inserted.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let read = async |pages: OrderPages| {
+        let mut seen = 0;
+        for round in 0.. {
+            let (page, size) = ([1, 9, 2, 14, 5][round % 5], [3, 10, 7, 6][round % 4]);
+            let before = inserted.load(Ordering::SeqCst);
+            let paging = Paging { page: i64::try_from(page).unwrap(), page_size: i64::try_from(size).unwrap() };
+            let found = pages.page(user, paging).await.unwrap();
+            let total = usize::try_from(found.total).unwrap();
+            assert!(total >= before.max(seen), "{total} after {before} were acknowledged and {seen} seen");
+            let ids: Vec<String> = found.items.iter().map(|order| order.id.to_string()).collect();
+            assert_eq!(ids, expected(&history, total, page, size), "page {page} of {size} at {total}");
+            seen = total;
+            if before == history.len() {
+                break;
+            }
+        }
+    };
+    let pages = || OrderPages::new(marking.accounts.clone());
+    tokio::join!(write, read(pages()), read(pages()));
 }

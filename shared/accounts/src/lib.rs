@@ -2,9 +2,13 @@
 //! writes it.
 
 mod balance;
+mod marking;
+mod marks;
+mod memory;
 mod order_writes;
 mod orders;
 mod page;
+mod place;
 mod summary;
 mod table;
 
@@ -18,16 +22,27 @@ use platform::preflight::Probe;
 use platform::resources::Table;
 use platform::service::Service;
 
+/// A month with fewer orders than this has no marks, and its blocks may hold this many.
+const MIN_BLOCK_ORDERS: u64 = 128;
+
 /// The accounts table.
 #[derive(Clone)]
 pub struct Accounts {
     client: Client,
     table: String,
+    block_orders: u64,
 }
 
 impl Accounts {
     pub fn new(client: Client, table: String) -> Self {
-        Self { client, table }
+        Self { client, table, block_orders: MIN_BLOCK_ORDERS }
+    }
+
+    /// Sets how many orders a block of a month may hold, so that tests see many blocks. With `u64::MAX` no marks are
+    /// written, as by a release that does not know them.
+    #[must_use]
+    pub fn with_block_orders(self, block_orders: u64) -> Self {
+        Self { block_orders, ..self }
     }
 
     /// Returns the accounts table that the environment names, to be checked by `probe`.

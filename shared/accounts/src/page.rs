@@ -8,16 +8,17 @@
 //!   missed must be among the summary's recent positions, and each of these that lies in the range read must be there.
 //!
 //! If that cannot be told, the orders are read once more, now after the summary. The same happens if the page begins
-//! behind skipped months and the summary has changed since it was remembered.
+//! behind skipped orders and the summary has changed since it was remembered.
+//!
+//! Which months to skip follows from the summary alone. Within a busy month, its marks say which blocks to skip. They
+//! are used only if they count as many orders of the month as the summary does, so they describe the same state. If
+//! there are none that do, the orders of the month are read over, which is slow but exact.
 //!
 //! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`platform::rows`]),
 //! because then page and total would no longer be exact.
 
-use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
-
-use lru::LruCache;
-
+use super::marks::Marks;
+use super::memory::{Marking, Memory};
 use super::orders::INSERTS_PER_TRANSACTION;
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
@@ -33,13 +34,11 @@ const MAX_ORDERS_READ_OVER: usize = 500;
 const EXTRA_ORDERS: usize = 8;
 /// How many times the orders are read after their summary, if inserts keep getting in between.
 const MAX_REREADS: u32 = 4;
-/// The most users whose summaries an instance remembers. For one more it forgets the user who asked least recently.
-const MAX_REMEMBERED_USERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// Reads pages of orders, and remembers the summaries that this instance has seen.
+/// Reads pages of orders, and remembers the summaries and marks that this instance has seen.
 pub struct OrderPages {
     accounts: Accounts,
-    remembered: Mutex<LruCache<UserId, Summary>>,
+    memory: Memory,
 }
 
 /// The orders that a Query returned, newest first.
@@ -59,14 +58,15 @@ struct OrderRow {
 
 impl OrderPages {
     pub fn new(accounts: Accounts) -> Self {
-        Self { accounts, remembered: Mutex::new(LruCache::sparse(MAX_REMEMBERED_USERS)) }
+        let memory = Memory::new(accounts.block_orders);
+        Self { accounts, memory }
     }
 
     /// Reads one page of a user's orders, newest first (specification 4.10.2).
     pub async fn page(&self, user: UserId, paging: Paging) -> Result<Paged<PublicOrder>, StoreError> {
         let (summary, read, skip) = self.read(user, paging).await?;
         let total = usize::try_from(summary.total).unwrap_or(usize::MAX);
-        self.remember(user, summary);
+        self.memory.remember(user, summary);
         let visible = read.orders.iter().filter(|order| order.ordinal <= total as u64);
         let page = visible.skip(skip).take(paging.take());
         let orders: Result<Vec<PublicOrder>, StoreError> = page.map(OrderRow::order).collect();
@@ -74,19 +74,29 @@ impl OrderPages {
     }
 
     async fn read(&self, user: UserId, paging: Paging) -> Result<(Summary, ReadOrders, usize), StoreError> {
-        let remembered = self.recall(user);
-        let start = match &remembered {
-            Some(summary) => summary.start(paging.skip()),
-            None if paging.skip() <= MAX_ORDERS_READ_OVER => Start { below: None, skip: paging.skip() },
+        let remembered = self.memory.summary(user);
+        let (start, marking) = match &remembered {
+            Some(summary) => self.memory.start(user, summary, paging.skip()),
+            None if paging.skip() <= MAX_ORDERS_READ_OVER => (Start::newest(paging.skip()), Marking::Fine),
             None => {
                 let summary = self.accounts.summary(user).await?;
                 return self.read_after(user, paging, summary).await;
             }
         };
-        let (summary, read) =
-            tokio::try_join!(self.accounts.summary(user), self.accounts.orders(user, &start, paging.take()))?;
+        let month = start.month.as_deref().filter(|_| marking != Marking::Fine);
+        if marking == Marking::Unknown && start.skip > MAX_ORDERS_READ_OVER {
+            let (summary, marks) = tokio::try_join!(self.accounts.summary(user), self.marks_of(user, month))?;
+            self.remember_marks(user, month, marks, &summary);
+            return self.read_after(user, paging, summary).await;
+        }
+        let (summary, read, marks) = tokio::try_join!(
+            self.accounts.summary(user),
+            self.accounts.orders(user, &start, paging.take()),
+            self.marks_of(user, month),
+        )?;
+        self.remember_marks(user, month, marks, &summary);
         let known = remembered.map_or(0, |remembered| remembered.total);
-        // A read from the newest order on shows what was inserted. A read behind skipped months does not, so there the
+        // A read from the newest order on shows what was inserted. A read behind skipped orders does not, so there the
         // summary must not have changed at all.
         let holds = if start.below.is_none() { read.covers(&summary, known) } else { summary.total == known };
         if holds && read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
@@ -105,10 +115,10 @@ impl OrderPages {
         mut summary: Summary,
     ) -> Result<(Summary, ReadOrders, usize), StoreError> {
         for _ in 0..MAX_REREADS {
-            let start = summary.start(paging.skip());
             if paging.skip() as u64 >= summary.total {
                 return Ok((summary, ReadOrders::default(), 0));
             }
+            let start = self.start_by_marks(user, paging, &mut summary).await?;
             let read = self.accounts.orders(user, &start, paging.take()).await?;
             if read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
                 return Ok((summary, read, start.skip));
@@ -118,15 +128,30 @@ impl OrderPages {
         Err(StoreError::Unavailable("orders arrive faster than they can be read".to_owned()))
     }
 
-    fn recall(&self, user: UserId) -> Option<Summary> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).get(&user).cloned()
+    /// Finds where the page begins, and first reads the marks that this takes. The summary is read again if the marks
+    /// turn out to be newer.
+    async fn start_by_marks(&self, user: UserId, paging: Paging, summary: &mut Summary) -> Result<Start, StoreError> {
+        let (start, marking) = self.memory.start(user, summary, paging.skip());
+        let Some(month) = start.month.as_deref().filter(|_| marking == Marking::Unknown) else { return Ok(start) };
+        let marks = self.accounts.marks(user, month).await?;
+        if marks.as_ref().is_some_and(|marks| marks.orders() > summary.orders_in(month)) {
+            *summary = self.accounts.summary(user).await?;
+        }
+        self.memory.remember_marks(user, month, Marks::as_of(marks, summary, month));
+        Ok(self.memory.start(user, summary, paging.skip()).0)
     }
 
-    fn remember(&self, user: UserId, summary: Summary) {
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        let newer = remembered.peek(&user).is_none_or(|known| known.total <= summary.total);
-        if newer {
-            remembered.put(user, summary);
+    async fn marks_of(&self, user: UserId, month: Option<&str>) -> Result<Option<Marks>, StoreError> {
+        let Some(month) = month else { return Ok(None) };
+        self.accounts.marks(user, month).await
+    }
+
+    /// Remembers marks that were read beside a summary, unless they turn out to be newer.
+    fn remember_marks(&self, user: UserId, month: Option<&str>, marks: Option<Marks>, summary: &Summary) {
+        let Some(month) = month else { return };
+        let is_newer = marks.as_ref().is_some_and(|marks| marks.orders() > summary.orders_in(month));
+        if !is_newer {
+            self.memory.remember_marks(user, month, Marks::as_of(marks, summary, month));
         }
     }
 }
@@ -190,10 +215,10 @@ impl Accounts {
             .expression_attribute_names("#pk", table::PK)
             .expression_attribute_values(":pk", s(table::orders_partition(user)));
         query = match &start.below {
-            Some(month) => query
+            Some(below) => query
                 .key_condition_expression("#pk = :pk AND #sk < :below")
                 .expression_attribute_names("#sk", table::SK)
-                .expression_attribute_values(":below", s(month)),
+                .expression_attribute_values(":below", s(below)),
             None => query.key_condition_expression("#pk = :pk"),
         };
         let mut pages = query.into_paginator().send();

@@ -29,6 +29,15 @@ pub(super) struct Start {
     pub(super) below: Option<String>,
     /// How many orders to skip from there.
     pub(super) skip: usize,
+    /// The month in which the page begins, if that is known and the page is not past the end.
+    pub(super) month: Option<String>,
+}
+
+impl Start {
+    /// Begins with the newest order.
+    pub(super) const fn newest(skip: usize) -> Self {
+        Self { below: None, skip, month: None }
+    }
 }
 
 impl Summary {
@@ -40,6 +49,10 @@ impl Summary {
         self.recent.drain(..surplus);
     }
 
+    pub(super) fn orders_in(&self, month: &str) -> u64 {
+        self.months.get(month).copied().unwrap_or_default()
+    }
+
     /// Finds the order that has `skip` newer ones. Months that hold only newer orders are skipped whole.
     pub(super) fn start(&self, skip: usize) -> Start {
         let mut left = skip;
@@ -47,12 +60,12 @@ impl Summary {
         for (month, count) in self.months.iter().rev() {
             let count = usize::try_from(*count).unwrap_or(usize::MAX);
             if left < count {
-                break;
+                return Start { below, skip: left, month: Some(month.clone()) };
             }
             left -= count;
             below = Some(month.clone());
         }
-        Start { below, skip: left }
+        Start { below, skip: left, month: None }
     }
 
     pub(super) fn to_attributes(&self) -> [(&'static str, AttributeValue); 3] {

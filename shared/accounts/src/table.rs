@@ -15,6 +15,9 @@ pub(super) const ORDINAL: &str = "ordinal";
 pub(super) const TOTAL: &str = "total";
 pub(super) const MONTHS: &str = "months";
 pub(super) const RECENT: &str = "recent";
+/// The number of orders that a month's marks count.
+pub(super) const ORDERS: &str = "orders";
+pub(super) const MARKS: &str = "marks";
 
 pub(super) const ORDER_FORMAT: Format = Format::first("order");
 pub(super) const AUTHORITY_FORMAT: Format = Format::first("order authority");
@@ -40,6 +43,11 @@ pub(super) fn authority(id: OrderId) -> Row {
 
 pub(super) fn summary(user: UserId) -> Row {
     place(format!("summary#{user}"), "summary")
+}
+
+/// Returns the key of the marks of a month (`YYYY-MM`).
+pub(super) fn marks(user: UserId, month: &str) -> Row {
+    place(format!("marks#{user}"), month)
 }
 
 pub(super) fn balance(user: UserId) -> Row {

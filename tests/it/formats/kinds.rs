@@ -47,7 +47,7 @@ const fn kind(
     RowKind { name, table, starts, sk: None, layout_in: "", required: &[], about }
 }
 
-pub(super) static KINDS: [RowKind; 20] = [
+pub(super) static KINDS: [RowKind; 21] = [
     RowKind {
         layout_in: KEYS_LAYOUTS,
         required: &[
@@ -143,6 +143,11 @@ pub(super) static KINDS: [RowKind; 20] = [
         )
     },
     RowKind {
+        layout_in: "shared/accounts/src/marks.rs",
+        required: &[("orders", "N"), ("marks", "B")],
+        ..kind("order-marks", ACCOUNTS, &["marks#"], MARKS)
+    },
+    RowKind {
         layout_in: ACCOUNTS_LAYOUTS,
         required: &[("version", "N"), ("data", "S")],
         ..kind("balance", ACCOUNTS, &["balance#"], "")
@@ -191,6 +196,8 @@ pub(super) static KINDS: [RowKind; 20] = [
 
 const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of changes, and each: 0 and a record, or 1 \
                          and an id.";
+const MARKS: &str = "marks: the layout, then by postcard the blocks of a month, and of each: the milliseconds since the \
+                     start of the block before, the id of its first order or none, and its number of orders.";
 const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes \
                      may differ between its versions.";
 

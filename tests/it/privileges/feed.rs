@@ -1,6 +1,6 @@
 //! Messages of every type that are applied, refused and postponed, and events that go to both lanes.
 
-use tests::{Fault, Receiver, Stack, balance, market, sale, uuid};
+use tests::{Fault, Receiver, Stack, balance, market, order, sale, uuid};
 use types::clock::Clock;
 use types::ids::UserId;
 
@@ -16,6 +16,9 @@ pub(super) async fn applied() -> Used {
     // A slow endpoint's deliveries go to the retry lane.
     let until = stack.clock.now().plus_millis(60_000);
     stack.webhooks().store.mark_slow(users[1], endpoints[1].id, until).await.unwrap();
+    // The next order of a month of so many cuts it into blocks.
+    let orders: Vec<_> = (100..228).map(|number| order(users[0], number, "2026-11-20T10:00:00Z", 1)).collect();
+    stack.feed(&orders).await;
 
     let queue = stack.feed_queue();
     let (_workers, proxy) = stack.workers_behind_proxy().await;

@@ -1,0 +1,183 @@
+//! Order marks: the places at which the blocks of a busy month begin, and how many orders each block holds. With them
+//! a page deep inside the month is found without reading the orders before it.
+//!
+//! Marks are exact for the orders that they count, and these are the first that were inserted into the month. An
+//! insert by a release without marks leaves them behind. So they hold only if they count as many orders as the
+//! summary does. If they are behind by a few, the summary's recent inserts are those that they lack.
+
+use super::place::Place;
+use super::summary::{Start, Summary};
+use platform::layout::Format;
+use platform::store::StoreError;
+use types::ids::OrderId;
+use types::timestamp::Timestamp;
+
+/// A month has not many more blocks than this: the more orders it has, the larger its blocks may be. So the marks of a
+/// month of 100,000 orders are about 5 KB.
+const BLOCKS_PER_MONTH: u64 = 512;
+
+/// The marks of one month.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// Oldest first. The first block begins before every order.
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block {
+    start: Place,
+    orders: u64,
+}
+
+/// A block that has become too large, and what to read of it to cut it.
+#[derive(Debug)]
+pub(super) struct Cut {
+    block: usize,
+    /// The range of positions in which its orders lie. `below` is not part of it.
+    pub(super) from: String,
+    pub(super) below: String,
+    /// How many of its newest orders to read.
+    pub(super) read: usize,
+}
+
+impl Marks {
+    /// Returns the marks of a month of which only the number of orders is known: one block.
+    pub(super) fn coarse(orders: u64) -> Self {
+        Self { blocks: vec![Block { start: Place::first(), orders }] }
+    }
+
+    /// Returns the marks of the month as of this summary: those that were stored, or coarse ones if these cannot catch
+    /// up with the summary.
+    pub(super) fn as_of(stored: Option<Self>, summary: &Summary, month: &str) -> Self {
+        let current = stored.and_then(|mut marks| marks.catch_up(summary, month).then_some(marks));
+        current.unwrap_or_else(|| Self::coarse(summary.orders_in(month)))
+    }
+
+    /// Returns the number of orders that the marks count.
+    pub(super) fn orders(&self) -> u64 {
+        self.blocks.iter().map(|block| block.orders).sum()
+    }
+
+    /// Returns the most orders that a block should hold. `smallest` is that number in a month of few orders.
+    pub(super) fn max_block_orders(&self, smallest: u64) -> u64 {
+        smallest.max(self.orders() / BLOCKS_PER_MONTH)
+    }
+
+    pub(super) fn insert(&mut self, place: Place) {
+        let block = self.block_of(place);
+        self.blocks[block].orders += 1;
+    }
+
+    /// Inserts what the summary counts beyond these marks. Returns `false`, and changes nothing, if its recent inserts
+    /// do not name all of that, or if the marks are ahead of the summary.
+    pub(super) fn catch_up(&mut self, summary: &Summary, month: &str) -> bool {
+        let missing = summary.orders_in(month).checked_sub(self.orders());
+        let Some(missing) = missing.and_then(|missing| usize::try_from(missing).ok()) else { return false };
+        let recent = summary.recent.iter().rev().filter(|position| position.starts_with(month));
+        let places: Vec<Place> = recent.take(missing).filter_map(|position| Place::parse(position)).collect();
+        if places.len() < missing {
+            return false;
+        }
+        for place in places {
+            self.insert(place);
+        }
+        true
+    }
+
+    /// Skips blocks that hold only orders to skip. Reading begins in this month.
+    pub(super) fn narrow(&self, mut start: Start) -> Start {
+        for block in self.blocks.iter().rev() {
+            let orders = usize::try_from(block.orders).unwrap_or(usize::MAX);
+            if start.skip < orders.max(1) {
+                break;
+            }
+            start.skip -= orders;
+            start.below = Some(block.start.to_string());
+        }
+        start
+    }
+
+    /// Returns the block to cut before `place` is inserted: the one that holds the place if it is full, or else the
+    /// newest that is too large.
+    pub(super) fn too_large(&self, month: &str, place: Place, smallest: u64) -> Option<Cut> {
+        let max = self.max_block_orders(smallest);
+        let own = self.block_of(place);
+        let is_full = self.blocks[own].orders >= max;
+        let block = if is_full { own } else { self.blocks.iter().rposition(|block| block.orders > max)? };
+        // `.` sorts behind the `-` that follows the month in a position.
+        let next = self.blocks.get(block + 1);
+        let below = next.map_or_else(|| format!("{month}."), |next| next.start.to_string());
+        let half = self.blocks[block].orders.min(2 * max) / 2;
+        Some(Cut {
+            block,
+            from: self.blocks[block].start.to_string().max(month.to_owned()),
+            below,
+            read: usize::try_from(half.max(1)).unwrap_or(usize::MAX).saturating_add(1),
+        })
+    }
+
+    /// Cuts a block. `newest` are its newest orders, newest first, and `inserted` the places to insert.
+    ///
+    /// If an order to insert is the newest of the month, a block begins with it, and the full one stays as it is.
+    /// Otherwise the orders read become a block of their own, all but the last.
+    pub(super) fn cut(&mut self, cut: &Cut, newest: &[Place], inserted: &[Place]) {
+        let [newer @ .., older] = newest else { return };
+        let at = cut.block;
+        let appended = inserted.iter().filter(|place| **place > newest[0]).min();
+        if let (Some(place), true) = (appended, at + 1 == self.blocks.len()) {
+            self.blocks.push(Block { start: Place::between(newest[0], *place), orders: 0 });
+            return;
+        }
+        let Some(oldest) = newer.last() else { return };
+        let moved = newer.len() as u64;
+        if let Some(left) = self.blocks[at].orders.checked_sub(moved) {
+            self.blocks[at].orders = left;
+            self.blocks.insert(at + 1, Block { start: Place::between(*older, *oldest), orders: moved });
+        }
+    }
+
+    /// Packs the marks. A mark of a large month takes about seven bytes.
+    pub(super) fn pack(&self) -> Result<Vec<u8>, StoreError> {
+        let mut before = 0;
+        let blocks: Vec<PackedBlock> = self
+            .blocks
+            .iter()
+            .map(|block| {
+                let millis = block.start.at.millis();
+                let since = millis - std::mem::replace(&mut before, millis);
+                (since, block.start.id, block.orders)
+            })
+            .collect();
+        Ok(postcard::to_extend(&blocks, vec![PACKED.writes])?)
+    }
+
+    pub(super) fn unpack(data: &[u8]) -> Result<Self, StoreError> {
+        let (_, packed) = PACKED.split(data)?;
+        let packed: Vec<PackedBlock> = postcard::from_bytes(packed).map_err(|error| PACKED.corrupt(&error))?;
+        let mut millis = 0_i64;
+        let blocks = packed.into_iter().map(|(since, id, orders)| {
+            millis = millis.saturating_add(since);
+            Block { start: Place { at: Timestamp::from_millis(millis), id }, orders }
+        });
+        let blocks: Vec<Block> = blocks.collect();
+        let is_sound = blocks.first().is_some_and(|block| block.start == Place::first())
+            && blocks.is_sorted_by(|a, b| a.start < b.start);
+        if is_sound { Ok(Self { blocks }) } else { Err(PACKED.corrupt(&"its blocks are out of order")) }
+    }
+
+    /// Returns the block that holds a place. The first one begins before every place.
+    fn block_of(&self, place: Place) -> usize {
+        self.blocks.partition_point(|block| block.start <= place).saturating_sub(1)
+    }
+}
+
+/// The format of packed marks. Postcard is positional: the order of the parts of a block is part of it.
+const PACKED: Format = Format::first("order marks");
+
+/// The milliseconds from the start of the block before (from 1970 for the first one), the id of the order at which the
+/// block starts unless it starts with a time, and its number of orders.
+type PackedBlock = (i64, Option<OrderId>, u64);
+
+#[cfg(test)]
+#[path = "marks_tests.rs"]
+mod tests;

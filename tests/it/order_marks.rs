@@ -1,0 +1,112 @@
+//! Pages deep inside a month of many orders.
+
+use std::time::Duration;
+
+use accounts::{Accounts, OrderPages};
+use feed::{ApplyOutcome, Stores};
+use platform::resources::{Resources, Table};
+use serde_json::Value;
+use tests::{AwsCall, Fault, ReadMeter, Reads, Stack, dynamodb, order, uuid};
+use types::ids::UserId;
+use types::paging::Paging;
+use types::records::PublicOrder;
+use types::scope::Scope;
+
+const PAGE_SIZE: usize = 50;
+/// A page behind many others may read this many units more than the first one: those of the 128 orders of a block.
+const MAX_EXTRA_UNITS: f64 = 8.0;
+
+/// Returns orders of one month, one in each minute. Of every ten, the oldest comes last.
+fn busy_month(user: UserId, orders: u32) -> Vec<Value> {
+    let minute = |n: u32| if n % 10 == 9 { n - 9 } else { n + 1 };
+    let at = |n: u32| format!("2026-11-{:02}T{:02}:{:02}:00Z", 1 + n / 1_440, n / 60 % 24, n % 60);
+    (0..orders).map(|n| order(user, n, &at(minute(n)), 1)).collect()
+}
+
+/// Returns the ids of orders, newest first.
+fn newest_first(orders: &[Value]) -> Vec<String> {
+    let text = |order: &Value, field: &str| order[field].as_str().unwrap().to_owned();
+    let mut places: Vec<_> = orders.iter().map(|order| (text(order, "created_at"), text(order, "id"))).collect();
+    places.sort_unstable_by(|a, b| b.cmp(a));
+    places.into_iter().map(|(_, id)| id).collect()
+}
+
+fn ids(orders: &[PublicOrder]) -> Vec<String> {
+    orders.iter().map(|order| order.id.to_string()).collect()
+}
+
+fn paging(page: usize, page_size: usize) -> Paging {
+    Paging { page: i64::try_from(page).unwrap(), page_size: i64::try_from(page_size).unwrap() }
+}
+
+/// Asserts that every page shows what it should.
+async fn assert_all_pages(pages: &OrderPages, user: UserId, orders: &[Value], page_size: usize) {
+    for (number, expected) in newest_first(orders).chunks(page_size).enumerate() {
+        let found = pages.page(user, paging(number + 1, page_size)).await.unwrap();
+        let expected = (expected.to_vec(), i64::try_from(orders.len()).unwrap());
+        assert_eq!((ids(&found.items), found.total), expected, "page {}", number + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_of_a_busy_month_costs_one_query_and_little_more_than_the_first() {
+    let (stack, meter, user) = (Stack::new().await, ReadMeter::default(), uuid(100).into());
+    let orders = busy_month(user, 2_000);
+    stack.feed(&orders).await;
+    let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Accounts);
+    let pages = OrderPages::new(Accounts::new(meter.attach(&dynamodb(&stack)), table));
+    pages.page(user, paging(1, PAGE_SIZE)).await.unwrap();
+    let first = meter.take();
+    assert_eq!(first.queries, 1);
+    let expected = newest_first(&orders);
+    let last_page = expected.len() / PAGE_SIZE;
+    pages.page(user, paging(last_page, PAGE_SIZE)).await.unwrap();
+    let Reads { queries, units } = meter.take();
+    assert!(queries == 1 && units <= first.units + MAX_EXTRA_UNITS, "{units} units before the marks are remembered");
+    for page in (1..=last_page).rev() {
+        let found = pages.page(user, paging(page, PAGE_SIZE)).await.unwrap();
+        assert_eq!(ids(&found.items), expected[(page - 1) * PAGE_SIZE..page * PAGE_SIZE], "page {page}");
+        let Reads { queries, units } = meter.take();
+        assert!(queries == 1 && units <= first.units + MAX_EXTRA_UNITS, "page {page}: {units} of {}", first.units);
+    }
+
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let (key, _) = stack.key_of(user, &[Scope::OrdersRead]).await;
+    let path = format!("/v1/public/orders?page_size={PAGE_SIZE}&page={last_page}");
+    running.client.get(&key, &path).await;
+    proxy.set_fault(Fault::Slow(Duration::from_millis(25)));
+    proxy.take_calls();
+    assert_eq!(running.client.get(&key, &path).await.ids(), expected[(last_page - 1) * PAGE_SIZE..]);
+    assert_eq!(AwsCall::round_trips(&proxy.take_calls()), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_stay_exact_when_a_release_without_marks_has_inserted() {
+    let (stack, user) = (Stack::new().await, uuid(100).into());
+    let stores = |block_orders: u64| {
+        let stores = stack.admin.stores();
+        Stores { accounts: stores.accounts.with_block_orders(block_orders), ..stores }
+    };
+    let (marking, without_marks) = (stores(4), stores(u64::MAX));
+    let orders = busy_month(user, 150);
+    let pages = || OrderPages::new(marking.accounts.clone());
+    let warm = pages();
+    // A summary names the latest eight inserts, so marks that lack no more than these can catch up.
+    let mut inserted = 0;
+    for (stores, until) in [
+        (&without_marks, 30),
+        (&marking, 70),
+        (&without_marks, 75),
+        (&marking, 80),
+        (&without_marks, 120),
+        (&marking, 121),
+        (&marking, 150),
+    ] {
+        let outcomes = stack.feed_through(stores.clone(), &orders[inserted..until]).await;
+        assert!(outcomes.iter().all(|outcome| *outcome == ApplyOutcome::Changed), "{outcomes:?}");
+        inserted = until;
+        for pages in [&warm, &pages()] {
+            assert_all_pages(pages, user, &orders[..inserted], 7).await;
+        }
+    }
+}
