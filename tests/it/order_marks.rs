@@ -39,6 +39,12 @@ fn paging(page: usize, page_size: usize) -> Paging {
     Paging { page: i64::try_from(page).unwrap(), page_size: i64::try_from(page_size).unwrap() }
 }
 
+/// Returns the accounts table with its reads counted.
+fn accounts(stack: &Stack, meter: &ReadMeter) -> Accounts {
+    let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Accounts);
+    Accounts::new(meter.attach(&dynamodb(stack)), table)
+}
+
 /// Asserts that every page shows what it should.
 async fn assert_all_pages(pages: &OrderPages, user: UserId, orders: &[Value], page_size: usize) {
     for (number, expected) in newest_first(orders).chunks(page_size).enumerate() {
@@ -53,8 +59,7 @@ async fn every_page_of_a_busy_month_costs_one_query_and_little_more_than_the_fir
     let (stack, meter, user) = (Stack::new().await, ReadMeter::default(), uuid(100).into());
     let orders = busy_month(user, 2_000);
     stack.feed(&orders).await;
-    let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Accounts);
-    let pages = OrderPages::new(Accounts::new(meter.attach(&dynamodb(&stack)), table));
+    let pages = OrderPages::new(accounts(&stack, &meter));
     pages.page(user, paging(1, PAGE_SIZE)).await.unwrap();
     let first = meter.take();
     assert_eq!(first.queries, 1);
@@ -109,4 +114,27 @@ async fn pages_stay_exact_when_a_release_without_marks_has_inserted() {
             assert_all_pages(pages, user, &orders[..inserted], 7).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_month_from_before_there_were_marks_is_marked_as_a_whole() {
+    let (stack, meter, user) = (Stack::new().await, ReadMeter::default(), uuid(100).into());
+    let (orders, later) = (busy_month(user, 400), order(user, 400, "2026-12-01T00:00:00Z", 1));
+    let stores = stack.admin.stores();
+    let without_marks = Stores { accounts: stores.accounts.with_block_orders(u64::MAX), ..stores };
+    stack.feed_through(without_marks, &[&orders[..], &[later][..]].concat()).await;
+    let accounts = accounts(&stack, &meter).with_block_orders(4);
+    assert_eq!(accounts.mark_months(user).await.unwrap(), 1);
+    assert_eq!(accounts.mark_months(user).await.unwrap(), 0);
+
+    let pages = OrderPages::new(accounts);
+    let mut units = Vec::new();
+    for page in [1, 101, 101] {
+        meter.take();
+        let found = pages.page(user, paging(page, 4)).await.unwrap();
+        let Reads { queries, units: read } = meter.take();
+        assert_eq!((queries, found.total), (1, 401));
+        units.push(read);
+    }
+    assert!(units[2] <= units[0], "{units:?}");
 }

@@ -6,6 +6,7 @@ mod marking;
 mod marks;
 mod memory;
 mod order_writes;
+mod migration;
 mod orders;
 mod page;
 mod place;

@@ -9,15 +9,14 @@ use super::marks::{Cut, Marks};
 use super::place::Place;
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::store::{Attributes, StoreError, b, get_row, n, s};
+use platform::store::{Attributes, StoreError, get_row, s};
 use types::ids::UserId;
 
 impl Accounts {
     /// Reads the marks of a month. There are none if it has few orders, or has had no new ones since there are marks.
     pub(super) async fn marks(&self, user: UserId, month: &str) -> Result<Option<Marks>, StoreError> {
         let Some(row) = get_row(&self.client, &self.table, table::marks(user, month)).await? else { return Ok(None) };
-        let packed = Attributes(&row).bytes(table::MARKS).ok_or_else(|| StoreError::corrupt(table::MARKS))?;
-        Marks::unpack(packed).map(Some)
+        Marks::from_row(&row).map(Some)
     }
 
     /// Returns the writes that add new orders to the marks. `seen` is the summary before these orders, and the
@@ -63,7 +62,12 @@ impl Accounts {
 
     /// Reads the newest orders of a block, without their data. Returns none if the read may have missed one that the
     /// summary counts. Then the block is cut at a later insert.
-    async fn newest_orders(&self, user: UserId, seen: &Summary, cut: &Cut) -> Result<Vec<Place>, StoreError> {
+    pub(super) async fn newest_orders(
+        &self,
+        user: UserId,
+        seen: &Summary,
+        cut: &Cut,
+    ) -> Result<Vec<Place>, StoreError> {
         let query = self
             .client
             .query()
@@ -99,9 +103,7 @@ impl Accounts {
     }
 
     fn put_marks(&self, user: UserId, month: &str, marks: &Marks) -> Result<TransactWriteItem, StoreError> {
-        let mut row = table::marks(user, month);
-        row.insert(table::ORDERS.to_owned(), n(marks.orders()));
-        row.insert(table::MARKS.to_owned(), b(marks.pack()?));
+        let row = marks.to_row(table::marks(user, month))?;
         let put = Put::builder().table_name(&self.table).set_item(Some(row)).build()?;
         Ok(TransactWriteItem::builder().put(put).build())
     }

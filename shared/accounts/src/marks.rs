@@ -7,8 +7,9 @@
 
 use super::place::Place;
 use super::summary::{Start, Summary};
+use super::table;
 use platform::layout::Format;
-use platform::store::StoreError;
+use platform::store::{Attributes, Row, StoreError, b, n};
 use types::ids::OrderId;
 use types::timestamp::Timestamp;
 
@@ -36,8 +37,10 @@ pub(super) struct Cut {
     /// The range of positions in which its orders lie. `below` is not part of it.
     pub(super) from: String,
     pub(super) below: String,
-    /// How many of its newest orders to read.
+    /// How many of its newest orders to read: those to move to new blocks, and the one before them.
     pub(super) read: usize,
+    /// How many orders a new block may hold.
+    block_orders: usize,
 }
 
 impl Marks {
@@ -103,41 +106,54 @@ impl Marks {
         let max = self.max_block_orders(smallest);
         let own = self.block_of(place);
         let is_full = self.blocks[own].orders >= max;
-        let block = if is_full { own } else { self.blocks.iter().rposition(|block| block.orders > max)? };
-        // `.` sorts behind the `-` that follows the month in a position.
-        let next = self.blocks.get(block + 1);
-        let below = next.map_or_else(|| format!("{month}."), |next| next.start.to_string());
+        let block = if is_full { own } else { self.newest_above(max)? };
         let half = self.blocks[block].orders.min(2 * max) / 2;
-        Some(Cut {
-            block,
-            from: self.blocks[block].start.to_string().max(month.to_owned()),
-            below,
-            read: usize::try_from(half.max(1)).unwrap_or(usize::MAX).saturating_add(1),
-        })
+        Some(self.cut_of(month, block, max, half.max(1)))
+    }
+
+    /// Returns the newest block that is too large, to cut up to `orders` of its orders off.
+    pub(super) fn newest_too_large(&self, month: &str, orders: u64, smallest: u64) -> Option<Cut> {
+        let max = self.max_block_orders(smallest);
+        let block = self.newest_above(max)?;
+        let surplus = self.blocks[block].orders - max;
+        Some(self.cut_of(month, block, max, surplus.min(orders)))
     }
 
     /// Cuts a block. `newest` are its newest orders, newest first, and `inserted` the places to insert.
     ///
     /// If an order to insert is the newest of the month, a block begins with it, and the full one stays as it is.
-    /// Otherwise the orders read become a block of their own, all but the last.
+    /// Otherwise the orders read move to new blocks, all but the last.
     pub(super) fn cut(&mut self, cut: &Cut, newest: &[Place], inserted: &[Place]) {
-        let [newer @ .., older] = newest else { return };
+        let Some((_, moved)) = newest.split_last() else { return };
         let at = cut.block;
         let appended = inserted.iter().filter(|place| **place > newest[0]).min();
         if let (Some(place), true) = (appended, at + 1 == self.blocks.len()) {
             self.blocks.push(Block { start: Place::between(newest[0], *place), orders: 0 });
             return;
         }
-        let Some(oldest) = newer.last() else { return };
-        let moved = newer.len() as u64;
-        if let Some(left) = self.blocks[at].orders.checked_sub(moved) {
-            self.blocks[at].orders = left;
-            self.blocks.insert(at + 1, Block { start: Place::between(*older, *oldest), orders: moved });
+        let Some(left) = self.blocks[at].orders.checked_sub(moved.len() as u64) else { return };
+        self.blocks[at].orders = left;
+        let mut end = 0;
+        for part in moved.chunks(cut.block_orders) {
+            end += part.len();
+            let start = Place::between(newest[end], newest[end - 1]);
+            self.blocks.insert(at + 1, Block { start, orders: part.len() as u64 });
         }
     }
 
+    /// Adds the marks to the key of their row.
+    pub(super) fn to_row(&self, mut row: Row) -> Result<Row, StoreError> {
+        row.insert(table::ORDERS.to_owned(), n(self.orders()));
+        row.insert(table::MARKS.to_owned(), b(self.pack()?));
+        Ok(row)
+    }
+
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Self::unpack(Attributes(row).bytes(table::MARKS).ok_or_else(|| StoreError::corrupt(table::MARKS))?)
+    }
+
     /// Packs the marks. A mark of a large month takes about seven bytes.
-    pub(super) fn pack(&self) -> Result<Vec<u8>, StoreError> {
+    fn pack(&self) -> Result<Vec<u8>, StoreError> {
         let mut before = 0;
         let blocks: Vec<PackedBlock> = self
             .blocks
@@ -151,7 +167,7 @@ impl Marks {
         Ok(postcard::to_extend(&blocks, vec![PACKED.writes])?)
     }
 
-    pub(super) fn unpack(data: &[u8]) -> Result<Self, StoreError> {
+    fn unpack(data: &[u8]) -> Result<Self, StoreError> {
         let (_, packed) = PACKED.split(data)?;
         let packed: Vec<PackedBlock> = postcard::from_bytes(packed).map_err(|error| PACKED.corrupt(&error))?;
         let mut millis = 0_i64;
@@ -163,6 +179,23 @@ impl Marks {
         let is_sound = blocks.first().is_some_and(|block| block.start == Place::first())
             && blocks.is_sorted_by(|a, b| a.start < b.start);
         if is_sound { Ok(Self { blocks }) } else { Err(PACKED.corrupt(&"its blocks are out of order")) }
+    }
+
+    fn newest_above(&self, orders: u64) -> Option<usize> {
+        self.blocks.iter().rposition(|block| block.orders > orders)
+    }
+
+    fn cut_of(&self, month: &str, block: usize, block_orders: u64, moved: u64) -> Cut {
+        let as_usize = |orders: u64| usize::try_from(orders).unwrap_or(usize::MAX);
+        let next = self.blocks.get(block + 1);
+        Cut {
+            block,
+            from: self.blocks[block].start.to_string().max(month.to_owned()),
+            // `.` sorts behind the `-` that follows the month in a position.
+            below: next.map_or_else(|| format!("{month}."), |next| next.start.to_string()),
+            read: as_usize(moved).saturating_add(1),
+            block_orders: as_usize(block_orders).max(1),
+        }
     }
 
     /// Returns the block that holds a place. The first one begins before every place.

@@ -118,6 +118,22 @@ fn a_month_that_had_no_marks_gets_them_insert_by_insert() {
 }
 
 #[test]
+fn a_month_without_marks_is_cut_in_large_steps() {
+    let places: Vec<Place> = (0..60).map(|minute| place(minute, 1)).rev().collect();
+    let mut marks = Marks::coarse(60);
+    let mut steps = 0;
+    while let Some(cut) = marks.newest_too_large(MONTH, 25, BLOCK) {
+        let is_inside = |place: &&Place| place.to_string() < cut.below;
+        let newest: Vec<Place> = places.iter().filter(is_inside).take(cut.read).copied().collect();
+        marks.cut(&cut, &newest, &[]);
+        assert_exact(&marks, &places);
+        steps += 1;
+    }
+    assert_eq!(steps, 3);
+    assert!(marks.blocks.iter().all(|block| block.orders <= BLOCK), "{marks:?}");
+}
+
+#[test]
 fn marks_that_are_ahead_of_a_summary_do_not_describe_it() {
     let mut marks = Marks::coarse(2);
     assert!(!marks.catch_up(&summary(&[place(1, 1)]), MONTH));
