@@ -19,7 +19,7 @@ const MAX_EXTRA_UNITS: f64 = 8.0;
 /// Returns orders of one month, one in each minute. Of every ten, the oldest comes last.
 fn busy_month(user: UserId, orders: u32) -> Vec<Value> {
     let minute = |n: u32| if n % 10 == 9 { n - 9 } else { n + 1 };
-    let at = |n: u32| format!("2026-11-{:02}T{:02}:{:02}:00Z", 1 + n / 1_440, n / 60 % 24, n % 60);
+    let at = |n: u32| format!("2026-10-{:02}T{:02}:{:02}:00Z", 1 + n / 1_440, n / 60 % 24, n % 60);
     (0..orders).map(|n| order(user, n, &at(minute(n)), 1)).collect()
 }
 
@@ -119,7 +119,7 @@ async fn pages_stay_exact_when_a_release_without_marks_has_inserted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_month_from_before_there_were_marks_is_marked_as_a_whole() {
     let (stack, meter, user) = (Stack::new().await, ReadMeter::default(), uuid(100).into());
-    let (orders, later) = (busy_month(user, 400), order(user, 400, "2026-12-01T00:00:00Z", 1));
+    let (orders, later) = (busy_month(user, 400), order(user, 400, "2026-11-01T00:00:00Z", 1));
     let stores = stack.admin.stores();
     let without_marks = Stores { accounts: stores.accounts.with_block_orders(u64::MAX), ..stores };
     stack.feed_through(without_marks, &[&orders[..], &[later][..]].concat()).await;

@@ -72,7 +72,7 @@ proptest! {
             let is_left = |place: &&Place| start.below.as_ref().is_none_or(|below| place.to_string() < *below);
             let left: Vec<&Place> = newest_first.iter().filter(is_left).skip(start.skip).collect();
             prop_assert_eq!(left, newest_first.iter().skip(skip).collect::<Vec<_>>());
-            prop_assert!(coarse as u64 > BLOCK || start.skip as u64 <= BLOCK, "{} of {:?}", skip, marks);
+            prop_assert!(coarse as u64 > BLOCK || start.skip as u64 <= BLOCK, "{skip} of {marks:?}");
         }
         prop_assert_eq!(Marks::unpack(&marks.pack().unwrap()).unwrap(), marks);
     }

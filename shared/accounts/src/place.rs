@@ -53,7 +53,7 @@ mod tests {
     use uuid::Uuid;
 
     fn place() -> impl Strategy<Value = Place> {
-        let id = prop::option::of(any::<u128>().prop_map(|id| Uuid::from_u128(id).into()));
+        let id = prop::option::of(any::<u128>().prop_map(|id| OrderId::from(Uuid::from_u128(id))));
         (0i64..3, id).prop_map(|(millis, id)| Place { at: Timestamp::from_millis(millis), id })
     }
 
