@@ -152,7 +152,9 @@ fn marks_of_a_large_month_stay_small() {
 }
 
 #[test]
-fn blocks_out_of_order_are_refused() {
+fn marks_of_a_newer_layout_and_blocks_out_of_order_are_refused() {
+    let newer = Marks::unpack(&[PACKED.reads + 1]).unwrap_err().to_string();
+    assert_eq!(newer, "unreadable row: order marks: layout 2, written by a newer release");
     let packed = postcard::to_extend(&Vec::<PackedBlock>::from([(0, None, 1)]), vec![PACKED.writes]).unwrap();
     let refused = Marks::unpack(&packed).unwrap_err().to_string();
     assert_eq!(refused, "unreadable row: order marks: its blocks are out of order");
