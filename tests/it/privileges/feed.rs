@@ -16,7 +16,7 @@ pub(super) async fn applied() -> Used {
     // A slow endpoint's deliveries go to the retry lane.
     let until = stack.clock.now().plus_millis(60_000);
     stack.webhooks().store.mark_slow(users[1], endpoints[1].id, until).await.unwrap();
-    // The next order of a month of so many cuts it into blocks.
+    // With 128 orders the month is busy: the next order reads the month and cuts it into blocks.
     let orders: Vec<_> = (100..228).map(|number| order(users[0], number, "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&orders).await;
 
