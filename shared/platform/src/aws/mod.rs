@@ -16,6 +16,8 @@ use aws_sdk_dynamodb::config::{
 use aws_types::SdkConfig;
 use thiserror::Error;
 
+pub use transport::client_over;
+
 /// Looks up an environment variable by its name.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -58,6 +60,12 @@ impl Environment {
             http: Arc::default(),
             interceptors: Vec::new(),
         })
+    }
+
+    /// Reaches AWS by this HTTP client instead of a new one. It has a pool of connections of its own.
+    #[must_use]
+    pub fn reached_by(self, http: SharedHttpClient) -> Self {
+        Self { http: Arc::new(OnceLock::from(http)), ..self }
     }
 
     /// Adds an interceptor, which sees every call of the clients that are made from now on.

@@ -7,6 +7,7 @@
 //!
 //! The SDK limits the time of each attempt. Connecting is part of an attempt.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +41,14 @@ fn client_trusting(roots: RootCertStore) -> SharedHttpClient {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let connector = HttpsConnector::from((tcp, Arc::new(tls(roots))));
+    client_over(HttpsConnector::from((tcp, Arc::new(tls(roots)))))
+}
+
+/// Makes such a client whose connections come from `connector`, wherever they lead.
+pub fn client_over<C>(connector: C) -> SharedHttpClient
+where
+    C: connect::Connect + Clone + Debug + Send + Sync + 'static,
+{
     let mut client = Client::builder(TokioExecutor::new());
     let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIMEOUT).build(connector);
     let transport = AwsTransport(client);
@@ -58,9 +66,12 @@ fn tls(roots: RootCertStore) -> ClientConfig {
 }
 
 #[derive(Clone, Debug)]
-struct AwsTransport(Client<HttpsConnector<connect::HttpConnector>, SdkBody>);
+struct AwsTransport<C>(Client<C, SdkBody>);
 
-impl HttpConnector for AwsTransport {
+impl<C> HttpConnector for AwsTransport<C>
+where
+    C: connect::Connect + Clone + Debug + Send + Sync + 'static,
+{
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let Self(client) = self.clone();
         HttpConnectorFuture::new(async move {
