@@ -34,7 +34,12 @@ impl Host {
     /// Creates a host whose functions have all of these variables.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, Missing> {
         let environment = Environment::read(&|name| variables.get(name))?;
-        Ok(Self { variables: variables.clone(), environment, clock, observer: None, checks: Arc::default() })
+        Ok(Self::with_environment(variables, environment, clock))
+    }
+
+    /// Creates such a host whose functions reach AWS through this environment.
+    pub fn with_environment(variables: &Variables, environment: Environment, clock: Arc<dyn Clock>) -> Self {
+        Self { variables: variables.clone(), environment, clock, observer: None, checks: Arc::default() }
     }
 
     /// Lets an observer see what the functions use, and refuse it.
@@ -59,7 +64,7 @@ impl Host {
     }
 
     /// Returns the checks of what the functions built since the last call use.
-    pub(crate) fn preflight(&self) -> Vec<Preflight> {
+    pub fn preflight(&self) -> Vec<Preflight> {
         std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

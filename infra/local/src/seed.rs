@@ -47,12 +47,17 @@ impl StackAdmin {
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, String> {
         let lookup = |name: &str| variables.get(name);
         let environment = Environment::read(&lookup).map_err(|error| error.to_string())?;
+        Ok(Self::with_environment(&environment, clock))
+    }
+
+    /// Administers the default stack that this environment leads to.
+    pub fn with_environment(environment: &Environment, clock: Arc<dyn Clock>) -> Self {
         let clients = Clients {
             dynamodb: environment.dynamodb(Patience::Bulk),
-            sqs: queues::client(&environment, Patience::Bulk),
-            secrets: secrets::client(&environment, Patience::Bulk),
+            sqs: queues::client(environment, Patience::Bulk),
+            secrets: secrets::client(environment, Patience::Bulk),
         };
-        Ok(Self { clients, resources: Resources::new(Resources::DEFAULT_STACK), clock })
+        Self { clients, resources: Resources::new(Resources::DEFAULT_STACK), clock }
     }
 
     /// Creates the tables, queues and secret that are missing. If the folder of the tables has a keyring, the secret is

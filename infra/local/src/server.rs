@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -72,14 +73,23 @@ where
         };
         // Small answers are sent without delay.
         let _ = stream.set_nodelay(true);
-        let answer = answer.clone();
-        let service = service_fn(move |request| {
-            let answer = answer(request);
-            async move { Ok::<_, Infallible>(answer.await) }
-        });
-        let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-        // A client that disconnects in the middle is not worth logging.
-        connections.spawn(async move { connection.await.unwrap_or_default() });
+        connections.spawn(serve_connection(stream, answer.clone()));
         while connections.try_join_next().is_some() {}
     }
+}
+
+/// Answers each request of one connection with `answer`, until the client closes the connection.
+pub(crate) async fn serve_connection<S, F, Fut>(stream: S, answer: F)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Fn(Request<Incoming>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Response<Body>> + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    // A client that disconnects in the middle is not worth logging.
+    connection.await.unwrap_or_default();
 }

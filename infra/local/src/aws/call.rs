@@ -13,6 +13,11 @@ pub(super) fn target<B>(request: &Request<B>) -> &str {
     request.headers().get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
+/// Returns the operation alone.
+pub(super) fn operation<B>(request: &Request<B>) -> &str {
+    target(request).rsplit('.').next().unwrap_or_default()
+}
+
 pub(super) fn plain(status: StatusCode, text: &str) -> Response<Body> {
     let body = Full::from(text.to_owned()).map_err(|never| match never {}).boxed();
     let mut response = Response::new(body);

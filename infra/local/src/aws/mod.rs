@@ -1,10 +1,12 @@
-//! The AWS side: DynamoDB, SQS and Secrets Manager over real HTTP on one port.
+//! The AWS side: DynamoDB, SQS and Secrets Manager over real HTTP, on one port or within the process.
 
 mod call;
 mod forward;
+mod in_memory;
 pub mod limits;
 mod message_groups;
 mod relay;
+mod router;
 mod services;
 pub mod setup;
 
@@ -15,18 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dynoxide::Database;
-use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use forward::Forwarder;
+pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 
-use crate::server::{Body, Server};
-use call::{DYNAMODB_TARGET_PREFIX, plain, target};
-use limits::{Limiter, Store};
-use services::EmulatedServices;
+use crate::server::Server;
+use limits::Limiter;
+use router::Router;
 
 /// The time between two removals of expired items. Real DynamoDB takes up to a few days.
 const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
@@ -54,10 +54,10 @@ impl AwsSide {
         let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
         let forwarder = Arc::new(Forwarder::new(&upstream));
         let listener = Server::bind(listen).await?;
-        let services = EmulatedServices::new(listener.local_addr()?);
         let limiter = Arc::new(Limiter::default());
-        let store = Store::new(Arc::clone(&limiter), database.clone(), Arc::clone(&forwarder));
-        let router = Arc::new(Router { forwarder: Arc::clone(&forwarder), store: Arc::new(store), services });
+        let upstream_forwarder = Some(Arc::clone(&forwarder));
+        let router = Router::new(database.clone(), upstream_forwarder, Arc::clone(&limiter), listener.local_addr()?);
+        let router = Arc::new(router);
         let server = Server::start(listener, move |request| {
             let router = Arc::clone(&router);
             async move { router.route(request).await }
@@ -110,33 +110,5 @@ async fn remove_expired(database: Database) {
         if let Ok(Err(error)) = swept {
             tracing::warn!(%error, "cannot remove expired items");
         }
-    }
-}
-
-/// What answers the calls.
-struct Router {
-    forwarder: Arc<Forwarder>,
-    store: Arc<Store>,
-    services: EmulatedServices,
-}
-
-impl Router {
-    async fn route(&self, request: Request<Incoming>) -> Response<Body> {
-        let target = target(&request);
-        if target.starts_with(DYNAMODB_TARGET_PREFIX) {
-            return if self.store.is_limited() {
-                limits::serve(Arc::clone(&self.store), request).await
-            } else {
-                self.forwarder.forward(request).await
-            };
-        }
-        if target.starts_with("AmazonSQS.") {
-            return self.services.queues(request).await;
-        }
-        if target.starts_with("secretsmanager.") {
-            return self.services.secrets(request).await;
-        }
-        let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
-        plain(StatusCode::NOT_FOUND, text)
     }
 }

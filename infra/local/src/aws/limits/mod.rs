@@ -9,6 +9,7 @@ mod batches;
 mod bucket;
 mod config;
 mod console;
+mod embedded;
 mod flights;
 mod isolation;
 mod latency;
@@ -36,24 +37,25 @@ pub use report::{Reason, Refusal, Report};
 pub(super) use store::Store;
 pub use usage::{Access, Resource, Units};
 
-use super::call::{plain, target};
+use super::call::{operation, plain};
 use crate::server::Body;
 use answer::Answer;
 use store::Call;
 
-/// Answers a DynamoDB call under the limits. As with AWS, a call that has arrived goes on even if its client does not
+/// Answers a DynamoDB call, under the limits if there are any. As with AWS, a call that has arrived goes on even if its client does not
 /// wait for the answer.
 pub(super) async fn serve(store: Arc<Store>, request: Request<Incoming>) -> Response<Body> {
-    let operation = target(&request).rsplit('.').next().unwrap_or_default().to_owned();
+    let operation = operation(&request).to_owned();
     let (head, body) = request.into_parts();
     let body = match body.collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let answering = tokio::spawn(async move {
-        match serde_json::from_slice(&body) {
-            Ok(request) => limited(&store, Call { operation, head, request }).await,
-            Err(_) => store.send_bytes(head, body).await,
+        let request = if store.is_limited() { serde_json::from_slice(&body).ok() } else { None };
+        match request {
+            Some(request) => limited(&store, Call { operation, head, request }).await,
+            None => store.send_bytes(head, body).await,
         }
     });
     match answering.await {

@@ -11,15 +11,17 @@ use http_body_util::{BodyExt, Either, Full};
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::embedded;
 use super::limiter::Limiter;
 use super::tables::Tables;
+use crate::aws::call::operation;
 use crate::aws::forward::Forwarder;
 
-/// What the limits stand in front of.
+/// What the limits stand in front of: the embedded DynamoDB, behind its own server or called directly.
 pub(in crate::aws) struct Store {
     pub(super) limiter: Arc<Limiter>,
     pub(super) tables: Tables,
-    forwarder: Arc<Forwarder>,
+    forwarder: Option<Arc<Forwarder>>,
 }
 
 /// A call that was read.
@@ -30,7 +32,8 @@ pub(super) struct Call {
 }
 
 impl Store {
-    pub(in crate::aws) fn new(limiter: Arc<Limiter>, database: Database, forwarder: Arc<Forwarder>) -> Self {
+    /// Without a forwarder to its server, the database is called directly.
+    pub(in crate::aws) fn new(limiter: Arc<Limiter>, database: Database, forwarder: Option<Arc<Forwarder>>) -> Self {
         Self { limiter, tables: Tables(database), forwarder }
     }
 
@@ -45,9 +48,13 @@ impl Store {
 
     /// Lets the store answer a call with this body.
     pub(super) async fn send_bytes(&self, mut head: Parts, body: Bytes) -> Answer {
+        let Some(forwarder) = &self.forwarder else {
+            let request = Request::from_parts(head, body);
+            return embedded::answer(&self.tables.0, operation(&request), request.body());
+        };
         head.headers.remove(CONTENT_LENGTH);
         let request = Request::from_parts(head, Either::Right(Full::from(body)));
-        let (head, body) = self.forwarder.send(request).await.into_parts();
+        let (head, body) = forwarder.send(request).await.into_parts();
         match body.collect().await {
             Ok(body) => Answer { status: head.status, body: body.to_bytes() },
             Err(error) => Answer { status: StatusCode::BAD_GATEWAY, body: error.to_string().into() },

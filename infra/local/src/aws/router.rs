@@ -1,0 +1,54 @@
+//! Hands each call to the service that it names.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use dynoxide::Database;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::call::{DYNAMODB_TARGET_PREFIX, plain, target};
+use super::forward::Forwarder;
+use super::limits::{self, Limiter, Store};
+use super::services::EmulatedServices;
+use crate::server::Body;
+
+/// What answers the calls.
+pub(super) struct Router {
+    /// Leads to the server of the embedded DynamoDB, if it has one.
+    forwarder: Option<Arc<Forwarder>>,
+    store: Arc<Store>,
+    services: EmulatedServices,
+}
+
+impl Router {
+    /// Creates the services. Their queue URLs point to `address`. Without a forwarder to its server, the database is
+    /// called directly.
+    pub(super) fn new(
+        database: Database,
+        forwarder: Option<Arc<Forwarder>>,
+        limiter: Arc<Limiter>,
+        address: SocketAddr,
+    ) -> Self {
+        let store = Arc::new(Store::new(limiter, database, forwarder.clone()));
+        Self { forwarder, store, services: EmulatedServices::new(address) }
+    }
+
+    pub(super) async fn route(&self, request: Request<Incoming>) -> Response<Body> {
+        let target = target(&request);
+        if target.starts_with(DYNAMODB_TARGET_PREFIX) {
+            return match &self.forwarder {
+                Some(forwarder) if !self.store.is_limited() => forwarder.forward(request).await,
+                _ => limits::serve(Arc::clone(&self.store), request).await,
+            };
+        }
+        if target.starts_with("AmazonSQS.") {
+            return self.services.queues(request).await;
+        }
+        if target.starts_with("secretsmanager.") {
+            return self.services.secrets(request).await;
+        }
+        let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
+        plain(StatusCode::NOT_FOUND, text)
+    }
+}
