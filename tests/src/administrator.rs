@@ -7,6 +7,7 @@ use auth::KeyRecord;
 use feed::{Applier, ApplyOutcome, Stores, parse};
 use local::environment::Variables;
 use local::seed::StackAdmin;
+use platform::aws::Environment;
 use serde_json::Value;
 use types::clock::Clock;
 use types::ids::UserId;
@@ -23,6 +24,11 @@ pub struct Administrator {
 impl Administrator {
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Self {
         Self { admin: StackAdmin::new(variables, Arc::clone(&clock)).unwrap(), clock }
+    }
+
+    /// Returns one that reaches AWS through this environment.
+    pub(crate) fn with_environment(environment: &Environment, clock: Arc<dyn Clock>) -> Self {
+        Self { admin: StackAdmin::with_environment(environment, Arc::clone(&clock)), clock }
     }
 
     /// The time at which keys are made and messages applied.

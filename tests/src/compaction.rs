@@ -12,6 +12,11 @@ use types::clock::Clock;
 /// soon.
 pub fn compaction<R: base::Columnar>(endpoint: &str, clock: Arc<dyn Clock>) -> Compaction<R> {
     let variables = Variables::new(endpoint);
-    let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
+    compaction_in(&Environment::read(&|name| variables.get(name)).unwrap(), clock)
+}
+
+/// Returns such a compaction that reaches AWS through this environment.
+pub(crate) fn compaction_in<R: base::Columnar>(environment: &Environment, clock: Arc<dyn Clock>) -> Compaction<R> {
+    let client = environment.dynamodb(Patience::Request);
     Compaction::new(Log::new(Market::new(client, "marketplace-market".to_owned())), clock)
 }

@@ -1,5 +1,5 @@
-//! The harness of the end-to-end tests: stacks on free ports, an HTTP client, a proxy that makes the store fail, the
-//! Lambda Runtime API on loopback, and the project's binaries.
+//! The harness of the end-to-end tests: stacks on free ports, an HTTP client, a proxy that makes the store fail, a
+//! stack on simulated time, the Lambda Runtime API on loopback, and the project's binaries.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a harness that cannot go on fails the test")]
 
 mod administrator;
@@ -17,6 +17,7 @@ mod queue;
 mod read_meter;
 mod receiver;
 mod runtime_api;
+mod simulation;
 mod stack;
 mod state;
 mod tables;
@@ -40,6 +41,7 @@ pub use queue::{DeadLetter, FeedQueue};
 pub use read_meter::{ReadMeter, Reads};
 pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::{RuntimeApi, minute_with};
+pub use simulation::{SimulatedInstance, Simulation};
 pub use stack::{NOON, RunningInstance, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{
