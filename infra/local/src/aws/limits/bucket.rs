@@ -32,6 +32,7 @@ impl Bucket {
 pub(super) struct Buckets {
     partition: Throughput,
     table: Throughput,
+    only_table: Option<&'static str>,
     by_key: HashMap<BucketKey, Bucket>,
 }
 
@@ -46,11 +47,15 @@ struct BucketKey {
 impl Buckets {
     /// Makes buckets that are full.
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { partition: limits.partition, table: limits.table, by_key: HashMap::new() }
+        let Limits { partition, table, only_table, .. } = *limits;
+        Self { partition, table, only_table, by_key: HashMap::new() }
     }
 
     /// Returns which of the buckets is empty that this use needs, if one is.
     pub(super) fn shortage(&mut self, used: &Use, now: Instant) -> Option<Reason> {
+        if self.only_table.is_some_and(|table| table != used.resource.table) {
+            return None;
+        }
         if used.partition.is_some() && self.bucket(used, true, now).level <= 0.0 {
             return Some(Reason::Partition);
         }
@@ -126,6 +131,16 @@ mod tests {
         buckets.take(&read("a", 10.0), now);
         buckets.take(&read("b", 10.0), now);
         assert_eq!(buckets.shortage(&read("c", 1.0), now), Some(Reason::Table));
+    }
+
+    #[test]
+    fn the_throughput_of_other_tables_is_unlimited_if_only_one_is_limited() {
+        let nothing = Throughput { read: Rate::once(0.0), write: Rate::once(0.0) };
+        for (only_table, refused) in [(None, true), (Some("t"), true), (Some("other"), false)] {
+            let limits = Limits { partition: nothing, table: nothing, only_table, ..Limits::unlimited() };
+            let shortage = Buckets::new(&limits).shortage(&read("a", 1.0), Instant::now());
+            assert_eq!(shortage.is_some(), refused, "{only_table:?}");
+        }
     }
 
     #[test]

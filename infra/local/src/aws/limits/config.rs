@@ -12,6 +12,8 @@ pub struct Limits {
     pub partition: Throughput,
     /// What a whole table or index admits.
     pub table: Throughput,
+    /// The only table whose throughput is limited. If there is none, that of every table is.
+    pub only_table: Option<&'static str>,
     /// How long a call takes that is not a transaction.
     pub latency: Latency,
     /// How long a transaction takes. It is applied after half of this time.
@@ -43,6 +45,7 @@ impl Limits {
         Self {
             partition: Throughput { read: Rate::with_a_second(3_000.0), write: Rate::with_a_second(1_000.0) },
             table: Throughput { read: Rate::with_a_second(12_000.0), write: Rate::with_a_second(4_000.0) },
+            only_table: None,
             latency: Latency { median: Duration::from_millis(4), p99: Duration::from_millis(20) },
             transaction_latency: Latency { median: Duration::from_millis(10), p99: Duration::from_millis(40) },
             seed: 0,
@@ -52,7 +55,14 @@ impl Limits {
     /// Returns limits that admit everything at once.
     pub const fn unlimited() -> Self {
         let endless = Throughput { read: Rate::UNLIMITED, write: Rate::UNLIMITED };
-        Self { partition: endless, table: endless, latency: Latency::NONE, transaction_latency: Latency::NONE, seed: 0 }
+        Self {
+            partition: endless,
+            table: endless,
+            only_table: None,
+            latency: Latency::NONE,
+            transaction_latency: Latency::NONE,
+            seed: 0,
+        }
     }
 
     /// Returns limits with a multiple of the throughput and the same latencies.
