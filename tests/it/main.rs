@@ -35,6 +35,7 @@ mod prices_model;
 mod privileges;
 mod replica_model;
 mod round_trips;
+mod simulation;
 mod specification;
 mod specification_lists;
 mod starts_beside_a_writer;
