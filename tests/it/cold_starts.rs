@@ -5,8 +5,9 @@ use std::time::Duration;
 use base::Compacted;
 use futures_util::future::join_all;
 use local::aws::limits::{Limits, Rate, Report, Throughput};
+use local::simulation::SimulatedInstance;
 use serde_json::{Value, json};
-use tests::{HttpReply, SimulatedInstance, Simulation, listing};
+use tests::{HttpReply, Simulation, get_from, listing};
 use tokio::time::sleep;
 use types::records::PublicListing;
 use types::scope::Scope;
@@ -67,7 +68,7 @@ struct Asked {
 async fn ask(simulation: &Simulation, instance: &SimulatedInstance, key: &str, since: Duration) -> Asked {
     let mut unavailable = 0;
     while simulation.elapsed() - since < PATIENCE {
-        let reply = instance.get(key, CHEAPEST).await;
+        let reply = get_from(instance, key, CHEAPEST).await;
         if reply.status != 503 {
             assert_right(&reply);
             return Asked { answered: Some(simulation.elapsed() - since), unavailable };
@@ -82,7 +83,7 @@ async fn ask(simulation: &Simulation, instance: &SimulatedInstance, key: &str, s
 async fn start(simulation: &Simulation, key: &str) -> (SimulatedInstance, Asked) {
     let since = simulation.elapsed();
     let mut instance = simulation.cold("listings", listings::api);
-    instance.init().await;
+    instance.init().await.unwrap();
     let asked = ask(simulation, &instance, key, since).await;
     (instance, asked)
 }

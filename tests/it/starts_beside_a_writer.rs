@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use local::aws::limits::{Latency, Limits};
-use tests::{SimulatedInstance, Simulation, listing, sold_listing, uuid};
+use local::simulation::SimulatedInstance;
+use tests::{Simulation, get_from, listing, sold_listing, uuid};
 use tokio::time::sleep;
 use types::records::PublicListing;
 use types::scope::Scope;
@@ -64,7 +65,7 @@ impl History {
         sleep(pause).await;
         let done = self.done.get();
         let mut instance = self.simulation.cold("listings", listings::api);
-        instance.init().await;
+        instance.init().await.unwrap();
         let shown = self.shown_by(&instance).await;
         let begun = self.begun.get();
         let is_state = (done..=begun).any(|writes| active(writes) == shown);
@@ -73,7 +74,7 @@ impl History {
     }
 
     async fn shown_by(&self, instance: &SimulatedInstance) -> Vec<String> {
-        let reply = instance.get(&self.key, ALL).await;
+        let reply = get_from(instance, &self.key, ALL).await;
         assert_eq!(reply.status, 200, "{:?}", reply.json());
         reply.ids()
     }

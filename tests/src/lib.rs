@@ -41,7 +41,7 @@ pub use queue::{DeadLetter, FeedQueue};
 pub use read_meter::{ReadMeter, Reads};
 pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::{RuntimeApi, minute_with};
-pub use simulation::{SimulatedInstance, Simulation};
+pub use simulation::{Simulation, get_from};
 pub use stack::{NOON, RunningInstance, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{

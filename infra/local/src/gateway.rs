@@ -55,7 +55,7 @@ async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<
 }
 
 /// Returns the event of a request, and the name of the function that handles it.
-fn event(request: &Request<Incoming>) -> (&'static str, GatewayEvent) {
+pub(crate) fn event<B>(request: &Request<B>) -> (&'static str, GatewayEvent) {
     let raw_path = request.uri().path();
     let matched = ROUTES.iter().find_map(|route| route.matches(raw_path).map(|parameters| (route, parameters)));
     let (function, route_key, parameters) = match matched {

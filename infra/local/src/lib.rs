@@ -14,5 +14,6 @@ pub mod ready;
 pub mod seed;
 pub mod server;
 pub mod signals;
+pub mod simulation;
 pub mod stack;
 pub mod workers;

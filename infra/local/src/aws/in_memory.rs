@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use aws_sdk_dynamodb::config::SharedInterceptor;
 use dynoxide::Database;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -20,6 +21,7 @@ use tokio::io::DuplexStream;
 use tower_service::Service;
 
 use super::limits::Limiter;
+use super::retry_quota::RetryQuota;
 use super::router::Router;
 use crate::environment::Variables;
 use crate::server::serve_connection;
@@ -49,10 +51,12 @@ impl InMemoryAws {
         format!("http://{ADDRESS}")
     }
 
-    /// Returns an environment whose clients share connections that no other environment uses.
+    /// Returns an environment as a process of its own has it: its clients share connections and a quota of retries
+    /// with no other environment.
     pub fn environment(&self) -> Result<Environment, Missing> {
         let variables = Variables::new(&Self::endpoint_url());
         let environment = Environment::read(&|name| variables.get(name))?;
+        let environment = environment.watched_by(SharedInterceptor::new(RetryQuota::new()));
         Ok(environment.reached_by(client_over(Connector(Arc::clone(&self.router)))))
     }
 

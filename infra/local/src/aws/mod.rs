@@ -6,6 +6,7 @@ mod in_memory;
 pub mod limits;
 mod message_groups;
 mod relay;
+mod retry_quota;
 mod router;
 mod services;
 pub mod setup;
