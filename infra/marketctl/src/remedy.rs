@@ -25,6 +25,7 @@ pub(crate) fn with_remedy(problem: &Problem, kind: ResourceKind, name: &str) -> 
         (Problem::Denied(_), ResourceKind::Secret) => {
             "allow secretsmanager:DescribeSecret and secretsmanager:GetSecretValue, or use another profile"
         }
+        (Problem::Denied(_), ResourceKind::Bucket) => "allow s3:GetObject and s3:ListBucket, or use another profile",
         (Problem::Refused(_), _) => "check the credentials and AWS_REGION",
         (Problem::Unreachable(_), _) => "check the network, AWS_REGION and AWS_ENDPOINT_URL",
     };

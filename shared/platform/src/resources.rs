@@ -1,4 +1,4 @@
-//! Every table, queue and secret of a stack, defined once. The local stack and the tests create them from these
+//! Every table, queue, bucket and secret of a stack, defined once. The local stack and the tests create them from these
 //! definitions, `marketctl check` checks them, and a test compares the deployment with them.
 
 use std::time::Duration;
@@ -100,6 +100,11 @@ pub const SWEEP_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// The environment variable that tells a function the name of the keyring.
 pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
+
+/// The environment variable that tells a function the name of the bucket that holds the bases of the read model.
+pub const BASE_BUCKET_VARIABLE: &str = "BASE_BUCKET";
+/// How long S3 keeps an object of that bucket. Its objects are not changed or deleted by anybody else.
+pub const OBJECT_KEEP: Duration = Duration::from_hours(28 * 24);
 
 /// How many times a message is received before SQS moves it to the dead-letter queue. This is for functions that crash,
 /// do not start, or are throttled by Lambda. A message that cannot be applied is moved there by its consumer instead.
@@ -218,6 +223,12 @@ impl Resources {
 
     pub fn queue(&self, queue: Queue) -> String {
         format!("{}-{}", self.stack, queue.suffix())
+    }
+
+    /// The name of the bucket that holds the bases of the read model. All accounts and regions of AWS share the names of
+    /// buckets, so this one contains both.
+    pub fn base_bucket(&self, account: &str, region: &str) -> String {
+        format!("{}-base-{account}-{region}", self.stack)
     }
 
     /// The name of the secret that holds the keyring, with which webhook secrets are sealed.

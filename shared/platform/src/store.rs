@@ -1,4 +1,5 @@
-//! What the crate of every table needs: errors, reads, versioned writes, attributes, and retries after conflicts.
+//! What the crates of tables and of the bucket need: errors, reads, versioned writes, attributes, and retries after
+//! conflicts.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -21,13 +22,13 @@ const CONTENT_TOO_LARGE: u16 = 413;
 /// A row as DynamoDB returns it.
 pub type Row = HashMap<String, AttributeValue>;
 
-/// Why a DynamoDB call failed.
+/// Why a call to DynamoDB or S3 failed.
 #[derive(Clone, Debug, Error)]
 pub enum StoreError {
     /// Another transaction holds one of the rows, or a part of this one was throttled. The same call may be repeated.
     #[error("transaction conflict or throttling")]
     Conflict,
-    /// DynamoDB was unreachable, throttled the call, did not answer in time or refused, or the answer was not its own.
+    /// The store was unreachable, throttled the call, did not answer in time or refused, or the answer was not its own.
     #[error("{0}")]
     Unavailable(String),
     /// DynamoDB takes the request for invalid, for example because a row would be too large. It would refuse the same

@@ -114,15 +114,23 @@ pub fn required<const N: usize>(lookup: Lookup<'_>, names: [&'static str; N]) ->
 impl Patience {
     /// Returns the time limits for connecting, for each attempt and for the whole call.
     pub fn timeouts(self) -> TimeoutConfig {
-        let (attempt, operation) = match self {
-            Self::Request => (Duration::from_secs(1), Duration::from_millis(2_500)),
-            Self::Bulk => (Duration::from_secs(10), Duration::from_mins(1)),
+        let attempt = match self {
+            Self::Request => Duration::from_secs(1),
+            Self::Bulk => Duration::from_secs(10),
         };
         TimeoutConfig::builder()
             .connect_timeout(attempt)
             .operation_attempt_timeout(attempt)
-            .operation_timeout(operation)
+            .operation_timeout(self.limit())
             .build()
+    }
+
+    /// Returns the time limit for a whole call, retries included.
+    pub const fn limit(self) -> Duration {
+        match self {
+            Self::Request => Duration::from_millis(2_500),
+            Self::Bulk => Duration::from_mins(1),
+        }
     }
 
     /// Returns the number of attempts and the pauses between them. Throttling and lost connections are retried.

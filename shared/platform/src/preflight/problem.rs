@@ -20,6 +20,8 @@ closed_enum! {
         Queue = "queue",
         /// In Secrets Manager.
         Secret = "secret",
+        /// In S3.
+        Bucket = "bucket",
     }
 }
 
@@ -81,9 +83,10 @@ where
         let status = error.raw_response().map(|response| response.status().as_u16());
         match (error.code(), status) {
             (Some(code), Some(400..500)) if !TRANSIENT_CODES.iter().any(|part| code.contains(part)) => match code {
-                "ResourceNotFoundException" | "QueueDoesNotExist" | "AWS.SimpleQueueService.NonExistentQueue" => {
-                    Self::Missing
-                }
+                "ResourceNotFoundException"
+                | "QueueDoesNotExist"
+                | "AWS.SimpleQueueService.NonExistentQueue"
+                | "NoSuchBucket" => Self::Missing,
                 "InvalidRequestException" if explain(&error).contains("deletion") => {
                     Self::NotActive("scheduled for deletion".to_owned())
                 }
