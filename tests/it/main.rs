@@ -27,6 +27,7 @@ mod local_program;
 mod manners;
 mod marketctl;
 mod metrics;
+mod objects;
 mod order_marks;
 mod orders;
 mod orders_model;

@@ -30,7 +30,7 @@ pub enum Fault {
     Refuse,
     /// Never answer.
     Hang,
-    /// Answer with the DynamoDB error that has this code.
+    /// Answer with the error that has this code, as DynamoDB or, to calls about objects, as S3 writes it.
     Error(&'static str),
     /// Answer that the call is invalid if this text is in its body. Forward it otherwise.
     Invalid(&'static str),
@@ -47,7 +47,7 @@ pub enum Fault {
 /// One call that reached the proxy.
 #[derive(Clone, Debug)]
 pub struct AwsCall {
-    /// The operation, such as `UpdateItem`.
+    /// The operation, such as `UpdateItem` or `GetObject`.
     pub operation: String,
     pub began: Instant,
     pub ended: Instant,
@@ -157,8 +157,7 @@ impl ProxyState {
     /// Answers a call as planned. An error closes the connection without an answer.
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
         let began = Instant::now();
-        let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
-        let operation = target.and_then(|target| target.split('.').next_back()).unwrap_or_default().to_owned();
+        let operation = operation(&request);
         let fault = (self.plan.lock().unwrap())(&operation);
         let (parts, body) = request.into_parts();
         let request = Request::from_parts(parts, body.collect().await.map_err(io::Error::other)?.to_bytes());
@@ -173,6 +172,7 @@ impl ProxyState {
             }
             Fault::Refuse => Err(io::Error::other("refused")),
             Fault::Hang => self.hang().await,
+            Fault::Error(code) if operation.ends_with("Object") => Ok(object_error(code)),
             Fault::Error(code) => Ok(error(code)),
             Fault::Cancelled(code) => {
                 let reasons = format!(r#"[{{"Code":"{code}","Message":"injected"}},{{"Code":"None"}}]"#);
@@ -201,7 +201,8 @@ impl ProxyState {
 
     async fn forward(&self, request: Request<Bytes>) -> io::Result<Response<Full<Bytes>>> {
         let (mut parts, body) = request.into_parts();
-        parts.uri = self.upstream.parse().map_err(io::Error::other)?;
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        parts.uri = format!("{}{path}", self.upstream).parse().map_err(io::Error::other)?;
         let request = Request::from_parts(parts, Full::new(body));
         let response = self.client.request(request).await.map_err(io::Error::other)?;
         let (parts, body) = response.into_parts();
@@ -214,6 +215,23 @@ impl ProxyState {
 fn error(code: &str) -> Response<Full<Bytes>> {
     let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"injected"}}"#);
     answer(StatusCode::BAD_REQUEST, body)
+}
+
+/// Returns the operation of a call. Calls about objects do not name theirs: it follows from the method.
+fn operation(request: &Request<Incoming>) -> String {
+    let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
+    let target = target.and_then(|target| target.split('.').next_back());
+    let implied = match request.method().as_str() {
+        "GET" => "GetObject",
+        "PUT" => "PutObject",
+        _ => "",
+    };
+    target.unwrap_or(implied).to_owned()
+}
+
+fn object_error(code: &str) -> Response<Full<Bytes>> {
+    let status = if code == "SlowDown" { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::FORBIDDEN };
+    answer(status, format!("<Error><Code>{code}</Code><Message>injected</Message></Error>"))
 }
 
 fn answer(status: StatusCode, body: String) -> Response<Full<Bytes>> {

@@ -42,7 +42,7 @@ impl Deref for Simulation {
 impl Simulation {
     /// Starts an empty stack at noon.
     pub async fn new() -> Self {
-        let aws = InMemoryAws::new().unwrap();
+        let aws = InMemoryAws::new().await.unwrap();
         let clock = Arc::new(SimulatedClock::starting_at(NOON.parse().unwrap()));
         let administrator = Administrator::with_environment(&aws.environment().unwrap(), clock.clone());
         administrator.admin.set_up(None).await.unwrap();

@@ -14,13 +14,13 @@ pub struct Options {
     /// Where to serve the API; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: SocketAddr,
-    /// Where to serve DynamoDB, SQS and Secrets Manager; port 0 picks a free one.
+    /// Where to serve DynamoDB, SQS, Secrets Manager and S3; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:4566", value_name = "ADDRESS")]
     pub aws_listen: SocketAddr,
-    /// Keep the tables in this folder.
+    /// Keep the tables and the objects in this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["memory", "aws_endpoint"])]
     pub data: Option<PathBuf>,
-    /// Keep the tables in memory; the default.
+    /// Keep the tables and the objects in memory; the default.
     #[arg(long, conflicts_with = "aws_endpoint")]
     pub memory: bool,
     /// Fill an empty store with the demo market; the default.
@@ -29,7 +29,7 @@ pub struct Options {
     /// Create neither the demo market nor keys.
     #[arg(long)]
     pub empty: bool,
-    /// Serve only the AWS side: DynamoDB, SQS and Secrets Manager.
+    /// Serve only the AWS side: DynamoDB, SQS, Secrets Manager and S3.
     #[arg(long, conflicts_with = "aws_endpoint")]
     pub aws_only: bool,
     /// Serve only the functions, against this AWS endpoint.

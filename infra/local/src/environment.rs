@@ -6,12 +6,14 @@ use std::fmt;
 use futures_util::future::try_join_all;
 use guard::LOOPBACK_VARIABLE;
 use platform::aws::{Environment, Patience};
-use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
+use platform::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources, Table};
 use platform::store::explain;
 use serde::Serialize;
 
-/// The account that the queues of our own AWS side belong to.
-const ACCOUNT_ID: &str = "000000000000";
+/// The account that everything in our own AWS side belongs to.
+pub const ACCOUNT_ID: &str = "000000000000";
+/// The region of our own AWS side.
+pub const REGION: &str = "us-east-1";
 
 /// Variables by name. `Debug` does not show them, because credentials are among them.
 #[derive(Clone, Default, Serialize)]
@@ -25,20 +27,21 @@ impl Variables {
         let mut variables = BTreeMap::from([
             ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),
             ("AWS_SECRET_ACCESS_KEY".to_owned(), "local".to_owned()),
-            ("AWS_REGION".to_owned(), "us-east-1".to_owned()),
+            ("AWS_REGION".to_owned(), REGION.to_owned()),
             // boto3 and the AWS CLI read this one instead.
-            ("AWS_DEFAULT_REGION".to_owned(), "us-east-1".to_owned()),
+            ("AWS_DEFAULT_REGION".to_owned(), REGION.to_owned()),
             ("AWS_ENDPOINT_URL".to_owned(), endpoint_url.to_owned()),
         ]);
         variables.extend(Table::ALL.map(|table| (table.variable().to_owned(), resources.table(table))));
         let url = |queue| format!("{endpoint_url}/{ACCOUNT_ID}/{}", resources.queue(queue));
         variables.insert(KEYRING_VARIABLE.to_owned(), resources.keyring());
+        variables.insert(BASE_BUCKET_VARIABLE.to_owned(), resources.base_bucket(ACCOUNT_ID, REGION));
         variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)
     }
 
     /// Returns the same for a foreign endpoint. Credentials and region come from the process's own environment if it
-    /// has any, and the URLs of the queues from the endpoint.
+    /// has any, and the URLs of the queues from the endpoint. They also tell the account, which is in the bucket's name.
     pub async fn from_foreign_endpoint(endpoint_url: &str) -> Result<Self, String> {
         let mut variables = Self::new(endpoint_url);
         for name in
@@ -55,7 +58,12 @@ impl Variables {
             let found = found.map_err(|error| format!("queue {name}: {}", explain(&error)))?;
             Ok::<_, String>((queue.variable().to_owned(), found.queue_url.unwrap_or_default()))
         });
-        variables.0.extend(try_join_all(urls).await?);
+        let urls = try_join_all(urls).await?;
+        let account = urls.iter().find_map(|(_, url)| url.rsplit('/').nth(1)).unwrap_or_default();
+        let region = variables.get("AWS_REGION").unwrap_or_default();
+        let bucket = Resources::new(Resources::DEFAULT_STACK).base_bucket(account, &region);
+        variables.0.insert(BASE_BUCKET_VARIABLE.to_owned(), bucket);
+        variables.0.extend(urls);
         Ok(variables)
     }
 

@@ -58,7 +58,7 @@ impl Ready {
         // Whoever starts only the AWS side runs functions against it, and they need all variables.
         let is_alone = self.base_url.is_none();
         let readers = if is_alone { "functions, marketctl and the AWS CLI" } else { "marketctl and the AWS CLI" };
-        let _ = writeln!(text, "\nDynamoDB, SQS and Secrets Manager are at {endpoint}. For {readers}:");
+        let _ = writeln!(text, "\nDynamoDB, SQS, Secrets Manager and S3 are at {endpoint}. For {readers}:");
         let of_tools = |name: &str| is_alone || name.starts_with("AWS_") || name == LOOPBACK_VARIABLE;
         // The credentials for a foreign endpoint are the user's own and are not printed.
         let own = |name: &str| name == "AWS_ENDPOINT_URL" || name == LOOPBACK_VARIABLE;

@@ -55,12 +55,13 @@ impl StackAdmin {
         let clients = Clients {
             dynamodb: environment.dynamodb(Patience::Bulk),
             sqs: queues::client(environment, Patience::Bulk),
+            s3: objects::client(environment, Patience::Bulk),
             secrets: secrets::client(environment, Patience::Bulk),
         };
         Self { clients, resources: Resources::new(Resources::DEFAULT_STACK), clock }
     }
 
-    /// Creates the tables, queues and secret that are missing. If the folder of the tables has a keyring, the secret is
+    /// Creates the tables, queues, bucket and secret that are missing. If the folder of the tables has a keyring, the secret is
     /// created with it.
     pub async fn set_up(&self, data: Option<&Path>) -> Result<(), String> {
         let kept = data.map(keyring::read).transpose().map_err(|error| format!("cannot read the keyring: {error}"))?;

@@ -1,5 +1,6 @@
-//! The calls of SDKs: which service they name, and answers in plain text to those that are not understood.
+//! The calls of SDKs: which service they are for, and answers in plain text to those that are not understood.
 
+use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 
@@ -16,6 +17,14 @@ pub(super) fn target<B>(request: &Request<B>) -> &str {
 /// Returns the operation alone.
 pub(super) fn operation<B>(request: &Request<B>) -> &str {
     target(request).rsplit('.').next().unwrap_or_default()
+}
+
+/// Returns the service that a call is signed for. S3 and STS name their service nowhere else.
+pub(super) fn signed_for<B>(request: &Request<B>) -> &str {
+    let signature = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    // Its scope is `Credential=KEY/DATE/REGION/SERVICE/aws4_request`.
+    let scope = signature.split_once("Credential=").map_or("", |(_, scope)| scope);
+    scope.split('/').nth(3).unwrap_or_default()
 }
 
 pub(super) fn plain(status: StatusCode, text: &str) -> Response<Body> {

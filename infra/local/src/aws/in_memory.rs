@@ -23,6 +23,7 @@ use tower_service::Service;
 use super::limits::Limiter;
 use super::retry_quota::RetryQuota;
 use super::router::Router;
+use super::services::EmulatedServices;
 use crate::environment::Variables;
 use crate::server::serve_connection;
 
@@ -39,10 +40,11 @@ pub struct InMemoryAws {
 
 impl InMemoryAws {
     /// Makes an empty one.
-    pub fn new() -> io::Result<Self> {
+    pub async fn new() -> io::Result<Self> {
         let database = Database::memory().map_err(|error| io::Error::other(error.to_string()))?;
         let limiter = Arc::new(Limiter::default());
-        let router = Arc::new(Router::new(database, None, Arc::clone(&limiter), ADDRESS));
+        let services = EmulatedServices::open(ADDRESS, None).await?;
+        let router = Arc::new(Router::new(database, None, Arc::clone(&limiter), services));
         Ok(Self { router, limiter })
     }
 

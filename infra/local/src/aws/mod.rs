@@ -1,4 +1,4 @@
-//! The AWS side: DynamoDB, SQS and Secrets Manager over real HTTP, on one port or within the process.
+//! The AWS side: DynamoDB, SQS, Secrets Manager and S3 over real HTTP, on one port or within the process.
 
 mod call;
 mod forward;
@@ -8,8 +8,10 @@ mod message_groups;
 mod relay;
 mod retry_quota;
 mod router;
+mod s3;
 mod services;
 pub mod setup;
+mod sts;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,6 +30,7 @@ pub use relay::Relay;
 use crate::server::Server;
 use limits::Limiter;
 use router::Router;
+use services::EmulatedServices;
 
 /// The time between two removals of expired items. Real DynamoDB takes up to a few days.
 const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
@@ -47,7 +50,7 @@ pub struct AwsSide {
 }
 
 impl AwsSide {
-    /// Starts on an address. Tables are kept in a file in the folder `data`, or in memory if there is none.
+    /// Starts on an address. Tables and objects are kept in the folder `data`, or in memory if there is none.
     pub async fn start(listen: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
         let database = open(data)?;
         let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -55,9 +58,10 @@ impl AwsSide {
         let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
         let forwarder = Arc::new(Forwarder::new(&upstream));
         let listener = Server::bind(listen).await?;
+        let services = EmulatedServices::open(listener.local_addr()?, data).await?;
         let limiter = Arc::new(Limiter::default());
         let upstream_forwarder = Some(Arc::clone(&forwarder));
-        let router = Router::new(database.clone(), upstream_forwarder, Arc::clone(&limiter), listener.local_addr()?);
+        let router = Router::new(database.clone(), upstream_forwarder, Arc::clone(&limiter), services);
         let router = Arc::new(router);
         let server = Server::start(listener, move |request| {
             let router = Arc::clone(&router);

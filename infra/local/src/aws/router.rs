@@ -1,16 +1,16 @@
 //! Hands each call to the service that it names.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dynoxide::Database;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::call::{DYNAMODB_TARGET_PREFIX, plain, target};
+use super::call::{DYNAMODB_TARGET_PREFIX, plain, signed_for, target};
 use super::forward::Forwarder;
 use super::limits::{self, Limiter, Store};
 use super::services::EmulatedServices;
+use super::sts;
 use crate::server::Body;
 
 /// What answers the calls.
@@ -22,16 +22,15 @@ pub(super) struct Router {
 }
 
 impl Router {
-    /// Creates the services. Their queue URLs point to `address`. Without a forwarder to its server, the database is
-    /// called directly.
+    /// Routes to these services. Without a forwarder to its server, the database is called directly.
     pub(super) fn new(
         database: Database,
         forwarder: Option<Arc<Forwarder>>,
         limiter: Arc<Limiter>,
-        address: SocketAddr,
+        services: EmulatedServices,
     ) -> Self {
         let store = Arc::new(Store::new(limiter, database, forwarder.clone()));
-        Self { forwarder, store, services: EmulatedServices::new(address) }
+        Self { forwarder, store, services }
     }
 
     pub(super) async fn route(&self, request: Request<Incoming>) -> Response<Body> {
@@ -48,7 +47,12 @@ impl Router {
         if target.starts_with("secretsmanager.") {
             return self.services.secrets(request).await;
         }
-        let text = "This endpoint serves DynamoDB, SQS and Secrets Manager to AWS SDKs (JSON protocols).\n";
+        match signed_for(&request) {
+            "s3" => return self.services.buckets(request).await,
+            "sts" => return sts::answer(request).await,
+            _ => {}
+        }
+        let text = "This endpoint serves DynamoDB, SQS, Secrets Manager and S3 to AWS SDKs.\n";
         plain(StatusCode::NOT_FOUND, text)
     }
 }

@@ -1,8 +1,9 @@
-//! SQS and Secrets Manager in memory.
+//! SQS, Secrets Manager and S3.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use http::{Request, Response};
@@ -19,25 +20,29 @@ use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
 use super::message_groups::MessageGroupFilter;
+use super::s3::Buckets;
 use crate::server::Body;
 
 /// The emulated services.
 pub(super) struct EmulatedServices {
     queues: SqsHttpService<MessageGroupFilter>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
+    buckets: Buckets,
 }
 
 impl EmulatedServices {
-    /// Creates the services. Their queue URLs point to `address`.
-    pub(super) fn new(address: SocketAddr) -> Self {
+    /// Creates the services. Their queue URLs point to `address`. Objects are kept in the folder `data`; the rest is in
+    /// memory.
+    pub(super) async fn open(address: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
         let queues = MessageGroupFilter(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
-        Self {
+        Ok(Self {
             queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
             secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
-        }
+            buckets: Buckets::open(data).await?,
+        })
     }
 
     pub(super) async fn queues(&self, request: Request<Incoming>) -> Response<Body> {
@@ -46,6 +51,10 @@ impl EmulatedServices {
 
     pub(super) async fn secrets(&self, request: Request<Incoming>) -> Response<Body> {
         boxed(self.secrets.call(request).await)
+    }
+
+    pub(super) async fn buckets(&self, request: Request<Incoming>) -> Response<Body> {
+        self.buckets.answer(request).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Creates a stack's tables, queues and secret from the one place that defines them.
+//! Creates a stack's tables, queues, bucket and secret from the one place that defines them.
 
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
@@ -6,15 +6,19 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType, TimeToLiveSpecification,
 };
+use aws_sdk_s3::operation::create_bucket::CreateBucketError;
 use aws_sdk_secretsmanager::operation::create_secret::CreateSecretError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use platform::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
 use platform::store::explain;
 
+use crate::environment::{ACCOUNT_ID, REGION};
+
 /// Clients of one AWS side.
 pub struct Clients {
     pub dynamodb: aws_sdk_dynamodb::Client,
     pub sqs: aws_sdk_sqs::Client,
+    pub s3: aws_sdk_s3::Client,
     pub secrets: aws_sdk_secretsmanager::Client,
 }
 
@@ -27,6 +31,7 @@ pub async fn create(clients: &Clients, resources: &Resources, keyring: &str) -> 
     for queue in Queue::ALL {
         create_queue(&clients.sqs, resources, queue).await?;
     }
+    create_bucket(&clients.s3, &resources.base_bucket(ACCOUNT_ID, REGION)).await?;
     create_keyring(&clients.secrets, &resources.keyring(), keyring).await
 }
 
@@ -95,12 +100,22 @@ async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue
         request = request.attributes(QueueAttributeName::FifoQueue, "true");
     }
     if let Some(dead) = queue.dead_letters() {
-        let arn = format!("arn:aws:sqs:us-east-1:000000000000:{}", resources.queue(dead));
+        let arn = format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{}", resources.queue(dead));
         let policy = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{MAX_RECEIVES}}}"#);
         request = request.attributes(QueueAttributeName::RedrivePolicy, policy);
     }
     request.send().await.map_err(|error| format!("queue {name}: {}", explain(&error)))?;
     Ok(())
+}
+
+async fn create_bucket(client: &aws_sdk_s3::Client, name: &str) -> Result<(), String> {
+    match client.create_bucket().bucket(name).send().await {
+        Ok(_) => Ok(()),
+        Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateBucketError::BucketAlreadyOwnedByYou(_)) => {
+            Ok(())
+        }
+        Err(error) => Err(format!("bucket {name}: {}", explain(&error))),
+    }
 }
 
 async fn create_keyring(client: &aws_sdk_secretsmanager::Client, name: &str, keyring: &str) -> Result<(), String> {
