@@ -9,6 +9,7 @@ Without them, ministack differs from AWS:
   `ExcludePunctuation`.
 - It asks for separate permissions for SQS batches. In AWS the permissions for single messages include them.
 - It has no alarms on expressions. Here such an alarm watches a metric that does not exist.
+- It is reached without TLS, which the bucket's policy refuses. Here every call counts as encrypted.
 """
 
 import json
@@ -92,7 +93,12 @@ def without_batch(action_of, headers):
     return action.removesuffix("Batch") if headers.get("x-amz-target", "").startswith("AmazonSQS.") else action
 
 
+def as_encrypted(pin, address, _):
+    pin(address, True)
+
+
 iam_actions._action_from_target = partial(without_batch, iam_actions._action_from_target)
+app.pin_request_origin = partial(as_encrypted, app.pin_request_origin)
 
 if __name__ == "__main__":
     app.main()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
-use platform::resources::{KEYRING_VARIABLE, Queue, Resources, Table};
+use platform::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources, Table};
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Proxy, RuntimeApi, Stack, marketctl};
 
@@ -66,9 +66,12 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
     let secrets = secrets::client(&environment, Patience::Bulk);
     let delete = secrets.delete_secret().secret_id(resources.keyring()).force_delete_without_recovery(true);
     delete.send().await.unwrap();
+    let bucket = variables.get(BASE_BUCKET_VARIABLE).unwrap();
+    objects::client(&environment, Patience::Bulk).delete_bucket().bucket(&bucket).send().await.unwrap();
 
     let checked = checked(&variables).await;
-    assert_eq!(checked.len(), 4 + 6 + 1);
+    assert_eq!(checked.len(), 4 + 6 + 1 + 1);
+    assert!(checked.iter().any(|sentence| sentence.starts_with(&format!("bucket {bucket} does not exist"))));
     for (function, tables, queues, keyring) in FUNCTIONS {
         let tables = tables.iter().map(|table| format!("table {} does not exist", resources.table(*table)));
         let queues = queues.iter().map(|queue| format!("queue {} does not exist", resources.queue(*queue)));

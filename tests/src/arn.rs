@@ -10,6 +10,11 @@ pub fn queue(name: &str) -> String {
     format!("arn:aws:sqs:us-east-1:000000000000:{name}")
 }
 
+/// The ARN of a bucket. It names neither region nor account.
+pub fn bucket(name: &str) -> String {
+    format!("arn:aws:s3:::{name}")
+}
+
 /// The ARN of a secret, without the six characters that Secrets Manager appends.
 pub fn secret(name: &str) -> String {
     format!("arn:aws:secretsmanager:us-east-1:000000000000:secret:{name}")

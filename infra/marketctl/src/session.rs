@@ -51,7 +51,7 @@ impl From<SessionError> for CommandFailure {
                 "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             }
             SessionError::QueueNotUsable(_) => {
-                "Run `marketctl check`: it names every table, queue and secret that cannot be used."
+                "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used."
             }
         };
         Self::new(error.to_string(), hint)
@@ -117,6 +117,17 @@ impl Session {
 
     pub(crate) fn secrets(&self) -> aws_sdk_secretsmanager::Client {
         aws_sdk_secretsmanager::Client::new(&self.config)
+    }
+
+    pub(crate) fn s3(&self) -> objects::Client {
+        objects::Client::from_conf(objects::config(&self.config).build())
+    }
+
+    /// Returns the name of the bucket. It contains the account, which only the credentials tell.
+    pub(crate) async fn bucket(&self) -> Result<String, Problem> {
+        let identity = aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await?;
+        let region = self.config.region().map_or("", AsRef::as_ref);
+        Ok(self.resources.base_bucket(identity.account().unwrap_or_default(), region))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Compares `template.yaml` with the project's own definition of what is deployed.
 
+mod bucket;
 mod functions;
 mod monitoring;
 mod operations;

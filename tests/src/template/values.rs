@@ -1,6 +1,7 @@
 //! Evaluates the template's values as `CloudFormation` does, for a stack with the default name and every parameter's
 //! default.
 
+use local::environment::{ACCOUNT_ID, REGION};
 use platform::resources::Resources;
 use serde_json::{Map, Value, json};
 
@@ -29,6 +30,7 @@ impl Values<'_> {
             "Condition" => self.evaluated(&self.0["Conditions"][text(argument)]),
             "Fn::GetAtt" => json!(self.attribute(text(&argument[0]), text(&argument[1]))),
             "Fn::Sub" => json!(self.substituted(text(argument))),
+            "Fn::Join" => json!(self.joined(text(&argument[0]), &argument[1])),
             "Fn::Equals" => json!(self.evaluated(&argument[0]) == self.evaluated(&argument[1])),
             "Fn::If" => {
                 let holds = self.evaluated(&self.0["Conditions"][text(&argument[0])]) == json!(true);
@@ -42,6 +44,8 @@ impl Values<'_> {
     fn reference(&self, name: &str) -> Value {
         match name {
             "AWS::StackName" => json!(Resources::DEFAULT_STACK),
+            "AWS::AccountId" => json!(ACCOUNT_ID),
+            "AWS::Region" => json!(REGION),
             _ if self.0["Parameters"][name].is_object() => self.0["Parameters"][name]["Default"].clone(),
             _ => json!(match self.kind(name) {
                 "AWS::SQS::Queue" => format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", self.name(name)),
@@ -57,6 +61,7 @@ impl Values<'_> {
             ("AWS::DynamoDB::Table", "Arn") => arn::table(&name),
             ("AWS::SQS::Queue", "Arn") => arn::queue(&name),
             ("AWS::SecretsManager::Secret", "Arn") => arn::secret(&name),
+            ("AWS::S3::Bucket", "Arn") => arn::bucket(&name),
             _ => format!("{resource}.{attribute}"),
         }
     }
@@ -64,12 +69,18 @@ impl Values<'_> {
     /// Returns a resource's name in AWS, or its name in the template if it has no other.
     fn name(&self, resource: &str) -> String {
         let properties = &self.0["Resources"][resource]["Properties"];
-        let mut names = ["TableName", "QueueName", "FunctionName", "Name"].into_iter().map(|name| &properties[name]);
+        let mut names =
+            ["TableName", "QueueName", "BucketName", "FunctionName", "Name"].into_iter().map(|name| &properties[name]);
         names.find(|name| !name.is_null()).map_or(resource.to_owned(), |name| text(&self.evaluated(name)).to_owned())
     }
 
     fn kind(&self, resource: &str) -> &str {
         text(&self.0["Resources"][resource]["Type"])
+    }
+
+    fn joined(&self, separator: &str, parts: &Value) -> String {
+        let parts = parts.as_array().into_iter().flatten();
+        parts.map(|part| text(&self.evaluated(part)).to_owned()).collect::<Vec<_>>().join(separator)
     }
 
     fn substituted(&self, pattern: &str) -> String {

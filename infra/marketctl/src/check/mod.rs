@@ -1,4 +1,4 @@
-//! Checks that every table, queue and secret of a stack exists, can be reached and has the expected form.
+//! Checks that every table, queue, bucket and secret of a stack exists, can be reached and has the expected form.
 
 mod probe;
 
@@ -92,9 +92,17 @@ async fn check_all(session: &Session) -> Vec<CheckResult> {
         let found = check_keyring(secrets, &name).await;
         CheckResult::new(ResourceKind::Secret, name, found)
     };
-    let (mut checks, queues, keyring) = tokio::join!(join_all(tables), join_all(queues), keyring);
+    let bucket = async {
+        let name = session.bucket().await;
+        let found = match &name {
+            Ok(name) => objects::probe(&session.s3(), name).await,
+            Err(problem) => Err(problem.clone()),
+        };
+        CheckResult::new(ResourceKind::Bucket, name.unwrap_or_else(|_| "of this account".to_owned()), found)
+    };
+    let (mut checks, queues, keyring, bucket) = tokio::join!(join_all(tables), join_all(queues), keyring, bucket);
     checks.extend(queues);
-    checks.push(keyring);
+    checks.extend([keyring, bucket]);
     checks
 }
 
@@ -104,5 +112,5 @@ fn text(report: &CheckReport) -> String {
         [check.kind.as_str().to_owned(), check.name.clone(), state.to_owned()]
     });
     let rows = table(["KIND", "NAME", "STATE"], rows);
-    if report.ok { format!("{rows}\n\nEvery table, queue and secret exists and can be reached.") } else { rows }
+    if report.ok { format!("{rows}\n\nEvery table, queue, bucket and secret exists and can be reached.") } else { rows }
 }

@@ -49,7 +49,7 @@ pub(crate) enum Command {
         #[arg(value_name = "FILE|-")]
         file: Source,
     },
-    /// Check that every table, queue and secret exists and can be reached
+    /// Check that every table, queue, bucket and secret exists and can be reached
     Check,
 }
 
