@@ -4,29 +4,36 @@ use std::collections::BTreeSet;
 
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
+use platform::preflight::ResourceKind;
 use platform::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources, Table};
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Proxy, RuntimeApi, Stack, marketctl};
 
-/// Every function that checks resources at its start: its tables, its queues, and whether it needs the keyring.
-const FUNCTIONS: [(&str, &[Table], &[Queue], bool); 12] = [
-    ("me", &[Table::Keys], &[], false),
-    ("catalog", &[Table::Keys, Table::Market], &[], false),
-    ("item", &[Table::Keys, Table::Market], &[], false),
-    ("prices", &[Table::Keys, Table::Market], &[], false),
-    ("marketplaces", &[Table::Keys, Table::Market], &[], false),
-    ("listings", &[Table::Keys, Table::Market], &[], false),
-    ("orders", &[Table::Keys, Table::Accounts], &[], false),
-    ("balance", &[Table::Keys, Table::Accounts], &[], false),
+/// Every function that checks resources at its start: its tables, its queues, and whether it needs the bucket or the
+/// keyring.
+const FUNCTIONS: [(&str, &[Table], &[Queue], &[ResourceKind]); 12] = [
+    ("me", &[Table::Keys], &[], &[]),
+    ("catalog", &[Table::Keys, Table::Market], &[], &[ResourceKind::Bucket]),
+    ("item", &[Table::Keys, Table::Market], &[], &[]),
+    ("prices", &[Table::Keys, Table::Market], &[], &[]),
+    ("marketplaces", &[Table::Keys, Table::Market], &[], &[]),
+    ("listings", &[Table::Keys, Table::Market], &[], &[ResourceKind::Bucket]),
+    ("orders", &[Table::Keys, Table::Accounts], &[], &[]),
+    ("balance", &[Table::Keys, Table::Accounts], &[], &[]),
     (
         "ingest",
         &[Table::Market, Table::Accounts, Table::Webhooks],
         &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry],
-        false,
+        &[],
     ),
-    ("compact", &[Table::Market], &[], false),
-    ("webhook", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], true),
-    ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], false),
+    ("compact", &[Table::Market], &[], &[ResourceKind::Bucket]),
+    (
+        "webhook",
+        &[Table::Webhooks],
+        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices],
+        &[ResourceKind::Secret],
+    ),
+    ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], &[]),
 ];
 
 /// Starts a function that must fail. Returns the problems that it names.
@@ -71,12 +78,14 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
 
     let checked = checked(&variables).await;
     assert_eq!(checked.len(), 4 + 6 + 1 + 1);
-    assert!(checked.iter().any(|sentence| sentence.starts_with(&format!("bucket {bucket} does not exist"))));
-    for (function, tables, queues, keyring) in FUNCTIONS {
+    for (function, tables, queues, others) in FUNCTIONS {
         let tables = tables.iter().map(|table| format!("table {} does not exist", resources.table(*table)));
         let queues = queues.iter().map(|queue| format!("queue {} does not exist", resources.queue(*queue)));
-        let keyring = keyring.then(|| format!("secret {} does not exist", resources.keyring()));
-        let expected: BTreeSet<String> = tables.chain(queues).chain(keyring).collect();
+        let others = others.iter().map(|kind| {
+            let name = if *kind == ResourceKind::Bucket { bucket.clone() } else { resources.keyring() };
+            format!("{} {name} does not exist", kind.as_str())
+        });
+        let expected: BTreeSet<String> = tables.chain(queues).chain(others).collect();
         assert_eq!(problems(function, &variables).await, expected, "{function}");
         for problem in expected {
             assert!(checked.iter().any(|sentence| sentence.starts_with(&problem)), "{problem}: {checked:?}");
@@ -178,11 +187,11 @@ async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_th
     // Long enough for calls that are sent together to overlap on a busy machine, and well below the time-out of an
     // attempt.
     proxy.set_fault(Fault::Slow(std::time::Duration::from_millis(500)));
-    for (function, tables, queues, keyring) in FUNCTIONS {
+    for (function, tables, queues, others) in FUNCTIONS {
         let connections = proxy.connections();
         RuntimeApi::run(function, &variables).await.ready().await;
         let calls = proxy.take_calls();
-        let checks = tables.len() + queues.len() + usize::from(keyring);
+        let checks = tables.len() + queues.len() + others.len();
         assert!(calls.len() >= checks, "{function}: {calls:?}");
         // `catalog` and `listings` also load their replica, in several round trips.
         if !["catalog", "listings"].contains(&function) {

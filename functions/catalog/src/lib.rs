@@ -6,6 +6,7 @@ use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use api::{PAGE, PAGE_SIZE};
 use market::Log;
 use market::Market;
+use objects::Objects;
 use platform::aws::{Missing, Patience};
 use platform::metrics::ReplicaGauge;
 use platform::preflight;
@@ -59,5 +60,7 @@ pub fn api(service: &Service<'_>) -> Result<Api<SearchCatalog>, Missing> {
         Log::new(Market::from_service(service, Patience::Request, preflight::query)?),
         service.clock.clone(),
     );
+    // Nothing reads the bucket yet. This checks that the function could.
+    Objects::from_service(service, Patience::Request)?;
     Api::from_service(service, SearchCatalog { replica })
 }

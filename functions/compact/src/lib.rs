@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::{Columnar, Compacted, Compaction};
 use market::Log;
 use market::Standing;
+use objects::Objects;
 use platform::aws::{Missing, Patience};
 use platform::metrics::{Meter, Metric};
 use platform::preflight;
@@ -26,6 +27,8 @@ pub struct Compact {
 /// Builds the function from its environment.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
     let market = Market::from_service(service, Patience::Bulk, preflight::query)?;
+    // Nothing is put into the bucket yet. This checks that the function could use it.
+    Objects::from_service(service, Patience::Bulk)?;
     Ok(Compact {
         catalog: Compaction::new(Log::new(market.clone()), Arc::clone(&service.clock)),
         listings: Compaction::new(Log::new(market), Arc::clone(&service.clock)),

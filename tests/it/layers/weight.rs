@@ -10,6 +10,7 @@ use tests::packages_of;
 
 use super::document;
 
+const S3: &str = "aws-sdk-s3";
 const SQS: &str = "aws-sdk-sqs";
 const SECRETS_MANAGER: &str = "aws-sdk-secretsmanager";
 
@@ -17,15 +18,31 @@ const SECRETS_MANAGER: &str = "aws-sdk-secretsmanager";
 const DENIED: &[(&[&str], &[&str])] = &[
     (
         &["me", "item", "prices", "marketplaces", "orders", "balance", "openapi"],
-        &[SQS, SECRETS_MANAGER, "zstd", "zstd-sys", "queues", "secrets", "guard", "webhooks", "base", "replica"],
+        &[
+            SQS,
+            S3,
+            SECRETS_MANAGER,
+            "zstd",
+            "zstd-sys",
+            "queues",
+            "objects",
+            "secrets",
+            "guard",
+            "webhooks",
+            "base",
+            "replica",
+        ],
     ),
     (&["catalog", "listings"], &[SQS, SECRETS_MANAGER, "queues", "secrets", "guard", "webhooks"]),
     (&["compact"], &[SQS, SECRETS_MANAGER, "queues", "secrets", "guard", "webhooks", "replica", "api", "auth"]),
     (
         &["ingest", "sweep"],
-        &[SECRETS_MANAGER, "zstd", "zstd-sys", "secrets", "guard", "base", "replica", "api", "auth"],
+        &[S3, SECRETS_MANAGER, "zstd", "zstd-sys", "objects", "secrets", "guard", "base", "replica", "api", "auth"],
     ),
-    (&["webhook"], &["zstd", "zstd-sys", "base", "replica", "market", "accounts", "feed", "api", "auth"]),
+    (
+        &["webhook"],
+        &[S3, "zstd", "zstd-sys", "objects", "base", "replica", "market", "accounts", "feed", "api", "auth"],
+    ),
 ];
 
 /// What no function may be built from: the operator's side.

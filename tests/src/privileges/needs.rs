@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::operation::{
     transact_write_items::TransactWriteItemsInput, update_item::UpdateItemInput,
 };
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_s3::operation::{get_object::GetObjectInput, put_object::PutObjectInput};
 use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueInput;
 use aws_sdk_sqs::operation::{
     delete_message_batch::DeleteMessageBatchInput, get_queue_attributes::GetQueueAttributesInput,
@@ -37,6 +38,8 @@ pub(super) fn needs(call: &SdkCall<'_>) -> Option<Needs> {
         .or_else(|| for_input(call, |delete: &DeleteMessageBatchInput| on_queue("DeleteMessage", delete.queue_url())))
         .or_else(|| for_input(call, |receive: &ReceiveMessageInput| on_queue("ReceiveMessage", receive.queue_url())))
         .or_else(|| for_input(call, |get: &GetQueueAttributesInput| on_queue("GetQueueAttributes", get.queue_url())))
+        .or_else(|| for_input(call, get_object))
+        .or_else(|| for_input(call, |put: &PutObjectInput| on_objects("PutObject", put.bucket())))
         .or_else(|| for_input(call, |get: &GetSecretValueInput| on_secret("GetSecretValue", get.secret_id())))
 }
 
@@ -74,6 +77,17 @@ fn part(part: &TransactWriteItem) -> Needs {
 fn on_queue(operation: &str, url: Option<&str>) -> Needs {
     let name = url.and_then(|url| url.rsplit('/').next()).unwrap_or_default();
     vec![FunctionGrant::privilege(format!("sqs:{operation}"), arn::queue(name))]
+}
+
+/// Without the second privilege, S3 does not say that an object is absent.
+fn get_object(get: &GetObjectInput) -> Needs {
+    let list = FunctionGrant::privilege("s3:ListBucket", arn::bucket(get.bucket().unwrap_or_default()));
+    [on_objects("GetObject", get.bucket()), vec![list]].concat()
+}
+
+fn on_objects(operation: &str, bucket: Option<&str>) -> Needs {
+    let objects = format!("{}/*", arn::bucket(bucket.unwrap_or_default()));
+    vec![FunctionGrant::privilege(format!("s3:{operation}"), objects)]
 }
 
 fn on_secret(operation: &str, name: Option<&str>) -> Needs {
