@@ -1,10 +1,12 @@
-//! The rows of a stream's base: the pointer beside the head, and the chunks that it names.
+//! The rows of a stream's base: the manifest beside the head; and the pointer, with the chunks that it names, which the
+//! releases before the manifest wrote.
 
-use platform::store::{Attributes, StoreError, b, changed, n, s};
+use platform::store::{Attributes, Row, StoreError, b, changed, n, s};
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use super::log::{Log, LogPosition, position};
+use super::manifest::Manifest;
 use super::pointer::Pointer;
 use super::table;
 use crate::Record;
@@ -13,39 +15,58 @@ use crate::Record;
 /// change's bytes, and chunks are read at the same time while pages of the log are read one after the other.
 const RECORDS_PER_CHANGE: u64 = 10;
 
-/// A stream's head and base pointer, as of one moment.
+/// A stream's head, manifest and base pointer, as of one moment.
 pub struct Standing {
     pub head: LogPosition,
-    /// The pointer, if there is a base. It is an error if the pointer cannot be read.
+    /// The manifest, if there is one. It is an error if it cannot be read.
+    pub manifest: Option<Result<Manifest, StoreError>>,
+    /// The pointer, if there is one. Readers use it only where there is no manifest. It is an error if the pointer cannot be read.
     pub base: Option<Result<Pointer, StoreError>>,
     /// The generation that the pointer names, even if the rest of the pointer cannot be read.
     generation: Option<String>,
+    /// The same of the manifest.
+    manifest_generation: Option<String>,
 }
 
 impl Standing {
-    /// Returns how many changes have come after the base. If no pointer can be read, these are all changes.
+    /// Returns how many changes have come after the base and its deltas. If no base can be read, these are all changes.
     pub fn behind(&self) -> u64 {
-        let base = self.base.as_ref().and_then(|base| base.as_ref().ok());
-        self.head.changes.saturating_sub(base.map_or(0, |base| base.position.changes))
+        self.head.changes.saturating_sub(self.packed().map_or(0, |(end, _)| end.changes))
+    }
+
+    /// Returns up to where base and deltas hold the stream, and how many records the base has.
+    fn packed(&self) -> Option<(LogPosition, u64)> {
+        if let Some(manifest) = &self.manifest {
+            return manifest.as_ref().ok().map(|manifest| (manifest.end, manifest.records));
+        }
+        let pointer = self.base.as_ref()?.as_ref().ok()?;
+        Some((pointer.position, pointer.records))
     }
 
     /// Returns whether a reader at `position` has more work with the log up to its end than with the base and the log
     /// behind that. Without a base that can be read, it never has.
     pub fn is_base_nearer_than_end(&self, position: LogPosition) -> bool {
-        let Some(Ok(base)) = &self.base else { return false };
+        let Some((_, records)) = self.packed() else { return false };
         let left = self.head.changes.saturating_sub(position.changes);
-        left > self.behind() + base.records / RECORDS_PER_CHANGE
+        left > self.behind() + records / RECORDS_PER_CHANGE
     }
 }
 
 impl<R: Record> Log<R> {
-    /// Reads head and pointer by one Query, so that both are as of one moment.
+    /// Reads head, manifest and pointer by one Query, so that all are as of one moment.
     pub async fn standing(&self) -> Result<Standing, StoreError> {
         let rows = self.market.partition(table::standing_partition::<R>()).await?;
         let find = |name: &str| rows.iter().find(|row| Attributes(row).text(table::SK) == Some(name));
-        let base = find(table::BASE);
-        let generation = base.and_then(|row| Attributes(row).text(table::GENERATION)).map(ToOwned::to_owned);
-        Ok(Standing { head: position(find(table::HEAD))?, base: base.map(Pointer::from_row), generation })
+        let (base, manifest) = (find(table::BASE), find(table::MANIFEST));
+        let generation =
+            |row: Option<&Row>| row.and_then(|row| Attributes(row).text(table::GENERATION)).map(str::to_owned);
+        Ok(Standing {
+            head: position(find(table::HEAD))?,
+            manifest: manifest.map(Manifest::from_row),
+            base: base.map(Pointer::from_row),
+            generation: generation(base),
+            manifest_generation: generation(manifest),
+        })
     }
 
     /// Reads a chunk. A chunk never changes, so the cheaper, eventually consistent read is right if it finds one. Only
@@ -79,9 +100,19 @@ impl<R: Record> Log<R> {
 
     /// Moves the pointer, on condition that it still names the generation that `seen` has. Returns whether it moved.
     pub async fn put_base_pointer(&self, pointer: &Pointer, seen: &Standing) -> Result<bool, StoreError> {
-        let put = self.market.client.put_item().table_name(&self.market.table).set_item(Some(pointer.row::<R>()));
+        self.put_over(pointer.row::<R>(), seen.generation.as_deref()).await
+    }
+
+    /// Puts the manifest, on condition that the stored one is still the one that `seen` has. Returns whether it was.
+    pub async fn put_manifest(&self, manifest: &Manifest, seen: &Standing) -> Result<bool, StoreError> {
+        self.put_over(manifest.row::<R>()?, seen.manifest_generation.as_deref()).await
+    }
+
+    /// Puts a row, on condition that the row in its place still has the generation that was seen.
+    async fn put_over(&self, row: Row, seen: Option<&str>) -> Result<bool, StoreError> {
+        let put = self.market.client.put_item().table_name(&self.market.table).set_item(Some(row));
         let put = put.expression_attribute_names("#generation", table::GENERATION);
-        let put = match &seen.generation {
+        let put = match seen {
             None => put.condition_expression("attribute_not_exists(#generation)"),
             Some(seen) => put.condition_expression("#generation = :seen").expression_attribute_values(":seen", s(seen)),
         };

@@ -24,6 +24,7 @@ pub(super) const PACKED: &str = "packed";
 
 pub(super) const HEAD_FORMAT: Format = Format::first("stream head");
 pub(super) const BASE_FORMAT: Format = Format::first("base pointer");
+pub(super) const MANIFEST_FORMAT: Format = Format::first("base manifest");
 pub(super) const ENTITY_FORMAT: Format = Format::first("entity");
 pub(super) const MARKETPLACE_FORMAT: Format = Format::first("marketplace");
 pub(super) const QUOTE_FORMAT: Format = Format::first("quote");
@@ -39,13 +40,15 @@ pub(super) fn entity_partition<R: Record>(number: u32) -> String {
     format!("entity#{}#{number:x}", R::STREAM)
 }
 
-/// Head and base pointer are in the same partition, so that one Query reads both as of one moment.
+/// Head, manifest and base pointer are in the same partition, so that one Query reads all of them as of one
+/// moment.
 pub(super) fn standing_partition<R: Record>() -> String {
     format!("head#{}#0", R::STREAM)
 }
 
 pub(super) const HEAD: &str = "head";
 pub(super) const BASE: &str = "base";
+pub(super) const MANIFEST: &str = "manifest";
 
 pub(super) fn head<R: Record>() -> Row {
     place(standing_partition::<R>(), HEAD.to_owned())
@@ -53,6 +56,10 @@ pub(super) fn head<R: Record>() -> Row {
 
 pub(super) fn base_pointer<R: Record>() -> Row {
     place(standing_partition::<R>(), BASE.to_owned())
+}
+
+pub(super) fn manifest<R: Record>() -> Row {
+    place(standing_partition::<R>(), MANIFEST.to_owned())
 }
 
 /// Each chunk has its own partition, so that the read capacity of a single partition does not slow down a cold start.
