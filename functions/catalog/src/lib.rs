@@ -58,9 +58,8 @@ impl Endpoint for SearchCatalog {
 pub fn api(service: &Service<'_>) -> Result<Api<SearchCatalog>, Missing> {
     let replica = Replica::new(
         Log::new(Market::from_service(service, Patience::Request, preflight::query)?),
+        Objects::from_service(service, Patience::Request)?,
         service.clock.clone(),
     );
-    // Nothing reads the bucket yet. This checks that the function could.
-    Objects::from_service(service, Patience::Request)?;
     Api::from_service(service, SearchCatalog { replica })
 }

@@ -27,11 +27,10 @@ pub struct Compact {
 /// Builds the function from its environment.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
     let market = Market::from_service(service, Patience::Bulk, preflight::query)?;
-    // Nothing is put into the bucket yet. This checks that the function could use it.
-    Objects::from_service(service, Patience::Bulk)?;
+    let objects = Objects::from_service(service, Patience::Bulk)?;
     Ok(Compact {
-        catalog: Compaction::new(Log::new(market.clone()), Arc::clone(&service.clock)),
-        listings: Compaction::new(Log::new(market), Arc::clone(&service.clock)),
+        catalog: Compaction::new(Log::new(market.clone()), objects.clone(), Arc::clone(&service.clock)),
+        listings: Compaction::new(Log::new(market), objects, Arc::clone(&service.clock)),
         meter: Arc::clone(&service.meter),
     })
 }

@@ -67,9 +67,8 @@ impl Endpoint for SearchListings {
 pub fn api(service: &Service<'_>) -> Result<Api<SearchListings>, Missing> {
     let replica = Replica::new(
         Log::new(Market::from_service(service, Patience::Request, preflight::query)?),
+        Objects::from_service(service, Patience::Request)?,
         service.clock.clone(),
     );
-    // Nothing reads the bucket yet. This checks that the function could.
-    Objects::from_service(service, Patience::Request)?;
     Api::from_service(service, SearchListings { replica })
 }

@@ -4,6 +4,7 @@
 
 use super::columns::{Columnar, Columns};
 use market::Hash;
+use platform::layout::Format;
 use platform::store::StoreError;
 use sha2::{Digest, Sha256};
 
@@ -48,12 +49,17 @@ pub(super) fn hash(packed: &[u8]) -> Hash {
 
 /// Unpacks the columns of a chunk.
 pub(super) fn unpack<R: Columnar>(packed: &[u8]) -> Result<R::Columns, StoreError> {
-    let (_, rest) = R::CHUNK.split(packed)?;
-    let Some((length, compressed)) = rest.split_first_chunk() else { return Err(R::CHUNK.corrupt(&"it is cut off")) };
-    let length = (u32::from_le_bytes(*length) as usize).min(MAX_UNPACKED_BYTES);
-    let columns = zstd::bulk::decompress(compressed, length).map_err(|error| R::CHUNK.corrupt(&error))?;
+    let columns = decompress(R::CHUNK, packed)?;
     let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::CHUNK.corrupt(&error))?;
     if columns.is_sound() { Ok(columns) } else { Err(R::CHUNK.corrupt(&"its columns do not fit together")) }
+}
+
+/// Takes the layout and the length off packed bytes, and decompresses the rest.
+pub(super) fn decompress(format: Format, packed: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let (_, rest) = format.split(packed)?;
+    let Some((length, compressed)) = rest.split_first_chunk() else { return Err(format.corrupt(&"it is cut off")) };
+    let length = (u32::from_le_bytes(*length) as usize).min(MAX_UNPACKED_BYTES);
+    zstd::bulk::decompress(compressed, length).map_err(|error| format.corrupt(&error))
 }
 
 #[cfg(test)]

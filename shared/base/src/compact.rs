@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use market::{LOG_KEEP_MILLIS, Log, Pointer, Standing};
+use objects::Objects;
 use platform::store::StoreError;
 use types::clock::Clock;
 use types::timestamp::{DAY_MILLIS, Timestamp};
@@ -15,7 +16,8 @@ use uuid::Uuid;
 
 use super::chunk;
 use super::columns::{Columnar, Columns};
-use super::read::{Snapshot, load_at, load_entities};
+use super::load::Load;
+use super::snapshot::Snapshot;
 
 /// A base that is a week old is folded again, well before its chunks expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
@@ -31,6 +33,7 @@ const CONCURRENT_WRITES: usize = 8;
 /// Folds the log of one stream into bases.
 pub struct Compaction<R> {
     log: Log<R>,
+    objects: Objects,
     clock: Arc<dyn Clock>,
     /// The generation of the base that this instance has written, or has read whole without an error.
     sound: Mutex<Option<Uuid>>,
@@ -56,8 +59,8 @@ pub enum Compacted {
 }
 
 impl<R: Columnar> Compaction<R> {
-    pub fn new(log: Log<R>, clock: Arc<dyn Clock>) -> Self {
-        Self { log, clock, sound: Mutex::default() }
+    pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
+        Self { log, objects, clock, sound: Mutex::default() }
     }
 
     /// Reads the stream's head and base pointer.
@@ -75,11 +78,11 @@ impl<R: Columnar> Compaction<R> {
         let now = self.clock.now();
         let snapshot = match self.plan(&standing, now) {
             CompactionPlan::Idle { behind } => return Ok(Compacted::Idle { behind }),
-            CompactionPlan::Fold => load_at(&self.log, &standing, &*self.clock).await?,
-            CompactionPlan::Rebuild => load_entities(&self.log, standing.head, &*self.clock).await?,
+            CompactionPlan::Fold => self.load().step().await?,
+            CompactionPlan::Rebuild => self.load().entities(standing.head).await?,
             CompactionPlan::Verify { generation, behind } => {
-                let snapshot = load_at(&self.log, &standing, &*self.clock).await?;
-                if snapshot.base.is_some() {
+                let snapshot = self.load().step().await?;
+                if snapshot.scanned_at.is_some() {
                     self.trust(generation);
                     return Ok(Compacted::Idle { behind });
                 }
@@ -87,6 +90,10 @@ impl<R: Columnar> Compaction<R> {
             }
         };
         self.write(snapshot, &standing, now).await
+    }
+
+    fn load(&self) -> Load<R> {
+        Load::new(self.log.clone(), self.objects.clone(), Arc::clone(&self.clock))
     }
 
     fn plan(&self, standing: &Standing, now: Timestamp) -> CompactionPlan {
@@ -106,8 +113,8 @@ impl<R: Columnar> Compaction<R> {
 
     /// Writes the chunks and then the pointer, on condition that nobody else has moved it.
     async fn write(&self, snapshot: Snapshot<R>, standing: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
-        let (position, from_entities) = (snapshot.end(), snapshot.base.is_none());
-        let scanned_at = snapshot.base.as_ref().map_or(now, |base| base.scanned_at);
+        let (position, from_entities) = (snapshot.end(), snapshot.scanned_at.is_none());
+        let scanned_at = snapshot.scanned_at.unwrap_or(now);
         let records = in_order(snapshot)?;
         let generation = run_id(now)?;
         let chunks = chunk::pack(&records)?;

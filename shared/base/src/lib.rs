@@ -8,8 +8,14 @@
 mod chunk;
 mod columns;
 mod compact;
-mod read;
+mod delta;
+mod load;
+mod scan;
+mod snapshot;
+mod source;
+mod tail;
 
 pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
 pub use compact::{Compacted, Compaction};
-pub use read::{Snapshot, load};
+pub use load::Load;
+pub use snapshot::Snapshot;

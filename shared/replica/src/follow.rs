@@ -13,8 +13,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 
-use base::Columnar;
+use base::{Columnar, Load};
 use market::{Batch, ChangeOf, GapWatch, Log, LogPosition, Record, contiguous};
+use objects::Objects;
+use platform::backoff::full_jitter;
 use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
@@ -26,6 +28,11 @@ const MAX_STALENESS: Duration = Duration::from_secs(2);
 /// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
 /// in the first invocation.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(7);
+
+/// The pause before a load goes on after a failure is below this at first. Then the bound doubles with each failure ...
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// ... this many times, up to 1.6 seconds.
+const MAX_DOUBLINGS: u32 = 5;
 
 /// An index over a stream's records.
 pub trait View: Send + Sync + 'static {
@@ -51,6 +58,8 @@ struct Inner<V: View> {
     /// Held during a catch-up. Other requests wait for it, and then find the replica caught up.
     following: tokio::sync::Mutex<()>,
     loading: Mutex<Option<Loading>>,
+    /// What a load has read so far. It outlives the load, so the next one has only the rest to read.
+    load: tokio::sync::Mutex<Load<V::Record>>,
 }
 
 struct ReplicaState<V> {
@@ -81,9 +90,10 @@ impl<V: View> Clone for Replica<V> {
 
 impl<V: View> Replica<V> {
     /// Makes an empty replica. Its first use loads it.
-    pub fn new(log: Log<V::Record>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(log: Log<V::Record>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
+        let load = tokio::sync::Mutex::new(Load::new(log.clone(), objects, Arc::clone(&clock)));
         let (state, following, loading) = (RwLock::new(None), tokio::sync::Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { log, clock, state, following, loading }))
+        Self(Arc::new(Inner { log, clock, state, following, loading, load }))
     }
 
     /// Starts the load in the init phase, and waits for it as long as the time allows.
@@ -172,9 +182,24 @@ impl<V: View> Inner<V> {
         outcome.shared()
     }
 
-    /// Reads the base or the entities, and then the log after them: see [`base::Snapshot`].
+    /// Reads the base or the entities, and then the log after them: see [`base::Load`].
+    ///
+    /// A replica that has no state yet can do nothing else, so its load goes on after every failure that may pass. If
+    /// there is a state, the next request follows the log from there, and goes on with the load if that is still nearer.
     async fn load(&self) -> Result<(), StoreError> {
-        let snapshot = base::load(&self.log, &*self.clock).await?;
+        let mut load = self.load.lock().await;
+        let mut failures = 0;
+        let snapshot = loop {
+            let error = match load.step().await {
+                Ok(snapshot) => break snapshot,
+                Err(error @ (StoreError::Unavailable(_) | StoreError::Conflict)) if self.position().is_none() => error,
+                Err(error) => return Err(error),
+            };
+            tracing::warn!(stream = V::Record::STREAM, %error, "the load goes on after a pause");
+            tokio::time::sleep(full_jitter(FIRST_PAUSE * (1_u32 << failures.min(MAX_DOUBLINGS)))).await;
+            failures += 1;
+        };
+        drop(load);
         let (position, caught_up) = (snapshot.end(), snapshot.as_of);
         self.install(ReplicaState { view: V::build(snapshot.folded()), position, caught_up });
         Ok(())

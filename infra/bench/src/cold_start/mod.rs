@@ -8,10 +8,14 @@ mod report;
 mod runtime_api;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base::Compaction;
 use indicatif::{MultiProgress, ProgressBar};
 use market::Log;
+use objects::Objects;
+use platform::aws::{Environment, Patience, required};
+use platform::resources::BASE_BUCKET_VARIABLE;
 use types::clock::{Clock, SystemClock};
 use types::records::{PublicItem, PublicListing};
 
@@ -73,11 +77,15 @@ async fn prepare(aws: &AwsProcess, market: &GeneratedMarket, bars: &MultiProgres
     fill(&admin, market, &filling).await?;
     filling.finish_and_clear();
     let stores = admin.stores();
-    pack::<PublicItem>(&stores).await?;
-    pack::<PublicListing>(&stores).await
+    let lookup = |name: &str| aws.variables.get(name);
+    let environment = Environment::read(&lookup).map_err(text)?;
+    let [bucket] = required(&lookup, [BASE_BUCKET_VARIABLE]).map_err(text)?;
+    let objects = Objects::new(objects::client(&environment, Patience::Bulk), bucket, Patience::Bulk);
+    pack::<PublicItem>(&stores, &objects).await?;
+    pack::<PublicListing>(&stores, &objects).await
 }
 
-async fn pack<R: base::Columnar>(stores: &feed::Stores) -> Result<(), String> {
-    let log = Log::<R>::new(stores.market.clone());
-    Compaction::new(log, std::sync::Arc::new(SystemClock::new())).run().await.map(drop).map_err(text)
+async fn pack<R: base::Columnar>(stores: &feed::Stores, objects: &Objects) -> Result<(), String> {
+    let (log, clock) = (Log::<R>::new(stores.market.clone()), Arc::new(SystemClock::new()));
+    Compaction::new(log, objects.clone(), clock).run().await.map(drop).map_err(text)
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use base::Compaction;
 use clap::ValueEnum;
 use market::{Log, Market};
+use objects::Objects;
 use platform::aws::{Environment, Patience, required};
-use platform::resources::Table;
+use platform::resources::{BASE_BUCKET_VARIABLE, Table};
 use replica::{Catalog, Listings, Replica, View};
 use serde::Serialize;
 use types::clock::SystemClock;
@@ -98,14 +99,16 @@ async fn load<V: View>(work: Work) -> Result<Load, String> {
     let meter = CostMeter::default();
     let measurement = LoadMeasurement::start(&meter);
     let patience = if work == Work::Base { Patience::Request } else { Patience::Bulk };
-    let client = Environment::read(&lookup).map_err(text)?.dynamodb(patience);
-    let [table] = required(&lookup, [Table::Market.variable()]).map_err(text)?;
+    let environment = Environment::read(&lookup).map_err(text)?;
+    let client = environment.dynamodb(patience);
+    let [table, bucket] = required(&lookup, [Table::Market.variable(), BASE_BUCKET_VARIABLE]).map_err(text)?;
+    let objects = Objects::new(objects::client(&environment, patience), bucket, patience);
     let (log, clock) = (Log::new(Market::new(meter.attach(&client), table)), Arc::new(SystemClock::new()));
     if work == Work::Compaction {
-        Compaction::<V::Record>::new(log, clock).run().await.map_err(text)?;
+        Compaction::<V::Record>::new(log, objects, clock).run().await.map_err(text)?;
         return Ok(measurement.finish());
     }
-    let replica = Replica::<V>::new(log, clock);
+    let replica = Replica::<V>::new(log, objects, clock);
     // A load that takes longer than an init phase allows continues in the next read.
     let _ = replica.warm_up().await;
     replica.read(|_| ()).await.map_err(|error| format!("{error:?}"))?;

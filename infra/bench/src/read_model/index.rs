@@ -4,6 +4,7 @@ use market::Market;
 use std::sync::Arc;
 
 use market::Log;
+use objects::Objects;
 use platform::aws::Patience;
 use platform::preflight;
 use platform::service::Service;
@@ -40,9 +41,12 @@ pub(super) async fn measure<S: Subject>(
     // The clock stands still, so that no catch-up becomes due.
     let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
     let lookup = |name: &str| aws.variables.get(name);
-    let market = Service::new(&lookup, clock.clone())
-        .and_then(|service| Market::from_service(&service, Patience::Request, preflight::query));
-    let replica = Replica::<S::View>::new(Log::new(market.map_err(text)?), clock);
+    let (market, objects) = {
+        let service = Service::new(&lookup, clock.clone()).map_err(text)?;
+        let market = Market::from_service(&service, Patience::Request, preflight::query).map_err(text)?;
+        (market, Objects::from_service(&service, Patience::Request).map_err(text)?)
+    };
+    let replica = Replica::<S::View>::new(Log::new(market), objects, clock);
     let mut indexed = Vec::with_capacity(kinds.len());
     for kind in kinds {
         indexed.push(ask::<S>(&replica, kind).await.map_err(|error| format!("{}: {error:?}", kind.name))?);

@@ -25,6 +25,8 @@ pub trait Columnar: Record {
     type Columns: Columns<Record = Self>;
     /// The format of a packed chunk of such records. Postcard is positional: the order of the columns is part of it.
     const CHUNK: Format;
+    /// The format of a packed delta.
+    const DELTA: Format;
 
     /// The order of records in a base. Records that share the most values stand next to each other.
     fn base_order(&self, other: &Self) -> Ordering;

@@ -1,0 +1,168 @@
+//! Loads a whole stream, and keeps what it has read until that is done. A start in a crowd may be refused many times.
+//! It never begins anew: each further step asks only for what is still missing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use futures_util::future::join;
+use futures_util::{StreamExt, stream};
+use market::{Hash, Log, LogPosition};
+use objects::Objects;
+use platform::store::StoreError;
+use types::clock::{Clock, Moment};
+
+use super::chunk;
+use super::columns::Columnar;
+use super::delta::Delta;
+use super::scan::EntityScan;
+use super::snapshot::Snapshot;
+use super::source::{Base, Piece};
+use super::tail::LogTail;
+
+/// How many pieces are read at the same time.
+const CONCURRENT_READS: usize = 16;
+
+/// A load that is under way.
+pub struct Load<R: Columnar> {
+    log: Log<R>,
+    objects: Objects,
+    clock: Arc<dyn Clock>,
+    pieces: Pieces<R>,
+    tail: LogTail<R>,
+    scan: Option<EntityScan<R>>,
+}
+
+impl<R: Columnar> Load<R> {
+    pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
+        Self { log, objects, clock, pieces: Pieces::default(), tail: LogTail::new(0), scan: None }
+    }
+
+    /// Reads what is still missing, and returns the stream as it is now. After an error, call it again: what was read
+    /// stays, also if a new base is in place by then, as far as that one has the same pieces.
+    ///
+    /// If the base cannot be read, it is looked for again, because it may just have been replaced. If it is still the
+    /// same, the entities are read instead.
+    pub async fn step(&mut self) -> Result<Snapshot<R>, StoreError> {
+        let mut broken = None;
+        loop {
+            let asked = Moment::now(&*self.clock);
+            let standing = self.log.standing().await?;
+            let Some(found) = Base::find(&standing) else { return self.entities(standing.head).await };
+            let generation = found.as_ref().ok().map(|base| base.generation);
+            if broken == Some(generation) {
+                return self.entities(standing.head).await;
+            }
+            let outcome = match found {
+                Ok(base) => self.base(&base, standing.head, asked).await,
+                Err(error) => Err(error),
+            };
+            let error = match outcome {
+                Err(error @ StoreError::Corrupt { .. }) => error,
+                outcome => return outcome,
+            };
+            tracing::error!(stream = R::STREAM, %error, "the base cannot be read");
+            broken = Some(generation);
+        }
+    }
+
+    /// Reads the pieces and the log at the same time. Neither has to wait for the other, because base and deltas are
+    /// exact at their end.
+    async fn base(&mut self, base: &Base, head: LogPosition, asked: Moment) -> Result<Snapshot<R>, StoreError> {
+        self.tail.begin_at(base.end.seq);
+        let pieces = self.pieces.read(base, &self.log, &self.objects);
+        let (pieces, tail) = join(pieces, self.tail.read(&self.log, head.seq)).await;
+        pieces?;
+        if !tail? {
+            return Err(StoreError::corrupt("the log behind the base has a gap"));
+        }
+        self.scan = None;
+        let (records, deltas) = self.pieces.take(base);
+        let scanned_at = Some(base.scanned_at);
+        Ok(Snapshot { records, deltas, position: base.end, tail: self.tail.take(), as_of: asked, scanned_at })
+    }
+
+    /// Reads the entities, for a caller that knows where the head is.
+    pub(super) async fn entities(&mut self, head: LogPosition) -> Result<Snapshot<R>, StoreError> {
+        let mut scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => EntityScan::begin(&self.log, head, &*self.clock).await?,
+        };
+        let outcome = scan.read(&self.log, &*self.clock).await;
+        if outcome.is_err() {
+            self.scan = Some(scan);
+        }
+        outcome
+    }
+}
+
+/// The parts and deltas that were read, by their hashes.
+struct Pieces<R: Columnar> {
+    parts: HashMap<Hash, R::Columns>,
+    deltas: HashMap<Hash, Delta<R>>,
+}
+
+/// A piece that was read.
+enum Unpacked<R: Columnar> {
+    Part(R::Columns),
+    Delta(Delta<R>),
+}
+
+type Unpack<R> = fn(&[u8]) -> Result<Unpacked<R>, StoreError>;
+
+impl<R: Columnar> Default for Pieces<R> {
+    fn default() -> Self {
+        Self { parts: HashMap::new(), deltas: HashMap::new() }
+    }
+}
+
+impl<R: Columnar> Pieces<R> {
+    /// Reads the pieces of a base that are missing. After an error, those that could be read are there.
+    async fn read(&mut self, base: &Base, log: &Log<R>, objects: &Objects) -> Result<(), StoreError> {
+        let wanted: HashSet<Hash> = base.parts.iter().chain(&base.deltas).map(|piece| piece.hash).collect();
+        self.parts.retain(|hash, _| wanted.contains(hash));
+        self.deltas.retain(|hash, _| wanted.contains(hash));
+        let parts = base.parts.iter().filter(|piece| !self.parts.contains_key(&piece.hash));
+        let parts = parts.map(|piece| (piece, unpack_part::<R> as Unpack<R>));
+        let deltas = base.deltas.iter().filter(|piece| !self.deltas.contains_key(&piece.hash));
+        let deltas = deltas.map(|piece| (piece, unpack_delta::<R> as Unpack<R>));
+        let reads: Vec<_> =
+            parts.chain(deltas).map(|(piece, unpack)| read_piece(piece, unpack, log, objects)).collect();
+        let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_READS);
+        let mut outcome = Ok(());
+        while let Some(read) = reads.next().await {
+            match read {
+                Ok((hash, Unpacked::Part(part))) => drop(self.parts.insert(hash, part)),
+                Ok((hash, Unpacked::Delta(delta))) => drop(self.deltas.insert(hash, delta)),
+                // If a piece is broken, it does not help to ask again for those that were refused.
+                Err(error) if !matches!(outcome, Err(StoreError::Corrupt { .. })) => outcome = Err(error),
+                Err(_) => {}
+            }
+        }
+        outcome
+    }
+
+    /// Takes out the parts and the deltas of a base, in its order.
+    fn take(&mut self, base: &Base) -> (Vec<R::Columns>, Vec<Delta<R>>) {
+        let Self { mut parts, mut deltas } = std::mem::take(self);
+        let records = base.parts.iter().filter_map(|piece| parts.remove(&piece.hash)).collect();
+        (records, base.deltas.iter().filter_map(|piece| deltas.remove(&piece.hash)).collect())
+    }
+}
+
+async fn read_piece<R: Columnar>(
+    piece: &Piece,
+    unpack: Unpack<R>,
+    log: &Log<R>,
+    objects: &Objects,
+) -> Result<(Hash, Unpacked<R>), StoreError> {
+    let packed = piece.read(log, objects).await?;
+    Ok((piece.hash, unpack(&packed)?))
+}
+
+fn unpack_part<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {
+    chunk::unpack::<R>(packed).map(Unpacked::Part)
+}
+
+fn unpack_delta<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {
+    Delta::unpack(packed).map(Unpacked::Delta)
+}
