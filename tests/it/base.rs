@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base::{Compacted, Compaction};
+use bytes::Bytes;
+use market::{Log, Manifest};
 use platform::store::Row;
-use tests::{Fault, RunningInstance, Stack, compaction, dynamodb, listing, uuid};
+use tests::{Fault, RunningInstance, Stack, base_bucket, compaction, dynamodb, listing, uuid};
 use types::clock::Clock;
 use types::records::PublicListing;
 
@@ -22,8 +23,8 @@ async fn add_listings(stack: &Stack, numbers: std::ops::Range<u32>) {
     stack.feed(&listings).await;
 }
 
-const fn written(records: usize, from_entities: bool) -> Compacted {
-    Compacted::Written { records, chunks: 1, from_entities }
+const fn written(records: u64, from_entities: bool) -> Compacted {
+    Compacted::Written { records, parts: 1, from_entities }
 }
 
 async fn run(compaction: &Compaction<PublicListing>) -> Compacted {
@@ -48,8 +49,27 @@ async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Row> {
     scan.items().iter().filter(|item| text(item, "pk").starts_with(start) && text(item, "sk") == sk).cloned().collect()
 }
 
-async fn put_item(stack: &Stack, item: Row) {
-    dynamodb(stack).put_item().table_name(MARKET_TABLE).set_item(Some(item)).send().await.unwrap();
+/// Returns the manifest of the listings.
+async fn manifest(stack: &Stack) -> Manifest {
+    listings_log(stack).standing().await.unwrap().manifest.unwrap().unwrap()
+}
+
+fn listings_log(stack: &Stack) -> Log<PublicListing> {
+    Log::new(stack.admin.stores().market)
+}
+
+fn json(manifest: &Manifest) -> String {
+    serde_json::to_string(manifest).unwrap()
+}
+
+/// Sets or removes an attribute of the manifest's row.
+async fn change_manifest(stack: &Stack, name: &str, text: Option<String>) {
+    let mut row = items(stack, "head#listings", "manifest").await.remove(0);
+    match text {
+        Some(text) => row.insert(name.to_owned(), AttributeValue::S(text)),
+        None => row.remove(name),
+    };
+    dynamodb(stack).put_item().table_name(MARKET_TABLE).set_item(Some(row)).send().await.unwrap();
 }
 
 /// Deletes the items that [`items`] returns.
@@ -81,10 +101,10 @@ async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_base_is_due_after_more_than_a_thousand_changes_or_a_week() {
+async fn a_small_base_is_due_after_more_than_a_thousand_changes_or_a_week() {
     let stack = Stack::new().await;
     let compaction = listings_compaction(&stack);
-    assert_eq!(run(&compaction).await, Compacted::Written { records: 0, chunks: 0, from_entities: true });
+    assert_eq!(run(&compaction).await, Compacted::Written { records: 0, parts: 0, from_entities: true });
     add_listings(&stack, 0..1_000).await;
     assert_eq!(run(&compaction).await, Compacted::Idle { behind: 1_000 });
     add_listings(&stack, 1_000..1_001).await;
@@ -104,25 +124,22 @@ async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_
     let stack = Stack::new().await;
     add_listings(&stack, 0..9).await;
     run(&listings_compaction(&stack)).await;
-    let breaks: [(&str, &str, &str, Option<AttributeValue>); 5] = [
-        ("base#listings", "chunk", "packed", Some(AttributeValue::B(Blob::new(b"\x01nonsense")))),
-        ("base#listings", "chunk", "packed", None),
-        ("head#listings", "base", "hashes", Some(AttributeValue::B(Blob::new(vec![0; 32])))),
-        ("head#listings", "base", "seq", Some(AttributeValue::S("x".to_owned()))),
-        ("head#listings", "base", "generation", None),
-    ];
-    for (start, sk, name, value) in breaks {
-        for mut item in items(&stack, start, sk).await {
-            match &value {
-                Some(value) => item.insert(name.to_owned(), value.clone()),
-                None => item.remove(name),
-            };
-            put_item(&stack, item).await;
+    let bucket = base_bucket(&stack.aws.endpoint_url);
+    let breaks = ["another part", "an unreadable manifest", "no hash", "a part of nobody", "no generation"];
+    for broken in breaks {
+        let manifest = manifest(&stack).await;
+        match broken {
+            "another part" => bucket.put(&manifest.parts[0].key, Bytes::from_static(b"\x01nonsense")).await.unwrap(),
+            "an unreadable manifest" => change_manifest(&stack, "data", Some("nonsense".to_owned())).await,
+            "no hash" => change_manifest(&stack, "data", Some(json(&manifest).replace("hash", "other"))).await,
+            "a part of nobody" => change_manifest(&stack, "data", Some(json(&manifest).replace("/0", "/none"))).await,
+            _ => change_manifest(&stack, "generation", None).await,
         }
         let running = stack.instance().await;
-        assert_eq!(ids(&stack, &running).await, expected(0..9), "{sk} without a right {name}");
-        let compaction = listings_compaction(&stack);
-        assert_eq!(run(&compaction).await, written(9, true), "{sk} without a right {name}");
+        assert_eq!(ids(&stack, &running).await, expected(0..9), "{broken}");
+        // Without its generation, the manifest can still be read.
+        let repaired = if broken == "no generation" { Compacted::Idle { behind: 0 } } else { written(9, true) };
+        assert_eq!(run(&listings_compaction(&stack)).await, repaired, "{broken}");
         assert_eq!(run(&listings_compaction(&stack)).await, Compacted::Idle { behind: 0 });
     }
 }
@@ -160,7 +177,7 @@ async fn a_run_that_dies_at_any_step_harms_nothing() {
     add_listings(&stack, 0..3).await;
     run(&listings_compaction(&stack)).await;
     let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
-    for (number, steps) in (3..).zip(0..7) {
+    for (number, steps) in (3..).zip((0..10).chain((12..44).step_by(8))) {
         add_listings(&stack, number..number + 1).await;
         // After a week a base is due.
         stack.clock.advance(Duration::from_hours(7 * 24));
@@ -174,8 +191,9 @@ async fn a_run_that_dies_at_any_step_harms_nothing() {
         let running = stack.instance().await;
         assert_eq!(ids(&stack, &running).await, expected(0..=u128::from(number)), "{outcome:?} after {steps} calls");
     }
+    stack.clock.advance(Duration::from_hours(7 * 24));
     let again = run(&listings_compaction(&stack)).await;
-    assert!(matches!(again, Compacted::Written { records: 10, .. } | Compacted::Idle { .. }), "{again:?}");
+    assert!(matches!(again, Compacted::Written { records: 17, .. }), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,7 +213,7 @@ async fn of_two_runs_at_once_one_gives_way() {
     proxy.set_fault(Fault::Slow(Duration::from_millis(150)));
     let mut outcomes = futures_util::future::join_all(runs).await;
     outcomes.sort_by_key(|outcome| *outcome == Compacted::Overtaken);
-    assert_eq!(outcomes, [Compacted::Written { records: 3, chunks: 1, from_entities: true }, Compacted::Overtaken]);
+    assert_eq!(outcomes, [written(3, true), Compacted::Overtaken]);
     let running = stack.instance().await;
     assert_eq!(ids(&stack, &running).await, expected(0..3));
 }
@@ -240,9 +258,9 @@ async fn bases_and_cold_starts_keep_up_with_writers() {
     assert_eq!(ids(&stack, &fresh).await, bare);
 }
 
-/// Deletes the pointer, and returns what an instance that starts without a base answers.
+/// Deletes the manifest, and returns what an instance that starts without a base answers.
 async fn from_entities(stack: &Stack) -> Vec<String> {
-    delete_items(stack, "head#listings", "base").await;
+    delete_items(stack, "head#listings", "manifest").await;
     let running = stack.instance().await;
     let now: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
     assert_eq!(running.clock.now(), now);

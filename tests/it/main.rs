@@ -3,6 +3,7 @@
 mod access;
 mod anywhere;
 mod base;
+mod base_load;
 mod budget;
 mod budget_model;
 mod cargo_lambda;

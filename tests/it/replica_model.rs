@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
+use market::Log;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy, RunningInstance, Stack, compaction, dynamodb, item, listing, play_histories, uuid};
+use tests::{Fault, Proxy, RunningInstance, Stack, base_bucket, compaction, item, listing, play_histories, uuid};
 use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
 
@@ -19,7 +21,7 @@ enum Step {
     Start,
     /// Both streams are compacted, through a proxy that refuses everything after this many calls.
     Compact { calls: Option<u8> },
-    /// The chunks of every base are deleted.
+    /// The objects of every base are overwritten.
     LoseBase,
     /// Only an instance's wall clock moves, forwards or back. It moves by tens of seconds, so that it never undoes
     /// the two seconds that pass before the instance is asked: otherwise neither hand would show that they have
@@ -121,11 +123,15 @@ async fn compact(stack: &Stack, calls: Option<u8>) {
 }
 
 async fn lose_base(stack: &Stack) {
-    let store = dynamodb(stack);
-    let scan = store.scan().table_name("marketplace-market").send().await.unwrap();
-    for chunk in scan.items().iter().filter(|item| item["pk"].as_s().unwrap().starts_with("base#")) {
-        let delete = store.delete_item().table_name("marketplace-market");
-        delete.key("pk", chunk["pk"].clone()).key("sk", chunk["sk"].clone()).send().await.unwrap();
+    let (bucket, market) = (base_bucket(&stack.aws.endpoint_url), stack.admin.stores().market);
+    let listings = Log::<PublicListing>::new(market.clone()).standing().await.unwrap();
+    let items = Log::<PublicItem>::new(market).standing().await.unwrap();
+    for manifest in [listings.manifest, items.manifest].into_iter().flatten() {
+        let manifest = manifest.unwrap();
+        let deltas = manifest.deltas.into_iter().map(|delta| delta.object);
+        for object in manifest.parts.into_iter().chain(deltas) {
+            bucket.put(&object.key, Bytes::from_static(b"lost")).await.unwrap();
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The `compact` function, triggered by a schedule: folds the change log of each stream into a new base if one is due.
+//! The `compact` function, triggered by a schedule: packs the change log of each stream into deltas and bases.
 //!
 //! Any number of runs may overlap, and any of them may die at any step: see [`base::Compaction`].
 
@@ -62,6 +62,7 @@ async fn compact_and_log<R: Columnar>(
     };
     let mut line = meter.line(match &outcome {
         Ok(Compacted::Idle { .. }) => "the base is fresh enough",
+        Ok(Compacted::Extended { .. }) => "continued the base",
         Ok(Compacted::Written { .. }) => "wrote a new base",
         Ok(Compacted::Overtaken) => "another run was first",
         Err(_) => "compaction failed",
@@ -70,10 +71,14 @@ async fn compact_and_log<R: Columnar>(
     if let Some(found) = found {
         line.gauge(behind, found);
     }
-    if let Ok(Compacted::Written { records, chunks, from_entities }) = &outcome {
-        line.member("records", records);
-        line.member("chunks", chunks);
-        line.member("from_entities", from_entities);
+    match &outcome {
+        Ok(Compacted::Extended { changes }) => line.member("changes", changes),
+        Ok(Compacted::Written { records, parts, from_entities }) => {
+            line.member("records", records);
+            line.member("parts", parts);
+            line.member("from_entities", from_entities);
+        }
+        _ => {}
     }
     line.known("error", outcome.as_ref().err().map(ToString::to_string).as_deref());
     line.log(outcome.is_err());

@@ -1,6 +1,9 @@
-//! Packs records into the chunks of a base, and unpacks them. A chunk holds columns, packed by postcard and compressed
-//! by zstd, and stays below the 400 KB that DynamoDB allows for a row. Its first byte is the number of its layout. In
-//! layout 1 the next four bytes are the unpacked length.
+//! Packs records into the parts of a base, and unpacks them. A part holds columns, packed by postcard and compressed by
+//! zstd. Its first byte is the number of its layout. In layout 1 the next four bytes are the unpacked length.
+//!
+//! The chunks of earlier releases have the same form. They were smaller, because they were rows of a table.
+
+use std::fmt::Display;
 
 use super::columns::{Columnar, Columns};
 use market::Hash;
@@ -8,46 +11,74 @@ use platform::layout::Format;
 use platform::store::StoreError;
 use sha2::{Digest, Sha256};
 
-/// The most bytes of a chunk. This leaves room for keys and attribute names in DynamoDB's 400 KB for a row.
-const MAX_BYTES: usize = 390_000;
-/// The most records in a chunk.
-const MAX_RECORDS: usize = 16_384;
-/// The most bytes of a chunk once unpacked: enough for 16,384 records of the largest size that the feed accepts.
+/// The most bytes of a packed part. Larger objects would hardly save requests, and smaller ones arrive sooner when many
+/// are read side by side.
+const MAX_BYTES: usize = 4 * 1_024 * 1_024;
+/// The most records in a part.
+const MAX_RECORDS: usize = 131_072;
+/// Records are packed together up to this many bytes, before they are compressed.
+const MAX_GROUP_BYTES: usize = 32 * 1_024 * 1_024;
+/// The most bytes of a part once unpacked: four times as many as this release packs.
 const MAX_UNPACKED_BYTES: usize = 128 * 1_024 * 1_024;
 /// The compression level. Higher levels take several times as long and save a few percent.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Packs records, in their order, into chunks.
+/// Gathers records, in their order, into groups that are packed together.
+pub(super) struct Packer<R> {
+    records: Vec<R>,
+    bytes: usize,
+}
+
+impl<R> Default for Packer<R> {
+    fn default() -> Self {
+        Self { records: Vec::new(), bytes: 0 }
+    }
+}
+
+impl<R: Columnar> Packer<R> {
+    /// Adds a record. Returns the group that was full before.
+    pub(super) fn push(&mut self, record: R) -> Option<Vec<R>> {
+        let bytes = postcard::experimental::serialized_size(&record).unwrap_or_default();
+        let is_full = self.records.len() == MAX_RECORDS || self.bytes + bytes > MAX_GROUP_BYTES;
+        let full = is_full.then(|| std::mem::take(self).records);
+        self.bytes += bytes;
+        self.records.push(record);
+        full
+    }
+
+    /// Returns the last group, which may be empty.
+    pub(super) fn rest(self) -> Vec<R> {
+        self.records
+    }
+}
+
+/// Packs a group of records into one part. If it would be too large, packs each half of the records on its own, and so
+/// on.
 pub(super) fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
-    let mut chunks = Vec::new();
-    for records in records.chunks(MAX_RECORDS) {
-        pack_halves(records, &mut chunks)?;
+    let packed = compress(R::CHUNK, &postcard::to_stdvec(&R::Columns::from_records(records))?)?;
+    if packed.len() <= MAX_BYTES || records.len() <= 1 {
+        return Ok(vec![packed]);
     }
-    Ok(chunks)
+    let (lower, upper) = records.split_at(records.len() / 2);
+    let mut parts = pack(lower)?;
+    parts.append(&mut pack(upper)?);
+    Ok(parts)
 }
 
-/// Packs records into one chunk. If it would be too large, packs each half of the records on its own, and so on.
-fn pack_halves<R: Columnar>(records: &[R], chunks: &mut Vec<Vec<u8>>) -> Result<(), StoreError> {
-    let columns = postcard::to_stdvec(&R::Columns::from_records(records))?;
-    let compressed =
-        zstd::bulk::compress(&columns, COMPRESSION_LEVEL).map_err(|error| StoreError::Defect(error.to_string()))?;
-    let length = u32::try_from(columns.len()).map_err(|error| StoreError::Defect(error.to_string()))?;
-    let packed = [&[R::CHUNK.writes], &length.to_le_bytes()[..], &compressed].concat();
-    if packed.len() > MAX_BYTES && records.len() > 1 {
-        let (lower, upper) = records.split_at(records.len() / 2);
-        pack_halves(lower, chunks)?;
-        return pack_halves(upper, chunks);
-    }
-    chunks.push(packed);
-    Ok(())
+/// Compresses bytes, and puts layout and length before them.
+pub(super) fn compress(format: Format, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let defect = |error: &dyn Display| StoreError::Defect(error.to_string());
+    let length = u32::try_from(bytes.len()).map_err(|error| defect(&error))?;
+    let compressed = zstd::bulk::compress(bytes, COMPRESSION_LEVEL).map_err(|error| defect(&error))?;
+    Ok([&[format.writes], &length.to_le_bytes()[..], &compressed].concat())
 }
 
-/// Returns the hash that the pointer has of a chunk, so that a reader notices if the chunk was damaged.
+/// Returns the hash that the manifest has of an object, so that a reader notices if it was damaged.
 pub(super) fn hash(packed: &[u8]) -> Hash {
     Sha256::digest(packed).into()
 }
 
-/// Unpacks the columns of a chunk.
+/// Unpacks the columns of a part.
 pub(super) fn unpack<R: Columnar>(packed: &[u8]) -> Result<R::Columns, StoreError> {
     let columns = decompress(R::CHUNK, packed)?;
     let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::CHUNK.corrupt(&error))?;
@@ -83,23 +114,29 @@ mod tests {
         (0..count).map(item).collect()
     }
 
-    fn unpacked(chunks: &[Vec<u8>]) -> Vec<PublicItem> {
-        chunks.iter().flat_map(|packed| unpack::<PublicItem>(packed).unwrap().records().unwrap()).collect()
+    fn parts(items: &[PublicItem]) -> Vec<Vec<u8>> {
+        let mut packer = Packer::default();
+        let mut groups: Vec<_> = items.iter().filter_map(|item| packer.push(item.clone())).collect();
+        groups.push(packer.rest());
+        groups.iter().flat_map(|group| pack(group).unwrap()).collect()
     }
 
     #[test]
-    fn chunks_stay_below_the_size_of_an_item_and_hold_everything_in_order() {
-        for (count, image_bytes) in [(0, 0), (1, 2_000), (20_000, 10), (3_000, 2_000)] {
+    fn parts_stay_below_their_size_and_hold_everything_in_order() {
+        // The second has more than the most records, the third more than the most bytes, packed and unpacked.
+        for (count, image_bytes) in [(1, 2_000), (140_000, 0), (20_000, 2_000)] {
             let items = items(count, image_bytes);
-            let chunks = pack(&items).unwrap();
-            assert!(chunks.iter().all(|packed| packed.len() <= MAX_BYTES));
-            assert_eq!(unpacked(&chunks), items);
+            let parts = parts(&items);
+            assert!(parts.iter().all(|packed| packed.len() <= MAX_BYTES));
+            assert_eq!(parts.len() > 1, count > 1);
+            let back = parts.iter().flat_map(|packed| unpack::<PublicItem>(packed).unwrap().records().unwrap());
+            assert!(back.eq(items), "{count} items");
         }
     }
 
     #[test]
-    fn a_broken_chunk_is_an_error_wherever_it_is_broken() {
-        let packed = pack(&items(40, 5)).unwrap().remove(0);
+    fn a_broken_part_is_an_error_wherever_it_is_broken() {
+        let packed = parts(&items(40, 5)).remove(0);
         for length in 0..packed.len() {
             assert!(unpack::<PublicItem>(&packed[..length]).is_err(), "cut off after {length} bytes");
         }

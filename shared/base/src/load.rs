@@ -70,7 +70,7 @@ impl<R: Columnar> Load<R> {
     async fn base(&mut self, base: &Base, head: LogPosition, asked: Moment) -> Result<Snapshot<R>, StoreError> {
         self.tail.begin_at(base.end.seq);
         let pieces = self.pieces.read(base, &self.log, &self.objects);
-        let (pieces, tail) = join(pieces, self.tail.read(&self.log, head.seq)).await;
+        let (pieces, tail) = join(pieces, self.tail.read(&self.log, head.seq, usize::MAX)).await;
         pieces?;
         if !tail? {
             return Err(StoreError::corrupt("the log behind the base has a gap"));

@@ -29,11 +29,7 @@ pub struct Snapshot<R: Columnar> {
 impl<R: Columnar> Snapshot<R> {
     /// The position at the end of the log.
     pub fn end(&self) -> LogPosition {
-        let changes: usize = self.tail.iter().map(|(_, changes)| changes.len()).sum();
-        LogPosition {
-            seq: self.tail.last().map_or(self.position.seq, |(seq, _)| *seq),
-            changes: self.position.changes + changes as u64,
-        }
+        end_of(self.position, &self.tail)
     }
 
     /// Returns the records as of the end of the log. The last word about a record is in the tail, or else in the newest
@@ -55,6 +51,15 @@ impl<R: Columnar> Snapshot<R> {
             records.append(&mut newer);
         }
         records
+    }
+}
+
+/// Returns the position after batches that follow on a position.
+pub(super) fn end_of<R: Columnar>(position: LogPosition, batches: &[Batch<R>]) -> LogPosition {
+    let changes: usize = batches.iter().map(|(_, changes)| changes.len()).sum();
+    LogPosition {
+        seq: batches.last().map_or(position.seq, |(seq, _)| *seq),
+        changes: position.changes + changes as u64,
     }
 }
 

@@ -45,13 +45,12 @@ impl Base {
     }
 
     pub(super) fn from_manifest(manifest: &Manifest) -> Self {
-        let pieces = |objects: &[ObjectRef]| objects.iter().map(Piece::from_object).collect();
         Self {
             generation: manifest.generation,
             end: manifest.end,
             scanned_at: manifest.scanned_at,
-            parts: pieces(&manifest.parts),
-            deltas: pieces(&manifest.deltas),
+            parts: manifest.parts.iter().map(Piece::from_object).collect(),
+            deltas: manifest.deltas.iter().map(|delta| Piece::from_object(&delta.object)).collect(),
         }
     }
 

@@ -25,13 +25,15 @@ impl<R: Record> LogTail<R> {
         self.batches.retain(|(seq, _)| *seq > start);
     }
 
-    /// Reads on until the tail reaches `head`, or a bit further. Returns false if the log has a gap.
+    /// Reads on until the tail reaches `head` or a bit more, but not more than so many pages. Returns false if the log
+    /// has a gap.
     ///
-    /// The head is known already, so the cheaper, eventually consistent Query is right if it reaches it. If it does not,
-    /// a strongly consistent one reads the rest.
-    pub(super) async fn read(&mut self, log: &Log<R>, head: u64) -> Result<bool, StoreError> {
+    /// The head is known already, so the cheaper, eventually consistent Query is right if it reaches the head. If it
+    /// does not, a strongly consistent one reads the rest.
+    pub(super) async fn read(&mut self, log: &Log<R>, head: u64, mut pages: usize) -> Result<bool, StoreError> {
         let (mut strongly, mut gap) = (false, GapWatch::default());
-        while self.cursor < head {
+        while self.cursor < head && pages > 0 {
+            pages -= 1;
             let (page, more) =
                 if strongly { log.since(self.cursor).await? } else { log.since_eventually(self.cursor).await? };
             let whole = contiguous(&mut self.cursor, page, &mut self.batches);

@@ -1,8 +1,7 @@
 //! The rows of a stream's base: the manifest beside the head; and the pointer, with the chunks that it names, which the
 //! releases before the manifest wrote.
 
-use platform::store::{Attributes, Row, StoreError, b, changed, n, s};
-use types::timestamp::Timestamp;
+use platform::store::{Attributes, StoreError, changed, s};
 use uuid::Uuid;
 
 use super::log::{Log, LogPosition, position};
@@ -20,12 +19,10 @@ pub struct Standing {
     pub head: LogPosition,
     /// The manifest, if there is one. It is an error if it cannot be read.
     pub manifest: Option<Result<Manifest, StoreError>>,
-    /// The pointer, if there is one. Readers use it only where there is no manifest. It is an error if the pointer cannot be read.
+    /// The pointer, if there is one. It is used only where there is no manifest. It is an error if it cannot be read.
     pub base: Option<Result<Pointer, StoreError>>,
-    /// The generation that the pointer names, even if the rest of the pointer cannot be read.
+    /// The generation of the manifest, even if the rest of it cannot be read.
     generation: Option<String>,
-    /// The same of the manifest.
-    manifest_generation: Option<String>,
 }
 
 impl Standing {
@@ -58,14 +55,12 @@ impl<R: Record> Log<R> {
         let rows = self.market.partition(table::standing_partition::<R>()).await?;
         let find = |name: &str| rows.iter().find(|row| Attributes(row).text(table::SK) == Some(name));
         let (base, manifest) = (find(table::BASE), find(table::MANIFEST));
-        let generation =
-            |row: Option<&Row>| row.and_then(|row| Attributes(row).text(table::GENERATION)).map(str::to_owned);
+        let generation = manifest.and_then(|row| Attributes(row).text(table::GENERATION)).map(ToOwned::to_owned);
         Ok(Standing {
             head: position(find(table::HEAD))?,
             manifest: manifest.map(Manifest::from_row),
             base: base.map(Pointer::from_row),
-            generation: generation(base),
-            manifest_generation: generation(manifest),
+            generation,
         })
     }
 
@@ -84,35 +79,11 @@ impl<R: Record> Log<R> {
         Ok(found.as_ref().and_then(|row| Attributes(row).bytes(table::PACKED)).map(ToOwned::to_owned))
     }
 
-    /// Puts a chunk under a generation that no pointer names yet.
-    pub async fn put_base_chunk(
-        &self,
-        generation: Uuid,
-        number: usize,
-        packed: Vec<u8>,
-        expires: Timestamp,
-    ) -> Result<(), StoreError> {
-        let put = self.market.client.put_item().table_name(&self.market.table);
-        let put = put.set_item(Some(table::base_chunk::<R>(generation, number)));
-        put.item(table::PACKED, b(packed)).item(table::TTL, n(expires.seconds())).send().await?;
-        Ok(())
-    }
-
-    /// Moves the pointer, on condition that it still names the generation that `seen` has. Returns whether it moved.
-    pub async fn put_base_pointer(&self, pointer: &Pointer, seen: &Standing) -> Result<bool, StoreError> {
-        self.put_over(pointer.row::<R>(), seen.generation.as_deref()).await
-    }
-
     /// Puts the manifest, on condition that the stored one is still the one that `seen` has. Returns whether it was.
     pub async fn put_manifest(&self, manifest: &Manifest, seen: &Standing) -> Result<bool, StoreError> {
-        self.put_over(manifest.row::<R>()?, seen.manifest_generation.as_deref()).await
-    }
-
-    /// Puts a row, on condition that the row in its place still has the generation that was seen.
-    async fn put_over(&self, row: Row, seen: Option<&str>) -> Result<bool, StoreError> {
-        let put = self.market.client.put_item().table_name(&self.market.table).set_item(Some(row));
-        let put = put.expression_attribute_names("#generation", table::GENERATION);
-        let put = match seen {
+        let put = self.market.client.put_item().table_name(&self.market.table);
+        let put = put.set_item(Some(manifest.row::<R>()?)).expression_attribute_names("#generation", table::GENERATION);
+        let put = match &seen.generation {
             None => put.condition_expression("attribute_not_exists(#generation)"),
             Some(seen) => put.condition_expression("#generation = :seen").expression_attribute_values(":seen", s(seen)),
         };

@@ -18,8 +18,8 @@ const MAX_BATCH: usize = 98;
 const MAX_BATCH_BYTES: usize = 2_000_000;
 /// The most bytes of a packed log entry, which must stay below DynamoDB's 400 KB for a row.
 const MAX_ENTRY_BYTES: usize = 300_000;
-/// How long log entries and the chunks of bases are kept: 28 days.
-pub const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
+/// How long log entries are kept: 28 days.
+pub(super) const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 /// A writer that has lost this many races for a batch returns a conflict, and the batch may be handed in again. With
 /// pauses of at most 100 ms, that takes less than two minutes.
 const MAX_RACES: u32 = 1_000;

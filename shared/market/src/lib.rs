@@ -28,11 +28,10 @@ use types::ids::ItemId;
 use types::records::{PublicItem, PublicItemDetail};
 
 pub use base_rows::Standing;
-pub use commit::LOG_KEEP_MILLIS;
 pub use figures::figures;
 pub use gap::GapWatch;
 pub use log::{Log, LogPosition, Tail, contiguous};
-pub use manifest::{Manifest, ObjectRef};
+pub use manifest::{DeltaRef, Manifest, ObjectRef};
 pub use marketplaces::MarketplaceCache;
 pub use pointer::{Hash, Pointer};
 pub use quotes::Quote;

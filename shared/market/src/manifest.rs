@@ -30,8 +30,16 @@ pub struct Manifest {
     pub scanned_at: Timestamp,
     /// The parts of the base, in its order.
     pub parts: Vec<ObjectRef>,
-    /// The deltas, oldest first. Each begins where the one before ends, and the first one where the parts end.
-    pub deltas: Vec<ObjectRef>,
+    /// The deltas, oldest first. Each continues what is before it. It may also repeat a part of that.
+    pub deltas: Vec<DeltaRef>,
+}
+
+/// A delta. Several may hold the same stretch of the log together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeltaRef {
+    pub object: ObjectRef,
+    /// Where the delta's stretch of the log ends.
+    pub end: LogPosition,
 }
 
 /// An object of the bucket, whose content never changes.

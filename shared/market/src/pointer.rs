@@ -1,11 +1,11 @@
-//! The pointer to a stream's base: which run wrote it, its position in the log, and the hashes of its chunks.
+//! The pointer to a stream's base in the table, which releases before the manifest wrote: the run, the base's position
+//! in the log, and the hashes of its chunks. It is only read, and only where there is no manifest.
 
 use uuid::Uuid;
 
 use super::log::LogPosition;
 use super::table;
-use crate::Record;
-use platform::store::{Attributes, Row, StoreError, b, n, s};
+use platform::store::{Attributes, Row, StoreError};
 use types::timestamp::Timestamp;
 
 /// SHA-256 of a packed chunk.
@@ -29,20 +29,6 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    pub(super) fn row<R: Record>(&self) -> Row {
-        let mut row = table::base_pointer::<R>();
-        row.extend([
-            (table::GENERATION.to_owned(), s(self.generation.to_string())),
-            (table::SEQ.to_owned(), n(self.position.seq)),
-            (table::CHANGES.to_owned(), n(self.position.changes)),
-            (table::RECORDS.to_owned(), n(self.records)),
-            (table::HASHES.to_owned(), b(self.hashes.concat())),
-            (table::WRITTEN_AT.to_owned(), n(self.written_at.millis())),
-            (table::SCANNED_AT.to_owned(), n(self.scanned_at.millis())),
-        ]);
-        row
-    }
-
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
         table::BASE_FORMAT.of_row(row)?;
         let read = Attributes(row);

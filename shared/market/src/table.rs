@@ -54,10 +54,6 @@ pub(super) fn head<R: Record>() -> Row {
     place(standing_partition::<R>(), HEAD.to_owned())
 }
 
-pub(super) fn base_pointer<R: Record>() -> Row {
-    place(standing_partition::<R>(), BASE.to_owned())
-}
-
 pub(super) fn manifest<R: Record>() -> Row {
     place(standing_partition::<R>(), MANIFEST.to_owned())
 }

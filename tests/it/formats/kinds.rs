@@ -34,9 +34,13 @@ pub(super) struct RowKind {
     pub(super) about: &'static str,
 }
 
+pub(super) const BASE_MANIFEST: &str = "base-manifest";
 pub(super) const BASE_POINTER: &str = "base-pointer";
-/// The kinds of rows whose bytes depend on the version of zstd.
+/// Chunks of a base, which the release before has put into the table. Parts in the bucket have the same form. Their
+/// bytes depend on the version of zstd.
 pub(super) const BASE_CHUNKS: [&str; 2] = ["base-chunk-catalog", "base-chunk-listings"];
+/// The kinds of rows that only releases before this one have written.
+pub(super) const ONLY_READ: [&str; 3] = [BASE_POINTER, BASE_CHUNKS[0], BASE_CHUNKS[1]];
 
 const fn kind(
     name: &'static str,
@@ -47,7 +51,7 @@ const fn kind(
     RowKind { name, table, starts, sk: None, layout_in: "", required: &[], about }
 }
 
-pub(super) static KINDS: [RowKind; 21] = [
+pub(super) static KINDS: [RowKind; 22] = [
     RowKind {
         layout_in: KEYS_LAYOUTS,
         required: &[
@@ -72,6 +76,12 @@ pub(super) static KINDS: [RowKind; 21] = [
         layout_in: MARKET_LAYOUTS,
         required: &[("seq", "N"), ("changes", "N")],
         ..kind("stream-head", MARKET, &["head#"], "How many batches and changes a stream has had.")
+    },
+    RowKind {
+        sk: Some("manifest"),
+        layout_in: MARKET_LAYOUTS,
+        required: &[("generation", "S"), ("data", "S")],
+        ..kind(BASE_MANIFEST, MARKET, &["head#"], "The parts are the packed bytes of the chunks in the golden files.")
     },
     RowKind {
         sk: Some("base"),

@@ -1,14 +1,15 @@
 //! A stack that holds what the golden files say, as another release would have left it.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
-use tests::Stack;
+use tests::{Stack, base_bucket, dynamodb};
 
 use local::environment::Variables;
 
-use super::dynamo::put;
+use super::dynamo::{bytes, put, text};
 use super::golden;
-use super::kinds::{KINDS, RowKind};
+use super::kinds::{BASE_CHUNKS, BASE_MANIFEST, KINDS, RowKind};
 
 /// Fills an empty stack with the golden rows and the golden keyring. Each row is changed first.
 pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &Value) -> Stack {
@@ -18,11 +19,31 @@ pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &
             put(&stack, kind.table, &change(kind, row.clone())).await;
         }
     }
+    put_parts(&stack).await;
     let variables = Variables::new(&stack.aws.endpoint_url);
     let secrets = secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let put = secrets.put_secret_value().secret_id("marketplace-keyring");
     put.secret_string(keyring.to_string()).send().await.unwrap();
     stack
+}
+
+/// Puts the objects that the golden manifests name.
+async fn put_parts(stack: &Stack) {
+    let bucket = base_bucket(&stack.aws.endpoint_url);
+    for (manifest, chunks) in golden::read(BASE_MANIFEST)["rows"].as_array().unwrap().iter().zip(BASE_CHUNKS) {
+        let data: Value = serde_json::from_str(text(manifest, "data")).unwrap();
+        let packed = bytes(&golden::read(chunks)["rows"][0], "packed");
+        bucket.put(data["parts"][0]["key"].as_str().unwrap(), packed.into()).await.unwrap();
+    }
+}
+
+/// Leaves only what the release before the manifest knew of the bases.
+pub(super) async fn forget_manifests(stack: &Stack) {
+    for manifest in golden::read(BASE_MANIFEST)["rows"].as_array().unwrap() {
+        let delete = dynamodb(stack).delete_item().table_name("marketplace-market");
+        let (pk, sk) = (text(manifest, "pk").to_owned(), text(manifest, "sk").to_owned());
+        delete.key("pk", AttributeValue::S(pk)).key("sk", AttributeValue::S(sk)).send().await.unwrap();
+    }
 }
 
 /// Fills an empty stack with the golden rows as they are.

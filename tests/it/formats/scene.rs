@@ -18,7 +18,7 @@ use webhooks::delivery::{
 use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
 use webhooks::store::{Added, DisableOutcome, WebhookStore};
 
-use super::dynamo::{bytes, scan, text};
+use super::dynamo::{scan, text};
 use super::kinds::{RowKind, TABLES, kind_of};
 
 /// Where the endpoints are.
@@ -106,18 +106,23 @@ impl Scene {
         serde_json::from_str(&replaced).unwrap()
     }
 
+    /// Returns a text as it was before [`fixed`](Self::fixed).
+    pub(super) fn as_written(&self, fixed: &str) -> String {
+        self.random.iter().fold(fixed.to_owned(), |text, (from, to)| text.replace(to, from))
+    }
+
     /// Returns the random names of the bases, and what stands for them.
     async fn generations(&self) -> Vec<(String, String)> {
         let rows = scan(&self.stack, "marketplace-market").await;
-        let pointers = rows.iter().filter(|row| text(row, "sk") == "base");
+        let manifests = rows.iter().filter(|row| text(row, "sk") == "manifest");
         let number = |row: &Value| if text(row, "pk").contains("catalog") { 0xb1 } else { 0xb2 };
-        pointers.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
+        manifests.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
     }
 }
 
-/// Returns the hash of a chunk, as a pointer has it.
-pub(super) fn hash_of(chunk: &Value) -> Vec<u8> {
-    ring::digest::digest(&ring::digest::SHA256, &bytes(chunk, "packed")).as_ref().to_vec()
+/// Returns the hash of packed bytes, as manifest and pointer have it.
+pub(super) fn hash_of(packed: &[u8]) -> Vec<u8> {
+    ring::digest::digest(&ring::digest::SHA256, packed).as_ref().to_vec()
 }
 
 async fn market_and_accounts(stack: &Stack) {

@@ -1,0 +1,169 @@
+//! Keeps the base of a stream fresh: writes deltas beside it, folds them into it, and makes it anew from the entities.
+//!
+//! Each run writes its objects under a name of its own. Then it puts the manifest, on condition that the stored one is
+//! still the one that the run has seen. So if two runs overlap, both write objects, but only one changes the manifest.
+//! Objects of the other run, or of a run that dies, are never named by a manifest, and S3 removes them in the end.
+//!
+//! A failure of one step does not skip the others. While a base cannot be made from the entities, the present one is
+//! still continued.
+
+mod fold;
+mod parts;
+mod rebuild;
+mod spans;
+mod verify;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use market::{Hash, Log, Manifest, Standing};
+use objects::Objects;
+use platform::store::StoreError;
+use types::clock::Clock;
+use types::timestamp::{DAY_MILLIS, Timestamp};
+use uuid::Uuid;
+
+use super::columns::Columnar;
+use super::source::Base;
+
+/// A base that is a week old is folded again, well before its objects expire.
+const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
+/// Two weeks after the entities were last read, a base is made from them again. So a mistake in a base does not last.
+const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
+/// A delta is due if more changes than this lie behind base and deltas. A fold is due if the deltas have more ...
+const MIN_CHANGES: u64 = 1_000;
+/// ... and more than the base's number of records divided by this.
+const RECORDS_PER_CHANGE: u64 = 10;
+/// A run goes on with the next delta while more changes than this lie behind, ...
+const STAY_CHANGES: u64 = 3_000;
+/// ... and until this time has passed: the next run begins a minute after this one.
+const STAY_MILLIS: i64 = 50_000;
+
+/// Keeps the base of one stream fresh.
+pub struct Compaction<R> {
+    log: Log<R>,
+    objects: Objects,
+    clock: Arc<dyn Clock>,
+    /// The pieces that this instance has read without an error. `None` until it has looked.
+    sound: Mutex<Option<HashSet<Hash>>>,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// The base is fresh enough.
+    Idle {
+        /// How many changes have come after it and its deltas.
+        behind: u64,
+    },
+    /// Deltas continue the base.
+    Extended {
+        /// How many changes they hold together.
+        changes: u64,
+    },
+    /// A new base is in place.
+    Written {
+        records: u64,
+        parts: usize,
+        /// Whether it was made from the entities.
+        from_entities: bool,
+    },
+    /// Another run has changed the manifest in the meantime, so this run's work is abandoned.
+    Overtaken,
+}
+
+impl<R: Columnar> Compaction<R> {
+    pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
+        Self { log, objects, clock, sound: Mutex::default() }
+    }
+
+    /// Reads where the stream stands: its head and its base.
+    pub async fn standing(&self) -> Result<Standing, StoreError> {
+        self.log.standing().await
+    }
+
+    /// Does what is due.
+    pub async fn run(&self) -> Result<Compacted, StoreError> {
+        self.run_from(self.standing().await?).await
+    }
+
+    /// Does what is due, for a caller that has already read where the stream stands.
+    pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
+        let Some(Ok(base)) = Base::find(&standing) else { return self.rebuild(&standing).await };
+        let is_rebuild_due = self.age(base.scanned_at) >= TWO_WEEKS_MILLIS;
+        let outcome = self.continue_base(&base, standing).await;
+        match outcome {
+            Err(StoreError::Corrupt { what }) => {
+                tracing::error!(stream = R::STREAM, %what, "the base cannot be read and is made anew from the entities");
+                self.rebuild(&self.standing().await?).await
+            }
+            outcome if is_rebuild_due => {
+                let rebuilt = self.rebuild(&self.standing().await?).await;
+                match (rebuilt, outcome) {
+                    (Err(error), Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. }))) => {
+                        tracing::error!(stream = R::STREAM, %error, "the base could not be made from the entities");
+                        Ok(done)
+                    }
+                    (rebuilt, _) => rebuilt,
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Writes deltas and folds them, as far as that is due. If nothing is, makes sure that the base can be read.
+    async fn continue_base(&self, base: &Base, mut standing: Standing) -> Result<Compacted, StoreError> {
+        let mut done = None;
+        if standing.manifest.is_none() {
+            // The release before has left a base in the table. Its records go to the bucket, in the same order.
+            let moved = self.fold(base, &standing).await?;
+            if moved == Compacted::Overtaken {
+                return Ok(moved);
+            }
+            (done, standing) = (Some(moved), self.standing().await?);
+        }
+        let began = self.clock.now();
+        while self.is_delta_due(&standing).await? {
+            let Some(Ok(manifest)) = &standing.manifest else { break };
+            if !self.extend(manifest, &standing).await? {
+                return Ok(Compacted::Overtaken);
+            }
+            standing = self.standing().await?;
+            done = standing.manifest.as_ref().and_then(|manifest| manifest.as_ref().ok()).map(extended).or(done);
+            if standing.behind() <= STAY_CHANGES || self.age(began) >= STAY_MILLIS {
+                break;
+            }
+        }
+        let Some(Ok(manifest)) = &standing.manifest else { return Ok(Compacted::Overtaken) };
+        let base = Base::from_manifest(manifest);
+        if self.is_fold_due(manifest) {
+            return self.fold(&base, &standing).await;
+        }
+        match done {
+            Some(done) => Ok(done),
+            None => self.verify(&base, standing.head).await.map(|()| Compacted::Idle { behind: standing.behind() }),
+        }
+    }
+
+    fn is_fold_due(&self, manifest: &Manifest) -> bool {
+        let changes = manifest.end.changes.saturating_sub(manifest.base.changes);
+        changes > MIN_CHANGES.max(manifest.records / RECORDS_PER_CHANGE) || self.age(manifest.written_at) >= WEEK_MILLIS
+    }
+
+    /// Milliseconds since a time.
+    fn age(&self, then: Timestamp) -> i64 {
+        self.clock.now().millis() - then.millis()
+    }
+}
+
+fn extended(manifest: &Manifest) -> Compacted {
+    Compacted::Extended { changes: manifest.end.changes.saturating_sub(manifest.base.changes) }
+}
+
+/// Makes a run's id. Ids sort by time, which makes it easy to tell the objects of one run from those of another.
+fn run_id(now: Timestamp) -> Result<Uuid, StoreError> {
+    let millis = u64::try_from(now.millis()).unwrap_or_default();
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(|error| StoreError::Defect(error.to_string()))?;
+    Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+}
