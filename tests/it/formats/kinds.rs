@@ -36,8 +36,13 @@ pub(super) struct RowKind {
 
 pub(super) const BASE_MANIFEST: &str = "base-manifest";
 pub(super) const BASE_POINTER: &str = "base-pointer";
-/// Chunks of a base, which the release before has put into the table. Parts in the bucket have the same form. Their
-/// bytes depend on the version of zstd.
+/// The parts of bases, of each stream: the name of the golden file, and the file in which the layout stands. Their bytes
+/// depend on the version of zstd.
+pub(super) const BASE_PARTS: [(&str, &str); 2] = [
+    ("base-part-catalog", "shared/base/src/columns/items.rs"),
+    ("base-part-listings", "shared/base/src/columns/listings.rs"),
+];
+/// Chunks of a base, which the release before has put into the table.
 pub(super) const BASE_CHUNKS: [&str; 2] = ["base-chunk-catalog", "base-chunk-listings"];
 /// The kinds of rows that only releases before this one have written.
 pub(super) const ONLY_READ: [&str; 3] = [BASE_POINTER, BASE_CHUNKS[0], BASE_CHUNKS[1]];
@@ -81,7 +86,7 @@ pub(super) static KINDS: [RowKind; 22] = [
         sk: Some("manifest"),
         layout_in: MARKET_LAYOUTS,
         required: &[("generation", "S"), ("data", "S")],
-        ..kind(BASE_MANIFEST, MARKET, &["head#"], "The parts are the packed bytes of the chunks in the golden files.")
+        ..kind(BASE_MANIFEST, MARKET, &["head#"], "The hashes are the SHA-256 of the parts in the golden files.")
     },
     RowKind {
         sk: Some("base"),
@@ -108,12 +113,12 @@ pub(super) static KINDS: [RowKind; 22] = [
         ..kind("log-entry-listings", MARKET, &["log#listings#"], LOG_ENTRY)
     },
     RowKind {
-        layout_in: "shared/base/src/columns/items.rs",
+        layout_in: BASE_PARTS[0].1,
         required: &[("packed", "B")],
         ..kind(BASE_CHUNKS[0], MARKET, &["base#catalog#"], CHUNK)
     },
     RowKind {
-        layout_in: "shared/base/src/columns/listings.rs",
+        layout_in: BASE_PARTS[1].1,
         required: &[("packed", "B")],
         ..kind(BASE_CHUNKS[1], MARKET, &["base#listings#"], CHUNK)
     },
@@ -208,7 +213,7 @@ const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of cha
                          and an id.";
 const MARKS: &str = "marks: the layout, then by postcard the blocks of a month, and of each: the milliseconds since the \
                      start of the block before, the id of its first order or none, and its number of orders.";
-const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes \
+pub(super) const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes \
                      may differ between its versions.";
 
 /// Returns the kind of a row.

@@ -9,7 +9,8 @@ use local::environment::Variables;
 
 use super::dynamo::{bytes, put, text};
 use super::golden;
-use super::kinds::{BASE_CHUNKS, BASE_MANIFEST, KINDS, RowKind};
+use super::kinds::{BASE_MANIFEST, BASE_PARTS, KINDS, RowKind};
+use super::scene::hash_of;
 
 /// Fills an empty stack with the golden rows and the golden keyring. Each row is changed first.
 pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &Value) -> Stack {
@@ -19,7 +20,9 @@ pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &
             put(&stack, kind.table, &change(kind, row.clone())).await;
         }
     }
-    put_parts(&stack).await;
+    for (stream, (name, _)) in BASE_PARTS.iter().enumerate() {
+        put_object(&stack, stream, bytes(&golden::read(name), "packed")).await;
+    }
     let variables = Variables::new(&stack.aws.endpoint_url);
     let secrets = secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let put = secrets.put_secret_value().secret_id("marketplace-keyring");
@@ -27,14 +30,23 @@ pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &
     stack
 }
 
-/// Puts the objects that the golden manifests name.
-async fn put_parts(stack: &Stack) {
-    let bucket = base_bucket(&stack.aws.endpoint_url);
-    for (manifest, chunks) in golden::read(BASE_MANIFEST)["rows"].as_array().unwrap().iter().zip(BASE_CHUNKS) {
-        let data: Value = serde_json::from_str(text(manifest, "data")).unwrap();
-        let packed = bytes(&golden::read(chunks)["rows"][0], "packed");
-        bucket.put(data["parts"][0]["key"].as_str().unwrap(), packed.into()).await.unwrap();
-    }
+/// Puts a part, and the golden manifest of its stream with this part's hash.
+pub(super) async fn put_part(stack: &Stack, stream: usize, packed: Vec<u8>) {
+    let mut manifest = golden::read(BASE_MANIFEST)["rows"][stream].take();
+    let data: Value = serde_json::from_str(text(&manifest, "data")).unwrap();
+    let golden_hash = data["parts"][0]["hash"].as_str().unwrap();
+    let data = text(&manifest, "data").replace(golden_hash, &hex::encode(hash_of(&packed)));
+    manifest["data"] = json!({"S": data});
+    put_object(stack, stream, packed).await;
+    put(stack, "marketplace-market", &manifest).await;
+}
+
+/// Puts a part under the key that the golden manifest of its stream names.
+async fn put_object(stack: &Stack, stream: usize, packed: Vec<u8>) {
+    let manifests = golden::read(BASE_MANIFEST);
+    let data: Value = serde_json::from_str(text(&manifests["rows"][stream], "data")).unwrap();
+    let key = data["parts"][0]["key"].as_str().unwrap();
+    base_bucket(&stack.aws.endpoint_url).put(key, packed.into()).await.unwrap();
 }
 
 /// Leaves only what the release before the manifest knew of the bases.

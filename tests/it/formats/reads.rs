@@ -10,8 +10,8 @@ use types::scope::Tier;
 
 use super::dynamo::{binary, bytes, put, text};
 use super::golden;
-use super::kinds::{BASE_CHUNKS, BASE_POINTER, KINDS};
-use super::loaded::{forget_manifests, keyring, loaded, loaded_as_it_is, with_more, with_more_members};
+use super::kinds::{BASE_CHUNKS, BASE_PARTS, BASE_POINTER, KINDS};
+use super::loaded::{forget_manifests, keyring, loaded, loaded_as_it_is, put_part, with_more, with_more_members};
 use super::scene::{Scene, hash_of, key, user};
 use super::seen::seen;
 
@@ -41,6 +41,13 @@ async fn every_earlier_form_is_still_read() {
             }
             seen(&stack, key().reveal()).await;
             // A base that cannot be read would be made anew from the entities, and nobody would notice.
+            assert_bases_are_folded(&stack).await;
+        }
+    }
+    for (stream, (name, _)) in BASE_PARTS.iter().enumerate() {
+        for earlier in golden::earlier(name) {
+            let stack = loaded_as_it_is().await;
+            put_part(&stack, stream, bytes(&earlier, "packed")).await;
             assert_bases_are_folded(&stack).await;
         }
     }
