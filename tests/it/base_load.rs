@@ -9,6 +9,7 @@ use market::{Log, Manifest, Market};
 use platform::aws::{Environment, Patience};
 use platform::store::StoreError;
 use tests::{Fault, Proxy, Stack, base_bucket, compaction, item, listing, sold_listing, uuid};
+use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
@@ -147,4 +148,30 @@ async fn a_start_reads_at_most_two_pages_of_log() {
         }
         compaction::<PublicItem>(&stack.aws.endpoint_url, clock).run().await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_run_at_a_time_reads_the_entities_while_others_continue_the_base() {
+    let stack = Stack::new().await;
+    let endpoint = &stack.aws.endpoint_url;
+    let (log, minute) = (log::<PublicListing>(endpoint), Duration::from_mins(1));
+    let take = async || {
+        let now = stack.clock.now();
+        let until = now.plus_millis(60_000);
+        assert!(log.take_lease(now, until).await.unwrap());
+        until
+    };
+    let until = take().await;
+    add_listings(&stack, 0..3).await;
+    assert_eq!(compact(&stack, endpoint).await, Compacted::Overtaken);
+    log.end_lease(until, stack.clock.now()).await.unwrap();
+    let written = |records, from_entities| Compacted::Written { records, parts: 1, from_entities };
+    assert_eq!(compact(&stack, endpoint).await, written(3, true));
+
+    stack.clock.advance(WEEK * 2);
+    take().await;
+    add_listings(&stack, 3..4).await;
+    assert_eq!(compact(&stack, endpoint).await, written(4, false));
+    stack.clock.advance(minute);
+    assert_eq!(compact(&stack, endpoint).await, written(4, true), "the lease has run out");
 }

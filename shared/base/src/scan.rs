@@ -35,14 +35,13 @@ impl<R: Columnar> EntityScan<R> {
     pub(super) async fn read(&mut self, log: &Log<R>, clock: &dyn Clock) -> Result<Snapshot<R>, StoreError> {
         self.read_partitions(log).await?;
         let end = log.head().await?.max(self.head.seq);
-        let (position, tail) = match log.tail(self.start, end, clock).await? {
-            Some(tail) => (self.position_before(&tail), tail),
-            None => {
-                let (start, head) = (self.start, self.head.seq);
-                tracing::warn!(stream = R::STREAM, start, head, "entries before the head of the log are missing");
-                let tail = log.tail(head, end, clock).await?;
-                (self.head, tail.ok_or_else(|| StoreError::Unavailable("the log has a gap".to_owned()))?)
-            }
+        let (position, tail) = if let Some(tail) = log.tail(self.start, end, clock).await? {
+            (self.position_before(&tail), tail)
+        } else {
+            let (start, head) = (self.start, self.head.seq);
+            tracing::warn!(stream = R::STREAM, start, head, "entries before the head of the log are missing");
+            let tail = log.tail(head, end, clock).await?;
+            (self.head, tail.ok_or_else(|| StoreError::Unavailable("the log has a gap".to_owned()))?)
         };
         let records = std::mem::take(&mut self.partitions).into_values().collect();
         let Tail { batches: tail, as_of } = tail;

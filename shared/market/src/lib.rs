@@ -5,6 +5,7 @@ mod base_rows;
 mod commit;
 mod figures;
 mod gap;
+mod lease;
 mod log;
 mod manifest;
 mod marketplaces;

@@ -21,6 +21,7 @@ pub(super) const HASHES: &str = "hashes";
 pub(super) const WRITTEN_AT: &str = "written_at";
 pub(super) const SCANNED_AT: &str = "scanned_at";
 pub(super) const PACKED: &str = "packed";
+pub(super) const UNTIL: &str = "until";
 
 pub(super) const HEAD_FORMAT: Format = Format::first("stream head");
 pub(super) const BASE_FORMAT: Format = Format::first("base pointer");
@@ -56,6 +57,10 @@ pub(super) fn head<R: Record>() -> Row {
 
 pub(super) fn manifest<R: Record>() -> Row {
     place(standing_partition::<R>(), MANIFEST.to_owned())
+}
+
+pub(super) fn lease<R: Record>() -> Row {
+    place(standing_partition::<R>(), "lease".to_owned())
 }
 
 /// Each chunk has its own partition, so that the read capacity of a single partition does not slow down a cold start.

@@ -56,7 +56,7 @@ const fn kind(
     RowKind { name, table, starts, sk: None, layout_in: "", required: &[], about }
 }
 
-pub(super) static KINDS: [RowKind; 22] = [
+pub(super) static KINDS: [RowKind; 23] = [
     RowKind {
         layout_in: KEYS_LAYOUTS,
         required: &[
@@ -87,6 +87,17 @@ pub(super) static KINDS: [RowKind; 22] = [
         layout_in: MARKET_LAYOUTS,
         required: &[("generation", "S"), ("data", "S")],
         ..kind(BASE_MANIFEST, MARKET, &["head#"], "The hashes are the SHA-256 of the parts in the golden files.")
+    },
+    RowKind {
+        sk: Some("lease"),
+        layout_in: MARKET_LAYOUTS,
+        required: &[("until", "N")],
+        ..kind(
+            "base-lease",
+            MARKET,
+            &["head#"],
+            "The lease of a run that makes a base from the entities. It has ended.",
+        )
     },
     RowKind {
         sk: Some("base"),

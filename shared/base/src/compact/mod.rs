@@ -100,6 +100,7 @@ impl<R: Columnar> Compaction<R> {
             outcome if is_rebuild_due => {
                 let rebuilt = self.rebuild(&self.standing().await?).await;
                 match (rebuilt, outcome) {
+                    (Ok(Compacted::Overtaken), Ok(done)) => Ok(done),
                     (Err(error), Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. }))) => {
                         tracing::error!(stream = R::STREAM, %error, "the base could not be made from the entities");
                         Ok(done)

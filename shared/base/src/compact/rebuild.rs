@@ -10,12 +10,27 @@ use crate::columns::{Columnar, Columns};
 use crate::load::Load;
 use crate::snapshot::Snapshot;
 
+/// How long a run has the lease if it dies. It is longer than the function's time-out.
+const LEASE_MILLIS: i64 = 16 * 60 * 1_000;
 /// How often the manifest is put again because another run has added a delta at the same moment.
 const MAX_PUTS: usize = 5;
 
 impl<R: Columnar> Compaction<R> {
+    /// Makes a base from the entities, unless another run is doing so.
     pub(super) async fn rebuild(&self, seen: &Standing) -> Result<Compacted, StoreError> {
         let now = self.clock.now();
+        let until = now.plus_millis(LEASE_MILLIS);
+        if !self.log.take_lease(now, until).await? {
+            return Ok(Compacted::Overtaken);
+        }
+        let outcome = self.rebuild_alone(seen, now).await;
+        if let Err(error) = self.log.end_lease(until, self.clock.now()).await {
+            tracing::warn!(stream = R::STREAM, %error, "the lease could not be ended and runs out by itself");
+        }
+        outcome
+    }
+
+    async fn rebuild_alone(&self, seen: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
         let mut load = Load::new(self.log.clone(), self.objects.clone(), self.clock.clone());
         let snapshot = load.entities(seen.head).await?;
         let end = snapshot.end();
