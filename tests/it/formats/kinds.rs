@@ -36,8 +36,8 @@ pub(super) struct RowKind {
 
 pub(super) const BASE_MANIFEST: &str = "base-manifest";
 pub(super) const BASE_POINTER: &str = "base-pointer";
-/// The parts of bases, of each stream: the name of the golden file, and the file in which the layout stands. Their bytes
-/// depend on the version of zstd.
+/// The parts of bases, of each stream: the name of the golden file, and the file in which the layout stands. Their
+/// bytes depend on the version of zstd.
 pub(super) const BASE_PARTS: [(&str, &str); 2] = [
     ("base-part-catalog", "shared/base/src/columns/items.rs"),
     ("base-part-listings", "shared/base/src/columns/listings.rs"),
@@ -224,8 +224,8 @@ const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of cha
                          and an id.";
 const MARKS: &str = "marks: the layout, then by postcard the blocks of a month, and of each: the milliseconds since the \
                      start of the block before, the id of its first order or none, and its number of orders.";
-pub(super) const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, whose bytes \
-                     may differ between its versions.";
+pub(super) const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, \
+                                whose bytes may differ between its versions.";
 
 /// Returns the kind of a row.
 pub(super) fn kind_of(table: &str, row: &Value) -> &'static RowKind {

@@ -94,7 +94,7 @@ impl<R: Columnar> Compaction<R> {
         let outcome = self.continue_base(&base, standing).await;
         match outcome {
             Err(StoreError::Corrupt { what }) => {
-                tracing::error!(stream = R::STREAM, %what, "the base cannot be read and is made anew from the entities");
+                tracing::error!(stream = R::STREAM, %what, "the base cannot be read, so it is made from the entities");
                 self.rebuild(&self.standing().await?).await
             }
             outcome if is_rebuild_due => {
