@@ -16,12 +16,17 @@ use platform::service::Service;
 use platform::store::StoreError;
 use runtime::{Error, Worker};
 use serde_json::Value;
+use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
+
+/// The schedule's interval.
+const MINUTE_MILLIS: i64 = 60_000;
 
 pub struct Compact {
     catalog: Compaction<PublicItem>,
     listings: Compaction<PublicListing>,
     meter: Arc<Meter>,
+    clock: Arc<dyn Clock>,
 }
 
 /// Builds the function from its environment.
@@ -32,6 +37,7 @@ pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
         catalog: Compaction::new(Log::new(market.clone()), objects.clone(), Arc::clone(&service.clock)),
         listings: Compaction::new(Log::new(market), objects, Arc::clone(&service.clock)),
         meter: Arc::clone(&service.meter),
+        clock: Arc::clone(&service.clock),
     })
 }
 
@@ -41,10 +47,28 @@ impl Worker for Compact {
     type Response = ();
 
     /// Compacts one stream after the other, because each may need the memory for all of its records.
+    ///
+    /// The streams take turns at being the first. So if one of them takes all memory or time of a run, the other is
+    /// still compacted every second minute.
     async fn work(&self, _: Value) -> Result<(), Error> {
-        let catalog = compact_and_log(&self.meter, Metric::CatalogLogBehind, &self.catalog).await;
-        let listings = compact_and_log(&self.meter, Metric::ListingsLogBehind, &self.listings).await;
-        Ok(catalog.and(listings)?)
+        let is_even_minute = self.clock.now().millis() / MINUTE_MILLIS % 2 == 0;
+        if is_even_minute {
+            let first = self.catalog().await;
+            Ok(first.and(self.listings().await)?)
+        } else {
+            let first = self.listings().await;
+            Ok(first.and(self.catalog().await)?)
+        }
+    }
+}
+
+impl Compact {
+    async fn catalog(&self) -> Result<(), StoreError> {
+        compact_and_log(&self.meter, Metric::CatalogLogBehind, &self.catalog).await
+    }
+
+    async fn listings(&self) -> Result<(), StoreError> {
+        compact_and_log(&self.meter, Metric::ListingsLogBehind, &self.listings).await
     }
 }
 
