@@ -32,6 +32,11 @@ impl<R: Columnar> Snapshot<R> {
         end_of(self.position, &self.tail)
     }
 
+    /// Returns whether the records come from a base. If not, they were read from the entities.
+    pub fn is_from_base(&self) -> bool {
+        self.scanned_at.is_some()
+    }
+
     /// Returns the records as of the end of the log. The last word about a record is in the tail, or else in the newest
     /// delta that names it, or else in the base.
     pub fn folded(self) -> Vec<R::Columns> {

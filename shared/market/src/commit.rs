@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValuesOnConditionCheckF
 use super::log::{Log, position};
 use super::table;
 use crate::writer::Writer;
-use crate::{Record, Write};
+use crate::{ChangeOf, Record, Write};
 use platform::store::{IS_NEWER, Row, StoreError, b, n, s};
 use platform::transaction;
 use types::timestamp::{DAY_MILLIS, Timestamp};
@@ -112,27 +112,8 @@ impl<R: Record> Log<R> {
         seq: u64,
         now: Timestamp,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let head = Update::builder()
-            .table_name(&self.market.table)
-            .set_key(Some(table::head::<R>()))
-            .update_expression("SET #seq = :next, #changes = if_not_exists(#changes, :zero) + :count")
-            .condition_expression(if seq == 0 { "attribute_not_exists(#seq)" } else { "#seq = :seq" })
-            .expression_attribute_names("#seq", table::SEQ)
-            .expression_attribute_names("#changes", table::CHANGES)
-            .expression_attribute_values(":next", n(seq + 1))
-            .expression_attribute_values(":zero", n(0))
-            .expression_attribute_values(":count", n(live.len()))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let head = if seq == 0 { head } else { head.expression_attribute_values(":seq", n(seq)) };
-        let mut entry = table::log_entry::<R>(seq + 1);
-        entry.insert(table::CHANGES.to_owned(), b(Self::pack(live.iter().map(|&index| &batch[index].change))?));
-        entry.insert(table::TTL.to_owned(), n(now.plus_millis(LOG_KEEP_MILLIS).seconds()));
-        let entry = self.put(entry).condition_expression("attribute_not_exists(#pk)");
-        let entry = entry.expression_attribute_names("#pk", table::PK);
-        let mut writes = vec![
-            TransactWriteItem::builder().update(head.build()?).build(),
-            TransactWriteItem::builder().put(entry.build()?).build(),
-        ];
+        let changes = live.iter().map(|&index| &batch[index].change);
+        let mut writes = Vec::from(self.advance(seq, seq + 1, changes, now)?);
         for &index in live {
             let put = self
                 .put(entity(&batch[index]))
@@ -142,6 +123,37 @@ impl<R: Record> Log<R> {
             writes.push(TransactWriteItem::builder().put(put.build()?).build());
         }
         Ok(writes)
+    }
+
+    /// Returns the writes that move the head from `seq` to `next`, and put the log entry of that number.
+    pub(super) fn advance<'c>(
+        &self,
+        seq: u64,
+        next: u64,
+        changes: impl ExactSizeIterator<Item = &'c ChangeOf<R>>,
+        now: Timestamp,
+    ) -> Result<[TransactWriteItem; 2], StoreError> {
+        let head = Update::builder()
+            .table_name(&self.market.table)
+            .set_key(Some(table::head::<R>()))
+            .update_expression("SET #seq = :next, #changes = if_not_exists(#changes, :zero) + :count")
+            .condition_expression(if seq == 0 { "attribute_not_exists(#seq)" } else { "#seq = :seq" })
+            .expression_attribute_names("#seq", table::SEQ)
+            .expression_attribute_names("#changes", table::CHANGES)
+            .expression_attribute_values(":next", n(next))
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":count", n(changes.len()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let head = if seq == 0 { head } else { head.expression_attribute_values(":seq", n(seq)) };
+        let mut entry = table::log_entry::<R>(next);
+        entry.insert(table::CHANGES.to_owned(), b(Self::pack(changes)?));
+        entry.insert(table::TTL.to_owned(), n(now.plus_millis(LOG_KEEP_MILLIS).seconds()));
+        let entry = self.put(entry).condition_expression("attribute_not_exists(#pk)");
+        let entry = entry.expression_attribute_names("#pk", table::PK);
+        Ok([
+            TransactWriteItem::builder().update(head.build()?).build(),
+            TransactWriteItem::builder().put(entry.build()?).build(),
+        ])
     }
 
     fn put(&self, row: Row) -> aws_sdk_dynamodb::types::builders::PutBuilder {

@@ -13,6 +13,7 @@ mod overlap;
 mod pointer;
 mod quotes;
 mod records;
+mod repair;
 mod stream;
 mod table;
 mod writer;

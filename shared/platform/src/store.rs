@@ -8,7 +8,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use thiserror::Error;
 
 use crate::backoff;
@@ -114,6 +115,27 @@ pub async fn put_newer(
         .expression_attribute_names("#version", version)
         .expression_attribute_values(":version", number);
     changed(put.send().await)
+}
+
+/// Sets a row's version to 0, so that a message with any later version applies. Returns the version that it had, or
+/// `None` if there is no such row.
+pub async fn reset_version(client: &Client, table: &str, key: Row, version: &str) -> Result<Option<u64>, StoreError> {
+    let update = client
+        .update_item()
+        .table_name(table)
+        .set_key(Some(key))
+        .update_expression("SET #version = :zero")
+        .condition_expression("attribute_exists(#version)")
+        .expression_attribute_names("#version", version)
+        .expression_attribute_values(":zero", n(0))
+        .return_values(ReturnValue::UpdatedOld);
+    match update.send().await {
+        Ok(updated) => Attributes(&updated.attributes.unwrap_or_default()).required_number(version).map(Some),
+        Err(error) => match error.as_service_error() {
+            Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(None),
+            _ => Err(error.into()),
+        },
+    }
 }
 
 /// Returns whether a conditional put changed anything. A failed condition is an answer and not an error.
