@@ -1,7 +1,7 @@
 //! A user's balance, which is one row.
 
 use super::{Accounts, table};
-use platform::store::{Attributes, StoreError, get_row, n, put_newer, s};
+use platform::store::{Attributes, StoreError, get_row, n, put_newer, reset_version, s};
 use types::ids::UserId;
 use types::records::PublicBalance;
 
@@ -21,5 +21,11 @@ impl Accounts {
         let mut row = table::balance(user);
         row.insert(table::DATA.to_owned(), s(serde_json::to_string(&balance)?));
         put_newer(&self.client, &self.table, row, table::VERSION, n(version)).await
+    }
+
+    /// Sets a balance's version to 0, so that a message with any later version applies. Returns the version that it
+    /// had, or `None` if no balance of this user is known.
+    pub async fn reset_balance_version(&self, user: UserId) -> Result<Option<u64>, StoreError> {
+        reset_version(&self.client, &self.table, table::balance(user), table::VERSION).await
     }
 }

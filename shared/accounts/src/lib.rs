@@ -10,6 +10,7 @@ mod order_writes;
 mod orders;
 mod page;
 mod place;
+mod repair;
 mod summary;
 mod table;
 
@@ -17,6 +18,7 @@ use aws_sdk_dynamodb::Client;
 
 pub use orders::OrderOutcome;
 pub use page::OrderPages;
+pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
 
 use platform::aws::{Missing, Patience};
 use platform::preflight::Probe;

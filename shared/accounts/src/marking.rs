@@ -102,7 +102,7 @@ impl Accounts {
         places.ok_or_else(|| StoreError::corrupt(table::SK))
     }
 
-    fn put_marks(&self, user: UserId, month: &str, marks: &Marks) -> Result<TransactWriteItem, StoreError> {
+    pub(super) fn put_marks(&self, user: UserId, month: &str, marks: &Marks) -> Result<TransactWriteItem, StoreError> {
         let row = marks.to_row(table::marks(user, month))?;
         let put = Put::builder().table_name(&self.table).set_item(Some(row)).build()?;
         Ok(TransactWriteItem::builder().put(put).build())

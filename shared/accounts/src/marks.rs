@@ -66,6 +66,18 @@ impl Marks {
         smallest.max(self.orders() / BLOCKS_PER_MONTH)
     }
 
+    /// Returns the same blocks with the orders counted anew. `places` are those of the month, oldest first.
+    pub(super) fn recounted(&self, places: &[Place]) -> Self {
+        let before = |start: Place| places.partition_point(|place| *place < start);
+        let ends = self.blocks.iter().skip(1).map(|block| before(block.start)).chain([places.len()]);
+        let mut counted = 0;
+        let blocks = self.blocks.iter().zip(ends).map(|(block, end)| {
+            let begin = std::mem::replace(&mut counted, end);
+            Block { start: block.start, orders: (end - begin) as u64 }
+        });
+        Self { blocks: blocks.collect() }
+    }
+
     pub(super) fn insert(&mut self, place: Place) {
         let block = self.block_of(place);
         self.blocks[block].orders += 1;

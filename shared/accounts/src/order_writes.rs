@@ -5,8 +5,9 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use super::summary::Summary;
 use super::{Accounts, table};
 use platform::store::{Row, StoreError, b, n, s};
-use types::ids::UserId;
+use types::ids::{OrderId, UserId};
 use types::records::PublicOrder;
+use types::timestamp::Timestamp;
 
 /// How many writes of a transaction belong to one order: its authority and its record.
 pub(super) const WRITES_PER_ORDER: usize = 2;
@@ -48,12 +49,7 @@ impl Accounts {
         for new in orders {
             let position = new.position();
             next.insert(new.order.created_at.month(), position.clone());
-            let mut authority = new.authority();
-            authority.extend([
-                (table::VERSION.to_owned(), n(new.version)),
-                (table::ACCOUNT.to_owned(), s(user.to_string())),
-                (table::CREATED_AT.to_owned(), n(new.order.created_at.millis())),
-            ]);
+            let authority = authority(user, new.order.id, new.order.created_at, new.version);
             let mut record = table::order(user, &position);
             record.extend([
                 (table::VERSION.to_owned(), n(new.version)),
@@ -81,7 +77,7 @@ impl Accounts {
         Ok(writes)
     }
 
-    fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {
+    pub(super) fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(row))
@@ -92,11 +88,20 @@ impl Accounts {
     }
 
     fn move_summary(&self, user: UserId, seen: &Summary, next: &Summary) -> Result<TransactWriteItem, StoreError> {
+        self.put_summary(user, (seen.total > 0).then_some(seen.total), next)
+    }
+
+    /// Returns the write that replaces a summary of which the total was seen, or none.
+    pub(super) fn put_summary(
+        &self,
+        user: UserId,
+        seen: Option<u64>,
+        next: &Summary,
+    ) -> Result<TransactWriteItem, StoreError> {
         let update = Update::builder().table_name(&self.table).set_key(Some(table::summary(user)));
-        let condition = if seen.total == 0 { "attribute_not_exists(#total)" } else { "#total = :seen" };
-        let mut update = update.condition_expression(condition);
-        if seen.total > 0 {
-            update = update.expression_attribute_values(":seen", n(seen.total));
+        let mut update = update.condition_expression(table::summary_is_as_seen(seen));
+        if let Some(seen) = seen {
+            update = update.expression_attribute_values(":seen", n(seen));
         }
         for (name, value) in next.to_attributes() {
             update = update
@@ -124,4 +129,15 @@ impl Accounts {
         let update = update.update_expression(expression).build()?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
+}
+
+/// Returns an order's authority.
+pub(super) fn authority(user: UserId, id: OrderId, created_at: Timestamp, version: u64) -> Row {
+    let mut row = table::authority(id);
+    row.extend([
+        (table::VERSION.to_owned(), n(version)),
+        (table::ACCOUNT.to_owned(), s(user.to_string())),
+        (table::CREATED_AT.to_owned(), n(created_at.millis())),
+    ]);
+    row
 }

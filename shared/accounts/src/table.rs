@@ -24,6 +24,28 @@ pub(super) const AUTHORITY_FORMAT: Format = Format::first("order authority");
 pub(super) const SUMMARY_FORMAT: Format = Format::first("order summary");
 pub(super) const BALANCE_FORMAT: Format = Format::first("balance");
 
+/// The partitions whose rows belong to a user's orders, without the user.
+const PARTITIONS_OF_A_USER: [&str; 3] = ["orders#", "summary#", "marks#"];
+
+/// Returns the user whose orders, summary or marks are in a partition.
+pub(super) fn owner(partition: &str) -> Option<UserId> {
+    PARTITIONS_OF_A_USER.iter().find_map(|start| partition.strip_prefix(start)?.parse().ok())
+}
+
+/// Returns the order whose authority is in a partition.
+pub(super) fn authority_of(partition: &str) -> Option<OrderId> {
+    partition.strip_prefix("order#")?.parse().ok()
+}
+
+/// Returns the condition that the summary's `#total` is `:seen`, or that there is no summary.
+pub(super) const fn summary_is_as_seen(seen: Option<u64>) -> &'static str {
+    if seen.is_some() { "#total = :seen" } else { "attribute_not_exists(#total)" }
+}
+
+pub(super) fn marks_partition(user: UserId) -> String {
+    format!("marks#{user}")
+}
+
 pub(super) fn orders_partition(user: UserId) -> String {
     format!("orders#{user}")
 }
@@ -47,7 +69,7 @@ pub(super) fn summary(user: UserId) -> Row {
 
 /// Returns the key of the marks of a month (`YYYY-MM`).
 pub(super) fn marks(user: UserId, month: &str) -> Row {
-    place(format!("marks#{user}"), month)
+    place(marks_partition(user), month)
 }
 
 pub(super) fn balance(user: UserId) -> Row {

@@ -1,0 +1,61 @@
+//! Brings the rows of orders back in line, after a restore that holds some but not all rows of recent transactions.
+//!
+//! Nobody should write meanwhile. Still, every change is made on condition that the rows are as they were read.
+
+mod mend;
+mod plan;
+mod rows;
+mod scan;
+mod stored;
+
+pub use plan::OrderFindings;
+pub use rows::OrderAuthority;
+pub use scan::OrdersPage;
+
+use super::{Accounts, table};
+use platform::backoff::pause;
+use platform::store::{StoreError, get_row};
+use types::ids::{OrderId, UserId};
+
+/// How often a repair begins again if a row changes meanwhile.
+const MAX_ATTEMPTS: u32 = 5;
+
+impl Accounts {
+    /// Brings a user's orders back in line, unless it is only a trial. Returns what was wrong.
+    pub async fn repair_orders(&self, user: UserId, dry_run: bool) -> Result<OrderFindings, StoreError> {
+        let mut found = None;
+        for attempt in 0..MAX_ATTEMPTS {
+            let stored = self.stored_orders(user).await?;
+            let mending = stored.mending(self.block_orders)?;
+            let found = *found.get_or_insert(mending.found);
+            if dry_run {
+                return Ok(found);
+            }
+            if self.mend(user, stored.total, &mending).await? {
+                if mending.found.unmarked_months > 0 {
+                    self.mark_months(user).await?;
+                }
+                return Ok(found);
+            }
+            tokio::time::sleep(pause(attempt)).await;
+        }
+        Err(StoreError::Conflict)
+    }
+
+    /// Removes an authority whose record is missing. The order's next message then inserts the order.
+    pub async fn repair_orphan(&self, orphan: &OrderAuthority) -> Result<(), StoreError> {
+        if self.remove_authority(orphan).await? { Ok(()) } else { Err(StoreError::Conflict) }
+    }
+
+    /// Sets an order's version to 0, so that a message with any later version applies. Returns the version that it had,
+    /// or `None` if there is no such order.
+    pub async fn reset_order_version(&self, id: OrderId) -> Result<Option<u64>, StoreError> {
+        let Some(row) = get_row(&self.client, &self.table, table::authority(id)).await? else { return Ok(None) };
+        let authority = OrderAuthority::from_row(id, &row)?;
+        if self.reset_versions(&authority).await? {
+            Ok(Some(authority.version))
+        } else {
+            Err(StoreError::corrupt(format!("order {id}: its record is missing")))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What has to change so that a user's orders fit together again.
+//!
+//! The records are taken as they are, because nothing else holds the orders themselves. Everything else follows from
+//! them: an authority has its record's version, ordinals have no gaps, and summary and marks count the records.
+
+use std::collections::BTreeMap;
+
+use super::rows::StoredRecord;
+use super::stored::StoredOrders;
+use crate::marks::Marks;
+use crate::place::Place;
+use crate::summary::Summary;
+use platform::store::StoreError;
+
+/// What was found of one user, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderFindings {
+    /// Orders without an authority, which no message could change.
+    pub without_authority: u64,
+    /// Orders whose authority had another version than the order itself.
+    pub other_version: u64,
+    /// Orders with a wrong number in the sequence of inserts.
+    pub misnumbered: u64,
+    /// Users whose summary was missing, unreadable or did not count what is there.
+    pub summaries: u64,
+    /// Months whose marks were unreadable or did not count what is there.
+    pub marks: u64,
+    /// Busy months without marks, or with too coarse ones. Their pages are right, but slow.
+    pub unmarked_months: u64,
+}
+
+/// What has to change.
+pub(super) struct Mending {
+    pub(super) orders: Vec<OrderMending>,
+    /// The right summary, if it has to be written.
+    pub(super) summary: Option<Summary>,
+    pub(super) marks: BTreeMap<String, Marks>,
+    pub(super) found: OrderFindings,
+}
+
+/// An order that has to change.
+pub(super) struct OrderMending {
+    pub(super) record: StoredRecord,
+    /// Its right ordinal, if it has another.
+    pub(super) ordinal: Option<u64>,
+    pub(super) authority: AuthorityMending,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AuthorityMending {
+    Right,
+    Missing,
+    /// It has this version instead of the record's.
+    OtherVersion(u64),
+}
+
+impl StoredOrders {
+    /// Returns what has to change. It is an error if an authority names another account or another time of creation
+    /// than the record, because then it cannot be told which of them is right.
+    pub(super) fn mending(&self, block_orders: u64) -> Result<Mending, StoreError> {
+        let mut found = OrderFindings::default();
+        let (orders, expected) = self.orders_and_summary(&mut found)?;
+        let (marks, unmarked) = self.marks_and_unmarked(block_orders);
+        found.marks = marks.len() as u64;
+        found.unmarked_months = unmarked;
+        let is_right = if expected.total == 0 { !self.has_summary } else { self.summary.as_ref() == Some(&expected) };
+        found.summaries = u64::from(!is_right);
+        let is_written = !is_right || found.misnumbered > 0 || found.marks > 0;
+        Ok(Mending { orders, summary: is_written.then_some(expected), marks, found })
+    }
+
+    fn orders_and_summary(&self, found: &mut OrderFindings) -> Result<(Vec<OrderMending>, Summary), StoreError> {
+        let mut inserts: Vec<&StoredRecord> = self.records.iter().collect();
+        inserts.sort_by_key(|record| (record.ordinal, record.place()));
+        let (mut orders, mut summary) = (Vec::new(), Summary::default());
+        for (ordinal, record) in (1..).zip(inserts) {
+            summary.insert(record.created_at.month(), record.position.clone());
+            let authority = self.authority_mending(record)?;
+            let is_misnumbered = record.ordinal != ordinal;
+            found.misnumbered += u64::from(is_misnumbered);
+            found.without_authority += u64::from(authority == AuthorityMending::Missing);
+            found.other_version += u64::from(matches!(authority, AuthorityMending::OtherVersion(_)));
+            if is_misnumbered || authority != AuthorityMending::Right {
+                orders.push(OrderMending {
+                    record: record.clone(),
+                    ordinal: is_misnumbered.then_some(ordinal),
+                    authority,
+                });
+            }
+        }
+        Ok((orders, summary))
+    }
+
+    fn authority_mending(&self, record: &StoredRecord) -> Result<AuthorityMending, StoreError> {
+        let Some(authority) = self.authorities.get(&record.id) else { return Ok(AuthorityMending::Missing) };
+        if authority.user != self.user || authority.created_at != record.created_at {
+            return Err(StoreError::corrupt(format!("order {}: its authority contradicts its record", record.id)));
+        }
+        if authority.version == record.version {
+            Ok(AuthorityMending::Right)
+        } else {
+            Ok(AuthorityMending::OtherVersion(authority.version))
+        }
+    }
+
+    /// Returns the right marks of the months that have wrong ones, and the number of busy months that are not marked
+    /// finely enough.
+    fn marks_and_unmarked(&self, block_orders: u64) -> (BTreeMap<String, Marks>, u64) {
+        let mut months = BTreeMap::<String, Vec<Place>>::new();
+        for record in &self.records {
+            months.entry(record.created_at.month()).or_default().push(record.place());
+        }
+        let places = |month: &str| months.get(month).map_or(&[][..], Vec::as_slice);
+        let mut wrong = BTreeMap::new();
+        for (month, stored) in &self.marks {
+            let places = places(month);
+            let right =
+                stored.as_ref().map_or_else(|| Marks::coarse(places.len() as u64), |marks| marks.recounted(places));
+            if stored.as_ref() != Some(&right) {
+                wrong.insert(month.clone(), right);
+            }
+        }
+        let is_unmarked = |month: &str, orders: u64| {
+            let stored = || self.marks.get(month).cloned().flatten();
+            let marks = wrong.get(month).cloned().or_else(stored).unwrap_or_else(|| Marks::coarse(orders));
+            marks.newest_too_large(month, orders, block_orders).is_some()
+        };
+        let unmarked = months.iter().filter(|(month, places)| is_unmarked(month, places.len() as u64)).count();
+        (wrong, unmarked as u64)
+    }
+}
