@@ -40,6 +40,11 @@ impl Standing {
         Some((pointer.position, pointer.records))
     }
 
+    /// Returns the sequence number up to which base and deltas hold the stream; 0 if no base can be read.
+    pub fn base_seq(&self) -> u64 {
+        self.packed().map_or(0, |(end, _)| end.seq)
+    }
+
     /// Returns whether a reader at `position` has more work with the log up to its end than with the base and the log
     /// behind that. Without a base that can be read, it never has.
     pub fn is_base_nearer_than_end(&self, position: LogPosition) -> bool {

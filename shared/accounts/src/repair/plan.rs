@@ -4,6 +4,7 @@
 //! them: an authority has its record's version, ordinals have no gaps, and summary and marks count the records.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use super::rows::StoredRecord;
 use super::stored::StoredOrders;
@@ -27,6 +28,17 @@ pub struct OrderFindings {
     pub marks: u64,
     /// Busy months without marks, or with too coarse ones. Their pages are right, but slow.
     pub unmarked_months: u64,
+}
+
+impl AddAssign for OrderFindings {
+    fn add_assign(&mut self, other: Self) {
+        self.without_authority += other.without_authority;
+        self.other_version += other.other_version;
+        self.misnumbered += other.misnumbered;
+        self.summaries += other.summaries;
+        self.marks += other.marks;
+        self.unmarked_months += other.unmarked_months;
+    }
 }
 
 /// What has to change.

@@ -1,0 +1,142 @@
+//! Brings a stream back in line.
+//!
+//! The entities are taken as they are, because only they have versions: a message changes an entity unless the entity
+//! is as new, whatever the log says. So where the log says something else, or does not end at the head, the stream
+//! *begins anew*: its head moves to a number that no batch has had, and an empty entry is put there. Nothing connects
+//! that entry to the log before it. Every reader takes this for a gap, and reads the whole stream again: the new base,
+//! or until it is written, the entities.
+//!
+//! The number is the time in milliseconds. A stream commits far less than a thousand batches a second, so the number is
+//! higher than every one before it, also than those that were lost with a damaged table.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use base::{Columnar, Columns, Compacted, Compaction, Load};
+use market::{ENTITY_PARTITIONS, Log, Record, Standing};
+use objects::Objects;
+use platform::store::StoreError;
+use types::clock::Clock;
+
+use crate::error::RepairError;
+use crate::mode::Mode;
+use crate::progress::Progress;
+
+/// How often a base is written if other runs get ahead.
+const MAX_RUNS: usize = 3;
+
+/// What was wrong with a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamFindings {
+    /// Whether the log or the base went on behind the head. No writer could have moved that head again.
+    pub head_behind_log: bool,
+    /// Whether the entry to which the head points was missing.
+    pub entry_missing: bool,
+    /// Whether the base could not be read, or the log behind it had a gap.
+    pub base_unusable: bool,
+    /// How many records the base and the log had otherwise than the entities.
+    pub differing_records: u64,
+}
+
+/// What was found in a stream, and what was done about that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamReport {
+    pub stream: &'static str,
+    pub found: StreamFindings,
+    /// The number with which the stream began anew, if it did.
+    pub began_at: Option<u64>,
+    /// How many records its new base has, if there is one.
+    pub base_records: Option<u64>,
+}
+
+impl StreamFindings {
+    /// Returns whether nothing was wrong.
+    pub fn is_in_line(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+pub(super) async fn repair<R: Columnar>(
+    log: &Log<R>,
+    objects: &Objects,
+    clock: &Arc<dyn Clock>,
+    mode: Mode,
+    progress: &dyn Fn(Progress),
+) -> Result<StreamReport, RepairError> {
+    progress(Progress::Comparing(R::STREAM));
+    let standing = log.standing().await?;
+    let end = log.newest_entry().await?.max(standing.base_seq());
+    let mut found = compare(log, &standing, Load::new(log.clone(), objects.clone(), Arc::clone(clock))).await?;
+    found.head_behind_log = standing.head.seq < end;
+    found.entry_missing = standing.head.seq > end;
+    if log.head().await? != standing.head.seq {
+        return Err(RepairError::Written(R::STREAM));
+    }
+    let mut report = StreamReport { stream: R::STREAM, found, began_at: None, base_records: None };
+    let is_due = !found.is_in_line() || mode.restored;
+    if mode.dry_run || !is_due {
+        return Ok(report);
+    }
+    let now = clock.now();
+    // At least two more, so that there is a gap.
+    let after_all = standing.head.seq.max(end) + 2;
+    let seq = after_all.max(u64::try_from(now.millis()).unwrap_or_default());
+    if !log.begin_anew(standing.head.seq, seq, now).await? {
+        return Err(RepairError::Written(R::STREAM));
+    }
+    report.began_at = Some(seq);
+    progress(Progress::Writing(R::STREAM));
+    report.base_records = write_base(log, objects, clock).await?;
+    Ok(report)
+}
+
+/// Compares what readers read with the entities.
+async fn compare<R: Columnar>(
+    log: &Log<R>,
+    standing: &Standing,
+    mut load: Load<R>,
+) -> Result<StreamFindings, StoreError> {
+    let snapshot = Box::pin(load.step()).await?;
+    let base_unusable = standing.base.is_some() && !snapshot.is_from_base();
+    let mut read = HashMap::new();
+    for columns in snapshot.folded() {
+        read.extend(columns.records()?.iter().map(|record| (record.id(), digest(record))));
+    }
+    let mut differing = 0;
+    for partition in 0..ENTITY_PARTITIONS {
+        let visit = |record: R| {
+            let is_same = read.remove(&record.id()).is_some_and(|read| read == digest(&record));
+            differing += u64::from(!is_same);
+        };
+        log.scan(partition, visit).await?;
+    }
+    let differing_records = differing + read.len() as u64;
+    Ok(StreamFindings { base_unusable, differing_records, ..StreamFindings::default() })
+}
+
+/// Returns a number that almost certainly differs if records differ, and saves keeping them.
+fn digest<R: Record>(record: &R) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_vec(record).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Writes a base of what there is now. Returns how many records it has, or `None` if another run wrote one.
+///
+/// The first run may only write deltas beside a base that can be read. It is repeated until nothing is due.
+async fn write_base<R: Columnar>(
+    log: &Log<R>,
+    objects: &Objects,
+    clock: &Arc<dyn Clock>,
+) -> Result<Option<u64>, StoreError> {
+    let compaction = Compaction::new(log.clone(), objects.clone(), Arc::clone(clock));
+    for _ in 0..MAX_RUNS {
+        match Box::pin(compaction.run()).await? {
+            Compacted::Written { records, .. } => return Ok(Some(records)),
+            Compacted::Idle { .. } => return Ok(None),
+            Compacted::Extended { .. } | Compacted::Overtaken => {}
+        }
+    }
+    Err(StoreError::Conflict)
+}
