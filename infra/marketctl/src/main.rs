@@ -9,6 +9,7 @@ mod input;
 mod keys;
 mod output;
 mod remedy;
+mod repair;
 mod session;
 mod text;
 mod unreadable;
@@ -31,6 +32,7 @@ async fn main() -> ExitCode {
         Command::Feed(FeedCommand::Send { file }) => feed::send(file, &stack, output).await,
         Command::Import { file } => import::run(file, &stack, output).await,
         Command::Check => check::run(&stack, output).await,
+        Command::Repair(options) => repair::run(options, &stack, output).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

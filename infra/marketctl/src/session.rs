@@ -10,6 +10,7 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use feed::Stores;
 use guard::{LOOPBACK_VARIABLE, Policy, SystemResolver};
+use objects::Objects;
 use platform::aws::Patience;
 use platform::preflight::{Problem, ResourceKind};
 use platform::resources::{Queue, Resources, Table};
@@ -41,6 +42,8 @@ pub(crate) enum SessionError {
     CredentialsNotFound(String),
     #[error("nothing was done: {0}")]
     QueueNotUsable(String),
+    #[error("nothing was done: the credentials do not tell the account, which is in the bucket's name: {0}")]
+    BucketNotKnown(String),
 }
 
 impl From<SessionError> for CommandFailure {
@@ -50,7 +53,7 @@ impl From<SessionError> for CommandFailure {
             SessionError::CredentialsNotFound(_) => {
                 "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             }
-            SessionError::QueueNotUsable(_) => {
+            SessionError::QueueNotUsable(_) | SessionError::BucketNotKnown(_) => {
                 "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used."
             }
         };
@@ -121,6 +124,12 @@ impl Session {
 
     pub(crate) fn s3(&self) -> objects::Client {
         objects::Client::from_conf(objects::config(&self.config).build())
+    }
+
+    /// Returns the bucket.
+    pub(crate) async fn objects(&self) -> Result<Objects, SessionError> {
+        let bucket = self.bucket().await.map_err(|problem| SessionError::BucketNotKnown(problem.to_string()))?;
+        Ok(Objects::new(self.s3(), bucket, Patience::Bulk))
     }
 
     /// Returns the name of the bucket. It contains the account, which only the credentials tell.

@@ -1,5 +1,6 @@
 //! The command line. All arguments are parsed here, and wrong usage ends with exit code 2.
 
+mod repair;
 mod webhooks;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -9,11 +10,12 @@ use types::ids::{KeyId, UserId};
 use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
 
+pub(crate) use repair::RepairOptions;
 pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
 
 use crate::input::Source;
 
-/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks resources.
+/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks and repairs.
 ///
 /// Region, credentials and endpoint are found as every AWS tool finds them: in environment variables
 /// and in the files that `aws configure` writes.
@@ -51,6 +53,10 @@ pub(crate) enum Command {
     },
     /// Check that every table, queue, bucket and secret exists and can be reached
     Check,
+    /// Bring tables back in line after a restore, and say what was wrong; it is safe to repeat a repair
+    ///
+    /// Stop ingest, compact and every import first. The API may go on. See docs/operations.md.
+    Repair(RepairOptions),
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,46 @@
+//! The arguments of `marketctl repair`.
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{ArgAction, Args};
+
+#[derive(Args, Debug)]
+pub(crate) struct RepairOptions {
+    /// Only say what is not in line; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The tables were restored: begin both streams anew even if they are in line
+    #[arg(long)]
+    pub(crate) restored: bool,
+    /// The market table, if it does not have the stack's name yet
+    #[arg(long, value_name = "TABLE", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) market_table: Option<String>,
+    /// The accounts table, if it does not have the stack's name yet
+    #[arg(long, value_name = "TABLE", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) accounts_table: Option<String>,
+    /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
+    /// balance, and the ID of a balance is its user's
+    #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]
+    #[arg(conflicts_with_all = ["dry_run", "restored"])]
+    pub(crate) reset_version: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Arguments, Command};
+    use clap::Parser;
+
+    fn parsed(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn a_version_is_named_by_kind_and_id_and_stands_alone() {
+        let Command::Repair(options) = parsed("marketctl repair --reset-version item a").unwrap().command else {
+            panic!("another command")
+        };
+        assert_eq!(options.reset_version, ["item", "a"]);
+        assert!(parsed("marketctl repair --reset-version item").is_err());
+        assert!(parsed("marketctl repair --dry-run --reset-version item a").is_err());
+        assert!(parsed("marketctl repair --dry-run --restored --market-table a").is_ok());
+    }
+}

@@ -1,0 +1,57 @@
+//! Shows how far a repair is, on standard error, if that is a terminal.
+
+use std::time::Duration;
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use repair::Progress;
+
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
+const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
+const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
+
+pub(super) struct RepairProgress {
+    bar: ProgressBar,
+}
+
+impl RepairProgress {
+    pub(super) fn start() -> Self {
+        // It draws on standard error, and draws nothing if that is not a terminal.
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(TICK_INTERVAL);
+        Self { bar }
+    }
+
+    pub(super) fn show(&self, progress: Progress) {
+        match progress {
+            Progress::Comparing(stream) => self.spin(format!("comparing {stream} with its entities")),
+            Progress::Writing(stream) => self.spin(format!("writing the base of {stream}")),
+            Progress::Scanning { rows, of: None } => self.spin(format!("{} rows of accounts", HumanCount(rows))),
+            Progress::Scanning { rows, of: Some(of) } => self.fill(rows, of.max(rows), "rows of accounts"),
+            Progress::Users { done, of } => self.fill(done, of, "users"),
+        }
+    }
+
+    fn spin(&self, message: String) {
+        self.style(SPINNER_TEMPLATE);
+        self.bar.set_message(message);
+    }
+
+    fn fill(&self, done: u64, of: u64, what: &'static str) {
+        self.style(BAR_TEMPLATE);
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+        self.bar.set_message(what);
+    }
+
+    fn style(&self, template: &str) {
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+    }
+}
+
+impl Drop for RepairProgress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

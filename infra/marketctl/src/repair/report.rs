@@ -1,0 +1,166 @@
+//! What a repair found and did, for programs and for people.
+
+use accounts::OrderFindings;
+use repair::{RepairReport, StreamReport};
+use serde::Serialize;
+use types::ids::UserId;
+
+use crate::text::table;
+
+/// The result of a repair.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// Whether nothing had to be repaired.
+    in_line: bool,
+    dry_run: bool,
+    streams: Vec<Stream>,
+    orders: Orders,
+    /// Users whose orders could not be repaired.
+    pub(super) failed: Vec<FailedUser>,
+}
+
+#[derive(Debug, Serialize)]
+struct Stream {
+    stream: &'static str,
+    head_behind_log: bool,
+    entry_missing: bool,
+    base_unusable: bool,
+    differing_records: u64,
+    /// The number with which it began anew, if it did.
+    began_at: Option<u64>,
+    /// The number of records of its new base, if one was written.
+    base_records: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Orders {
+    users: u64,
+    authorities_without_order: u64,
+    orders_without_authority: u64,
+    versions_apart: u64,
+    misnumbered: u64,
+    wrong_summaries: u64,
+    wrong_marks: u64,
+    unmarked_months: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct FailedUser {
+    pub(super) user_id: UserId,
+    pub(super) reason: String,
+}
+
+impl Report {
+    pub(super) fn new(found: RepairReport, dry_run: bool) -> Self {
+        let in_line = found.is_in_line();
+        let RepairReport { streams, orders } = found;
+        let failed = orders.failed.into_iter();
+        let failed = failed.map(|(user_id, error)| FailedUser { user_id, reason: error.to_string() }).collect();
+        let OrderFindings { without_authority, other_version, misnumbered, summaries, marks, unmarked_months } =
+            orders.found;
+        Self {
+            in_line,
+            dry_run,
+            streams: streams.into_iter().map(Stream::new).collect(),
+            orders: Orders {
+                users: orders.users,
+                authorities_without_order: orders.without_record,
+                orders_without_authority: without_authority,
+                versions_apart: other_version,
+                misnumbered,
+                wrong_summaries: summaries,
+                wrong_marks: marks,
+                unmarked_months,
+            },
+            failed,
+        }
+    }
+
+    /// Returns the report for people: a table of what was found, and a sentence.
+    pub(super) fn text(&self) -> String {
+        let Orders { users, authorities_without_order, orders_without_authority, versions_apart, .. } = &self.orders;
+        let Orders { misnumbered, wrong_summaries, wrong_marks, unmarked_months, .. } = &self.orders;
+        let streams = self.streams.iter().flat_map(Stream::rows);
+        let orders = [
+            ("authorities without an order", authorities_without_order),
+            ("orders without an authority", orders_without_authority),
+            ("authorities with another version", versions_apart),
+            ("orders with a wrong number", misnumbered),
+            ("wrong summaries", wrong_summaries),
+            ("months with wrong marks", wrong_marks),
+            ("busy months without marks", unmarked_months),
+        ];
+        let orders = orders.map(|(what, count)| ["orders".to_owned(), what.to_owned(), count.to_string()]);
+        let rows = table(["WHERE", "WHAT", "FOUND"], streams.chain(orders));
+        let sentence = match (self.in_line, self.dry_run) {
+            (true, _) => "Everything is in line.",
+            (false, true) => "Nothing was written. Stop all writers, then run it without --dry-run.",
+            (false, false) => "It was brought in line. Have the marketplace send its latest messages again.",
+        };
+        format!("{rows}\n\nUsers with orders: {users}. {sentence}")
+    }
+}
+
+impl Stream {
+    fn new(report: StreamReport) -> Self {
+        let StreamReport { stream, found, began_at, base_records } = report;
+        Self {
+            stream,
+            head_behind_log: found.head_behind_log,
+            entry_missing: found.entry_missing,
+            base_unusable: found.base_unusable,
+            differing_records: found.differing_records,
+            began_at,
+            base_records,
+        }
+    }
+
+    fn rows(&self) -> Vec<[String; 3]> {
+        let yes_or_no = |found: bool| String::from(if found { "yes" } else { "no" });
+        let mut rows = vec![
+            ("head behind its log", yes_or_no(self.head_behind_log)),
+            ("entry of the head missing", yes_or_no(self.entry_missing)),
+            ("base unusable", yes_or_no(self.base_unusable)),
+            ("records other than their entities", self.differing_records.to_string()),
+        ];
+        rows.extend(self.began_at.map(|seq| ("began anew at", seq.to_string())));
+        rows.into_iter().map(|(what, found)| [self.stream.to_owned(), what.to_owned(), found]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::store::StoreError;
+    use repair::{OrdersReport, StreamFindings};
+    use serde_json::json;
+
+    #[test]
+    fn the_document_has_everything_that_was_found() {
+        let user = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+        let found = StreamFindings { entry_missing: true, differing_records: 2, ..StreamFindings::default() };
+        let stream = StreamReport { stream: "listings", found, began_at: Some(7), base_records: Some(3) };
+        let orders = OrdersReport {
+            users: 1,
+            without_record: 4,
+            found: OrderFindings { misnumbered: 5, ..OrderFindings::default() },
+            failed: vec![(user.parse().unwrap(), StoreError::Conflict)],
+        };
+        let report = Report::new(RepairReport { streams: vec![stream], orders }, false);
+        let expected = json!({
+            "in_line": false,
+            "dry_run": false,
+            "streams": [{
+                "stream": "listings", "head_behind_log": false, "entry_missing": true, "base_unusable": false,
+                "differing_records": 2, "began_at": 7, "base_records": 3,
+            }],
+            "orders": {
+                "users": 1, "authorities_without_order": 4, "orders_without_authority": 0, "versions_apart": 0,
+                "misnumbered": 5, "wrong_summaries": 0, "wrong_marks": 0, "unmarked_months": 0,
+            },
+            "failed": [{ "user_id": user, "reason": "transaction conflict or throttling" }],
+        });
+        assert_eq!(serde_json::to_value(&report).unwrap(), expected);
+        assert!(report.text().ends_with("Have the marketplace send its latest messages again."));
+    }
+}
