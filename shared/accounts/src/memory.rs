@@ -16,7 +16,8 @@ const MAX_MONTHS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
 pub(super) struct Memory {
     summaries: Mutex<LruCache<UserId, Summary>>,
-    marks: Mutex<LruCache<(UserId, String), Marks>>,
+    /// The marks of months, each with the era of the summary that they belong to.
+    marks: Mutex<LruCache<(UserId, u64, String), Marks>>,
     /// How many orders a block of a month may hold.
     block_orders: u64,
 }
@@ -45,17 +46,19 @@ impl Memory {
         lock(&self.summaries).get(&user).cloned()
     }
 
-    /// Remembers a summary, unless a newer one is remembered.
+    /// Remembers a summary, unless a newer one of its era is remembered.
     pub(super) fn remember(&self, user: UserId, summary: Summary) {
         let mut summaries = lock(&self.summaries);
-        let is_newer = summaries.peek(&user).is_none_or(|known| known.total <= summary.total);
+        let known = summaries.peek(&user).filter(|known| known.era == summary.era);
+        let is_newer = known.is_none_or(|known| known.total <= summary.total);
         if is_newer {
             summaries.put(user, summary);
         }
     }
 
-    pub(super) fn remember_marks(&self, user: UserId, month: &str, marks: Marks) {
-        lock(&self.marks).put((user, month.to_owned()), marks);
+    /// Remembers the marks of a month, which were read with this summary.
+    pub(super) fn remember_marks(&self, user: UserId, summary: &Summary, month: &str, marks: Marks) {
+        lock(&self.marks).put((user, summary.era, month.to_owned()), marks);
     }
 
     /// Finds the order that has `skip` newer ones, by a summary and by the marks that this instance remembers. They
@@ -67,7 +70,9 @@ impl Memory {
             return (start, Marking::Fine);
         }
         let mut remembered = lock(&self.marks);
-        let Some(marks) = remembered.get_mut(&(user, month.clone())) else { return (start, Marking::Unknown) };
+        let Some(marks) = remembered.get_mut(&(user, summary.era, month.clone())) else {
+            return (start, Marking::Unknown);
+        };
         if !marks.catch_up(summary, &month) {
             return (start, Marking::Unknown);
         }

@@ -108,8 +108,9 @@ impl Accounts {
                 .expression_attribute_names(format!("#{name}"), name)
                 .expression_attribute_values(format!(":{name}"), value);
         }
-        let assignments = next.to_attributes().map(|(name, _)| format!("#{name} = :{name}")).join(", ");
-        let update = update.update_expression(format!("SET {assignments}")).build()?;
+        let assignments: Vec<String> =
+            next.to_attributes().iter().map(|(name, _)| format!("#{name} = :{name}")).collect();
+        let update = update.update_expression(format!("SET {}", assignments.join(", "))).build()?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
 

@@ -95,7 +95,8 @@ impl OrderPages {
             self.marks_of(user, month),
         )?;
         self.remember_marks(user, month, marks, &summary);
-        let known = remembered.as_ref().map_or(0, |remembered| remembered.total);
+        let known = remembered.as_ref().filter(|remembered| remembered.era == summary.era);
+        let known = known.map_or(0, |remembered| remembered.total);
         // A read from the newest order on shows what was inserted. A read behind skipped orders does not, so there the
         // summary must not have changed at all. A repaired one may have reached the same total by other orders.
         let is_as_remembered = || remembered.as_ref() == Some(&summary);
@@ -138,7 +139,7 @@ impl OrderPages {
         if marks.as_ref().is_some_and(|marks| marks.orders() > summary.orders_in(month)) {
             *summary = self.accounts.summary(user).await?;
         }
-        self.memory.remember_marks(user, month, Marks::as_of(marks, summary, month));
+        self.memory.remember_marks(user, summary, month, Marks::as_of(marks, summary, month));
         Ok(self.memory.start(user, summary, paging.skip()).0)
     }
 
@@ -152,7 +153,7 @@ impl OrderPages {
         let Some(month) = month else { return };
         let is_newer = marks.as_ref().is_some_and(|marks| marks.orders() > summary.orders_in(month));
         if !is_newer {
-            self.memory.remember_marks(user, month, Marks::as_of(marks, summary, month));
+            self.memory.remember_marks(user, summary, month, Marks::as_of(marks, summary, month));
         }
     }
 }

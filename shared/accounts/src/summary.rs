@@ -20,6 +20,9 @@ pub(super) struct Summary {
     pub(super) months: BTreeMap<String, u64>,
     /// Positions of the latest inserts, oldest first. The last one has the ordinal `total`.
     pub(super) recent: Vec<String>,
+    /// When a repair last numbered the orders anew, in milliseconds since the Unix epoch; 0 if none ever did. What is
+    /// remembered of another era says nothing about this one.
+    pub(super) era: u64,
 }
 
 /// Where a page begins.
@@ -68,14 +71,18 @@ impl Summary {
         Start { below, skip: left, month: None }
     }
 
-    pub(super) fn to_attributes(&self) -> [(&'static str, AttributeValue); 3] {
+    pub(super) fn to_attributes(&self) -> Vec<(&'static str, AttributeValue)> {
         let months = self.months.iter().map(|(month, count)| (month.clone(), n(count))).collect();
         let recent = self.recent.iter().map(s).collect();
-        [
+        let mut attributes = vec![
             (table::TOTAL, n(self.total)),
             (table::MONTHS, AttributeValue::M(months)),
             (table::RECENT, AttributeValue::L(recent)),
-        ]
+        ];
+        if self.era > 0 {
+            attributes.push((table::ERA, n(self.era)));
+        }
+        attributes
     }
 
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
@@ -88,6 +95,7 @@ impl Summary {
             total: Attributes(row).required_number(table::TOTAL)?,
             months: months.collect::<Option<_>>().ok_or_else(corrupt)?,
             recent: recent.iter().filter_map(|position| position.as_s().ok()).cloned().collect(),
+            era: Attributes(row).optional_number(table::ERA)?.unwrap_or_default(),
         })
     }
 }

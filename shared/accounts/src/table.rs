@@ -15,6 +15,7 @@ pub(super) const ORDINAL: &str = "ordinal";
 pub(super) const TOTAL: &str = "total";
 pub(super) const MONTHS: &str = "months";
 pub(super) const RECENT: &str = "recent";
+pub(super) const ERA: &str = "era";
 /// The number of orders that a month's marks count.
 pub(super) const ORDERS: &str = "orders";
 pub(super) const MARKS: &str = "marks";

@@ -52,7 +52,7 @@ impl Repair {
             Box::pin(streams::repair(&catalog, &self.objects, &self.clock, self.mode, progress)).await?,
             Box::pin(streams::repair(&listings, &self.objects, &self.clock, self.mode, progress)).await?,
         ];
-        let orders = Box::pin(orders::repair(&self.accounts, self.mode.dry_run, progress)).await?;
+        let orders = Box::pin(orders::repair(&self.accounts, self.clock.now(), self.mode.dry_run, progress)).await?;
         Ok(RepairReport { streams, orders })
     }
 }

@@ -33,7 +33,8 @@ pub struct StreamFindings {
     pub head_behind_log: bool,
     /// Whether the entry to which the head points was missing.
     pub entry_missing: bool,
-    /// Whether the base could not be read, or the log behind it had a gap.
+    /// Whether the base was missing or could not be read, or the log behind it had a gap. Then nothing tells what
+    /// running instances have.
     pub base_unusable: bool,
     /// How many records the base and the log had otherwise than the entities.
     pub differing_records: u64,
@@ -98,11 +99,12 @@ async fn compare<R: Columnar>(
     mut load: Load<R>,
 ) -> Result<StreamFindings, StoreError> {
     let snapshot = Box::pin(load.step()).await?;
-    let base_unusable = standing.base.is_some() && !snapshot.is_from_base();
+    let is_from_base = snapshot.is_from_base();
     let mut read = HashMap::new();
     for columns in snapshot.folded() {
         read.extend(columns.records()?.iter().map(|record| (record.id(), digest(record))));
     }
+    let is_empty = standing.manifest.is_none() && standing.base.is_none() && standing.head.seq == 0 && read.is_empty();
     let mut differing = 0;
     for partition in 0..ENTITY_PARTITIONS {
         let visit = |record: R| {
@@ -112,6 +114,7 @@ async fn compare<R: Columnar>(
         log.scan(partition, visit).await?;
     }
     let differing_records = differing + read.len() as u64;
+    let base_unusable = !is_from_base && !is_empty;
     Ok(StreamFindings { base_unusable, differing_records, ..StreamFindings::default() })
 }
 

@@ -120,7 +120,7 @@ impl Stream {
         let mut rows = vec![
             ("head behind its log", yes_or_no(self.head_behind_log)),
             ("entry of the head missing", yes_or_no(self.entry_missing)),
-            ("base unusable", yes_or_no(self.base_unusable)),
+            ("base missing or unusable", yes_or_no(self.base_unusable)),
             ("records other than their entities", self.differing_records.to_string()),
         ];
         rows.extend(self.began_at.map(|seq| ("began anew at", seq.to_string())));

@@ -16,17 +16,23 @@ use super::{Accounts, table};
 use platform::backoff::pause;
 use platform::store::{StoreError, get_row};
 use types::ids::{OrderId, UserId};
+use types::timestamp::Timestamp;
 
 /// How often a repair begins again if a row changes meanwhile.
 const MAX_ATTEMPTS: u32 = 5;
 
 impl Accounts {
     /// Brings a user's orders back in line, unless it is only a trial. Returns what was wrong.
-    pub async fn repair_orders(&self, user: UserId, dry_run: bool) -> Result<OrderFindings, StoreError> {
+    pub async fn repair_orders(
+        &self,
+        user: UserId,
+        now: Timestamp,
+        dry_run: bool,
+    ) -> Result<OrderFindings, StoreError> {
         let mut found = None;
         for attempt in 0..MAX_ATTEMPTS {
             let stored = self.stored_orders(user).await?;
-            let mending = stored.mending(self.block_orders)?;
+            let mending = stored.mending(self.block_orders, now)?;
             let found = *found.get_or_insert(mending.found);
             if dry_run {
                 return Ok(found);

@@ -12,6 +12,7 @@ use crate::marks::Marks;
 use crate::place::Place;
 use crate::summary::Summary;
 use platform::store::StoreError;
+use types::timestamp::Timestamp;
 
 /// What was found of one user, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,14 +70,18 @@ pub(super) enum AuthorityMending {
 impl StoredOrders {
     /// Returns what has to change. It is an error if an authority names another account or another time of creation
     /// than the record, because then it cannot be told which of them is right.
-    pub(super) fn mending(&self, block_orders: u64) -> Result<Mending, StoreError> {
+    ///
+    /// A summary that is written begins a new era, at `now` or later.
+    pub(super) fn mending(&self, block_orders: u64, now: Timestamp) -> Result<Mending, StoreError> {
         let mut found = OrderFindings::default();
-        let (orders, expected) = self.orders_and_summary(&mut found)?;
+        let (orders, mut expected) = self.orders_and_summary(&mut found)?;
+        expected.era = self.era;
         let (marks, unmarked) = self.marks_and_unmarked(block_orders);
         found.marks = marks.len() as u64;
         found.unmarked_months = unmarked;
         let is_right = if expected.total == 0 { !self.has_summary } else { self.summary.as_ref() == Some(&expected) };
         found.summaries = u64::from(!is_right);
+        expected.era = u64::try_from(now.millis()).unwrap_or_default().max(self.era + 1);
         let is_written = !is_right || found.misnumbered > 0 || found.marks > 0;
         Ok(Mending { orders, summary: is_written.then_some(expected), marks, found })
     }

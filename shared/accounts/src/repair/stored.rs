@@ -24,6 +24,8 @@ pub(super) struct StoredOrders {
     pub(super) has_summary: bool,
     /// The summary's total, even if the rest of it cannot be read.
     pub(super) total: Option<u64>,
+    /// The summary's era, even if the rest of it cannot be read.
+    pub(super) era: u64,
     /// The summary, if it can be read.
     pub(super) summary: Option<Summary>,
     /// The marks by month; `None` if they cannot be read.
@@ -49,6 +51,7 @@ impl Accounts {
             records,
             has_summary: summary.is_some(),
             total: summary.as_ref().and_then(|row| Attributes(row).number(table::TOTAL)),
+            era: summary.as_ref().and_then(|row| Attributes(row).number(table::ERA)).unwrap_or_default(),
             summary: summary.as_ref().and_then(|row| Summary::from_row(row).ok()),
             marks,
         })

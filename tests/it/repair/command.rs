@@ -1,0 +1,80 @@
+//! `marketctl repair`.
+
+use local::environment::Variables;
+use platform::resources::Table;
+use serde_json::{Value, json};
+use tests::{Program, Stack, balance, item, listing, marketctl, marketplace, order, set_row_number, uuid};
+
+use super::{delete, orders, rows, streams};
+
+const AT: &str = "2026-11-20T10:00:00Z";
+
+async fn run(stack: &Stack, arguments: &[&str]) -> Program {
+    marketctl(&Variables::new(&stack.aws.endpoint_url), &[&["--json", "repair"][..], arguments].concat(), "").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repair_says_what_it_found_and_what_it_did() {
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    stack.feed(&[listing(1, "1.00", AT, 1), order(user, 1, AT, 1), order(user, 2, AT, 1)]).await;
+    let first = run(&stack, &[]).await;
+    assert_eq!((first.code, &first.json()["streams"][1]["base_unusable"]), (0, &json!(true)), "{first:?}");
+    assert_eq!(run(&stack, &[]).await.json()["in_line"], true);
+
+    stack.feed(&[listing(2, "1.00", AT, 1)]).await;
+    let newest = rows(&stack, streams::TABLE).await.into_keys().filter(|[pk, _]| pk == "log#listings#0").max();
+    delete(&stack, streams::TABLE, &newest.unwrap()).await;
+    delete(&stack, orders::TABLE, &[format!("order#{}", uuid(1)), "authority".to_owned()]).await;
+    let before = rows(&stack, streams::TABLE).await;
+    let looked = run(&stack, &["--dry-run"]).await.json();
+    assert_eq!(rows(&stack, streams::TABLE).await, before);
+    assert_eq!((&looked["in_line"], &looked["dry_run"]), (&json!(false), &json!(true)), "{looked}");
+    assert_eq!(looked["orders"]["orders_without_authority"], 1);
+    assert_eq!(looked["streams"][1]["began_at"], Value::Null);
+    let repaired = run(&stack, &[]).await.json();
+    assert_eq!(repaired["orders"], looked["orders"]);
+    assert!(repaired["streams"][1]["began_at"].is_u64(), "{repaired}");
+    assert_eq!(repaired["streams"][1]["base_records"], 2);
+    assert_eq!(run(&stack, &[]).await.json()["in_line"], true);
+
+    let away = run(&stack, &["--market-table", "no-such-table"]).await;
+    assert_eq!(away.code, 1, "{away:?}");
+    assert!(away.stderr.contains("the repair ended early"), "{away:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_no_message_reaches_is_reset() {
+    const FROZEN: u64 = i64::MAX.cast_unsigned();
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    let messages = |version: u64| {
+        [
+            item("a", "skin", None, version),
+            listing(1, "1.00", AT, version),
+            marketplace("one", true, version),
+            order(user, 1, AT, version),
+            balance(user, "1.00", "2.00", "3.00", version),
+        ]
+    };
+    stack.feed(&messages(FROZEN)).await;
+    let (one, account) = (uuid(1).to_string(), user.to_string());
+    let (one, account) = (one.as_str(), account.as_str());
+    for [kind, id] in [["item", "a"], ["listing", one], ["marketplace", "one"], ["order", one], ["balance", account]] {
+        let reset = run(&stack, &["--reset-version", kind, id]).await;
+        assert_eq!(reset.json(), json!({ "entity": format!("{kind} {id}"), "version": FROZEN }), "{reset:?}");
+        let missing = if kind == "item" { "b" } else { id };
+        let again = run(&stack, &["--reset-version", kind, missing]).await;
+        assert_eq!(again.code, i32::from(kind == "item"), "{again:?}");
+    }
+    stack.feed(&messages(7)).await;
+    assert!(run(&stack, &["--reset-version", "quote", one]).await.stderr.contains("is not one of item"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_beyond_those_of_messages_is_reset_too() {
+    let stack = Stack::new().await;
+    stack.feed(&[marketplace("one", true, 1)]).await;
+    set_row_number(&stack, Table::Market, ["marketplaces", "one"], "version", u32::MAX).await;
+    let reset = run(&stack, &["--reset-version", "marketplace", "one"]).await;
+    assert_eq!(reset.json()["version"], u32::MAX);
+    stack.feed(&[marketplace("one", false, 1)]).await;
+}

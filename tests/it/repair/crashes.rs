@@ -1,0 +1,113 @@
+//! Repairs that die at any step. Answers stay right, and the next repair completes the work.
+
+use feed::Stores;
+use local::environment::Variables;
+use platform::aws::{Environment, Patience};
+use platform::resources::Resources;
+use repair::Mode;
+use serde_json::Value;
+use tests::{Fault, Proxy, Stack, assert_orders_are_dense, compaction, listing, order, uuid};
+use types::ids::UserId;
+use types::paging::Paging;
+use types::records::PublicListing;
+
+use super::{changed, delete, orders, put_back, repair_through, rows, streams};
+
+const AT: &str = "2026-11-20T10:00:00Z";
+/// How many calls more each repair makes before it dies.
+const CALLS_MORE: usize = 9;
+/// More orders than one transaction has place for.
+const MANY_ORDERS: u32 = 110;
+
+/// Returns the stores behind a proxy. Their time-outs are short, so a failure comes soon.
+fn stores_behind(proxy: &Proxy) -> Stores {
+    let variables = Variables::new(&proxy.url);
+    let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
+    Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK))
+}
+
+/// Lets this many calls through, and refuses all others.
+fn die_after(proxy: &Proxy, calls: usize) {
+    let mut left = calls;
+    proxy.plan(move |_| {
+        if left == 0 {
+            return Fault::Refuse;
+        }
+        left -= 1;
+        Fault::None
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_of_a_stream_may_die_at_any_step() {
+    let stack = Stack::new().await;
+    stack.feed(&[1, 2, 3].map(|number| listing(number, "1.00", AT, 1))).await;
+    compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+    let (before, old) = (streams::entities(&stack).await, rows(&stack, streams::TABLE).await);
+    stack.feed(&[listing(1, "2.00", AT, 2), listing(4, "1.00", AT, 1)]).await;
+    let after = streams::entities(&stack).await;
+    for key in changed(&old, &rows(&stack, streams::TABLE).await) {
+        // The head moved, and nothing else did but one entity.
+        if key[1] != "head" && key[1] != uuid(4).to_string() {
+            put_back(&stack, streams::TABLE, &old, &key).await;
+        }
+    }
+    let kept = streams::entities(&stack).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut calls = 0;
+    loop {
+        die_after(&proxy, calls);
+        let outcome = repair_through(&stack, stores_behind(&proxy), Mode::default()).await;
+        let shown = streams::shown(&stack, &stack.instance().await).await;
+        streams::assert_right(shown.as_ref(), &before, &after, &format!("{outcome:?} after {calls} calls"));
+        if outcome.is_ok() {
+            assert_eq!(shown, Some(kept));
+            break;
+        }
+        calls += CALLS_MORE;
+    }
+    let again = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
+    assert!(calls > 0 && again.is_in_line(), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_of_many_orders_may_die_at_any_step() {
+    let (stack, user): (_, UserId) = (Stack::new().await, uuid(1_000).into());
+    let at = |number: u32| format!("2026-11-20T{:02}:{:02}:00Z", number / 60, number % 60);
+    let orders: Vec<Value> = (0..MANY_ORDERS).map(|number| order(user, number, &at(number), 1)).collect();
+    stack.feed(&orders).await;
+    // Without the first order, every other has a wrong number.
+    let record = [format!("orders#{user}"), format!("2026-11-20T00:00:00.000Z#{}", uuid(0))];
+    delete(&stack, orders::TABLE, &record).await;
+    let newest_first: Vec<String> =
+        orders.iter().rev().map(|order| order["id"].as_str().unwrap().to_owned()).take(100).collect();
+
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let only_look = Mode { dry_run: true, restored: false };
+    repair_through(&stack, stores_behind(&proxy), only_look).await.unwrap();
+    // From a little before the first write on.
+    let (mut calls, mut errors) = (proxy.take_calls().len() - 3, 0);
+    loop {
+        die_after(&proxy, calls);
+        let outcome = repair_through(&stack, stores_behind(&proxy), Mode::default()).await;
+        let pages = accounts::OrderPages::new(stack.admin.stores().accounts);
+        match pages.page(user, Paging { page: 1, page_size: 100 }).await {
+            Err(_) => errors += 1,
+            Ok(page) => {
+                let ids: Vec<String> = page.items.iter().map(|order| order.id.to_string()).collect();
+                assert_eq!(ids, newest_first, "{outcome:?} after {calls} calls");
+                let total = u32::try_from(page.total).unwrap();
+                assert!(total == MANY_ORDERS || total == MANY_ORDERS - 1, "{total} after {calls} calls");
+            }
+        }
+        if outcome.is_ok() {
+            break;
+        }
+        calls += 1;
+    }
+    // At least once it died while the summary was closed.
+    assert!(errors > 0);
+    assert_orders_are_dense(&stack).await;
+    stack.feed(&[orders[0].clone()]).await;
+    assert_orders_are_dense(&stack).await;
+}

@@ -1,0 +1,193 @@
+//! Orders whose last transaction was cut in two.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use accounts::OrderPages;
+use feed::{ApplyOutcome, Stores};
+use platform::resources::Table;
+use repair::Mode;
+use serde_json::{Value, json};
+use tests::{Stack, assert_orders_are_dense, order, uuid};
+use types::ids::UserId;
+use types::paging::Paging;
+
+use super::{Rows, changed, put_back, repair_through, rows};
+
+pub(super) const TABLE: &str = "marketplace-accounts";
+/// How many orders a block of a busy month holds here.
+const BLOCK_ORDERS: u64 = 4;
+/// The rows of an insert of two orders: two authorities, two records, summary and marks.
+const INSERT_ROWS: usize = 6;
+/// The rows of an update: authority and record.
+const UPDATE_ROWS: usize = 2;
+/// The orders before the transaction that is cut.
+const OLD_ORDERS: u32 = 11;
+
+pub(super) fn stores(stack: &Stack) -> Stores {
+    let stores = stack.admin.stores();
+    Stores { accounts: stores.accounts.with_block_orders(BLOCK_ORDERS), ..stores }
+}
+
+fn user(number: u32) -> UserId {
+    uuid(1_000_000 + u128::from(number)).into()
+}
+
+/// Returns a user's order with this number from 0. Every fourth one was created in the month before.
+fn order_of(number: u32, index: u32) -> Value {
+    let month = if index % 4 == 3 { 10 } else { 11 };
+    order(user(number), number * 100 + index + 1, &format!("2026-{month}-{:02}T10:00:00Z", 1 + index * 5 % 19), 1)
+}
+
+/// Returns the ids of orders, newest first.
+fn newest_first(orders: &[Value]) -> Vec<String> {
+    let text = |order: &Value, name: &str| order[name].as_str().unwrap().to_owned();
+    let mut places: Vec<_> = orders.iter().map(|order| (text(order, "created_at"), text(order, "id"))).collect();
+    places.sort_unstable_by(|a, b| b.cmp(a));
+    places.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Asserts that each page is an error or belongs to one of these states. Returns whether there was no error.
+async fn assert_pages(pages: &OrderPages, user: UserId, states: &[&[Value]], what: &str) -> bool {
+    let mut is_whole = true;
+    for (page, size) in [(1, 3), (2, 3), (3, 3), (4, 2), (1, 100)] {
+        let Ok(found) = pages.page(user, Paging { page, page_size: size }).await else {
+            is_whole = false;
+            continue;
+        };
+        let ids: Vec<String> = found.items.iter().map(|order| order.id.to_string()).collect();
+        let (page, size) = (usize::try_from(page).unwrap(), usize::try_from(size).unwrap());
+        let is_state = |orders: &&[Value]| {
+            let expected = newest_first(orders).into_iter().skip((page - 1) * size).take(size);
+            usize::try_from(found.total) == Ok(orders.len()) && expected.eq(ids.iter().cloned())
+        };
+        assert!(states.iter().any(is_state), "{what}: page {page} of {size} is {ids:?} of {}", found.total);
+    }
+    is_whole
+}
+
+/// Returns the user whose row this is.
+fn owner(rows: &Rows, key: &[String; 2]) -> UserId {
+    let account = rows[key].get("account_id").map(|account| account.as_s().unwrap().as_str());
+    account.or_else(|| key[0].split_once('#').map(|(_, user)| user)).unwrap().parse().unwrap()
+}
+
+async fn feed(stack: &Stack, messages: &[Value]) {
+    let outcomes = stack.feed_through(stores(stack), messages).await;
+    assert!(outcomes.iter().all(|outcome| *outcome == ApplyOutcome::Changed), "{outcomes:?}");
+}
+
+/// Makes the rows of each user's transaction old that the user's number has a bit for.
+async fn cut(stack: &Stack, before: &Rows, users: u32, rows_each: usize) {
+    let after = rows(stack, TABLE).await;
+    let mut written = BTreeMap::<UserId, Vec<[String; 2]>>::new();
+    for key in changed(before, &after) {
+        written.entry(owner(&after, &key)).or_default().push(key);
+    }
+    for number in 0..users {
+        let keys = &written[&user(number)];
+        assert_eq!(keys.len(), rows_each, "{keys:?}");
+        for (_, key) in keys.iter().enumerate().filter(|(index, _)| number & (1 << index) != 0) {
+            put_back(stack, TABLE, before, key).await;
+        }
+    }
+}
+
+/// Returns which of these orders have a record.
+async fn kept(stack: &Stack, number: u32, orders: &[Value]) -> Vec<Value> {
+    let partition = format!("orders#{}", user(number));
+    let records = rows(stack, TABLE).await.into_keys().filter(|[pk, _]| *pk == partition);
+    let ids: BTreeSet<String> = records.map(|[_, sk]| sk.split_once('#').unwrap().1.to_owned()).collect();
+    orders.iter().filter(|order| ids.contains(order["id"].as_str().unwrap())).cloned().collect()
+}
+
+/// Returns a user's orders: those from before the transaction, and the two of it.
+fn history(number: u32) -> Vec<Value> {
+    (0..OLD_ORDERS + 2).map(|index| order_of(number, index)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_has() {
+    let (stack, users) = (Stack::new().await, 1_u32 << INSERT_ROWS);
+    let old = OLD_ORDERS as usize;
+    for number in 0..users {
+        feed(&stack, &history(number)[..old]).await;
+    }
+    let (before, warm) = (rows(&stack, TABLE).await, OrderPages::new(stores(&stack).accounts));
+    for number in 0..users {
+        assert!(assert_pages(&warm, user(number), &[&history(number)[..old]], "before").await);
+        feed(&stack, &history(number)[old..]).await;
+    }
+    cut(&stack, &before, users, INSERT_ROWS).await;
+
+    let cold = OrderPages::new(stores(&stack).accounts);
+    for number in 0..users {
+        let (history, what) = (history(number), format!("rows {number:06b} old"));
+        for pages in [&warm, &cold] {
+            assert_pages(pages, user(number), &[&history[..old], &history], &what).await;
+        }
+    }
+    let only_looked = repair_through(&stack, stores(&stack), Mode { dry_run: true, restored: false }).await.unwrap();
+    let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    assert_eq!(only_looked.orders.found, report.orders.found);
+    assert!(!report.orders.is_in_line() && report.orders.failed.is_empty(), "{report:?}");
+    assert_orders_are_dense(&stack).await;
+    for number in 0..users {
+        let (mut orders, what) = (kept(&stack, number, &history(number)).await, format!("rows {number:06b} old"));
+        let fresh = OrderPages::new(stores(&stack).accounts);
+        for pages in [&warm, &cold, &fresh] {
+            assert!(assert_pages(pages, user(number), &[&orders], &what).await, "{what}: an error after the repair");
+        }
+        // What the restore undid comes again, and then something new.
+        let missing = history(number).into_iter().filter(|order| !orders.contains(order));
+        let next: Vec<Value> = missing.chain([order_of(number, OLD_ORDERS + 2)]).collect();
+        feed(&stack, &next).await;
+        orders.extend(next);
+        for pages in [&warm, &cold, &fresh] {
+            assert!(assert_pages(pages, user(number), &[&orders], &what).await, "{what}: an error after a write");
+        }
+    }
+    assert_orders_are_dense(&stack).await;
+    let again = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    assert!(again.orders.is_in_line(), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_change_again_whichever_rows_of_the_last_update_a_restore_has() {
+    let (stack, users) = (Stack::new().await, 1_u32 << UPDATE_ROWS);
+    let update = |number: u32, version: u64| {
+        let mut update = order_of(number, 0);
+        (update["status"], update["version"]) = (json!("refunded"), json!(version));
+        update
+    };
+    for number in 0..users {
+        feed(&stack, &[order_of(number, 0)]).await;
+    }
+    let before = rows(&stack, TABLE).await;
+    for number in 0..users {
+        feed(&stack, &[update(number, 2)]).await;
+    }
+    cut(&stack, &before, users, UPDATE_ROWS).await;
+    let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    assert_eq!((report.orders.found.other_version, report.orders.failed.len()), (2, 0), "{report:?}");
+    for number in 0..users {
+        // The same message completes an update that was undone, and changes nothing otherwise.
+        stack.feed_outcomes(&[update(number, 2)]).await;
+        feed(&stack, &[update(number, 3)]).await;
+        let pages = OrderPages::new(stores(&stack).accounts);
+        let page = pages.page(user(number), Paging { page: 1, page_size: 1 }).await.unwrap();
+        assert_eq!(page.items[0].status.as_str(), "refunded");
+    }
+    assert!(repair_through(&stack, stores(&stack), Mode::default()).await.unwrap().is_in_line());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_authority_that_contradicts_its_order_is_replaced() {
+    let stack = Stack::new().await;
+    feed(&stack, &[order_of(1, 0), order_of(2, 0)]).await;
+    let before = rows(&stack, TABLE).await;
+    let authority = [format!("order#{}", order_of(1, 0)["id"].as_str().unwrap()), "authority".to_owned()];
+    tests::set_row_number(&stack, Table::Accounts, [&authority[0], &authority[1]], "created_at", 7).await;
+    let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    assert_eq!((report.orders.without_record, report.orders.found.without_authority), (1, 1), "{report:?}");
+    assert_eq!(rows(&stack, TABLE).await, before);
+}

@@ -1,0 +1,140 @@
+//! Streams whose last transaction was cut in two.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::Compacted;
+use futures_util::{StreamExt, stream};
+use repair::Mode;
+use serde_json::Value;
+use tests::{RunningInstance, Stack, compaction, listing, sold_listing};
+use types::records::PublicListing;
+
+use super::{changed, delete, put_back, repair_through, rows};
+
+pub(super) const TABLE: &str = "marketplace-market";
+const AT: &str = "2026-11-20T10:00:00Z";
+/// The rows of the transaction: the head, its entry, and three entities.
+const ROWS: usize = 5;
+/// How many stacks run at the same time.
+const CONCURRENT_STACKS: usize = 8;
+
+/// Listings by their ids, each with its price.
+type Listings = BTreeMap<String, String>;
+
+/// Returns what an instance shows, or `None` if it answers with an error.
+pub(super) async fn shown(stack: &Stack, running: &RunningInstance) -> Option<Listings> {
+    let reply = running.client.get(&stack.full_key().await, "/v1/public/listings?page_size=100").await;
+    if reply.status == 503 {
+        return None;
+    }
+    assert_eq!(reply.status, 200, "{:?}", reply.json());
+    let body = reply.json();
+    let text = |item: &Value, name: &str| item[name].as_str().unwrap().to_owned();
+    let items = body["items"].as_array().unwrap().iter();
+    let found: Listings = items.map(|item| (text(item, "id"), text(item, "price_usd"))).collect();
+    assert_eq!(body["total"].as_u64(), Some(found.len() as u64));
+    Some(found)
+}
+
+/// Returns the listings that the entities hold.
+pub(super) async fn entities(stack: &Stack) -> Listings {
+    let live = rows(stack, TABLE).await.into_iter().filter_map(|([pk, sk], row)| {
+        let data = row.get("data").filter(|_| pk.starts_with("entity#listings#"))?.as_s().unwrap().clone();
+        Some((sk, serde_json::from_str::<Value>(&data).unwrap()["price_usd"].as_str().unwrap().to_owned()))
+    });
+    live.collect()
+}
+
+/// Asserts that each listing is shown as it was before the transaction or after it.
+pub(super) fn assert_right(shown: Option<&Listings>, before: &Listings, after: &Listings, what: &str) {
+    let Some(shown) = shown else { return };
+    let ids: BTreeSet<_> = shown.keys().chain(before.keys()).chain(after.keys()).collect();
+    for id in ids {
+        let found = shown.get(id);
+        assert!(found == before.get(id) || found == after.get(id), "{what}: {id} is {found:?}");
+    }
+}
+
+/// Cuts the last transaction so that the rows of this subset are old, and repairs the stream.
+async fn cut_and_repair(subset: usize, has_base: bool) {
+    let (stack, what) = (Stack::new().await, format!("rows {subset:05b} old, base: {has_base}"));
+    stack.feed(&[1, 2, 3].map(|number| listing(number, "1.00", AT, 1))).await;
+    if has_base {
+        let written = compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+        assert!(matches!(written, Compacted::Written { records: 3, .. }), "{written:?}");
+    }
+    let warm = stack.instance().await;
+    let before = shown(&stack, &warm).await.unwrap();
+    let old = rows(&stack, TABLE).await;
+    stack.feed(&[listing(1, "2.00", AT, 2), sold_listing(2, 2), listing(4, "1.00", AT, 1)]).await;
+    let (after, new) = (entities(&stack).await, rows(&stack, TABLE).await);
+    let written = changed(&old, &new);
+    assert_eq!(written.len(), ROWS, "{written:?}");
+    for (_, key) in written.iter().enumerate().filter(|(index, _)| subset & (1 << index) != 0) {
+        put_back(&stack, TABLE, &old, key).await;
+    }
+
+    warm.wait(2);
+    assert_right(shown(&stack, &warm).await.as_ref(), &before, &after, &what);
+    assert_right(shown(&stack, &stack.instance().await).await.as_ref(), &before, &after, &what);
+    let kept = entities(&stack).await;
+    let only_looked = repair_through(&stack, stack.admin.stores(), Mode { dry_run: true, restored: false }).await;
+    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
+    assert_eq!(only_looked.unwrap().streams[1].found, report.streams[1].found, "{what}");
+    let is_whole = subset == 0 || subset == (1 << ROWS) - 1;
+    assert_eq!(report.streams[1].found.is_in_line(), is_whole && has_base, "{what}: {report:?}");
+    assert!(report.streams[0].found.is_in_line() && report.orders.is_in_line(), "{what}: {report:?}");
+
+    warm.wait(2);
+    assert_eq!(shown(&stack, &warm).await.unwrap(), kept, "{what}, warm");
+    assert_eq!(shown(&stack, &stack.instance().await).await.unwrap(), kept, "{what}, cold");
+    stack.feed(&[listing(1, "3.00", AT, 3), listing(5, "1.00", AT, 1)]).await;
+    let kept = entities(&stack).await;
+    warm.wait(2);
+    assert_eq!(shown(&stack, &warm).await.unwrap(), kept, "{what}, warm, after a write");
+    assert_eq!(shown(&stack, &stack.instance().await).await.unwrap(), kept, "{what}, cold, after a write");
+    let again = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
+    assert!(again.is_in_line(), "{what}: {again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_in_line_again_whichever_rows_of_its_last_transaction_a_restore_has() {
+    let cases = (0..1 << ROWS).flat_map(|subset| [(subset, true), (subset, false)]);
+    let cases = cases.map(|(subset, has_base)| cut_and_repair(subset, has_base));
+    stream::iter(cases).buffer_unordered(CONCURRENT_STACKS).collect::<Vec<()>>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instances_that_remember_what_a_restore_undid_read_the_stream_again() {
+    let stack = Stack::new().await;
+    stack.feed(&[listing(1, "1.00", AT, 1)]).await;
+    compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+    let old = rows(&stack, TABLE).await;
+    for version in 2..5 {
+        stack.feed(&[listing(1, "2.00", AT, version)]).await;
+    }
+    let warm = stack.instance().await;
+    assert_eq!(shown(&stack, &warm).await.unwrap(), entities(&stack).await);
+    for key in changed(&old, &rows(&stack, TABLE).await) {
+        put_back(&stack, TABLE, &old, &key).await;
+    }
+    let report = repair_through(&stack, stack.admin.stores(), Mode { dry_run: false, restored: true }).await.unwrap();
+    assert!(report.is_in_line(), "{report:?}");
+    // Fewer changes than were undone, so the numbers of the old log would hide them.
+    stack.feed(&[listing(2, "1.00", AT, 1)]).await;
+    warm.wait(2);
+    assert_eq!(shown(&stack, &warm).await.unwrap(), entities(&stack).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_stream_whose_log_has_expired_is_in_line() {
+    let stack = Stack::new().await;
+    stack.feed(&[listing(1, "1.00", AT, 1)]).await;
+    compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+    let entries = rows(&stack, TABLE).await.into_keys().filter(|[pk, _]| pk.starts_with("log#listings"));
+    for key in entries {
+        delete(&stack, TABLE, &key).await;
+    }
+    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
+    assert!(report.is_in_line(), "{report:?}");
+}
