@@ -58,6 +58,21 @@ fn start(skip: usize) -> Start {
 
 proptest! {
     #[test]
+    fn counting_anew_finds_what_inserts_have_counted(history in history(), too_many in 0u64..9) {
+        let mut marks = Marks::coarse(0);
+        for (number, place) in history.iter().enumerate() {
+            insert(&mut marks, &history[..number], *place);
+        }
+        let mut oldest_first = history;
+        oldest_first.sort_unstable();
+        let mut wrong = marks.clone();
+        for block in &mut wrong.blocks {
+            block.orders += too_many;
+        }
+        prop_assert_eq!(wrong.recounted(&oldest_first), marks);
+    }
+
+    #[test]
     fn any_history_is_counted_exactly_and_leaves_few_orders_to_skip(history in history(), coarse in 0usize..60) {
         let coarse = coarse.min(history.len());
         let mut marks = Marks::coarse(coarse as u64);

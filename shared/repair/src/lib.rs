@@ -26,19 +26,19 @@ pub use progress::Progress;
 pub use streams::{StreamFindings, StreamReport};
 pub use versions::{NotVersioned, Versioned};
 
-/// A repair of both tables.
+/// A repair of one table or of both.
 pub struct Repair {
-    pub market: Market,
-    /// The bucket of the bases.
-    pub objects: Objects,
-    pub accounts: Accounts,
+    /// The table of public data, and the bucket of its bases.
+    pub market: Option<(Market, Objects)>,
+    pub accounts: Option<Accounts>,
     pub clock: Arc<dyn Clock>,
     pub mode: Mode,
 }
 
 /// What a repair found, and what it did about that.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RepairReport {
+    /// The catalog and the listings, or nothing if that table was left alone.
     pub streams: Vec<StreamReport>,
     pub orders: OrdersReport,
 }
@@ -46,14 +46,20 @@ pub struct RepairReport {
 impl Repair {
     /// Repairs the streams, and then the orders of every user. Tells `progress` how far it is.
     pub async fn run(&self, progress: &dyn Fn(Progress)) -> Result<RepairReport, RepairError> {
-        let catalog = Log::<PublicItem>::new(self.market.clone());
-        let listings = Log::<PublicListing>::new(self.market.clone());
-        let streams = vec![
-            Box::pin(streams::repair(&catalog, &self.objects, &self.clock, self.mode, progress)).await?,
-            Box::pin(streams::repair(&listings, &self.objects, &self.clock, self.mode, progress)).await?,
-        ];
-        let orders = Box::pin(orders::repair(&self.accounts, self.clock.now(), self.mode.dry_run, progress)).await?;
-        Ok(RepairReport { streams, orders })
+        let mut report = RepairReport::default();
+        if let Some((market, objects)) = &self.market {
+            let (catalog, listings) =
+                (Log::<PublicItem>::new(market.clone()), Log::<PublicListing>::new(market.clone()));
+            report.streams = vec![
+                Box::pin(streams::repair(&catalog, objects, &self.clock, self.mode, progress)).await?,
+                Box::pin(streams::repair(&listings, objects, &self.clock, self.mode, progress)).await?,
+            ];
+        }
+        if let Some(accounts) = &self.accounts {
+            let repair = orders::repair(accounts, self.clock.now(), self.mode.dry_run, progress);
+            report.orders = Box::pin(repair).await?;
+        }
+        Ok(report)
     }
 }
 

@@ -37,7 +37,9 @@ async fn repair_says_what_it_found_and_what_it_did() {
     assert_eq!(repaired["streams"][1]["base_records"], 2);
     assert_eq!(run(&stack, &[]).await.json()["in_line"], true);
 
-    let away = run(&stack, &["--market-table", "no-such-table"]).await;
+    let orders_only = run(&stack, &["--table", "accounts", "--restored"]).await.json();
+    assert_eq!((&orders_only["streams"], &orders_only["orders"]["users"]), (&json!([]), &json!(1)));
+    let away = run(&stack, &["--table", "market", "--name", "no-such-table"]).await;
     assert_eq!(away.code, 1, "{away:?}");
     assert!(away.stderr.contains("the repair ended early"), "{away:?}");
 }

@@ -51,8 +51,7 @@ async fn delete(stack: &Stack, table: &str, [pk, sk]: &[String; 2]) {
 
 /// Repairs both tables through these stores.
 async fn repair_through(stack: &Stack, stores: Stores, mode: Mode) -> Result<RepairReport, RepairError> {
-    let Stores { market, accounts } = stores;
-    let clock: Arc<dyn Clock> = stack.clock.clone();
-    let objects = base_bucket(&stack.aws.endpoint_url);
-    Repair { market, objects, accounts, clock, mode }.run(&|_| {}).await
+    let market = Some((stores.market, base_bucket(&stack.aws.endpoint_url)));
+    let (accounts, clock): (_, Arc<dyn Clock>) = (Some(stores.accounts), stack.clock.clone());
+    Repair { market, accounts, clock, mode }.run(&|_| {}).await
 }

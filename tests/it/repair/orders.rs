@@ -86,7 +86,7 @@ async fn cut(stack: &Stack, before: &Rows, users: u32, rows_each: usize) {
     for number in 0..users {
         let keys = &written[&user(number)];
         assert_eq!(keys.len(), rows_each, "{keys:?}");
-        for (_, key) in keys.iter().enumerate().filter(|(index, _)| number & (1 << index) != 0) {
+        for (_, key) in keys.iter().enumerate().filter(|(index, _)| (number >> index) & 1 == 1) {
             put_back(stack, TABLE, before, key).await;
         }
     }

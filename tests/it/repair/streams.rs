@@ -70,7 +70,7 @@ async fn cut_and_repair(subset: usize, has_base: bool) {
     let (after, new) = (entities(&stack).await, rows(&stack, TABLE).await);
     let written = changed(&old, &new);
     assert_eq!(written.len(), ROWS, "{written:?}");
-    for (_, key) in written.iter().enumerate().filter(|(index, _)| subset & (1 << index) != 0) {
+    for (_, key) in written.iter().enumerate().filter(|(index, _)| (subset >> index) & 1 == 1) {
         put_back(&stack, TABLE, &old, key).await;
     }
 

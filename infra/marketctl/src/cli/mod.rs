@@ -10,7 +10,7 @@ use types::ids::{KeyId, UserId};
 use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
 
-pub(crate) use repair::RepairOptions;
+pub(crate) use repair::{RepairOptions, RepairTable};
 pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
 
 use crate::input::Source;

@@ -1,7 +1,16 @@
 //! The arguments of `marketctl repair`.
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
+
+/// A table that can be repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RepairTable {
+    /// The streams: items and listings
+    Market,
+    /// Orders
+    Accounts,
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct RepairOptions {
@@ -11,16 +20,16 @@ pub(crate) struct RepairOptions {
     /// The tables were restored: begin both streams anew even if they are in line
     #[arg(long)]
     pub(crate) restored: bool,
-    /// The market table, if it does not have the stack's name yet
-    #[arg(long, value_name = "TABLE", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) market_table: Option<String>,
-    /// The accounts table, if it does not have the stack's name yet
-    #[arg(long, value_name = "TABLE", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) accounts_table: Option<String>,
+    /// Only look at this table; at both, if this is not given
+    #[arg(long, value_enum)]
+    pub(crate) table: Option<RepairTable>,
+    /// The table's name, if it does not have the stack's yet
+    #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
     /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
     /// balance, and the ID of a balance is its user's
     #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]
-    #[arg(conflicts_with_all = ["dry_run", "restored"])]
+    #[arg(conflicts_with_all = ["dry_run", "restored", "table"])]
     pub(crate) reset_version: Vec<String>,
 }
 
@@ -41,6 +50,7 @@ mod tests {
         assert_eq!(options.reset_version, ["item", "a"]);
         assert!(parsed("marketctl repair --reset-version item").is_err());
         assert!(parsed("marketctl repair --dry-run --reset-version item a").is_err());
-        assert!(parsed("marketctl repair --dry-run --restored --market-table a").is_ok());
+        assert!(parsed("marketctl repair --name a").is_err());
+        assert!(parsed("marketctl repair --dry-run --restored --table market --name a").is_ok());
     }
 }

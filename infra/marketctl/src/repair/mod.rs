@@ -18,28 +18,33 @@ use progress::RepairProgress;
 use report::Report;
 use reset::ResetReport;
 
-use crate::cli::RepairOptions;
+use crate::cli::{RepairOptions, RepairTable};
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
 
 pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, restored, market_table, accounts_table, reset_version } = options;
+    let RepairOptions { dry_run, restored, table, name, reset_version } = options;
     let versioned = match reset_version.as_slice() {
         [kind, id] => Some((format!("{kind} {id}"), Versioned::parse(kind, id).map_err(RepairFailed::from)?)),
         _ => None,
     };
     let session = Session::open(stack).await?;
-    let name = |given: Option<String>, table| given.unwrap_or_else(|| session.resources.table(table));
-    let market = Market::new(session.dynamodb.clone(), name(market_table, Table::Market));
-    let accounts = Accounts::new(session.dynamodb.clone(), name(accounts_table, Table::Accounts));
+    let name = |of: Table| name.clone().unwrap_or_else(|| session.resources.table(of));
+    let market = Market::new(session.dynamodb.clone(), name(Table::Market));
+    let accounts = Accounts::new(session.dynamodb.clone(), name(Table::Accounts));
     if let Some((entity, versioned)) = versioned {
         let version = versioned.reset(&market, &accounts).await.map_err(RepairFailed::from)?;
         let version = version.ok_or_else(|| RepairFailed::Missing(entity.clone()))?;
         return output.print(&ResetReport { entity, version }, ResetReport::text);
     }
-    let (objects, clock) = (session.objects().await?, Arc::clone(&session.clock));
-    let repair = Repair { market, objects, accounts, clock, mode: Mode { dry_run, restored } };
+    let clock = Arc::clone(&session.clock);
+    let market = match table {
+        Some(RepairTable::Accounts) => None,
+        _ => Some((market, session.objects().await?)),
+    };
+    let accounts = Some(accounts).filter(|_| table != Some(RepairTable::Market));
+    let repair = Repair { market, accounts, clock, mode: Mode { dry_run, restored } };
     let progress = RepairProgress::start();
     let found = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(RepairFailed::from)?;
     drop(progress);
