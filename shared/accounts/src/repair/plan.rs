@@ -127,7 +127,7 @@ impl StoredOrders {
         for record in &self.records {
             months.entry(record.created_at.month()).or_default().push(record.place());
         }
-        let places = |month: &str| months.get(month).map_or(&[][..], Vec::as_slice);
+        let places = |month: &str| months.get(month).map(Vec::as_slice).unwrap_or_default();
         let mut wrong = BTreeMap::new();
         for (month, stored) in &self.marks {
             let places = places(month);
