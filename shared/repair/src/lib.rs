@@ -56,7 +56,7 @@ impl Repair {
             ];
         }
         if let Some(accounts) = &self.accounts {
-            let repair = orders::repair(accounts, self.clock.now(), self.mode.dry_run, progress);
+            let repair = orders::repair(accounts, self.clock.now(), self.mode, progress);
             report.orders = Box::pin(repair).await?;
         }
         Ok(report)

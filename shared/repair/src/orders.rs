@@ -9,6 +9,7 @@ use types::ids::UserId;
 use types::timestamp::Timestamp;
 
 use crate::error::RepairError;
+use crate::mode::Mode;
 use crate::progress::Progress;
 
 /// How many users' orders are repaired at the same time.
@@ -37,10 +38,11 @@ impl OrdersReport {
 pub(super) async fn repair(
     accounts: &Accounts,
     now: Timestamp,
-    dry_run: bool,
+    mode: Mode,
     progress: &dyn Fn(Progress),
 ) -> Result<OrdersReport, RepairError> {
     let (users, orphans) = scan(accounts, progress).await?;
+    let Mode { dry_run, restored } = mode;
     if !dry_run {
         for orphan in &orphans {
             accounts.repair_orphan(orphan).await?;
@@ -48,7 +50,8 @@ pub(super) async fn repair(
     }
     let all = users.len() as u64;
     let mut report = OrdersReport { users: all, without_record: orphans.len() as u64, ..OrdersReport::default() };
-    let users = users.into_iter().map(|user| async move { (user, accounts.repair_orders(user, now, dry_run).await) });
+    let users =
+        users.into_iter().map(|user| async move { (user, accounts.repair_orders(user, now, dry_run, restored).await) });
     let mut repaired = stream::iter(users).buffer_unordered(CONCURRENT_USERS);
     let mut done = 0;
     while let Some((user, outcome)) = repaired.next().await {

@@ -181,6 +181,29 @@ async fn orders_change_again_whichever_rows_of_the_last_update_a_restore_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn instances_that_remember_orders_that_a_restore_undid_read_them_again() {
+    let (stack, number) = (Stack::new().await, 1);
+    let index = |index: u32| order_of(number, index);
+    feed(&stack, &[0, 1, 2, 4, 5, 6].map(index)).await;
+    let before = rows(&stack, TABLE).await;
+    feed(&stack, &[8, 9, 10, 12].map(index)).await;
+    let warm = OrderPages::new(stores(&stack).accounts);
+    let all = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12].map(index);
+    for _ in 0..2 {
+        assert!(assert_pages(&warm, user(number), &[&all], "before the restore").await);
+    }
+    for key in changed(&before, &rows(&stack, TABLE).await) {
+        put_back(&stack, TABLE, &before, &key).await;
+    }
+    let report = repair_through(&stack, stores(&stack), Mode { dry_run: false, restored: true }).await.unwrap();
+    assert!(report.orders.is_in_line(), "{report:?}");
+    // As many orders as were undone, in the same month.
+    feed(&stack, &[13, 14, 16, 17].map(index)).await;
+    let all = [0, 1, 2, 4, 5, 6, 13, 14, 16, 17].map(index);
+    assert!(assert_pages(&warm, user(number), &[&all], "after the restore").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_authority_that_contradicts_its_order_is_replaced() {
     let stack = Stack::new().await;
     feed(&stack, &[order_of(1, 0), order_of(2, 0)]).await;

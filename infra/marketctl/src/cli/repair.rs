@@ -17,7 +17,7 @@ pub(crate) struct RepairOptions {
     /// Only say what is not in line; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The tables were restored: begin both streams anew even if they are in line
+    /// The tables were restored: make running instances forget what they remember, even if all is in line
     #[arg(long)]
     pub(crate) restored: bool,
     /// Only look at this table; at both, if this is not given

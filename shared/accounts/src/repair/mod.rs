@@ -22,17 +22,19 @@ use types::timestamp::Timestamp;
 const MAX_ATTEMPTS: u32 = 5;
 
 impl Accounts {
-    /// Brings a user's orders back in line, unless it is only a trial. Returns what was wrong.
+    /// Brings a user's orders back in line, unless it is only a trial. Returns what was wrong. With `new_era`, instances
+    /// forget what they remember of these orders even if nothing was wrong.
     pub async fn repair_orders(
         &self,
         user: UserId,
         now: Timestamp,
         dry_run: bool,
+        new_era: bool,
     ) -> Result<OrderFindings, StoreError> {
         let mut found = None;
         for attempt in 0..MAX_ATTEMPTS {
             let stored = self.stored_orders(user).await?;
-            let mending = stored.mending(self.block_orders, now)?;
+            let mending = stored.mending(self.block_orders, now, new_era)?;
             let found = *found.get_or_insert(mending.found);
             if dry_run {
                 return Ok(found);

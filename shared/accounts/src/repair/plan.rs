@@ -71,8 +71,8 @@ impl StoredOrders {
     /// Returns what has to change. It is an error if an authority names another account or another time of creation
     /// than the record, because then it cannot be told which of them is right.
     ///
-    /// A summary that is written begins a new era, at `now` or later.
-    pub(super) fn mending(&self, block_orders: u64, now: Timestamp) -> Result<Mending, StoreError> {
+    /// A summary that is written begins a new era, at `now` or later. It is written in any case if `new_era` says so.
+    pub(super) fn mending(&self, block_orders: u64, now: Timestamp, new_era: bool) -> Result<Mending, StoreError> {
         let mut found = OrderFindings::default();
         let (orders, mut expected) = self.orders_and_summary(&mut found)?;
         expected.era = self.era;
@@ -82,7 +82,8 @@ impl StoredOrders {
         let is_right = if expected.total == 0 { !self.has_summary } else { self.summary.as_ref() == Some(&expected) };
         found.summaries = u64::from(!is_right);
         expected.era = u64::try_from(now.millis()).unwrap_or_default().max(self.era + 1);
-        let is_written = !is_right || found.misnumbered > 0 || found.marks > 0;
+        let is_wrong = !is_right || found.misnumbered > 0 || found.marks > 0;
+        let is_written = is_wrong || (new_era && expected.total > 0);
         Ok(Mending { orders, summary: is_written.then_some(expected), marks, found })
     }
 
