@@ -67,11 +67,11 @@ struct Asked {
 /// Asks an instance until it answers. The answer must be right.
 async fn ask(simulation: &Simulation, instance: &SimulatedInstance, key: &str, since: Duration) -> Asked {
     let mut unavailable = 0;
-    while simulation.elapsed() - since < PATIENCE {
+    while simulation.since(since) < PATIENCE {
         let reply = get_from(instance, key, CHEAPEST).await;
         if reply.status != 503 {
             assert_right(&reply);
-            return Asked { answered: Some(simulation.elapsed() - since), unavailable };
+            return Asked { answered: Some(simulation.since(since)), unavailable };
         }
         unavailable += 1;
         sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap())).await;
@@ -131,7 +131,7 @@ async fn a_crowd_of_cold_starts_never_answers_wrong_and_recovers_when_the_limits
     limiter.set(limits());
     let began = simulation.elapsed();
     let crowd = join_all(keys.iter().map(|key| start(&simulation, key))).await;
-    let (took, report) = (simulation.elapsed() - began, limiter.take_report());
+    let (took, report) = (simulation.since(began), limiter.take_report());
     print("a crowd", &crowd.iter().map(|(_, asked)| asked).collect::<Vec<_>>(), &report);
     let Rate { per_second, burst } = limits().table.read;
     let admitted = burst + per_second * took.as_secs_f64() + LARGEST_CALL;

@@ -118,7 +118,8 @@ fn stores(administrator: &Administrator, block_orders: u64) -> Stores {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_a_busy_month_belong_to_one_state_while_two_releases_insert() {
-    fill_a_busy_month(&Stack::new().await, false).await;
+    let stack = Stack::new().await;
+    Box::pin(fill_a_busy_month(&stack, false)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +128,7 @@ async fn pages_of_a_busy_month_belong_to_one_state_though_queries_see_half_of_an
     let transaction_latency = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(90) };
     let simulation = Simulation::new().await;
     simulation.aws.limits().set(Limits { latency, transaction_latency, ..Limits::unlimited() });
-    fill_a_busy_month(&simulation, true).await;
+    Box::pin(fill_a_busy_month(&simulation, true)).await;
 }
 
 /// Inserts the orders of a month, by two releases in turn, while two instances read pages. A slow insert may show in

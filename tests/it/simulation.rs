@@ -25,7 +25,7 @@ async fn a_call_takes_the_latency_of_the_store_and_no_other_time() {
         simulation.aws.limits().set(Limits { latency, ..Limits::unlimited() });
         let began = simulation.elapsed();
         client.get_item().table_name(MARKET).key("pk", s("a")).key("sk", s("b")).send().await.unwrap();
-        let took = (simulation.elapsed() - began).as_millis();
+        let took = simulation.since(began).as_millis();
         assert!(expected_millis.contains(&took), "{took} ms with a latency of {latency_millis} ms");
     }
 }

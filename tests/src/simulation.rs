@@ -54,6 +54,11 @@ impl Simulation {
         self.clock.monotonic()
     }
 
+    /// Returns the simulated time since a moment, which is given by the time from the start to it.
+    pub fn since(&self, moment: Duration) -> Duration {
+        self.elapsed().saturating_sub(moment)
+    }
+
     /// Builds an instance of a function of the API, as a process of its own would have it. Nothing is loaded yet.
     pub fn cold<H: Handler + 'static>(
         &self,
