@@ -13,14 +13,14 @@ pub(super) struct Report {
     /// Whether nothing had to be repaired.
     in_line: bool,
     dry_run: bool,
-    streams: Vec<Stream>,
-    orders: Orders,
+    streams: Vec<StreamLine>,
+    orders: OrderCounts,
     /// Users whose orders could not be repaired.
     pub(super) failed: Vec<FailedUser>,
 }
 
 #[derive(Debug, Serialize)]
-struct Stream {
+struct StreamLine {
     stream: &'static str,
     head_behind_log: bool,
     entry_missing: bool,
@@ -33,7 +33,7 @@ struct Stream {
 }
 
 #[derive(Debug, Serialize)]
-struct Orders {
+struct OrderCounts {
     users: u64,
     authorities_without_order: u64,
     orders_without_authority: u64,
@@ -61,8 +61,8 @@ impl Report {
         Self {
             in_line,
             dry_run,
-            streams: streams.into_iter().map(Stream::new).collect(),
-            orders: Orders {
+            streams: streams.iter().map(StreamLine::new).collect(),
+            orders: OrderCounts {
                 users: orders.users,
                 authorities_without_order: orders.without_record,
                 orders_without_authority: without_authority,
@@ -78,9 +78,10 @@ impl Report {
 
     /// Returns the report for people: a table of what was found, and a sentence.
     pub(super) fn text(&self) -> String {
-        let Orders { users, authorities_without_order, orders_without_authority, versions_apart, .. } = &self.orders;
-        let Orders { misnumbered, wrong_summaries, wrong_marks, unmarked_months, .. } = &self.orders;
-        let streams = self.streams.iter().flat_map(Stream::rows);
+        let OrderCounts { users, authorities_without_order, orders_without_authority, versions_apart, .. } =
+            &self.orders;
+        let OrderCounts { misnumbered, wrong_summaries, wrong_marks, unmarked_months, .. } = &self.orders;
+        let streams = self.streams.iter().flat_map(StreamLine::rows);
         let orders = [
             ("authorities without an order", authorities_without_order),
             ("orders without an authority", orders_without_authority),
@@ -101,9 +102,9 @@ impl Report {
     }
 }
 
-impl Stream {
-    fn new(report: StreamReport) -> Self {
-        let StreamReport { stream, found, began_at, base_records } = report;
+impl StreamLine {
+    fn new(report: &StreamReport) -> Self {
+        let StreamReport { stream, found, began_at, base_records } = *report;
         Self {
             stream,
             head_behind_log: found.head_behind_log,
