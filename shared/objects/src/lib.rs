@@ -10,7 +10,7 @@ use aws_sdk_s3::config::{Builder, RequestChecksumCalculation, ResponseChecksumVa
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_types::SdkConfig;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use platform::aws::{Environment, Missing, Patience};
 use platform::preflight::{ProbeFuture, ResourceKind};
@@ -18,6 +18,8 @@ use platform::resources::BASE_BUCKET_VARIABLE;
 use platform::service::Service;
 use platform::store::{StoreError, causes};
 
+/// At most this much memory is reserved before the body of an object comes.
+const MAX_RESERVED_BYTES: usize = 8 * 1_024 * 1_024;
 /// A key that no object has.
 const ABSENT_KEY: &str = "nothing";
 
@@ -45,31 +47,40 @@ impl Objects {
 
     /// Reads an object. Returns `None` if there is none.
     ///
+    /// The patience is for the head of the response, and then for each piece of the body. On a slow network, many reads
+    /// at the same time take long, but all of them get on.
+    ///
     /// S3 says that an object is absent only to those who have the permission `s3:ListBucket`. Without it, an absent
     /// object is an error.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
-        self.within_limit(self.read(key)).await
+        let get = self.client.get_object().bucket(&self.bucket).key(key);
+        let found = Box::pin(self.within_limit(async {
+            match get.send().await {
+                Err(error) if is_absent(&error) => Ok(None),
+                found => Ok(Some(found?)),
+            }
+        }));
+        let Some(mut found) = found.await? else { return Ok(None) };
+        let expected_bytes = usize::try_from(found.content_length.unwrap_or_default()).unwrap_or_default();
+        let mut object = BytesMut::with_capacity(expected_bytes.min(MAX_RESERVED_BYTES));
+        let broken = |error| StoreError::Unavailable(causes(&error));
+        while let Some(piece) = self.within_limit(async { found.body.next().await.transpose().map_err(broken) }).await?
+        {
+            object.extend_from_slice(&piece);
+        }
+        Ok(Some(object.freeze()))
     }
 
     /// Puts an object, in place of any other with this key.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), StoreError> {
         let put = self.client.put_object().bucket(&self.bucket).key(key).body(bytes.into());
-        self.within_limit(async { put.send().await.map(drop).map_err(StoreError::from) }).await
+        Box::pin(self.within_limit(async { put.send().await.map(drop).map_err(StoreError::from) })).await
     }
 
-    async fn read(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
-        let found = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-            Err(error) if is_absent(&error) => return Ok(None),
-            found => found?,
-        };
-        let body = found.body.collect().await.map_err(|error| StoreError::Unavailable(causes(&error)))?;
-        Ok(Some(body.into_bytes()))
-    }
-
-    /// Ends a call that takes too long. The SDK's own limit ends with the head of the response, before its body.
-    async fn within_limit<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        let late = |_| StoreError::Unavailable(format!("no whole answer within {:?}", self.limit));
-        tokio::time::timeout(self.limit, call).await.map_err(late)?
+    /// Ends a step that takes too long. The SDK's own limit ends with the head of the response, before its body.
+    async fn within_limit<T>(&self, step: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let late = |_| StoreError::Unavailable(format!("no answer within {:?}", self.limit));
+        tokio::time::timeout(self.limit, step).await.map_err(late)?
     }
 }
 
