@@ -104,7 +104,7 @@ pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 /// The environment variable that tells a function the name of the bucket that holds the bases of the read model.
 pub const BASE_BUCKET_VARIABLE: &str = "BASE_BUCKET";
 /// How long S3 keeps an object of that bucket. Its objects are not changed or deleted by anybody else.
-pub const OBJECT_KEEP: Duration = Duration::from_hours(28 * 24);
+pub const OBJECT_KEEP: Duration = Duration::from_hours(90 * 24);
 
 /// How many times a message is received before SQS moves it to the dead-letter queue. This is for functions that crash,
 /// do not start, or are throttled by Lambda. A message that cannot be applied is moved there by its consumer instead.
