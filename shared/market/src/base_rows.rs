@@ -17,7 +17,7 @@ const RECORDS_PER_CHANGE: u64 = 10;
 /// A stream's head, manifest and base pointer, as of one moment.
 pub struct Standing {
     pub head: LogPosition,
-    /// The manifest, if there is one. It is an error if it cannot be read.
+    /// The manifest, if there is one that is not older than the pointer. It is an error if it cannot be read.
     pub manifest: Option<Result<Manifest, StoreError>>,
     /// The pointer, if there is one. It is used only where there is no manifest. It is an error if it cannot be read.
     pub base: Option<Result<Pointer, StoreError>>,
@@ -61,12 +61,12 @@ impl<R: Record> Log<R> {
         let find = |name: &str| rows.iter().find(|row| Attributes(row).text(table::SK) == Some(name));
         let (base, manifest) = (find(table::BASE), find(table::MANIFEST));
         let generation = manifest.and_then(|row| Attributes(row).text(table::GENERATION)).map(ToOwned::to_owned);
-        Ok(Standing {
-            head: position(find(table::HEAD))?,
-            manifest: manifest.map(Manifest::from_row),
-            base: base.map(Pointer::from_row),
-            generation,
-        })
+        let (manifest, base) = (manifest.map(Manifest::from_row), base.map(Pointer::from_row));
+        // After a rollback, the release before has gone on with its pointer.
+        let is_left_behind =
+            |manifest: &Manifest| matches!(&base, Some(Ok(pointer)) if pointer.position.seq > manifest.end.seq);
+        let manifest = manifest.filter(|manifest| !manifest.as_ref().is_ok_and(is_left_behind));
+        Ok(Standing { head: position(find(table::HEAD))?, manifest, base, generation })
     }
 
     /// Reads a chunk. A chunk never changes, so the cheaper, eventually consistent read is right if it finds one. Only
