@@ -23,7 +23,7 @@ use crate::error::RepairError;
 use crate::mode::Mode;
 use crate::progress::Progress;
 
-/// How often a base is written if other runs get ahead.
+/// How often a base is made if other runs get ahead.
 const MAX_RUNS: usize = 3;
 
 /// What was wrong with a stream.
@@ -88,7 +88,7 @@ pub(super) async fn repair<R: Columnar>(
     }
     report.began_at = Some(seq);
     progress(Progress::Writing(R::STREAM));
-    report.base_records = write_base(log, objects, clock).await?;
+    report.base_records = Some(write_base(log, objects, clock).await?);
     Ok(report)
 }
 
@@ -125,20 +125,13 @@ fn digest<R: Record>(record: &R) -> u64 {
     hasher.finish()
 }
 
-/// Writes a base of what there is now. Returns how many records it has, or `None` if another run wrote one.
-///
-/// The first run may only write deltas beside a base that can be read. It is repeated until nothing is due.
-async fn write_base<R: Columnar>(
-    log: &Log<R>,
-    objects: &Objects,
-    clock: &Arc<dyn Clock>,
-) -> Result<Option<u64>, StoreError> {
+/// Makes a base of what there is now. Returns how many records it has. A run that began before the repair may put its
+/// own base in between.
+async fn write_base<R: Columnar>(log: &Log<R>, objects: &Objects, clock: &Arc<dyn Clock>) -> Result<u64, StoreError> {
     let compaction = Compaction::new(log.clone(), objects.clone(), Arc::clone(clock));
     for _ in 0..MAX_RUNS {
-        match Box::pin(compaction.run()).await? {
-            Compacted::Written { records, .. } => return Ok(Some(records)),
-            Compacted::Idle { .. } => return Ok(None),
-            Compacted::Extended { .. } | Compacted::Overtaken => {}
+        if let Compacted::Written { records, .. } = Box::pin(compaction.renew()).await? {
+            return Ok(records);
         }
     }
     Err(StoreError::Conflict)

@@ -30,6 +30,12 @@ impl<R: Columnar> Compaction<R> {
         outcome
     }
 
+    /// Makes a base from the entities, whatever the present one is, and whoever has the lease. The lease only saves work:
+    /// of two runs at the same time, one is abandoned.
+    pub async fn renew(&self) -> Result<Compacted, StoreError> {
+        self.rebuild_alone(&self.standing().await?, self.clock.now()).await
+    }
+
     async fn rebuild_alone(&self, seen: &Standing, now: Timestamp) -> Result<Compacted, StoreError> {
         let mut load = Load::new(self.log.clone(), self.objects.clone(), self.clock.clone());
         let snapshot = load.entities(seen.head).await?;
