@@ -87,11 +87,22 @@ impl<R: Columnar> Load<R> {
             Some(scan) => scan,
             None => EntityScan::begin(&self.log, head, &*self.clock).await?,
         };
-        let outcome = scan.read(&self.log, &*self.clock).await;
-        if outcome.is_err() {
-            self.scan = Some(scan);
+        match scan.read(&self.log, &*self.clock).await {
+            Ok(Some(snapshot)) => {
+                self.clear();
+                Ok(snapshot)
+            }
+            Ok(None) => Err(StoreError::Unavailable("the log has a gap".to_owned())),
+            Err(error) => {
+                self.scan = Some(scan);
+                Err(error)
+            }
         }
-        outcome
+    }
+
+    /// Drops what was read. The next step begins anew.
+    pub fn clear(&mut self) {
+        (self.pieces, self.tail, self.scan) = (Pieces::default(), LogTail::new(0), None);
     }
 }
 
@@ -141,11 +152,15 @@ impl<R: Columnar> Pieces<R> {
         outcome
     }
 
-    /// Takes out the parts and the deltas of a base, in its order.
+    /// Takes out the parts and the deltas of a base, in its order. Of two equal deltas only the newer is taken, since it
+    /// has the last word about all that they name.
     fn take(&mut self, base: &Base) -> (Vec<R::Columns>, Vec<Delta<R>>) {
         let Self { mut parts, mut deltas } = std::mem::take(self);
         let records = base.parts.iter().filter_map(|piece| parts.remove(&piece.hash)).collect();
-        (records, base.deltas.iter().filter_map(|piece| deltas.remove(&piece.hash)).collect())
+        let newest_first = base.deltas.iter().rev().filter_map(|piece| deltas.remove(&piece.hash));
+        let mut deltas: Vec<_> = newest_first.collect();
+        deltas.reverse();
+        (records, deltas)
     }
 }
 

@@ -31,8 +31,9 @@ impl<R: Columnar> EntityScan<R> {
         Ok(Self { head, start, partitions: HashMap::new() })
     }
 
-    /// Reads the partitions that are missing, and then the log.
-    pub(super) async fn read(&mut self, log: &Log<R>, clock: &dyn Clock) -> Result<Snapshot<R>, StoreError> {
+    /// Reads the partitions that are missing, and then the log. Returns `None` if the log has a gap behind the head that
+    /// was there before the scan. Then another scan is needed, because the stream may have begun anew.
+    pub(super) async fn read(&mut self, log: &Log<R>, clock: &dyn Clock) -> Result<Option<Snapshot<R>>, StoreError> {
         self.read_partitions(log).await?;
         let end = log.head().await?.max(self.head.seq);
         let (position, tail) = if let Some(tail) = log.tail(self.start, end, clock).await? {
@@ -40,12 +41,12 @@ impl<R: Columnar> EntityScan<R> {
         } else {
             let (start, head) = (self.start, self.head.seq);
             tracing::warn!(stream = R::STREAM, start, head, "entries before the head of the log are missing");
-            let tail = log.tail(head, end, clock).await?;
-            (self.head, tail.ok_or_else(|| StoreError::Unavailable("the log has a gap".to_owned()))?)
+            let Some(tail) = log.tail(head, end, clock).await? else { return Ok(None) };
+            (self.head, tail)
         };
         let records = std::mem::take(&mut self.partitions).into_values().collect();
         let Tail { batches: tail, as_of } = tail;
-        Ok(Snapshot { records, deltas: Vec::new(), position, tail, as_of, scanned_at: None })
+        Ok(Some(Snapshot { records, deltas: Vec::new(), position, tail, as_of, scanned_at: None }))
     }
 
     async fn read_partitions(&mut self, log: &Log<R>) -> Result<(), StoreError> {

@@ -143,7 +143,13 @@ impl<V: View> Replica<V> {
         let mut gap = GapWatch::default();
         loop {
             match self.0.follow().await {
-                Ok(Followed::End) => return Ok(()),
+                Ok(Followed::End) => {
+                    // What a load has read before it failed is not needed any more.
+                    if let Ok(mut load) = self.0.load.try_lock() {
+                        load.clear();
+                    }
+                    return Ok(());
+                }
                 Ok(Followed::Gap) => {
                     if !gap.look_again().await {
                         tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
@@ -195,7 +201,9 @@ impl<V: View> Inner<V> {
                 Err(error @ (StoreError::Unavailable(_) | StoreError::Conflict)) if self.position().is_none() => error,
                 Err(error) => return Err(error),
             };
-            tracing::warn!(stream = V::Record::STREAM, %error, "the load goes on after a pause");
+            if failures >= MAX_DOUBLINGS {
+                tracing::warn!(stream = V::Record::STREAM, %error, failures, "the load goes on after a pause");
+            }
             tokio::time::sleep(full_jitter(FIRST_PAUSE * (1_u32 << failures.min(MAX_DOUBLINGS)))).await;
             failures += 1;
         };
