@@ -12,9 +12,11 @@ use platform::store::StoreError;
 use runtime::{Error, Worker};
 use serde_json::{Value, json};
 use tests::{
-    DeadLetter, Fault, NOON, Stack, balance, dynamodb, item, listing, marketplace, order, quote, tables, uuid,
+    DeadLetter, Fault, NOON, Stack, balance, dynamodb, item, listing, marketplace, order, quote, sold_listing, tables,
+    uuid,
 };
 use types::clock::Clock;
+use types::timestamp::DAY_MILLIS;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 
@@ -61,6 +63,25 @@ fn bad() -> Vec<(String, &'static str)> {
         (order(uuid(6).into(), 1, TEN_O_CLOCK, 9).to_string(), "account_id"),
         (order(uuid(5).into(), 1, "2026-11-20T10:00:01Z", 9).to_string(), "created_at"),
     ]
+}
+
+/// Returns when DynamoDB removes an item of the catalog and a listing, in seconds.
+async fn ends(stack: &Stack) -> Vec<Option<i64>> {
+    let rows = dynamodb(stack).scan().table_name("marketplace-market").send().await.unwrap();
+    let entities = rows.items().iter().filter(|row| row["pk"].as_s().unwrap().starts_with("entity#"));
+    entities.map(|row| row.get("ttl").map(|ttl| ttl.as_n().unwrap().parse().unwrap())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_is_removed_has_an_end() {
+    let stack = Stack::new().await;
+    stack.feed(&[item("ak", "skin", None, 1), listing(1, "1.00", TEN_O_CLOCK, 1)]).await;
+    assert_eq!(ends(&stack).await, [None, None]);
+    stack.feed(&[json!({"type": "item", "id": "ak", "removed": true, "version": 2}), sold_listing(1, 2)]).await;
+    let after_90_days = stack.clock.now().plus_millis(90 * DAY_MILLIS).seconds();
+    assert_eq!(ends(&stack).await, [Some(after_90_days); 2]);
+    stack.feed(&[item("ak", "skin", None, 3), listing(1, "1.00", TEN_O_CLOCK, 3)]).await;
+    assert_eq!(ends(&stack).await, [None, None], "what came back stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]

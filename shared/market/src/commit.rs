@@ -20,6 +20,9 @@ const MAX_BATCH_BYTES: usize = 2_000_000;
 const MAX_ENTRY_BYTES: usize = 300_000;
 /// How long log entries are kept: 28 days.
 pub(super) const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
+/// How long the tombstone of a removed entity is kept: 90 days. A message waits for at most 14 days in the feed, and for
+/// another 14 after it was sent again from the dead letters. The rest is for what an operator repeats or imports.
+const TOMBSTONE_KEEP_MILLIS: i64 = 90 * DAY_MILLIS;
 /// A writer that has lost this many races for a batch returns a conflict, and the batch may be handed in again. With
 /// pauses of at most 100 ms, that takes less than two minutes.
 const MAX_RACES: u32 = 1_000;
@@ -116,7 +119,7 @@ impl<R: Record> Log<R> {
         let mut writes = Vec::from(self.advance(seq, seq + 1, changes, now)?);
         for &index in live {
             let put = self
-                .put(entity(&batch[index]))
+                .put(entity(&batch[index], now))
                 .condition_expression(IS_NEWER)
                 .expression_attribute_names("#version", table::VERSION)
                 .expression_attribute_values(":version", n(batch[index].version));
@@ -166,12 +169,14 @@ fn lost(races: u32) -> Result<u32, StoreError> {
     if races == MAX_RACES { Err(StoreError::Conflict) } else { Ok(races + 1) }
 }
 
-fn entity<R: Record>(write: &Write<R>) -> Row {
+fn entity<R: Record>(write: &Write<R>, now: Timestamp) -> Row {
     let mut row = table::entity::<R>(&write.id().to_string());
     row.insert(table::VERSION.to_owned(), n(write.version));
-    match &write.data {
-        Some(data) => row.insert(table::DATA.to_owned(), s(data)),
-        None => row.insert(table::REMOVED.to_owned(), AttributeValue::Bool(true)),
-    };
+    if let Some(data) = &write.data {
+        row.insert(table::DATA.to_owned(), s(data));
+    } else {
+        row.insert(table::REMOVED.to_owned(), AttributeValue::Bool(true));
+        row.insert(table::TTL.to_owned(), n(now.plus_millis(TOMBSTONE_KEEP_MILLIS).seconds()));
+    }
     row
 }

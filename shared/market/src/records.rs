@@ -54,7 +54,7 @@ impl Write<PublicListing> {
 }
 
 impl<R: Record> Write<R> {
-    /// Removes a record. Its version stays as a tombstone, so that a late duplicate cannot bring it back.
+    /// Removes a record. Its version stays as a tombstone for 90 days, so that a late duplicate cannot bring it back.
     pub fn removal(id: R::Id, version: u64) -> Self {
         Self { version, change: Change::Remove(id), data: None }
     }
