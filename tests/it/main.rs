@@ -35,6 +35,7 @@ mod orders_model;
 mod prices;
 mod prices_model;
 mod privileges;
+mod rebuild;
 mod repair;
 mod replica_model;
 mod round_trips;

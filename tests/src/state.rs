@@ -19,7 +19,7 @@ use crate::tables::{dynamodb, set_limit};
 
 const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
 /// The items that depend on the order in which changes came, by the start of their partition key.
-const HISTORY_PREFIXES: [&str; 4] = ["head#", "log#", "base#", "marks#"];
+const HISTORY_PREFIXES: [&str; 5] = ["head#", "log#", "base#", "rebuild#", "marks#"];
 const HISTORY_ATTRIBUTES: [&str; 3] = ["ttl", "ordinal", "recent"];
 
 type StoredRow = BTreeMap<String, Value>;

@@ -5,13 +5,14 @@
 use market::Market;
 use std::sync::Arc;
 
-use base::{Columnar, Compacted, Compaction};
+use base::{Columnar, Compacted, Compaction, RebuildLimits};
 use market::Log;
 use market::Standing;
 use objects::Objects;
 use platform::aws::{Missing, Patience};
 use platform::metrics::{Meter, Metric};
 use platform::preflight;
+use platform::resources::REBUILD_READ_UNITS_VARIABLE;
 use platform::service::Service;
 use platform::store::StoreError;
 use runtime::{Error, Worker};
@@ -21,6 +22,11 @@ use types::records::{PublicItem, PublicListing};
 
 /// The schedule's interval.
 const MINUTE_MILLIS: i64 = 60_000;
+/// Lambda sets this variable to the function's memory in megabytes.
+const MEMORY_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
+/// A rebuild sorts records in the function's memory divided by this. Where it needs the most, it needs twice as much, and
+/// the rest is for pages and parts that are packed and unpacked.
+const MEMORY_PER_BUFFER: usize = 4;
 
 pub struct Compact {
     catalog: Compaction<PublicItem>,
@@ -32,13 +38,26 @@ pub struct Compact {
 /// Builds the function from its environment.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
     let market = Market::from_service(service, Patience::Bulk, preflight::query)?;
-    let objects = Objects::from_service(service, Patience::Bulk)?;
+    let (objects, limits) = (Objects::from_service(service, Patience::Bulk)?, limits(service)?);
+    let catalog = Compaction::new(Log::new(market.clone()), objects.clone(), Arc::clone(&service.clock));
+    let listings = Compaction::new(Log::new(market), objects, Arc::clone(&service.clock));
     Ok(Compact {
-        catalog: Compaction::new(Log::new(market.clone()), objects.clone(), Arc::clone(&service.clock)),
-        listings: Compaction::new(Log::new(market), objects, Arc::clone(&service.clock)),
+        catalog: catalog.with_limits(limits),
+        listings: listings.with_limits(limits),
         meter: Arc::clone(&service.meter),
         clock: Arc::clone(&service.clock),
     })
+}
+
+/// Returns what a rebuild may take. A number of read units that is none counts as missing.
+fn limits(service: &Service<'_>) -> Result<RebuildLimits, Missing> {
+    let defaults = RebuildLimits::default();
+    let [read_units] = service.variables([REBUILD_READ_UNITS_VARIABLE])?;
+    let read_units_per_second = read_units.parse::<u32>().map_err(|_| Missing(vec![REBUILD_READ_UNITS_VARIABLE]))?;
+    let megabytes = service.lambda_variable(MEMORY_VARIABLE).and_then(|megabytes| megabytes.parse::<usize>().ok());
+    let buffer_bytes = megabytes.map(|megabytes| megabytes * 1_024 * 1_024 / MEMORY_PER_BUFFER);
+    let buffer_bytes = buffer_bytes.unwrap_or(defaults.buffer_bytes);
+    Ok(RebuildLimits { buffer_bytes, read_units_per_second, ..defaults })
 }
 
 impl Worker for Compact {
@@ -46,7 +65,7 @@ impl Worker for Compact {
     type Event = Value;
     type Response = ();
 
-    /// Compacts one stream after the other, because each may need the memory for all of its records.
+    /// Compacts one stream after the other, because each may need most of the memory.
     ///
     /// The streams take turns at being the first. So if one of them takes all memory or time of a run, the other is
     /// still compacted every second minute.
@@ -87,6 +106,7 @@ async fn compact_and_log<R: Columnar>(
     let mut line = meter.line(match &outcome {
         Ok(Compacted::Idle { .. }) => "the base is fresh enough",
         Ok(Compacted::Extended { .. }) => "continued the base",
+        Ok(Compacted::Reading { .. }) => "read a part of the entities",
         Ok(Compacted::Written { .. }) => "wrote a new base",
         Ok(Compacted::Overtaken) => "another run was first",
         Err(_) => "compaction failed",
@@ -97,6 +117,7 @@ async fn compact_and_log<R: Columnar>(
     }
     match &outcome {
         Ok(Compacted::Extended { changes }) => line.member("changes", changes),
+        Ok(Compacted::Reading { records }) => line.member("records", records),
         Ok(Compacted::Written { records, parts, from_entities }) => {
             line.member("records", records);
             line.member("parts", parts);

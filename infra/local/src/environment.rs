@@ -6,7 +6,9 @@ use std::fmt;
 use futures_util::future::try_join_all;
 use guard::LOOPBACK_VARIABLE;
 use platform::aws::{Environment, Patience};
-use platform::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources, Table};
+use platform::resources::{
+    BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, REBUILD_READ_UNITS, REBUILD_READ_UNITS_VARIABLE, Resources, Table,
+};
 use platform::store::explain;
 use serde::Serialize;
 
@@ -36,6 +38,7 @@ impl Variables {
         let url = |queue| format!("{endpoint_url}/{ACCOUNT_ID}/{}", resources.queue(queue));
         variables.insert(KEYRING_VARIABLE.to_owned(), resources.keyring());
         variables.insert(BASE_BUCKET_VARIABLE.to_owned(), resources.base_bucket(ACCOUNT_ID, REGION));
+        variables.insert(REBUILD_READ_UNITS_VARIABLE.to_owned(), REBUILD_READ_UNITS.to_string());
         variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)
     }

@@ -1,9 +1,9 @@
 //! The base: all records of a stream, packed into a few objects of the bucket. A cold start reads kilobytes of it,
 //! where a scan of the entities would read megabytes.
 //!
-//! A base is exact: it holds every change up to its position in the log, and none after it. Deltas beside it continue
-//! it, up to a later position. Its objects never change once the manifest names them. If a base cannot be read, readers
-//! use the entities instead, and the function `compact` replaces the base.
+//! A base is exact together with the deltas beside it: they hold every change up to a position in the log, and none
+//! after it. Their objects never change once the manifest names them. If a base cannot be read, readers use the entities
+//! instead, and the function `compact` replaces the base.
 
 mod chunk;
 mod columns;
@@ -16,6 +16,6 @@ mod source;
 mod tail;
 
 pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
-pub use compact::{Compacted, Compaction};
+pub use compact::{Compacted, Compaction, RebuildLimits};
 pub use load::Load;
 pub use snapshot::Snapshot;

@@ -68,7 +68,7 @@ impl Base {
 }
 
 impl Piece {
-    fn from_object(object: &ObjectRef) -> Self {
+    pub(super) fn from_object(object: &ObjectRef) -> Self {
         Self { place: Place::Object(object.key.clone()), hash: object.hash }
     }
 

@@ -48,6 +48,12 @@ impl<R: Record> LogTail<R> {
         Ok(true)
     }
 
+    /// Takes the batches out. The tail goes on behind them.
+    pub(super) fn drain(&mut self) -> Vec<Batch<R>> {
+        self.start = self.cursor;
+        std::mem::take(&mut self.batches)
+    }
+
     /// Takes the batches out. The tail is empty afterwards.
     pub(super) fn take(&mut self) -> Vec<Batch<R>> {
         std::mem::replace(self, Self::new(0)).batches

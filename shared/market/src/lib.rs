@@ -3,6 +3,7 @@
 
 mod base_rows;
 mod commit;
+mod entities;
 mod figures;
 mod gap;
 mod lease;
@@ -12,6 +13,7 @@ mod marketplaces;
 mod overlap;
 mod pointer;
 mod quotes;
+mod rebuild;
 mod records;
 mod repair;
 mod stream;
@@ -30,6 +32,7 @@ use types::ids::ItemId;
 use types::records::{PublicItem, PublicItemDetail};
 
 pub use base_rows::Standing;
+pub use entities::EntityPage;
 pub use figures::figures;
 pub use gap::GapWatch;
 pub use log::{Log, LogPosition, Tail, contiguous};
@@ -37,6 +40,7 @@ pub use manifest::{DeltaRef, Manifest, ObjectRef};
 pub use marketplaces::MarketplaceCache;
 pub use pointer::{Hash, Pointer};
 pub use quotes::Quote;
+pub use rebuild::{EntityCursor, Rebuild, SortedRun, StoredRebuild};
 pub use records::CatalogWrite;
 pub use stream::{Batch, Change, ChangeOf, Record, Write};
 pub use table::ENTITY_PARTITIONS;

@@ -68,11 +68,8 @@ impl<R: Record> Log<R> {
         let mut pages = self.market.query(table::entity_partition::<R>(partition), None).into_paginator().send();
         while let Some(page) = pages.next().await {
             for row in page?.items() {
-                table::ENTITY_FORMAT.of_row(row)?;
-                // A tombstone has no data.
-                if let Some(data) = Attributes(row).text(table::DATA) {
-                    let record = R::from_data(data);
-                    visit(record.map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))?);
+                if let Some(record) = Self::live(row)? {
+                    visit(record);
                 }
             }
         }

@@ -18,7 +18,8 @@ use types::timestamp::Timestamp;
 pub struct Manifest {
     /// The run that wrote this manifest.
     pub generation: Uuid,
-    /// The parts hold every change up to this position, and none after it.
+    /// The parts hold every change up to this position. Parts that were just made from the entities may also hold some
+    /// of the changes up to `end`. The deltas have these too.
     pub base: LogPosition,
     /// Parts and deltas together hold every change up to this position, and none after it.
     pub end: LogPosition,

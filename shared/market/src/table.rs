@@ -26,6 +26,7 @@ pub(super) const UNTIL: &str = "until";
 pub(super) const HEAD_FORMAT: Format = Format::first("stream head");
 pub(super) const BASE_FORMAT: Format = Format::first("base pointer");
 pub(super) const MANIFEST_FORMAT: Format = Format::first("base manifest");
+pub(super) const REBUILD_FORMAT: Format = Format::first("rebuild of a base");
 pub(super) const ENTITY_FORMAT: Format = Format::first("entity");
 pub(super) const MARKETPLACE_FORMAT: Format = Format::first("marketplace");
 pub(super) const QUOTE_FORMAT: Format = Format::first("quote");
@@ -61,6 +62,10 @@ pub(super) fn manifest<R: Record>() -> Row {
 
 pub(super) fn lease<R: Record>() -> Row {
     place(standing_partition::<R>(), "lease".to_owned())
+}
+
+pub(super) fn rebuild<R: Record>() -> Row {
+    place(format!("rebuild#{}#0", R::STREAM), "rebuild".to_owned())
 }
 
 /// Each chunk has its own partition, so that the read capacity of a single partition does not slow down a cold start.

@@ -106,6 +106,11 @@ pub const BASE_BUCKET_VARIABLE: &str = "BASE_BUCKET";
 /// How long S3 keeps an object of that bucket. Its objects are not changed or deleted by anybody else.
 pub const OBJECT_KEEP: Duration = Duration::from_hours(90 * 24);
 
+/// The environment variable that tells `compact` how many read units the entities of a stream may take a second.
+pub const REBUILD_READ_UNITS_VARIABLE: &str = "REBUILD_READ_UNITS";
+/// Its default. A new table serves 12,000 read units a second, and a partition 3,000.
+pub const REBUILD_READ_UNITS: u32 = 1_500;
+
 /// How many times a message is received before SQS moves it to the dead-letter queue. This is for functions that crash,
 /// do not start, or are throttled by Lambda. A message that cannot be applied is moved there by its consumer instead.
 pub const MAX_RECEIVES: u32 = 5;

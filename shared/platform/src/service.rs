@@ -51,6 +51,11 @@ impl<'a> Service<'a> {
         required(self.lookup, names)
     }
 
+    /// Reads a variable that Lambda sets, and that is absent elsewhere.
+    pub fn lambda_variable(&self, name: &str) -> Option<String> {
+        (self.lookup)(name)
+    }
+
     /// Returns a DynamoDB client and a table's name, and notes that `probe` is to check the table.
     pub fn table(&self, table: Table, patience: Patience, probe: Probe) -> Result<(Client, String), Missing> {
         let client = match patience {

@@ -56,7 +56,7 @@ const fn kind(
     RowKind { name, table, starts, sk: None, layout_in: "", required: &[], about }
 }
 
-pub(super) static KINDS: [RowKind; 23] = [
+pub(super) static KINDS: [RowKind; 24] = [
     RowKind {
         layout_in: KEYS_LAYOUTS,
         required: &[
@@ -97,6 +97,16 @@ pub(super) static KINDS: [RowKind; 23] = [
             MARKET,
             &["head#"],
             "The lease of a run that makes a base from the entities. It has ended.",
+        )
+    },
+    RowKind {
+        layout_in: MARKET_LAYOUTS,
+        required: &[("generation", "S")],
+        ..kind(
+            "base-rebuild",
+            MARKET,
+            &["rebuild#"],
+            "How far a base is made from the entities. One has been finished.",
         )
     },
     RowKind {

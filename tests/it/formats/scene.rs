@@ -4,6 +4,7 @@ use admin::keys::NewKey;
 use auth::KeyText;
 use base::Columnar;
 use feed::ApplyOutcome;
+use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild, SortedRun};
 use serde_json::{Value, json};
 use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
 use types::event::EventKind;
@@ -111,12 +112,16 @@ impl Scene {
         self.random.iter().fold(fixed.to_owned(), |text, (from, to)| text.replace(to, from))
     }
 
-    /// Returns the random names of the bases, and what stands for them.
+    /// Returns the random names of runs, and what stands for them.
     async fn generations(&self) -> Vec<(String, String)> {
         let rows = scan(&self.stack, "marketplace-market").await;
-        let manifests = rows.iter().filter(|row| text(row, "sk") == "manifest");
-        let number = |row: &Value| if text(row, "pk").contains("catalog") { 0xb1 } else { 0xb2 };
-        manifests.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
+        let number = |row: &Value| match text(row, "pk") {
+            "head#catalog#0" => 0xb1,
+            "head#listings#0" => 0xb2,
+            _ => 0xb3,
+        };
+        let named = rows.iter().filter(|row| matches!(text(row, "sk"), "manifest" | "rebuild"));
+        named.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
     }
 }
 
@@ -129,6 +134,7 @@ async fn market_and_accounts(stack: &Stack) {
     stack.feed(&tests::market(user())).await;
     compact::<PublicItem>(stack).await;
     compact::<PublicListing>(stack).await;
+    rebuild_in_part(stack).await;
     let mut auction = listing(2, "12.50", "2026-11-20T11:00:00Z", 1);
     auction["kind"] = json!("p2p");
     auction["is_auction"] = json!(true);
@@ -151,6 +157,21 @@ async fn market_and_accounts(stack: &Stack) {
 
 async fn compact<R: Columnar>(stack: &Stack) {
     compaction::<R>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+}
+
+/// Leaves a base of the catalog that is being made.
+async fn rebuild_in_part(stack: &Stack) {
+    let log = Log::<PublicItem>::new(stack.admin.stores().market);
+    let part = ObjectRef { key: format!("catalog/{}/0", uuid(0xb5)), hash: [7; 32] };
+    let rebuild = Rebuild {
+        began_at: noon(),
+        start: LogPosition { seq: 1, changes: 2 },
+        next: Some(EntityCursor { partition: 13, behind: Some("ak-47-redline".to_owned()) }),
+        runs: vec![SortedRun { records: 1, parts: vec![part] }],
+    };
+    let mut stored = log.rebuild().await.unwrap();
+    assert!(log.put_rebuild(&mut stored, uuid(0xb3), Some(&rebuild)).await.unwrap());
+    assert_eq!(log.rebuild().await.unwrap().rebuild, Some(rebuild));
 }
 
 async fn webhooks(stack: &Stack) {

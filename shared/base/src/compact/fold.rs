@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use market::{Manifest, Standing};
 use platform::store::StoreError;
 
+use super::overlay::Overlay;
 use super::parts::{PartWriter, RunObjects};
 use super::{Compacted, Compaction, run_id};
 use crate::chunk;
@@ -20,27 +21,17 @@ const READ_AHEAD: usize = 2;
 impl<R: Columnar> Compaction<R> {
     pub(super) async fn fold(&self, base: &Base, standing: &Standing) -> Result<Compacted, StoreError> {
         let (now, last) = (self.clock.now(), self.last_words(&base.deltas).await?);
-        let mut newer: Vec<&R> = last.values().flatten().collect();
-        newer.sort_unstable_by(|one, other| one.base_order(other));
-        let mut newer = newer.into_iter().peekable();
         let generation = run_id(now)?;
-        let mut writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
+        let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
+        let mut overlay = Overlay::new(&last, writer);
         let parts: Vec<_> = base.parts.iter().map(|piece| self.part(piece)).collect();
         let mut parts = stream::iter(parts).buffered(READ_AHEAD);
         while let Some(part) = parts.next().await {
-            let mut columns = part?;
-            columns.retain(|id| !last.contains_key(id));
-            for record in columns.records()? {
-                while let Some(first) = newer.next_if(|candidate| candidate.base_order(&record).is_lt()) {
-                    writer.push(first.clone()).await?;
-                }
-                writer.push(record).await?;
+            for record in part?.records()? {
+                overlay.push(record).await?;
             }
         }
-        for record in newer {
-            writer.push(record.clone()).await?;
-        }
-        let (parts, records) = writer.finish().await?;
+        let (parts, records) = overlay.finish().await?;
         let (end, scanned_at) = (base.end, base.scanned_at);
         let manifest =
             Manifest { generation, base: end, end, records, written_at: now, scanned_at, parts, deltas: Vec::new() };

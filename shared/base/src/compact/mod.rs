@@ -4,12 +4,15 @@
 //! still the one that the run has seen. So if two runs overlap, both write objects, but only one changes the manifest.
 //! Objects of the other run, or of a run that dies, are never named by a manifest, and S3 removes them in the end.
 //!
-//! A failure of one step does not skip the others. While a base cannot be made from the entities, the present one is
-//! still continued.
+//! A failure of one step does not skip the others. While a base is being made from the entities, or cannot be made from
+//! them, the present one is still continued.
 
 mod fold;
+mod limits;
+mod overlay;
 mod parts;
 mod rebuild;
+mod sort;
 mod spans;
 mod verify;
 
@@ -25,6 +28,8 @@ use uuid::Uuid;
 
 use super::columns::Columnar;
 use super::source::Base;
+
+pub use limits::RebuildLimits;
 
 /// A base that is a week old is folded again, well before its objects expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
@@ -44,6 +49,7 @@ pub struct Compaction<R> {
     log: Log<R>,
     objects: Objects,
     clock: Arc<dyn Clock>,
+    limits: RebuildLimits,
     /// The pieces that this instance has read without an error. `None` until it has looked.
     sound: Mutex<Option<HashSet<Hash>>>,
 }
@@ -61,6 +67,11 @@ pub enum Compacted {
         /// How many changes they hold together.
         changes: u64,
     },
+    /// A part of the entities was read for a new base. The next run goes on with it.
+    Reading {
+        /// How many records have been read so far.
+        records: u64,
+    },
     /// A new base is in place.
     Written {
         records: u64,
@@ -74,7 +85,13 @@ pub enum Compacted {
 
 impl<R: Columnar> Compaction<R> {
     pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
-        Self { log, objects, clock, sound: Mutex::default() }
+        Self { log, objects, clock, limits: RebuildLimits::default(), sound: Mutex::default() }
+    }
+
+    /// Sets what a rebuild may take.
+    #[must_use]
+    pub fn with_limits(self, limits: RebuildLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Reads where the stream stands: its head and its base.
@@ -89,18 +106,22 @@ impl<R: Columnar> Compaction<R> {
 
     /// Does what is due, for a caller that has already read where the stream stands.
     pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
-        let Some(Ok(base)) = Base::find(&standing) else { return self.rebuild(&standing).await };
+        let Some(Ok(base)) = Base::find(&standing) else { return Box::pin(self.rebuild(&standing)).await };
         let is_rebuild_due = self.age(base.scanned_at) >= TWO_WEEKS_MILLIS;
         let outcome = self.continue_base(&base, standing).await;
         match outcome {
             Err(StoreError::Corrupt { what }) => {
                 tracing::error!(stream = R::STREAM, %what, "the base cannot be read, so it is made from the entities");
-                self.rebuild(&self.standing().await?).await
+                Box::pin(self.rebuild(&self.standing().await?)).await
             }
             outcome if is_rebuild_due => {
-                let rebuilt = self.rebuild(&self.standing().await?).await;
+                let rebuilt = Box::pin(self.rebuild(&self.standing().await?)).await;
                 match (rebuilt, outcome) {
-                    (Ok(Compacted::Overtaken), Ok(done)) => Ok(done),
+                    (Ok(Compacted::Overtaken), Ok(done))
+                    | (
+                        Ok(Compacted::Reading { .. }),
+                        Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. })),
+                    ) => Ok(done),
                     (Err(error), Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. }))) => {
                         tracing::error!(stream = R::STREAM, %error, "the base could not be made from the entities");
                         Ok(done)

@@ -1,9 +1,13 @@
-//! Takes a span of the log into a delta.
+//! Takes spans of the log into deltas, or into a base that is being made.
 
-use market::{DeltaRef, Manifest, Standing};
+use std::collections::HashMap;
+
+use market::{DeltaRef, LogPosition, Manifest, Record, Standing};
 use platform::store::StoreError;
+use uuid::Uuid;
 
 use super::parts::RunObjects;
+use super::sort::memory_bytes;
 use super::{Compaction, MIN_CHANGES, run_id};
 use crate::columns::Columnar;
 use crate::delta::Delta;
@@ -15,8 +19,13 @@ use crate::tail::LogTail;
 const MAX_PAGES: usize = 20;
 /// If a base has this many deltas, the next one takes them in.
 const MAX_DELTAS: usize = 16;
+/// The bytes of memory of a record that is gone.
+const GONE_BYTES: usize = 64;
 /// Fewer changes than this fit in one page of the log, whatever their size.
 const SMALL_TAIL: u64 = 100;
+
+/// The last change to each record: what it is now, or `None` if it is gone.
+pub(super) type LastWords<R> = HashMap<<R as Record>::Id, Option<R>>;
 
 impl<R: Columnar> Compaction<R> {
     /// Returns whether a delta is due. One is due before the log behind base and deltas gets longer than one page, so
@@ -31,13 +40,7 @@ impl<R: Columnar> Compaction<R> {
 
     /// Puts a delta beside the base. Returns false if another run has changed the manifest in the meantime.
     pub(super) async fn extend(&self, manifest: &Manifest, standing: &Standing) -> Result<bool, StoreError> {
-        let mut tail = LogTail::new(manifest.end.seq);
-        if !tail.read(&self.log, standing.head.seq, MAX_PAGES).await? {
-            return Err(StoreError::corrupt("the log behind the base has a gap"));
-        }
-        let batches = tail.take();
-        let end = end_of(manifest.end, &batches);
-        let newest = last_changes(batches);
+        let (end, newest) = self.span(manifest.end, standing.head.seq).await?;
         let (mut deltas, last) = if manifest.deltas.len() < MAX_DELTAS {
             (manifest.deltas.clone(), newest)
         } else {
@@ -46,11 +49,83 @@ impl<R: Columnar> Compaction<R> {
             (Vec::new(), last)
         };
         let generation = run_id(self.clock.now())?;
+        deltas.append(&mut self.put_deltas(generation, last, end).await?);
+        self.log.put_manifest(&Manifest { generation, end, deltas, ..manifest.clone() }, standing).await
+    }
+
+    /// Reads the log behind a position: up to `head` or a bit more, but not more than fits into one delta. Returns where
+    /// it ends, and the last change to each record.
+    pub(super) async fn span(
+        &self,
+        position: LogPosition,
+        head: u64,
+    ) -> Result<(LogPosition, LastWords<R>), StoreError> {
+        let mut tail = LogTail::new(position.seq);
+        if !tail.read(&self.log, head, MAX_PAGES).await? {
+            return Err(gap());
+        }
+        let batches = tail.take();
+        Ok((end_of(position, &batches), last_changes(batches)))
+    }
+
+    /// Reads the log behind a position, up to `head` or a bit more, but not more than fits into the buffer. Returns where
+    /// it ends, and the last change to each record.
+    pub(super) async fn first_words(
+        &self,
+        position: LogPosition,
+        head: u64,
+    ) -> Result<(LogPosition, LastWords<R>), StoreError> {
+        let (mut tail, mut end, mut bytes) = (LogTail::new(position.seq), position, 0);
+        let mut last = LastWords::<R>::new();
+        while end.seq < head {
+            if !tail.read(&self.log, head, MAX_PAGES).await? {
+                return Err(gap());
+            }
+            for batch in tail.drain() {
+                if bytes >= self.limits.buffer_bytes {
+                    return Ok((end, last));
+                }
+                end = end_of::<R>(end, std::slice::from_ref(&batch));
+                for (id, record) in last_changes::<R>(vec![batch]) {
+                    bytes += record.as_ref().map_or(GONE_BYTES, memory_bytes);
+                    last.insert(id, record);
+                }
+            }
+        }
+        Ok((end, last))
+    }
+
+    /// Returns the position of a sequence number before the head. If entries behind it are missing, returns the head.
+    pub(super) async fn position_before(&self, seq: u64, head: LogPosition) -> Result<LogPosition, StoreError> {
+        let (mut tail, mut end, mut between) = (LogTail::new(seq), seq, 0);
+        while end < head.seq {
+            if !tail.read(&self.log, head.seq, MAX_PAGES).await? {
+                tracing::warn!(stream = R::STREAM, seq, ?head, "entries before the head of the log are missing");
+                return Ok(head);
+            }
+            for (number, changes) in tail.drain() {
+                end = number;
+                between += if number <= head.seq { changes.len() as u64 } else { 0 };
+            }
+        }
+        Ok(LogPosition { seq, changes: head.changes.saturating_sub(between) })
+    }
+
+    /// Puts deltas that end at a position.
+    pub(super) async fn put_deltas(
+        &self,
+        generation: Uuid,
+        last: LastWords<R>,
+        end: LogPosition,
+    ) -> Result<Vec<DeltaRef>, StoreError> {
         let mut objects = RunObjects::new(&self.objects, R::STREAM, generation);
         for packed in Delta::<R>::pack(last)? {
             objects.put(packed).await?;
         }
-        deltas.extend(objects.written().into_iter().map(|object| DeltaRef { object, end }));
-        self.log.put_manifest(&Manifest { generation, end, deltas, ..manifest.clone() }, standing).await
+        Ok(objects.written().into_iter().map(|object| DeltaRef { object, end }).collect())
     }
+}
+
+fn gap() -> StoreError {
+    StoreError::corrupt("the log behind the base has a gap")
 }
