@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use base::{Compacted, RebuildLimits};
 use local::aws::limits::{Latency, Limits};
 use local::simulation::SimulatedInstance;
 use tests::{Simulation, get_from, listing, sold_listing, uuid};
@@ -84,6 +85,17 @@ impl History {
         sleep(pause).await;
         self.simulation.compaction::<PublicListing>().run().await.unwrap();
     }
+
+    /// Writes the first base while the writer is at work, in as many runs and from as many pieces as it can have.
+    async fn compact_in_slices(&self) {
+        let limits = RebuildLimits { buffer_bytes: 1, slice: Duration::ZERO, ..RebuildLimits::default() };
+        let compaction = self.simulation.compaction::<PublicListing>().with_limits(limits);
+        let mut outcome = compaction.run().await.unwrap();
+        while let Compacted::Reading { .. } = outcome {
+            outcome = compaction.run().await.unwrap();
+        }
+        assert!(matches!(outcome, Compacted::Written { from_entities: true, .. }), "{outcome:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,5 +115,15 @@ async fn an_instance_that_starts_beside_a_writer_shows_no_half_of_a_transaction(
         for instance in [one, two, three, four] {
             assert_eq!(history.shown_by(&instance).await, active(WRITES), "with the seed {seed}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_base_that_was_made_in_slices_beside_a_writer_is_exact() {
+    for seed in 0..SEEDS {
+        let history = History::new(seed).await;
+        tokio::join!(history.write(), history.compact_in_slices());
+        let instance = history.start_after(Duration::ZERO).await;
+        assert_eq!(history.shown_by(&instance).await, active(WRITES), "with the seed {seed}");
     }
 }

@@ -165,7 +165,7 @@ impl<R: Columnar> Compaction<R> {
     /// Writes the base whose entities were read, and puts its manifest.
     async fn write_rebuilt(&self, rebuild: &Rebuild, seen: &Standing) -> Result<Compacted, StoreError> {
         let (written_at, head) = (self.clock.now(), self.log.head().await?);
-        let (base, last) = self.first_words(rebuild.start, head).await?;
+        let (base, last) = self.first_span(rebuild.start, head).await?;
         let generation = run_id(written_at)?;
         let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
         let mut overlay = Overlay::new(&last, writer);

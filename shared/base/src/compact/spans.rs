@@ -70,7 +70,7 @@ impl<R: Columnar> Compaction<R> {
 
     /// Reads the log behind a position, up to `head` or a bit more, but not more than fits into the buffer. Returns where
     /// it ends, and the last change to each record.
-    pub(super) async fn first_words(
+    pub(super) async fn first_span(
         &self,
         position: LogPosition,
         head: u64,
