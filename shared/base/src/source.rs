@@ -2,7 +2,7 @@
 //! the market table that the pointer of an earlier release names.
 
 use bytes::Bytes;
-use market::{Hash, Log, LogPosition, Manifest, ObjectRef, Pointer, Record, Standing};
+use market::{DeltaRef, Hash, Log, LogPosition, Manifest, ObjectRef, Pointer, Record, Standing};
 use objects::Objects;
 use platform::store::StoreError;
 use types::timestamp::Timestamp;
@@ -19,6 +19,8 @@ pub(super) struct Base {
     pub(super) parts: Vec<Piece>,
     /// Oldest first.
     pub(super) deltas: Vec<Piece>,
+    /// The same deltas, as the manifest names them.
+    pub(super) delta_refs: Vec<DeltaRef>,
 }
 
 /// A part of a base, or a delta. It never changes.
@@ -51,6 +53,7 @@ impl Base {
             scanned_at: manifest.scanned_at,
             parts: manifest.parts.iter().map(Piece::from_object).collect(),
             deltas: manifest.deltas.iter().map(|delta| Piece::from_object(&delta.object)).collect(),
+            delta_refs: manifest.deltas.clone(),
         }
     }
 
@@ -63,6 +66,7 @@ impl Base {
             scanned_at: pointer.scanned_at,
             parts: pieces.map(|(number, hash)| Piece { place: place(number), hash: *hash }).collect(),
             deltas: Vec::new(),
+            delta_refs: Vec::new(),
         }
     }
 }

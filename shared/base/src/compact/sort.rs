@@ -22,9 +22,14 @@ const MERGED_RUNS: usize = 32;
 const ALLOCATION_BYTES: usize = 64;
 
 /// Estimates the bytes of memory that a record takes in a vector.
-pub(super) fn memory_bytes<R: Columnar>(record: &R) -> usize {
+fn memory_bytes<R: Columnar>(record: &R) -> usize {
     let content = postcard::experimental::serialized_size(record).unwrap_or_default();
     2 * size_of::<R>() + content + ALLOCATION_BYTES
+}
+
+/// Estimates the bytes of memory that the last change to a record takes in a map.
+pub(super) fn word_bytes<R: Columnar>(record: Option<&R>) -> usize {
+    record.map_or(ALLOCATION_BYTES, memory_bytes)
 }
 
 /// Holds records until they are sorted.

@@ -7,7 +7,7 @@ use platform::store::StoreError;
 use uuid::Uuid;
 
 use super::parts::RunObjects;
-use super::sort::memory_bytes;
+use super::sort::word_bytes;
 use super::{Compaction, MIN_CHANGES, run_id};
 use crate::columns::Columnar;
 use crate::delta::Delta;
@@ -19,8 +19,6 @@ use crate::tail::LogTail;
 const MAX_PAGES: usize = 20;
 /// If a base has this many deltas, the next one takes them in.
 const MAX_DELTAS: usize = 16;
-/// The bytes of memory of a record that is gone.
-const GONE_BYTES: usize = 64;
 /// Fewer changes than this fit in one page of the log, whatever their size.
 const SMALL_TAIL: u64 = 100;
 
@@ -41,7 +39,8 @@ impl<R: Columnar> Compaction<R> {
     /// Puts a delta beside the base. Returns false if another run has changed the manifest in the meantime.
     pub(super) async fn extend(&self, manifest: &Manifest, standing: &Standing) -> Result<bool, StoreError> {
         let (end, newest) = self.span(manifest.end, standing.head.seq).await?;
-        let (mut deltas, last) = if manifest.deltas.len() < MAX_DELTAS {
+        // If a fold is due, there may be more deltas than memory holds, and they go anyway.
+        let (mut deltas, last) = if manifest.deltas.len() < MAX_DELTAS || self.is_fold_due(manifest) {
             (manifest.deltas.clone(), newest)
         } else {
             let mut last = self.last_words(&Base::from_manifest(manifest).deltas).await?;
@@ -87,7 +86,7 @@ impl<R: Columnar> Compaction<R> {
                 }
                 end = end_of::<R>(end, std::slice::from_ref(&batch));
                 for (id, record) in last_changes::<R>(vec![batch]) {
-                    bytes += record.as_ref().map_or(GONE_BYTES, memory_bytes);
+                    bytes += word_bytes(record.as_ref());
                     last.insert(id, record);
                 }
             }
