@@ -10,7 +10,7 @@ mod runtime_api;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::Compaction;
+use base::{Compaction, RebuildLimits};
 use indicatif::{MultiProgress, ProgressBar};
 use market::Log;
 use objects::Objects;
@@ -87,5 +87,6 @@ async fn prepare(aws: &AwsProcess, market: &GeneratedMarket, bars: &MultiProgres
 
 async fn pack<R: base::Columnar>(stores: &feed::Stores, objects: &Objects) -> Result<(), String> {
     let (log, clock) = (Log::<R>::new(stores.market.clone()), Arc::new(SystemClock::new()));
-    Compaction::new(log, objects.clone(), clock).run().await.map(drop).map_err(text)
+    let compaction = Compaction::new(log, objects.clone(), clock).with_limits(RebuildLimits::at_once());
+    compaction.run().await.map(drop).map_err(text)
 }

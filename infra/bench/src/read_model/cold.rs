@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::Compaction;
+use base::{Compaction, RebuildLimits};
 use clap::ValueEnum;
 use market::{Log, Market};
 use objects::Objects;
@@ -105,7 +105,8 @@ async fn load<V: View>(work: Work) -> Result<Load, String> {
     let objects = Objects::new(objects::client(&environment, patience), bucket, patience);
     let (log, clock) = (Log::new(Market::new(meter.attach(&client), table)), Arc::new(SystemClock::new()));
     if work == Work::Compaction {
-        Compaction::<V::Record>::new(log, objects, clock).run().await.map_err(text)?;
+        let compaction = Compaction::<V::Record>::new(log, objects, clock);
+        compaction.with_limits(RebuildLimits::at_once()).run().await.map_err(text)?;
         return Ok(measurement.finish());
     }
     let replica = Replica::<V>::new(log, objects, clock);

@@ -17,6 +17,13 @@ pub struct RebuildLimits {
     pub slice: Duration,
 }
 
+impl RebuildLimits {
+    /// Returns limits for a rebuild in one run, as fast as the store answers.
+    pub fn at_once() -> Self {
+        Self { read_units_per_second: u32::MAX, slice: Duration::MAX, ..Self::default() }
+    }
+}
+
 impl Default for RebuildLimits {
     fn default() -> Self {
         Self {

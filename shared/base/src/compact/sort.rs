@@ -18,10 +18,10 @@ use crate::source::Piece;
 /// How many runs can be merged in the memory of one buffer, because one part of each is open. With more runs a merge
 /// needs more.
 const MERGED_RUNS: usize = 32;
-/// The bytes of a record besides its text: what it allocates, and the room that a growing vector leaves.
+/// What the allocations of a record take besides their content.
 const ALLOCATION_BYTES: usize = 64;
 
-/// Estimates the bytes of memory that a record takes in a vector.
+/// Estimates the bytes of memory that a record takes in a vector, which may have room for as many again.
 fn memory_bytes<R: Columnar>(record: &R) -> usize {
     let content = postcard::experimental::serialized_size(record).unwrap_or_default();
     2 * size_of::<R>() + content + ALLOCATION_BYTES
