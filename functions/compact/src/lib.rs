@@ -24,8 +24,8 @@ use types::records::{PublicItem, PublicListing};
 const MINUTE_MILLIS: i64 = 60_000;
 /// Lambda sets this variable to the function's memory in megabytes.
 const MEMORY_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
-/// A rebuild sorts records in the function's memory divided by this. Where it needs the most, it needs twice as much, and
-/// the rest is for pages and parts that are packed and unpacked.
+/// A rebuild sorts records in the function's memory divided by this. Where it needs the most, it needs twice as much,
+/// and the rest is for pages and parts that are packed and unpacked.
 const MEMORY_PER_BUFFER: usize = 4;
 
 pub struct Compact {

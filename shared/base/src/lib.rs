@@ -2,8 +2,8 @@
 //! where a scan of the entities would read megabytes.
 //!
 //! A base is exact together with the deltas beside it: they hold every change up to a position in the log, and none
-//! after it. Their objects never change once the manifest names them. If a base cannot be read, readers use the entities
-//! instead, and the function `compact` replaces the base.
+//! after it. Their objects never change once the manifest names them. If a base cannot be read, readers use the
+//! entities instead, and the function `compact` replaces the base.
 
 mod chunk;
 mod columns;

@@ -20,8 +20,8 @@ const MAX_BATCH_BYTES: usize = 2_000_000;
 const MAX_ENTRY_BYTES: usize = 300_000;
 /// How long log entries are kept: 28 days.
 pub(super) const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
-/// How long the tombstone of a removed entity is kept: 90 days. A message waits for at most 14 days in the feed, and for
-/// another 14 after it was sent again from the dead letters. The rest is for what an operator repeats or imports.
+/// How long the tombstone of a removed entity is kept: 90 days. A message waits for at most 14 days in the feed, and
+/// for another 14 after it was sent again from the dead letters. The rest is for what an operator repeats or imports.
 const TOMBSTONE_KEEP_MILLIS: i64 = 90 * DAY_MILLIS;
 /// A writer that has lost this many races for a batch returns a conflict, and the batch may be handed in again. With
 /// pauses of at most 100 ms, that takes less than two minutes.

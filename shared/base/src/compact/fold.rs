@@ -50,8 +50,8 @@ impl<R: Columnar> Compaction<R> {
         Ok(if is_put { written } else { Compacted::Overtaken })
     }
 
-    /// Returns the last change to each record of the oldest deltas, as many as fit into the buffer and at least one, and
-    /// how many deltas these are. Deltas that hold a stretch of the log together stay together.
+    /// Returns the last change to each record of the oldest deltas, as many as fit into the buffer and at least one,
+    /// and how many deltas these are. Deltas that hold a stretch of the log together stay together.
     async fn oldest_words(&self, base: &Base) -> Result<(LastWords<R>, usize), StoreError> {
         let (mut last, mut bytes) = (LastWords::<R>::new(), 0);
         for (number, piece) in base.deltas.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Lays the last changes over records: those that changed are left out, and what they are now is put between the others.
+//! Lays the last changes over records: those that changed are left out, and what they are now is put between the
+//! others.
 
 use std::collections::HashMap;
 use std::iter::Peekable;

@@ -1,5 +1,5 @@
-//! Sorts more records than memory holds. A buffer takes as many as it may. Once it is full, they are put into the bucket
-//! in the order of a base, as a *run*. In the end all runs are merged.
+//! Sorts more records than memory holds. A buffer takes as many as it may. Once it is full, they are put into the
+//! bucket in the order of a base, as a *run*. In the end all runs are merged.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

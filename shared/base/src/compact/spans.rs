@@ -52,8 +52,8 @@ impl<R: Columnar> Compaction<R> {
         self.log.put_manifest(&Manifest { generation, end, deltas, ..manifest.clone() }, standing).await
     }
 
-    /// Reads the log behind a position: up to `head` or a bit more, but not more than fits into one delta. Returns where
-    /// it ends, and the last change to each record.
+    /// Reads the log behind a position: up to `head` or a bit more, but not more than fits into one delta. Returns
+    /// where it ends, and the last change to each record.
     pub(super) async fn span(
         &self,
         position: LogPosition,
@@ -67,8 +67,8 @@ impl<R: Columnar> Compaction<R> {
         Ok((end_of(position, &batches), last_changes(batches)))
     }
 
-    /// Reads the log behind a position, up to `head` or a bit more, but not more than fits into the buffer. Returns where
-    /// it ends, and the last change to each record.
+    /// Reads the log behind a position, up to `head` or a bit more, but not more than fits into the buffer. Returns
+    /// where it ends, and the last change to each record.
     pub(super) async fn first_span(
         &self,
         position: LogPosition,
