@@ -139,6 +139,23 @@ fn a_variant_whose_listings_name_different_items_is_not_walked_over() {
 }
 
 #[test]
+fn few_listings_of_a_price_range_are_found_without_running_over_all() {
+    let numbered = |number: u32| {
+        let cents = if number.is_multiple_of(1_000) { 7 } else { 9 };
+        let seed = Seed { id: 0, cents, created: number.into(), item: None, variant: None };
+        PublicListing { id: Uuid::from_u128(number.into()).into(), ..listing(&seed) }
+    };
+    let records: Vec<_> = (0..100_000).map(numbered).collect();
+    let listings = Listings::build(vec![ListingColumns::from_records(&records)]);
+    let max_price = Some(Usd::from_cents(8));
+    let query = ListingQuery { max_price, sort: Sort::Newest, ..ListingQuery::default() };
+    let (found, total) = listings.page(&query, Paging { page: 2, page_size: 20 });
+    assert_eq!(total, 100);
+    assert_eq!(found, (60..80).rev().map(|thousands| numbered(thousands * 1_000)).collect::<Vec<_>>());
+    assert_eq!(listings.all.run_over(), 0);
+}
+
+#[test]
 fn every_slot_is_used_again() {
     let mut listings = Listings::default();
     for round in 0..3 {
