@@ -1,5 +1,6 @@
 //! A block: a few hundred items that follow each other in the catalog's order.
 
+use super::grams::GramCounter;
 use super::names::Names;
 use super::needle::Needle;
 use super::rows::PackedItems;
@@ -24,7 +25,9 @@ pub(super) struct ItemBlock {
     slots: Vec<Slot>,
     kinds: Vec<KindNumber>,
     names: Names,
-    /// Whether the names have to be indexed again.
+    /// How many items there are of each kind, by kind.
+    kind_counts: Vec<(KindNumber, u16)>,
+    /// Whether the names have to be indexed and the kinds to be counted again.
     is_stale: bool,
 }
 
@@ -34,7 +37,7 @@ impl ItemBlock {
 
     /// Makes a block whose names are not indexed yet.
     pub(super) fn new(slots: Vec<Slot>, kinds: Vec<KindNumber>) -> Self {
-        Self { slots, kinds, names: Names::default(), is_stale: true }
+        Self { slots, kinds, is_stale: true, ..Self::default() }
     }
 
     pub(super) fn slots(&self) -> &[Slot] {
@@ -51,34 +54,45 @@ impl ItemBlock {
         self.names.text()
     }
 
-    /// Counts the wanted items. Notes in `tails` what [`Self::places`] needs.
+    /// Counts the wanted items, without searching the names if that is possible. Overwrites `tails`.
     pub(super) fn count(&self, wanted: Wanted<'_>, tails: &mut Vec<u64>) -> usize {
-        let mut count = 0;
-        match (wanted.needle, wanted.kind) {
-            (None, None) => count = self.slots.len(),
-            (None, Some(kind)) => count = self.kinds.iter().filter(|known| **known == kind).count(),
-            (Some(needle), _) if !needle.probe(self.text(), tails) => {}
-            (Some(needle), None) => self.names.each_match(needle, tails, |_| count += 1),
-            (Some(needle), Some(kind)) => {
-                self.names.each_match(needle, tails, |place| count += usize::from(self.kinds[place] == kind));
-            }
+        let of_kind = wanted.kind.map_or(self.slots.len(), |kind| self.count_of_kind(kind));
+        let Some(needle) = wanted.needle.filter(|_| of_kind > 0) else { return of_kind };
+        // Most blocks have only one kind.
+        let kind = wanted.kind.filter(|_| of_kind < self.slots.len());
+        if let Some(count) = self.names.known_count(needle)
+            && (kind.is_none() || count == 0)
+        {
+            return count;
         }
+        let mut count = 0;
+        self.names.each_run(needle, tails, |run| {
+            count += match kind {
+                None => run.len(),
+                Some(kind) => self.kinds[run].iter().filter(|known| **known == kind).count(),
+            };
+        });
         count
     }
 
-    /// Returns the places of the items that were just counted.
-    pub(super) fn places(&self, wanted: Wanted<'_>, tails: &[u64]) -> Vec<usize> {
+    fn count_of_kind(&self, kind: KindNumber) -> usize {
+        let found = self.kind_counts.binary_search_by_key(&kind, |(kind, _)| *kind);
+        found.map_or(0, |at| usize::from(self.kind_counts[at].1))
+    }
+
+    /// Returns the places of the wanted items. Overwrites `tails`.
+    pub(super) fn places(&self, wanted: Wanted<'_>, tails: &mut Vec<u64>) -> Vec<usize> {
         let mut places = Vec::new();
         match wanted.needle {
             None => places.extend(0..self.slots.len()),
-            Some(needle) => self.names.each_match(needle, tails, |place| places.push(place)),
+            Some(needle) => self.names.each_run(needle, tails, |run| places.extend(run)),
         }
         places.retain(|place| wanted.kind.is_none_or(|kind| self.kinds[*place] == kind));
         places
     }
 
     pub(super) fn set_kind(&mut self, place: usize, kind: KindNumber) {
-        self.kinds[place] = kind;
+        self.is_stale |= std::mem::replace(&mut self.kinds[place], kind) != kind;
     }
 
     /// Inserts an item in a place. If the block becomes too full, splits off its upper half and returns that.
@@ -96,10 +110,18 @@ impl ItemBlock {
         self.is_stale = true;
     }
 
-    /// Indexes the names again if items were added or removed.
-    pub(super) fn refresh(&mut self, rows: &PackedItems) {
+    /// Indexes the names and counts the kinds again if items were changed.
+    pub(super) fn refresh(&mut self, rows: &PackedItems, counter: &mut GramCounter) {
         if std::mem::take(&mut self.is_stale) {
-            self.names.index(self.slots.iter().map(|slot| rows.get(*slot).name()));
+            self.names.index(self.slots.iter().map(|slot| rows.get(*slot).name()), counter);
+            let mut kinds = self.kinds.clone();
+            kinds.sort_unstable();
+            self.kind_counts = kinds.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u16)).collect();
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn searches(&self) -> usize {
+        self.names.searches()
     }
 }

@@ -9,9 +9,15 @@
 //! that the compiler turns into vector instructions. If a block has no candidate, the search is done with it. Otherwise
 //! it walks over the names. A match holds for all following names that share it. The next match begins at the next
 //! candidate that turns out to be one.
+//!
+//! With ten million items the text is some 100 MB, too much to search for one request. So each block also knows in how
+//! many names each byte and pair of bytes occurs, and has a filter of the triples: see [`grams`]. Most blocks are
+//! counted by that alone. The text is searched in blocks that may have all triples of the needle, in blocks of several
+//! kinds if a kind is asked for, and in those that have items of the page.
 
 mod block;
 mod folding;
+mod grams;
 mod names;
 mod needle;
 mod rows;
@@ -21,7 +27,7 @@ use indexmap::IndexSet;
 
 use super::catalog::block::{ItemBlock, KindNumber, Wanted};
 use super::catalog::folding::push_folded;
-use super::catalog::names::END;
+use super::catalog::grams::GramCounter;
 use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
 use super::follow::View;
@@ -58,7 +64,8 @@ impl Catalog {
         let kind = query.kind.as_deref().map(|kind| self.kinds.get_index_of(kind).map(|number| number as KindNumber));
         let mut needle = String::new();
         push_folded(&mut needle, &query.q);
-        if kind == Some(None) || needle.as_bytes().contains(&END) {
+        // Names contain no control characters.
+        if kind == Some(None) || needle.bytes().any(|byte| byte.is_ascii_control()) {
             return (Vec::new(), 0);
         }
         let samples = self.blocks.iter().step_by(self.blocks.len() / MAX_SAMPLED_BLOCKS + 1).map(ItemBlock::text);
@@ -69,7 +76,7 @@ impl Catalog {
             let count = block.count(wanted, &mut tails);
             let (skip, take) = (paging.skip().saturating_sub(total), paging.take() - page.len());
             if skip < count && take > 0 {
-                let places = block.places(wanted, &tails).into_iter().skip(skip).take(take);
+                let places = block.places(wanted, &mut tails).into_iter().skip(skip).take(take);
                 page.extend(places.filter_map(|place| self.item(block, place)));
             }
             total += count;
@@ -146,11 +153,11 @@ impl View for Catalog {
             }
         }
         catalog.rows = PackedItems::new(rows);
-        let slots = catalog.rows.in_order();
+        let (slots, mut counter) = (catalog.rows.in_order(), GramCounter::default());
         let blocks = slots.chunks(ItemBlock::START_ITEMS).map(|slots| {
             let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();
             let mut block = ItemBlock::new(slots.to_vec(), kinds);
-            block.refresh(&catalog.rows);
+            block.refresh(&catalog.rows, &mut counter);
             block
         });
         catalog.blocks = blocks.collect();
@@ -163,13 +170,17 @@ impl View for Catalog {
 
     /// Each block that changes is indexed only once, even if many of its items change.
     fn apply(&mut self, changes: Vec<Change<PublicItem, ItemId>>) {
+        if changes.is_empty() {
+            return;
+        }
         for change in changes {
             match change {
                 Change::Put(item) => self.put(&item),
                 Change::Remove(id) => self.remove(&id),
             }
         }
-        self.blocks.iter_mut().for_each(|block| block.refresh(&self.rows));
+        let mut counter = GramCounter::default();
+        self.blocks.iter_mut().for_each(|block| block.refresh(&self.rows, &mut counter));
     }
 }
 

@@ -1,10 +1,13 @@
 //! A block's names, ready to be searched.
 
+use std::ops::Range;
+
 use super::folding::push_folded;
+use super::grams::{GramCounter, Grams};
 use super::needle::{ENDING_BYTES, Needle, TAIL_BYTES};
 
-/// Ends each name. Names contain no control characters, and a needle that contains this one is never searched for.
-pub(super) const END: u8 = b'\n';
+/// Ends each name. Names contain no control characters, and a needle that contains one is never searched for.
+const END: u8 = b'\n';
 /// How many bytes of a name's shared beginning are kept. Together with the first byte of the rest they make a tail.
 const CONTEXT_BYTES: usize = TAIL_BYTES - 1;
 
@@ -19,19 +22,24 @@ pub(super) struct Names {
     starts: Vec<u32>,
     /// How many bytes at its beginning each name shares with the name before.
     shared: Vec<u16>,
+    grams: Grams,
+    /// Counts how often the text was searched.
+    #[cfg(test)]
+    searches: std::sync::atomic::AtomicUsize,
 }
 
 impl Names {
     /// Replaces the names with these.
-    pub(super) fn index<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a str>) {
+    pub(super) fn index<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a str>, counter: &mut GramCounter) {
         self.text = vec![END; ENDING_BYTES];
         self.starts = Vec::with_capacity(names.len() + 1);
         self.shared = Vec::with_capacity(names.len());
         let (mut last, mut this) = (String::new(), String::new());
-        for name in names {
+        for (place, name) in names.enumerate() {
             push_folded(&mut this, name);
             let pairs = this.bytes().zip(last.bytes()).take(usize::from(u16::MAX));
             let shared = pairs.take_while(|(a, b)| a == b).count();
+            counter.push(place, this.as_bytes(), shared);
             self.starts.push(self.text.len() as u32);
             self.shared.push(shared as u16);
             self.text.extend_from_slice(&this.as_bytes()[shared.saturating_sub(CONTEXT_BYTES)..]);
@@ -42,36 +50,52 @@ impl Names {
         self.starts.push(self.text.len() as u32);
         self.text.resize(self.text.len().next_multiple_of(64) + TAIL_BYTES, END);
         self.text.shrink_to_fit();
+        self.grams = counter.finish(self.shared.len());
     }
 
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Hands the place of each name that contains the needle to `take`. `tails` tells where the needle's tail may be.
-    pub(super) fn each_match(&self, needle: &Needle<'_>, tails: &[u64], mut take: impl FnMut(usize)) {
+    /// Returns how many names contain the needle, if that can be told without searching the text.
+    pub(super) fn known_count(&self, needle: &Needle<'_>) -> Option<usize> {
+        self.grams.count(&needle.grams)
+    }
+
+    /// Hands the places of the names that contain the needle to `take`, neighbours together. Overwrites `tails`.
+    pub(super) fn each_run(&self, needle: &Needle<'_>, tails: &mut Vec<u64>, mut take: impl FnMut(Range<usize>)) {
+        #[cfg(test)]
+        self.searches.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (text, starts, shared) = (&*self.text, &*self.starts, &*self.shared);
-        // `end` is where the needle ended in the last name that contained it.
-        let (mut place, mut end) = (0, usize::MAX);
-        while place < shared.len() {
-            if end > usize::from(shared[place]) {
-                let mut from = starts[place] as usize;
-                end = loop {
-                    let Some(at) = first_bit(tails, from) else { return };
-                    while starts[place + 1] as usize <= at {
-                        place += 1;
-                    }
-                    let before = at - starts[place] as usize;
-                    let ends = needle.ends(&text[..at + needle.tail.len()], before);
-                    if ends.unwrap_or_else(|| self.has(place, before, needle.head)) {
-                        break self.skipped(place) + before + needle.tail.len();
-                    }
-                    from = at + 1;
-                };
-            }
-            take(place);
-            place += 1;
+        if !needle.probe(text, tails) {
+            return;
         }
+        let mut place = 0;
+        while place < shared.len() {
+            let mut from = starts[place] as usize;
+            let end = loop {
+                let Some(at) = first_bit(tails, from) else { return };
+                while starts[place + 1] as usize <= at {
+                    place += 1;
+                }
+                let before = at - starts[place] as usize;
+                let ends = needle.ends(&text[..at + needle.tail.len()], before);
+                if ends.unwrap_or_else(|| self.has(place, before, needle.head)) {
+                    break self.skipped(place) + before + needle.tail.len();
+                }
+                from = at + 1;
+            };
+            // All following names that share the needle contain it too.
+            let next = place + 1;
+            let sharing = shared[next..].iter().take_while(|bytes| usize::from(**bytes) >= end).count();
+            take(place..next + sharing);
+            place = next + sharing;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn searches(&self) -> usize {
+        self.searches.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Returns whether the needle's head stands in a name, right before this position of the name's part. The bytes

@@ -2,6 +2,8 @@
 
 use std::array::from_fn;
 
+use super::grams::NeedleGrams;
+
 /// The length of a needle's tail, which is its last bytes. A shorter needle is all tail.
 pub(super) const TAIL_BYTES: usize = 8;
 /// How many bytes of the tail, the rarest ones, are compared at every position of a text.
@@ -12,7 +14,7 @@ pub(super) const ENDING_BYTES: usize = 2 * TAIL_BYTES;
 /// How many bytes of a text are sampled to learn which are rare.
 const SAMPLE_BYTES: usize = 64;
 
-/// A case-folded, non-empty text to look for.
+/// A case-folded, non-empty text to look for, without control characters.
 pub(super) struct Needle<'a> {
     /// The bytes before the tail.
     pub(super) head: &'a [u8],
@@ -23,6 +25,7 @@ pub(super) struct Needle<'a> {
     last: u128,
     /// Which bits of `last` belong to the needle.
     mask: u128,
+    pub(super) grams: NeedleGrams,
 }
 
 impl<'a> Needle<'a> {
@@ -39,7 +42,8 @@ impl<'a> Needle<'a> {
         let known = &needle.as_bytes()[needle.len().saturating_sub(ENDING_BYTES)..];
         let last = known.iter().rev().fold(0, |last, byte| last << 8 | u128::from(*byte));
         let above = 8 * (ENDING_BYTES - known.len());
-        Self { head, tail, probes, last: last << above, mask: u128::MAX << above }
+        let grams = NeedleGrams::new(needle.as_bytes());
+        Self { head, tail, probes, last: last << above, mask: u128::MAX << above, grams }
     }
 
     /// Notes in `tails` a bit for each position of a text, which is set if the tail may begin there, and then 64 unset

@@ -99,6 +99,40 @@ fn items_without_a_name_come_last_and_match_no_search() {
     assert_eq!(page(&catalog, "z", None, 1, 50), (vec![three], 1));
 }
 
+/// Returns a query's total, and in how many blocks the text was searched for a page of it.
+fn searches(catalog: &Catalog, q: &str, kind: Option<&str>) -> (usize, usize) {
+    let searches = || catalog.blocks.iter().map(ItemBlock::searches).sum::<usize>();
+    let before = searches();
+    let (_, total) = page(catalog, q, kind, 3, 20);
+    (total, searches() - before)
+}
+
+#[test]
+fn few_blocks_are_searched() {
+    let trees = ["Alder", "Birch", "Cedar"];
+    let tree = |id: u16| {
+        item(id, &format!("{} {id:04}", trees[usize::from(id % 3)]), ["skin", "case"][usize::from(id % 3 / 2)])
+    };
+    let items: Vec<_> = (0..6_000).map(tree).collect();
+    let mut catalog = built(&items);
+    catalog.apply(vec![Change::Put(item(6_000, "Alder 6000", "case")), Change::Remove(items[4].id.clone())]);
+    // Three blocks hold the items of a page, and one has both kinds.
+    for (q, kind, total, most) in [
+        ("r", None, 6_000, 3),
+        ("R", Some("case"), 2_001, 5),
+        ("ce", Some("case"), 2_000, 4),
+        ("ce", Some("skin"), 0, 1),
+        ("x", None, 0, 0),
+        ("4", Some("skin"), 1_572, 5),
+        ("zebra 7", None, 0, 5),
+        ("cedar 5999", None, 1, 15),
+    ] {
+        let (found, searched) = searches(&catalog, q, kind);
+        assert_eq!(found, total, "{q:?}, {kind:?}");
+        assert!(searched <= most, "{searched} of {} blocks for {q:?}, {kind:?}", catalog.blocks.len());
+    }
+}
+
 /// Folds a text, if it has only the letters of these tests.
 fn folded(text: &str) -> String {
     let text = text.replace('ς', "σ").replace('İ', "i");
