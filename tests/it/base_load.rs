@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::{Columns, Compacted, Load};
+use aws_sdk_dynamodb::types::AttributeValue;
+use base::{Columns, Compacted, ListingColumns, Load};
 use local::environment::Variables;
-use market::{Log, Manifest, Market};
+use market::{ChangeOf, Log, Manifest, Market};
 use platform::aws::{Environment, Patience};
 use platform::store::StoreError;
-use tests::{Fault, Proxy, Stack, base_bucket, compaction, item, listing, sold_listing, uuid};
+use replica::{Replica, View};
+use tests::{Fault, Proxy, Stack, base_bucket, compaction, dynamodb, item, listing, sold_listing, uuid};
 use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
 
@@ -85,11 +87,55 @@ async fn a_start_that_is_refused_goes_on_by_itself() {
         let is_refused = operation == "GetObject" && refused.fetch_add(1, Ordering::SeqCst) < 12;
         if is_refused { Fault::Error("SlowDown") } else { Fault::None }
     });
-    let replica =
-        replica::Replica::<replica::Listings>::new(log(&proxy.url), base_bucket(&proxy.url), stack.clock.clone());
+    let replica = Replica::<replica::Listings>::new(log(&proxy.url), base_bucket(&proxy.url), stack.clock.clone());
     replica.warm_up().await.unwrap();
     assert_eq!(calls(&proxy, "GetObject"), 12 + 2);
     assert_eq!(replica.gauge().unwrap().records, 6);
+}
+
+/// A view that only counts the records it was built from.
+struct Counted(usize);
+
+/// How many of these views there are, and how many there were at most.
+static VIEWS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+impl View for Counted {
+    type Record = PublicListing;
+
+    fn build(chunks: Vec<ListingColumns>) -> Self {
+        let views = VIEWS[0].fetch_add(1, Ordering::SeqCst) + 1;
+        VIEWS[1].fetch_max(views, Ordering::SeqCst);
+        Self(chunks.iter().map(Columns::len).sum())
+    }
+
+    fn apply(&mut self, _: Vec<ChangeOf<PublicListing>>) {}
+
+    fn records(&self) -> usize {
+        self.0
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        VIEWS[0].fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_is_loaded_again_never_has_two_views() {
+    let stack = Stack::new().await;
+    let endpoint = &stack.aws.endpoint_url;
+    let replica = Replica::<Counted>::new(log(endpoint), base_bucket(endpoint), stack.clock.clone());
+    assert_eq!(replica.read(Counted::records).await.unwrap(), 0);
+    for numbers in [0..1, 1..2, 2..3] {
+        add_listings(&stack, numbers).await;
+    }
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let delete = dynamodb(&stack).delete_item().table_name("marketplace-market").key("pk", text("log#listings#0"));
+    delete.key("sk", text("00000000000000000002")).send().await.unwrap();
+    stack.clock.advance(Duration::from_secs(1));
+    assert_eq!(replica.read(Counted::records).await.unwrap(), 3, "the gap made it load again");
+    assert_eq!(VIEWS[1].load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +167,7 @@ async fn deltas_continue_a_base_until_they_are_a_tenth_of_it() {
     assert_eq!(compact(&stack, endpoint).await, Compacted::Extended { changes: 1_002 });
     stack.feed(&[listing(5, "2.00", "2026-11-20T10:00:00Z", 3), sold_listing(11_001, 2)]).await;
     let mut load = Load::<PublicListing>::new(log(endpoint), base_bucket(endpoint), stack.clock.clone());
-    let count = |records: Vec<base::ListingColumns>| records.iter().map(Columns::len).sum::<usize>();
+    let count = |records: Vec<ListingColumns>| records.iter().map(Columns::len).sum::<usize>();
     assert_eq!(count(load.step().await.unwrap().folded()), 11_998);
     stack.clock.advance(WEEK);
     assert_eq!(compact(&stack, endpoint).await, written(11_998, false));

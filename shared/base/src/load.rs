@@ -23,6 +23,10 @@ use super::tail::LogTail;
 const CONCURRENT_READS: usize = 16;
 
 /// A load that is under way.
+///
+/// It keeps the columns of what it has read. A listing takes 49 bytes of columns, and an item its texts and 20 more.
+/// What is on the way takes at most 130 MB: 16 parts of 4 MB, packed, and one of 32 MB that is being unpacked into
+/// columns.
 pub struct Load<R: Columnar> {
     log: Log<R>,
     objects: Objects,

@@ -153,6 +153,8 @@ impl<V: View> Replica<V> {
                 Ok(Followed::Gap) => {
                     if !gap.look_again().await {
                         tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
+                        // Nothing can bring a state across a gap.
+                        self.0.drop_state(u64::MAX);
                         return self.load().await;
                     }
                 }
@@ -209,8 +211,19 @@ impl<V: View> Inner<V> {
         };
         drop(load);
         let (position, caught_up) = (snapshot.end(), snapshot.as_of);
+        self.drop_state(position.seq);
         self.install(ReplicaState { view: V::build(snapshot.folded()), position, caught_up });
         Ok(())
+    }
+
+    /// Drops the state, unless it is newer than `seq`. So two views are never in memory together: with ten million
+    /// records, an instance has room for only one. Until the next one is there, requests wait for the load.
+    fn drop_state(&self, seq: u64) {
+        let old = {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            state.take_if(|state| state.position.seq <= seq)
+        };
+        drop(old);
     }
 
     /// Replaces the state, but never by an older one.

@@ -33,8 +33,8 @@ struct EntryBlock {
 #[derive(Default)]
 pub(super) struct Sequence {
     blocks: Vec<EntryBlock>,
-    /// The position of each block's first entry. A change moves the positions of all blocks behind it. They stand side by
-    /// side, so that this takes a few microseconds with ten million entries.
+    /// The position of each block's first entry. A change moves the positions of all blocks behind it. They stand side
+    /// by side, so that this takes a few microseconds with ten million entries (computed).
     firsts: Vec<u32>,
     len: u32,
     /// `None` in a short sequence, and in every sequence without `has_spans`.
@@ -244,15 +244,15 @@ impl<'a, E: Exact> PriceRange<'a, E> {
         }
     }
 
-    /// Counts the prices of a stretch in the range. Returns `None` if some of them do not fit in the column, and the range
-    /// ends among these.
+    /// Counts the prices of a stretch in the range. Returns `None` if some of them do not fit in the column, and the
+    /// range ends among these.
     fn count_in_span(&self, span: &PriceSpan) -> Option<usize> {
         let is_exact = self.large.is_none() || span.highest() < Some(LARGE);
         is_exact.then(|| span.count(self.start, self.start + self.span))
     }
 
-    /// Passes over the first `skip` entries of these blocks that are in the range, and adds the next ones to `found`, up
-    /// to `take` in all. Lowers `skip` by those that it has passed.
+    /// Passes over the first `skip` entries of these blocks that are in the range, and adds the next ones to `found`,
+    /// up to `take` in all. Lowers `skip` by those that it has passed.
     fn search(&self, blocks: &[EntryBlock], skip: &mut usize, take: usize, found: &mut Vec<Slot>) {
         for block in blocks {
             if found.len() == take {

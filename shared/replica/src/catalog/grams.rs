@@ -1,13 +1,13 @@
 //! What is known of a block's names without reading them. A *gram* is a byte, or two or three that follow each other.
 //!
-//! For each byte and each pair, it is known how many names contain it. So needles of one or two bytes, which are in very
-//! many names, are counted without reading any. Of triples, a filter says which ones are surely in no name. So for a
-//! longer needle, only those blocks are read that may have all of its triples.
+//! For each byte and each pair, it is known how many names contain it. So needles of one or two bytes, which are in
+//! very many names, are counted without reading any. Of triples, a filter says which ones are surely in no name. So for
+//! a longer needle, only those blocks are read that may have all of its triples.
 //!
-//! The filter has 4,096 bits for 384 names. If n different triples occur, a triple that does not occur finds its bit set
-//! with a probability of 1 - e^(-n/4096). That is 14 % for 600 triples, of names that differ in a number, and 46 % for
-//! 2,500, of names that differ in ten bytes each. Of eight triples that do not occur, all bits are set with a probability
-//! of less than a millionth, or of 0.2 %. Filter and counts together take three to ten bytes for each name.
+//! The filter has 4,096 bits for 384 names. If n different triples occur, a triple that does not occur finds its bit
+//! set with a probability of 1 - e^(-n/4096). That is 14 % for 600 triples, of names that differ in a number, and 46 %
+//! for 2,500, of names that differ in ten bytes each. Of eight triples that do not occur, all bits are set with a
+//! probability of less than a millionth, or of 0.2 %. Filter and counts together take three to ten bytes for each name.
 
 /// The length of the filter, in 64 bits. It is short in tests, so that other triples often set the same bits.
 const FILTER_WORDS: usize = if cfg!(test) { 2 } else { 64 };
@@ -60,8 +60,8 @@ impl Grams {
 
 /// Makes the [`Grams`] of blocks, one after the other. It has a place for every gram, so make it once for many blocks.
 ///
-/// Each name shares a beginning with the name before. A gram that first ends in this beginning goes on, so only the rest
-/// of each name is looked at.
+/// Each name shares a beginning with the name before. A gram that first ends in this beginning goes on, so only the
+/// rest of each name is looked at.
 pub(super) struct GramCounter {
     /// The grams of the last name, in the order of their first ends.
     open: Vec<OpenGram>,
