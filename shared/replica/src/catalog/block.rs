@@ -4,6 +4,7 @@ use super::grams::GramCounter;
 use super::names::Names;
 use super::needle::Needle;
 use super::rows::PackedItems;
+use super::searches::KnownCounts;
 use crate::sequence::Slot;
 
 /// The most items in a block. A block that would hold more is split in two.
@@ -17,6 +18,8 @@ pub(super) type KindNumber = u32;
 pub(super) struct Wanted<'a> {
     pub(super) needle: Option<&'a Needle<'a>>,
     pub(super) kind: Option<KindNumber>,
+    /// The number of this search, if there is a needle.
+    pub(super) search: u64,
 }
 
 /// The slots, kinds and names of the block's items, each in a column.
@@ -27,6 +30,7 @@ pub(super) struct ItemBlock {
     names: Names,
     /// How many items there are of each kind, by kind.
     kind_counts: Vec<(KindNumber, u16)>,
+    known_counts: KnownCounts,
     /// Whether the names have to be indexed and the kinds to be counted again.
     is_stale: bool,
 }
@@ -58,8 +62,15 @@ impl ItemBlock {
     pub(super) fn count(&self, wanted: Wanted<'_>, tails: &mut Vec<u64>) -> usize {
         let of_kind = wanted.kind.map_or(self.slots.len(), |kind| self.count_of_kind(kind));
         let Some(needle) = wanted.needle.filter(|_| of_kind > 0) else { return of_kind };
-        // Most blocks have only one kind.
-        let kind = wanted.kind.filter(|_| of_kind < self.slots.len());
+        self.known_counts.get(wanted.search).unwrap_or_else(|| {
+            // Most blocks have only one kind.
+            let count = self.count_matches(needle, wanted.kind.filter(|_| of_kind < self.slots.len()), tails);
+            self.known_counts.set(wanted.search, count);
+            count
+        })
+    }
+
+    fn count_matches(&self, needle: &Needle<'_>, kind: Option<KindNumber>, tails: &mut Vec<u64>) -> usize {
         if let Some(count) = self.names.known_count(needle)
             && (kind.is_none() || count == 0)
         {
@@ -113,6 +124,7 @@ impl ItemBlock {
     /// Indexes the names and counts the kinds again if items were changed.
     pub(super) fn refresh(&mut self, rows: &PackedItems, counter: &mut GramCounter) {
         if std::mem::take(&mut self.is_stale) {
+            self.known_counts = KnownCounts::default();
             self.names.index(self.slots.iter().map(|slot| rows.get(*slot).name()), counter);
             let mut kinds = self.kinds.clone();
             kinds.sort_unstable();

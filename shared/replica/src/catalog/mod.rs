@@ -13,7 +13,8 @@
 //! With ten million items the text is some 100 MB, too much to search for one request. So each block also knows in how
 //! many names each byte and pair of bytes occurs, and has a filter of the triples: see [`grams`]. Most blocks are
 //! counted by that alone. The text is searched in blocks that may have all triples of the needle, in blocks of several
-//! kinds if a kind is asked for, and in those that have items of the page.
+//! kinds if a kind is asked for, and in those that have items of the page. The next page of the same search takes the
+//! counts from [`searches`].
 
 mod block;
 mod folding;
@@ -21,6 +22,9 @@ mod grams;
 mod names;
 mod needle;
 mod rows;
+mod searches;
+
+use std::sync::{Mutex, PoisonError};
 
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
@@ -30,6 +34,7 @@ use super::catalog::folding::push_folded;
 use super::catalog::grams::GramCounter;
 use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
+use super::catalog::searches::Searches;
 use super::follow::View;
 use base::ItemColumns;
 use market::Change;
@@ -56,6 +61,7 @@ pub struct Catalog {
     blocks: Vec<ItemBlock>,
     /// Kinds by number. None is ever removed.
     kinds: IndexSet<Box<str>, DefaultHashBuilder>,
+    searches: Mutex<Searches>,
 }
 
 impl Catalog {
@@ -68,9 +74,11 @@ impl Catalog {
         if kind == Some(None) || needle.bytes().any(|byte| byte.is_ascii_control()) {
             return (Vec::new(), 0);
         }
+        let kind = kind.flatten();
+        let search = if needle.is_empty() { 0 } else { self.search_number(&needle, kind) };
         let samples = self.blocks.iter().step_by(self.blocks.len() / MAX_SAMPLED_BLOCKS + 1).map(ItemBlock::text);
         let needle = (!needle.is_empty()).then(|| Needle::new(&needle, samples));
-        let wanted = Wanted { needle: needle.as_ref(), kind: kind.flatten() };
+        let wanted = Wanted { needle: needle.as_ref(), kind, search };
         let (mut page, mut total, mut tails) = (Vec::new(), 0, Vec::new());
         for block in &self.blocks {
             let count = block.count(wanted, &mut tails);
@@ -82,6 +90,10 @@ impl Catalog {
             total += count;
         }
         (page, total)
+    }
+
+    fn search_number(&self, needle: &str, kind: Option<KindNumber>) -> u64 {
+        self.searches.lock().unwrap_or_else(PoisonError::into_inner).number(needle, kind)
     }
 
     fn item(&self, block: &ItemBlock, place: usize) -> Option<PublicItem> {

@@ -133,6 +133,21 @@ fn few_blocks_are_searched() {
     }
 }
 
+#[test]
+fn the_next_page_of_a_search_searches_only_the_blocks_that_it_shows_and_those_that_changed() {
+    let items: Vec<_> = (0..1_200).map(|id| item(id, &format!("{id:04} tested"), "skin")).collect();
+    let mut catalog = built(&items);
+    let (found, searched) = searches(&catalog, "tested", None);
+    assert!((found, searched > 100) == (1_200, true), "{found} in {searched} blocks");
+    let (found, searched) = searches(&catalog, "Tested", None);
+    assert!((found, searched <= 3) == (1_200, true), "{found} in {searched} blocks");
+    let put = |id, name| Change::Put(item(id, name, "skin"));
+    catalog.apply(vec![Change::Remove(items[7].id.clone()), put(2_000, "0003 untested"), put(2_001, "0004 none")]);
+    let (found, searched) = searches(&catalog, "tested", None);
+    assert!((found, searched <= 4) == (1_200, true), "{found} in {searched} blocks");
+    assert_eq!(searches(&catalog, "tested", Some("skin")).0, 1_200);
+}
+
 /// Folds a text, if it has only the letters of these tests.
 fn folded(text: &str) -> String {
     let text = text.replace('ς', "σ").replace('İ', "i");
@@ -205,6 +220,10 @@ proptest! {
         }
         let later = changes.split_off(changes.len() / 2);
         catalog.apply(changes);
+        // These counts are kept, and some of them are no longer right after the next changes.
+        for kind in [None, Some("skin"), Some("case")] {
+            page(&catalog, &needles[0], kind, 1, page_size);
+        }
         catalog.apply(later);
         for q in needles.iter().map(String::as_str).chain([""]) {
             for kind in [None, Some("skin"), Some("case"), Some("none")] {
