@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -131,6 +132,18 @@ fn few_blocks_are_searched() {
         assert_eq!(found, total, "{q:?}, {kind:?}");
         assert!(searched <= most, "{searched} of {} blocks for {q:?}, {kind:?}", catalog.blocks.len());
     }
+}
+
+#[test]
+fn a_few_newer_items_do_not_make_a_load_sort_all_of_them_again() {
+    let base: Vec<_> = (0..20_000).map(|id| item(id, &format!("{id:05}"), "skin")).collect();
+    let newer = |id: u16| item(20_000 + id, &format!("{:05} new", u32::from(id) * 7_919 % 20_000), "skin");
+    let newer: Vec<_> = (0..50).map(newer).collect();
+    let catalog = Catalog::build(vec![Columns::from_records(&base), Columns::from_records(&newer)]);
+    let looks = catalog.rows.looks.load(Ordering::Relaxed);
+    assert!(looks < 8 * 20_050, "{looks} looks at 20,050 items");
+    assert_eq!(page(&catalog, "", None, 1, 1).0, [base[0].clone()]);
+    assert_eq!(page(&catalog, "", None, 2, 1).0, [newer[0].clone()]);
 }
 
 #[test]
