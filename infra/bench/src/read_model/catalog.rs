@@ -12,17 +12,60 @@ use super::subject::{QuestionKind, Subject};
 use super::usual::{self, QueryPlan};
 use crate::market::GeneratedMarket;
 
-/// The name of each kind of question, a kind of item to search in, and the texts to search for.
+/// The name of each kind of question, a kind of item to search in, and the texts to search for. Nine texts take turns,
+/// because the catalog keeps the counts of the latest eight searches.
 const TEXTS: [(&str, &str, &[&str]); 9] = [
     ("everything", "skin", &[""]),
-    ("1 character, often", "skin", &["a", "e", "s"]),
-    ("1 character, never", "skin", &["#", "~"]),
-    ("3 characters, often", "skin", &["red", "mid", "sil"]),
-    ("3 characters, seldom", "music_kit", &["fjo", "ylo"]),
-    ("3 characters, never", "skin", &["zqx", "a|b"]),
-    ("10 characters, often", "sticker", &["sticker | ", "kitchen kn"]),
-    ("10 characters, seldom", "music_kit", &["fjordlys, ", "xylo, bone"]),
-    ("10 characters, never", "skin", &["midnight z", "zqxzqxzqxz"]),
+    ("1 character, often", "skin", &["a", "s", "r", "i", "e", "o", "n", "t", "l"]),
+    ("1 character, never", "skin", &["#", "@", "$", "%", "~", "^", "=", "+", "["]),
+    ("3 characters, often", "skin", &["red", "sil", "iro", "pap", "mid", "nig", "sta", "sol", "wil"]),
+    ("3 characters, seldom", "music_kit", &["fjo", "umb", "kil", "uki", "ylo", "zed", "yes", "olf", "xyl"]),
+    ("3 characters, never", "skin", &["zqx", "qqz", "xzj", "jqk", "a|b", "vvq", "wzx", "kzq", "zzv"]),
+    (
+        "10 characters, often",
+        "sticker",
+        &[
+            "sticker | ",
+            " | oslo 20",
+            " | lisbon ",
+            "toronto 20",
+            "kitchen kn",
+            "seoul 2025",
+            "prague 202",
+            "(holo) | t",
+            "(glitter) ",
+        ],
+    ),
+    (
+        "10 characters, seldom",
+        "music_kit",
+        &[
+            "fjordlys, ",
+            "hanna qvis",
+            "kilo watt,",
+            "umber, cla",
+            "xylo, bone",
+            "yuki arai,",
+            "zed minor,",
+            "two left f",
+            "low ceilin",
+        ],
+    ),
+    (
+        "10 characters, never",
+        "skin",
+        &[
+            "midnight z",
+            "kitchen zn",
+            "paper plzn",
+            "sticker ||",
+            "zqxzqxzqxz",
+            "turquoise#",
+            "phantom zq",
+            "electric |",
+            "hourglassz",
+        ],
+    ),
 ];
 
 /// The catalog as a subject of measurements.
