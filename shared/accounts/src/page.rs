@@ -168,10 +168,10 @@ impl ReadOrders {
 
     /// Returns whether every insert that a read from the newest order on may have missed is among the summary's recent
     /// ones. The latest insert that was made before the read is `known`, or has the highest ordinal that the read saw.
-    /// The read may have missed others of its transaction, but none before that.
+    /// The read may have missed any of its transaction, even the first, but none before that.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
-        let complete = (seen + 1).saturating_sub(INSERTS_PER_TRANSACTION as u64);
+        let complete = seen.saturating_sub(INSERTS_PER_TRANSACTION as u64);
         summary.total.saturating_sub(complete) <= summary.recent.len() as u64
     }
 
@@ -238,3 +238,7 @@ impl Accounts {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;
