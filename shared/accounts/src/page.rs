@@ -8,7 +8,8 @@
 //!   missed must be among the summary's recent positions, and each of these that lies in the range read must be there.
 //!
 //! If that cannot be told, the orders are read once more, now after the summary. The same happens if the page begins
-//! behind skipped orders and the summary has changed since it was remembered.
+//! behind skipped orders and the summary has changed since it was remembered. An order that the summary counts may even
+//! then not show yet. It does as soon as its transaction has ended, so the orders are read again after a short pause.
 //!
 //! Which months to skip follows from the summary alone. Within a busy month, its marks say which blocks to skip. They
 //! are used only if they count as many orders of the month as the summary does, so they describe the same state. If
@@ -17,11 +18,14 @@
 //! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`platform::rows`]),
 //! because then page and total would no longer be exact.
 
+use std::time::Duration;
+
 use super::marks::Marks;
 use super::memory::{Marking, Memory};
 use super::orders::INSERTS_PER_TRANSACTION;
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
+use platform::backoff::equal_jitter;
 use platform::store::{Attributes, Row, StoreError, s};
 use types::ids::UserId;
 use types::paging::{Paged, Paging};
@@ -32,8 +36,16 @@ use types::records::PublicOrder;
 const MAX_ORDERS_READ_OVER: usize = 500;
 /// How many orders are read beyond the page, so that inserts during the read do not make a second read necessary.
 const EXTRA_ORDERS: usize = 8;
-/// How many times the orders are read after their summary, if inserts keep getting in between.
-const MAX_REREADS: u32 = 4;
+/// The longest pauses before the orders are read again after their summary. An insert shows as a whole after some
+/// milliseconds, and on a bad day after some hundred. All pauses together fit in the time that a request has.
+const REREAD_PAUSES: [Duration; 6] = [
+    Duration::from_millis(10),
+    Duration::from_millis(20),
+    Duration::from_millis(40),
+    Duration::from_millis(80),
+    Duration::from_millis(160),
+    Duration::from_millis(320),
+];
 
 /// Reads pages of orders, and remembers the summaries and marks that this instance has seen.
 pub struct OrderPages {
@@ -107,27 +119,35 @@ impl OrderPages {
         self.read_after(user, paging, summary).await
     }
 
-    /// Reads the orders after their summary, so that they include what it counts. The orders are read again only if
-    /// more inserts than [`EXTRA_ORDERS`] came between the two reads, or if one that the summary counts does not show
-    /// yet.
+    /// Reads the orders after their summary, so that they include what it counts. If one that the summary counts does
+    /// not show yet, the orders are read again after a pause, and the summary stays: its inserts show in the end. Only
+    /// if more inserts than [`EXTRA_ORDERS`] came between the two reads does it take a newer summary.
     async fn read_after(
         &self,
         user: UserId,
         paging: Paging,
         mut summary: Summary,
     ) -> Result<(Summary, ReadOrders, usize), StoreError> {
-        for _ in 0..MAX_REREADS {
+        let mut longest_pauses = REREAD_PAUSES.into_iter();
+        loop {
             if paging.skip() as u64 >= summary.total {
                 return Ok((summary, ReadOrders::default(), 0));
             }
             let start = self.start_by_marks(user, paging, &mut summary).await?;
             let read = self.accounts.orders(user, &start, paging.take()).await?;
-            if read.shows_recent(&summary, &start) && read.fills(&summary, start.skip, paging) {
+            let shows_recent = read.shows_recent(&summary, &start);
+            if shows_recent && read.fills(&summary, start.skip, paging) {
                 return Ok((summary, read, start.skip));
             }
-            summary = self.accounts.summary(user).await?;
+            let Some(longest_pause) = longest_pauses.next() else {
+                return Err(StoreError::Unavailable("orders arrive faster than they can be read".to_owned()));
+            };
+            if shows_recent {
+                summary = self.accounts.summary(user).await?;
+            } else {
+                tokio::time::sleep(equal_jitter(longest_pause)).await;
+            }
         }
-        Err(StoreError::Unavailable("orders arrive faster than they can be read".to_owned()))
     }
 
     /// Finds where the page begins, and first reads the marks that this takes. The summary is read again if the marks
