@@ -1,13 +1,14 @@
 //! Reads beside a transaction. Queries, scans and batches may see half of it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use local::aws::limits::Limits;
 use tests::Stack;
 
-use super::{MARKET, begin, client, end, get, key, put, row, s};
+use super::{MARKET, begin, client, end, get, key, put, puts, row, s, write};
 
 const PARTITIONS: [&str; 4] = ["a", "b", "c", "d"];
 /// The length of the texts that were there before the transaction.
@@ -74,8 +75,8 @@ async fn a_query_may_see_half_of_a_transaction() {
         let writing = tokio::spawn({
             let client = client.clone();
             async move {
-                let writes = ["1", "2", "3", "4"].iter().flat_map(|sk| super::puts(&["a"], sk)).collect();
-                super::write(&client, writes).await
+                let writes = ["1", "2", "3", "4"].iter().flat_map(|sk| puts(&["a"], sk)).collect();
+                write(&client, writes).await
             }
         });
         stack.aws.limits().wait_until_held(1).await;
@@ -103,4 +104,25 @@ async fn the_same_seed_shows_the_same_half() {
         end(&stack, writing).await;
     }
     assert_eq!(halves[0], halves[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eventually_consistent_reads_lag_behind_a_transaction_that_was_acknowledged() {
+    let lag = Duration::from_hours(1);
+    let stack = Stack::with_limits(Limits { lag, ..Limits::unlimited() }).await;
+    let client = client(&stack);
+    put(&client, "a", "1", BEFORE).await.unwrap();
+    write(&client, puts(&["a", "b"], "1")).await.unwrap();
+    let read = async |is_consistent: bool| {
+        split(client.scan().table_name(MARKET).consistent_read(is_consistent).send().await.unwrap().items())
+    };
+    let [new, old] = read(false).await;
+    assert_eq!((new.len(), old.len()), (0, 1), "the first row as it was, and the second not at all");
+    let [new, old] = read(true).await;
+    assert_eq!((new.len(), old.len()), (2, 0));
+
+    stack.aws.limits().set(Limits::unlimited());
+    write(&client, puts(&["c"], "1")).await.unwrap();
+    let [new, _] = read(false).await;
+    assert!(new.contains("c"), "without a lag it shows at once: {new:?}");
 }

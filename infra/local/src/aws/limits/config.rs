@@ -18,6 +18,9 @@ pub struct Limits {
     pub latency: Latency,
     /// How long a transaction takes. It is applied after half of this time.
     pub transaction_latency: Latency,
+    /// Eventually consistent queries and scans may miss what a transaction wrote for up to this long after it was
+    /// acknowledged, each of its rows for another time.
+    pub lag: Duration,
     /// Everything random comes from this seed.
     pub seed: u64,
 }
@@ -39,8 +42,8 @@ pub struct Rate {
 }
 
 impl Limits {
-    /// Returns the limits of a new on-demand table. The throughput is as AWS documents it. The latencies are an
-    /// assumption, because AWS promises only milliseconds.
+    /// Returns the limits of a new on-demand table. The throughput is as AWS documents it. The latencies and the lag are
+    /// an assumption, because AWS promises only milliseconds, and a lag of usually less than a second.
     pub const fn aws() -> Self {
         Self {
             partition: Throughput { read: Rate::with_a_second(3_000.0), write: Rate::with_a_second(1_000.0) },
@@ -48,6 +51,7 @@ impl Limits {
             only_table: None,
             latency: Latency { median: Duration::from_millis(4), p99: Duration::from_millis(20) },
             transaction_latency: Latency { median: Duration::from_millis(10), p99: Duration::from_millis(40) },
+            lag: Duration::from_millis(100),
             seed: 0,
         }
     }
@@ -61,6 +65,7 @@ impl Limits {
             only_table: None,
             latency: Latency::NONE,
             transaction_latency: Latency::NONE,
+            lag: Duration::ZERO,
             seed: 0,
         }
     }

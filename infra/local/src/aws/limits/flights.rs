@@ -8,7 +8,7 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
 use tokio::time::Instant;
 
 /// A row of any table.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct RowKey {
     table: String,
     key: BTreeMap<String, Option<String>>,
@@ -29,6 +29,8 @@ pub(super) struct Flights {
 struct State {
     begun: u64,
     rows: HashMap<RowKey, Flight>,
+    /// What eventually consistent reads still see of rows that a transaction has changed.
+    lagging: HashMap<RowKey, Disguise>,
 }
 
 /// What one row has to do with a transaction that is under way.
@@ -113,23 +115,38 @@ impl Flights {
 
     /// Returns whether any row may look other than it is stored.
     pub(super) fn has_disguises(&self) -> bool {
-        self.state().rows.values().any(|flight| flight.disguise.is_some())
+        let state = self.state();
+        !state.lagging.is_empty() || state.rows.values().any(|flight| flight.disguise.is_some())
     }
 
     /// Returns what a read sees of a row now that may see half of a transaction.
-    pub(super) fn seen(&self, row: &RowKey, now: Instant) -> Seen {
+    pub(super) fn seen(&self, row: &RowKey, is_consistent: bool, now: Instant) -> Seen {
         let state = self.state();
-        let disguise = state.rows.get(row).and_then(|flight| flight.disguise.as_ref());
-        match disguise.filter(|disguise| disguise.until.is_none_or(|until| now < until)) {
+        let is_worn = |disguise: &&Disguise| disguise.until.is_none_or(|until| now < until);
+        let lagging = state.lagging.get(row).filter(|_| !is_consistent).filter(is_worn);
+        let disguise = state.rows.get(row).and_then(|flight| flight.disguise.as_ref()).filter(is_worn);
+        match lagging.or(disguise) {
             None => Seen::Stored,
             Some(Disguise { before: Some(before), .. }) => Seen::Before(before.clone()),
             Some(Disguise { before: None, .. }) => Seen::Nothing,
         }
     }
 
-    /// Gives a transaction's rows back.
-    pub(super) fn land(&self, transaction: &Transaction) {
-        self.state().rows.retain(|_, flight| flight.transaction != transaction.0);
+    /// Gives a transaction's rows back. Eventually consistent reads go on to see each as it was until `lags_until`, which
+    /// is asked for every row.
+    pub(super) fn land(&self, transaction: &Transaction, lags_until: impl Fn() -> Option<Instant>) {
+        let mut state = self.state();
+        let State { rows, lagging, .. } = &mut *state;
+        let now = Instant::now();
+        lagging.retain(|_, disguise| disguise.until.is_some_and(|until| now < until));
+        let mut landed: Vec<_> = rows.extract_if(|_, flight| flight.transaction == transaction.0).collect();
+        // In an order of their own, so that the same seed makes the same rows lag.
+        landed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for (row, flight) in landed {
+            if let (Some(disguise), Some(until)) = (flight.disguise, lags_until()) {
+                lagging.insert(row, Disguise { until: Some(until), ..disguise });
+            }
+        }
     }
 
     /// Returns for each row whether a transaction holds it.

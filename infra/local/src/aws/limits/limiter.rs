@@ -95,6 +95,13 @@ impl Limiter {
         if is_holding { state.random.bool().then_some(now) } else { Some(now + rest.mul_f64(state.random.f64())) }
     }
 
+    /// Draws until when a change that is acknowledged now lags. Without a lag it never does.
+    pub(super) fn lags_until(&self) -> Option<Instant> {
+        let mut state = self.state();
+        let lag = state.limits.lag;
+        (!lag.is_zero()).then(|| Instant::now() + lag.mul_f64(state.random.f64()))
+    }
+
     /// Takes what all parts of a call use. If a bucket is empty, takes nothing, and returns for each part whether it
     /// was refused.
     pub(super) fn take(&self, operation: &str, parts: &[Vec<Use>]) -> Result<(), Vec<Option<Refusal>>> {

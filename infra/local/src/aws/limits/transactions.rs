@@ -39,7 +39,7 @@ pub(super) async fn write(store: &Store, call: Call) -> Answer {
     }
     sleep(latency / 2).await;
     store.limiter.flights.wait_for_release().await;
-    store.limiter.flights.land(&transaction);
+    store.limiter.flights.land(&transaction, || store.limiter.lags_until());
     answer
 }
 
