@@ -15,6 +15,7 @@ mod feed_batches;
 mod feed_crash;
 mod feed_freshness;
 mod feed_guide;
+mod following;
 mod formats;
 mod freshness;
 mod guide;

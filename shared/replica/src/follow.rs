@@ -1,4 +1,5 @@
-//! Keeps a replica up to date. It is loaded once, and then catches up by one Query whenever a second has passed.
+//! Keeps a replica up to date. It is loaded once, and then catches up by one Query whenever a second has passed, or by
+//! two if the log grows fast: see [`progress`](super::progress).
 //!
 //! Clocks never decide what is right, only when to look. A Query is due if *either* clock says that a second has passed
 //! since the last successful Query was sent, or if the wall clock went back. The monotonic clock alone would not do,
@@ -21,8 +22,8 @@ use platform::metrics::ReplicaGauge;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 
-/// A Query is due this long after the last successful one was sent.
-const QUERY_INTERVAL: Duration = Duration::from_secs(1);
+use super::progress::Progress;
+
 /// An instance never answers from a state that is older than this (specification 1.3.1).
 const MAX_STALENESS: Duration = Duration::from_secs(2);
 /// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
@@ -65,9 +66,7 @@ struct Inner<V: View> {
 struct ReplicaState<V> {
     view: V,
     /// Where in the log the view stands.
-    position: LogPosition,
-    /// When the last successful Query was sent.
-    caught_up: Moment,
+    progress: Progress,
 }
 
 /// How far a replica got in following its log.
@@ -111,9 +110,9 @@ impl<V: View> Replica<V> {
     /// the clocks are looked at again after each catch-up.
     pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, StoreError> {
         let inner = &self.0;
-        if !inner.is_fresh(QUERY_INTERVAL) {
+        if inner.is_query_due() {
             let _turn = inner.following.lock().await;
-            if !inner.is_fresh(QUERY_INTERVAL) {
+            if inner.is_query_due() {
                 self.catch_up().await?;
                 if !inner.is_fresh(MAX_STALENESS) {
                     self.catch_up().await?;
@@ -121,7 +120,7 @@ impl<V: View> Replica<V> {
             }
         }
         let state = inner.state.read().unwrap_or_else(PoisonError::into_inner);
-        let state = state.as_ref().filter(|state| state.caught_up.is_within(MAX_STALENESS, &*inner.clock));
+        let state = state.as_ref().filter(|state| state.progress.is_within(MAX_STALENESS, &*inner.clock));
         let state = state.ok_or_else(|| StoreError::Unavailable("the replica is not up to date".to_owned()))?;
         Ok(answer(&state.view))
     }
@@ -130,15 +129,21 @@ impl<V: View> Replica<V> {
     pub fn gauge(&self) -> Option<ReplicaGauge> {
         let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let state = state.as_ref()?;
-        Some(ReplicaGauge { age: state.caught_up.age(&*self.0.clock), records: state.view.records() })
+        Some(ReplicaGauge { age: state.progress.age(&*self.0.clock), records: state.view.records() })
     }
 
-    /// Follows the log to its end. Loads the replica if it is empty, or if the base is nearer than the end of the log. If
-    /// the request gives up in between, what has been applied stays applied and a load goes on, so that any backlog is
-    /// worked off in the end.
+    /// Follows the log to its end, or only reads the bulk of it if that is due. Loads the replica if it is empty, or if
+    /// the base is nearer than the end of the log. If the request gives up in between, what has been applied stays
+    /// applied and a load goes on, so that any backlog is worked off in the end.
     async fn catch_up(&self) -> Result<(), StoreError> {
         if self.0.position().is_none() || self.0.is_loading() {
             return self.load().await;
+        }
+        if self.0.is_bulk_due() {
+            return match self.0.read_bulk().await {
+                Err(error) if !self.0.is_fresh(MAX_STALENESS) => Err(error),
+                _ => Ok(()),
+            };
         }
         let mut gap = GapWatch::default();
         loop {
@@ -210,9 +215,9 @@ impl<V: View> Inner<V> {
             failures += 1;
         };
         drop(load);
-        let (position, caught_up) = (snapshot.end(), snapshot.as_of);
-        self.drop_state(position.seq);
-        self.install(ReplicaState { view: V::build(snapshot.folded()), position, caught_up });
+        let progress = Progress::new(snapshot.end(), snapshot.as_of);
+        self.drop_state(progress.position.seq);
+        self.install(ReplicaState { view: V::build(snapshot.folded()), progress });
         Ok(())
     }
 
@@ -221,7 +226,7 @@ impl<V: View> Inner<V> {
     fn drop_state(&self, seq: u64) {
         let old = {
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.take_if(|state| state.position.seq <= seq)
+            state.take_if(|state| state.progress.position.seq <= seq)
         };
         drop(old);
     }
@@ -229,7 +234,7 @@ impl<V: View> Inner<V> {
     /// Replaces the state, but never by an older one.
     fn install(&self, new: ReplicaState<V>) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if state.as_ref().is_none_or(|state| state.position.seq <= new.position.seq) {
+        if state.as_ref().is_none_or(|state| state.progress.position.seq <= new.progress.position.seq) {
             *state = Some(new);
         }
     }
@@ -251,20 +256,26 @@ impl<V: View> Inner<V> {
         }
     }
 
+    /// Reads and applies the bulk of the log, up to the first entry that an eventually consistent Query misses.
+    async fn read_bulk(&self) -> Result<(), StoreError> {
+        let Some(position) = self.position() else { return Ok(()) };
+        let (batches, _) = self.log.since_eventually(position.seq).await?;
+        if let Some(state) = self.state.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            state.apply(batches);
+            state.progress.read_bulk();
+        }
+        Ok(())
+    }
+
     /// Applies a page of the log, which was asked for at `sent`. Returns `None` if the next page is to be read.
     fn take_in(&self, batches: Vec<Batch<V::Record>>, more: bool, sent: Moment) -> Option<Followed> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = state.as_mut() else { return Some(Followed::Gap) };
-        let mut taken = Vec::with_capacity(batches.len());
-        let whole = contiguous(&mut state.position.seq, batches, &mut taken);
-        let changes = changes::<V::Record>(taken);
-        state.position.changes += changes.len() as u64;
-        state.view.apply(changes);
-        match (whole, more) {
+        match (state.apply(batches), more) {
             (false, _) => Some(Followed::Gap),
             (true, true) => None,
             (true, false) => {
-                state.caught_up = sent;
+                state.progress.catch_up(sent);
                 Some(Followed::End)
             }
         }
@@ -278,17 +289,39 @@ impl<V: View> Inner<V> {
     }
 
     fn position(&self) -> Option<LogPosition> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.position)
+        self.state.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.progress.position)
     }
 
     fn is_loading(&self) -> bool {
         self.loading.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Returns whether both clocks say that less than `age` has passed since the last successful Query was sent.
+    fn is_query_due(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.as_ref().is_none_or(|state| state.progress.is_query_due(&*self.clock))
+    }
+
+    fn is_bulk_due(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.as_ref().is_some_and(|state| state.progress.is_bulk_due(&*self.clock))
+    }
+
+    /// Returns whether both clocks say that the replica holds everything that was acknowledged this long ago.
     fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.as_ref().is_some_and(|state| state.caught_up.is_within(age, &*self.clock))
+        state.as_ref().is_some_and(|state| state.progress.is_within(age, &*self.clock))
+    }
+}
+
+impl<V: View> ReplicaState<V> {
+    /// Applies batches up to the first gap. Returns whether there is none.
+    fn apply(&mut self, batches: Vec<Batch<V::Record>>) -> bool {
+        let mut taken = Vec::with_capacity(batches.len());
+        let is_whole = contiguous(&mut self.progress.position.seq, batches, &mut taken);
+        let changes = changes::<V::Record>(taken);
+        self.progress.position.changes += changes.len() as u64;
+        self.view.apply(changes);
+        is_whole
     }
 }
 

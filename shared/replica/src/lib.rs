@@ -3,6 +3,7 @@
 mod catalog;
 mod follow;
 mod listings;
+mod progress;
 mod sequence;
 mod spans;
 
