@@ -3,8 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use auth::{Gate, KeyText, Refusal};
+use local::aws::limits::{Latency, Limits, Rate, Throughput};
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use proptest::prelude::*;
@@ -26,6 +29,11 @@ enum Step {
     Revoke,
 }
 
+/// Returns the seconds by which each instance's clock is wrong, and what happens.
+fn histories() -> impl Strategy<Value = ([i64; 3], Vec<Step>)> {
+    ([-30i64..=30, -30i64..=30, -30i64..=30], steps())
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => (0usize..3, 0usize..2, 1usize..12).prop_map(|(instance, scope, requests)| Step::Ask { instance, scope, requests }),
@@ -43,8 +51,8 @@ struct Model {
     admitted: HashMap<(usize, i64), u32>,
     asked: HashMap<(usize, i64), u32>,
     largest_limit: HashMap<(usize, i64), u32>,
-    /// Minutes in which answers were lost, the limit changed or the key was revoked. In these the limit is only an
-    /// upper bound; in all others the count must be exact.
+    /// Minutes in which answers were lost, the store throttled a request for good, the limit changed or the key was
+    /// revoked. In these the limit is only an upper bound; in all others the count must be exact.
     disturbed: HashSet<(usize, i64)>,
     losing: bool,
     revoked: bool,
@@ -52,6 +60,7 @@ struct Model {
 
 struct World {
     stack: Stack,
+    is_limited: bool,
     proxy: Proxy,
     gates: Vec<(Gate, Arc<ManualClock>)>,
     text: String,
@@ -61,7 +70,7 @@ struct World {
 const SCOPES: [Scope; 2] = [Scope::CatalogRead, Scope::OrdersRead];
 
 impl World {
-    async fn new(offsets: [i64; 3]) -> Self {
+    async fn new(offsets: [i64; 3], limits: Option<Limits>) -> Self {
         let stack = Stack::new().await;
         let proxy = Proxy::start(&stack.aws.endpoint_url).await;
         let variables = Variables::new(&proxy.url);
@@ -74,7 +83,10 @@ impl World {
         });
         let (text, record) = stack.key_of(tests::uuid(1).into(), &SCOPES).await;
         tests::set_limit(&stack, &text, 7).await;
-        Self { stack, proxy, gates: gates.into(), text, key_id: record.key_id }
+        if let Some(limits) = limits {
+            stack.aws.limits().set(limits);
+        }
+        Self { stack, is_limited: limits.is_some(), proxy, gates: gates.into(), text, key_id: record.key_id }
     }
 
     async fn ask(&self, instance: usize, scope: usize, requests: usize, limit: u32, model: &mut Model) {
@@ -97,11 +109,17 @@ impl World {
                     refused.reason,
                     Refusal::KeyInvalid | Refusal::Store(_) | Refusal::BudgetSpent { .. }
                 )),
-                Err(refused) => assert!(
-                    matches!(refused.reason, Refusal::BudgetSpent { .. } | Refusal::Store(_)),
-                    "{:?}",
-                    refused.reason
-                ),
+                Err(refused) => {
+                    let is_by_store = matches!(refused.reason, Refusal::Store(_));
+                    assert!(
+                        is_by_store || matches!(refused.reason, Refusal::BudgetSpent { .. }),
+                        "{:?}",
+                        refused.reason
+                    );
+                    if self.is_limited && is_by_store {
+                        model.disturbed.insert(minute);
+                    }
+                }
             }
         }
         assert!(*admitted <= *largest, "{admitted} admitted of {largest} in {minute:?}");
@@ -116,14 +134,15 @@ impl World {
     }
 }
 
-async fn play(offsets: [i64; 3], steps: Vec<Step>) {
-    let world = World::new(offsets).await;
+/// Plays a history, and returns how many calls the store refused because of its limits.
+async fn play(offsets: [i64; 3], steps: Vec<Step>, limits: Option<Limits>) -> usize {
+    let world = World::new(offsets, limits).await;
     let (mut model, mut limit) = (Model::default(), 7);
     for step in steps {
         match step {
             Step::Ask { instance, scope, requests } => world.ask(instance, scope, requests, limit, &mut model).await,
             Step::Wait { seconds } => {
-                let by = std::time::Duration::from_secs(seconds.into());
+                let by = Duration::from_secs(seconds.into());
                 world.gates.iter().for_each(|(_, clock)| clock.advance(by));
             }
             Step::Lose { one_in } => {
@@ -145,10 +164,22 @@ async fn play(offsets: [i64; 3], steps: Vec<Step>) {
             }
         }
     }
+    world.stack.aws.limits().take_report().refused.len()
 }
 
 #[test]
 fn random_histories_admit_exactly_the_limit_or_fewer_after_faults() {
-    let offsets = [-30i64..=30, -30i64..=30, -30i64..=30];
-    play_histories(24, &(offsets, steps()), async |(offsets, steps)| play(offsets, steps).await);
+    play_histories(24, &histories(), async |(offsets, steps)| assert_eq!(play(offsets, steps, None).await, 0));
+}
+
+#[test]
+fn random_histories_admit_exactly_the_limit_or_fewer_while_the_store_throttles() {
+    let partition = Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 400.0, burst: 4.0 } };
+    let latency = Latency { median: Duration::from_millis(2), p99: Duration::from_millis(20) };
+    let limits = Limits { partition, latency, ..Limits::unlimited() };
+    let refused = AtomicUsize::new(0);
+    play_histories(6, &histories(), async |(offsets, steps)| {
+        refused.fetch_add(play(offsets, steps, Some(limits)).await, Ordering::Relaxed);
+    });
+    assert!(refused.into_inner() > 0);
 }

@@ -1,10 +1,13 @@
 //! The read model through the real log, compared with plain maps: random writers, versions, bases, lost bases,
-//! compactions that die, restarts, and clocks of which either hand may stand still.
+//! compactions that die, restarts, and clocks of which either hand may stand still. All of it is played a second time on
+//! a store that is slow, throttles writers and shows half of transactions.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use local::aws::limits::{Latency, Limits, Rate, Throughput};
 use market::Log;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -148,8 +151,22 @@ fn pass(running: &RunningInstance, hands: Hands) {
     }
 }
 
-async fn play(steps: Vec<Step>) {
+/// Writes messages. If the store is limited, an instance starts at the same time, and is returned.
+async fn write(stack: &Stack, messages: &[Value], is_limited: bool) -> Option<RunningInstance> {
+    if !is_limited {
+        stack.feed_outcomes(messages).await;
+        return None;
+    }
+    let (_, fresh) = tokio::join!(stack.feed_outcomes(messages), stack.instance());
+    Some(fresh)
+}
+
+/// Plays a history, and returns how many calls the store refused because of its limits.
+async fn play(steps: Vec<Step>, limits: Option<Limits>) -> usize {
     let stack = Stack::new().await;
+    if let Some(limits) = limits {
+        stack.aws.limits().set(limits);
+    }
     let mut instances = vec![stack.instance().await];
     let mut model = Model::new();
     for (number, step) in (0..).zip(steps) {
@@ -160,7 +177,11 @@ async fn play(steps: Vec<Step>) {
                 }
                 apply(&mut model, &batch);
                 let messages: Vec<Value> = batch.iter().map(|&(id, version, now)| message(id, version, now)).collect();
-                stack.feed_outcomes(&messages).await;
+                if let Some(beside) = write(&stack, &messages, limits.is_some()).await {
+                    beside.wait(2);
+                    assert_agrees(&stack, &beside, &model).await;
+                    instances.push(beside);
+                }
             }
             Step::Start => {
                 let fresh = stack.instance().await;
@@ -185,9 +206,27 @@ async fn play(steps: Vec<Step>) {
         running.wait(2);
         assert_agrees(&stack, running, &model).await;
     }
+    stack.aws.limits().take_report().refused.len()
 }
 
 #[test]
 fn no_history_loses_doubles_or_revives_a_record() {
-    play_histories(32, &steps(), play);
+    play_histories(32, &steps(), async |steps| assert_eq!(play(steps, None).await, 0));
+}
+
+#[test]
+fn no_history_loses_doubles_or_revives_a_record_on_a_store_with_limits() {
+    let limits = Limits {
+        table: Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 1_000.0, burst: 10.0 } },
+        only_table: Some("marketplace-market"),
+        latency: Latency { median: Duration::from_millis(1), p99: Duration::from_millis(10) },
+        transaction_latency: Latency { median: Duration::from_millis(8), p99: Duration::from_millis(60) },
+        lag: Duration::from_millis(50),
+        ..Limits::unlimited()
+    };
+    let refused = AtomicUsize::new(0);
+    play_histories(6, &steps(), async |steps| {
+        refused.fetch_add(play(steps, Some(limits)).await, Ordering::Relaxed);
+    });
+    assert!(refused.into_inner() > 0);
 }

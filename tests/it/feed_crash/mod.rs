@@ -6,6 +6,7 @@ mod messages;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
+use local::aws::limits::Limits;
 use local::environment::Variables;
 use messages::History;
 use serde_json::Value;
@@ -18,7 +19,7 @@ use types::clock::{Clock, SystemClock};
 /// A queue that takes longer than this will never get so short.
 const BACKLOG_TIMEOUT: Duration = Duration::from_mins(3);
 
-async fn survives(seed: u64, count: usize) {
+async fn survives(seed: u64, count: usize, limits: Option<Limits>) {
     let now = SystemClock::new().now();
     let history = History::from_seed(seed, count, now);
     let reference = Stack::new().await;
@@ -26,6 +27,9 @@ async fn survives(seed: u64, count: usize) {
     reference.feed(&history.newest).await;
 
     let stack = Stack::new().await;
+    if let Some(limits) = limits {
+        stack.aws.limits().set(limits);
+    }
     let queue = stack.feed_queue();
     // The messages that a killed process was working on come back after two seconds instead of a minute and a half.
     queue.set_attribute(QueueAttributeName::VisibilityTimeout, "2").await;
@@ -41,6 +45,7 @@ async fn survives(seed: u64, count: usize) {
     }
     let (_process, _) = functions(&stack).await;
     queue.wait_until_empty().await;
+    stack.aws.limits().lift();
 
     let letters = queue.take_dead_letters().await;
     assert!(letters.iter().all(|letter| letter.attribute("field") == "type"), "{letters:?}");
@@ -70,8 +75,13 @@ async fn worked_off(queue: &FeedQueue, backlog: u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_at_any_point_do_not_change_the_final_state() {
     for seed in 1..=3 {
-        survives(seed, 2_000).await;
+        survives(seed, 2_000, None).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_at_any_point_do_not_change_the_final_state_on_a_store_with_limits() {
+    survives(4, 600, Some(Limits::aws())).await;
 }
 
 /// `FEED_CRASH_SEEDS=20 FEED_CRASH_MESSAGES=10000 cargo test --release --workspace --test it many_seeds -- --ignored --nocapture`
@@ -81,7 +91,7 @@ async fn many_seeds_and_longer_histories() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (seeds, messages) = (number("FEED_CRASH_SEEDS", 20), number("FEED_CRASH_MESSAGES", 10_000));
     for seed in 1..=seeds {
-        survives(1_000 + seed as u64, messages).await;
+        survives(1_000 + seed as u64, messages, None).await;
         println!("seed {seed} of {seeds}: {messages} messages");
     }
 }
