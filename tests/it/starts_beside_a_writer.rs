@@ -32,11 +32,11 @@ fn active(writes: u32) -> Vec<String> {
     (writes / 3 + 1..=writes).map(|number| uuid(u128::from(number)).to_string()).collect()
 }
 
-/// Returns limits that admit everything, with latencies that differ much.
+/// Returns limits that admit everything, with latencies that differ much, and eventually consistent Queries that lag.
 fn limits(seed: u64) -> Limits {
     let latency = Latency { median: Duration::from_millis(4), p99: Duration::from_millis(60) };
     let transaction_latency = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(90) };
-    Limits { latency, transaction_latency, seed, ..Limits::unlimited() }
+    Limits { latency, transaction_latency, lag: Duration::from_millis(300), seed, ..Limits::unlimited() }
 }
 
 impl History {
