@@ -82,6 +82,50 @@ async fn what_was_read_before_the_instance_was_frozen_is_read_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_bulk_that_was_read_before_the_instance_was_frozen_is_not_enough() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    // After so many changes in a second, the next Query is an eventually consistent one.
+    let listings: Vec<_> = (1..=100).map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
+    stack.feed(&listings).await;
+    running.wait(1);
+    assert_eq!(total(&stack, &running).await, 100);
+    running.wait(1);
+    let mut is_first = true;
+    proxy.plan(move |operation| {
+        let hangs = operation == "Query" && std::mem::take(&mut is_first);
+        if hangs { Fault::Hang } else { Fault::None }
+    });
+    proxy.take_calls();
+    let freeze = async {
+        proxy.wait_until_stuck().await;
+        running.wait(600);
+    };
+    let (shown, ()) = tokio::join!(total(&stack, &running), freeze);
+    assert_eq!(shown, 100);
+    let queries = proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
+    assert_eq!(queries, 2, "the eventually consistent one, and a strongly consistent one after the freeze");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fast_log_is_read_by_one_query_in_each_of_two_requests() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let queries = || proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
+    for (round, expected) in [(1, [1, 0, 0]), (2, [1, 1, 0]), (3, [1, 1, 0])] {
+        let price = format!("{round}.00");
+        let listings: Vec<_> = (1..=100).map(|number| listing(number, &price, "2026-11-20T10:00:00Z", round)).collect();
+        stack.feed(&listings).await;
+        running.wait(1);
+        for (request, expected) in expected.into_iter().enumerate() {
+            queries();
+            assert_eq!(total(&stack, &running).await, 100);
+            assert_eq!(queries(), expected, "request {request} of round {round}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
