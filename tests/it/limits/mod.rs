@@ -1,4 +1,4 @@
-//! A DynamoDB that pushes back, as clients of the AWS SDK see it.
+//! A DynamoDB and an S3 that push back, as clients of the AWS SDK see them.
 
 use std::collections::HashMap;
 
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 mod conflicts;
 mod isolation;
+mod objects;
 mod service;
 mod throughput;
 mod transactions;

@@ -43,7 +43,7 @@ impl InMemoryAws {
     pub async fn new() -> io::Result<Self> {
         let database = Database::memory().map_err(|error| io::Error::other(error.to_string()))?;
         let limiter = Arc::new(Limiter::default());
-        let services = EmulatedServices::open(ADDRESS, None).await?;
+        let services = EmulatedServices::open(ADDRESS, None, Arc::clone(&limiter)).await?;
         let router = Arc::new(Router::new(database, None, Arc::clone(&limiter), services));
         Ok(Self { router, limiter })
     }
@@ -62,7 +62,7 @@ impl InMemoryAws {
         Ok(environment.reached_by(client_over(Connector(Arc::clone(&self.router)))))
     }
 
-    /// The limits of DynamoDB. At first there are none.
+    /// The limits of DynamoDB and S3. At first there are none.
     pub fn limits(&self) -> &Arc<Limiter> {
         &self.limiter
     }

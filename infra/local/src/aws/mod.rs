@@ -58,8 +58,8 @@ impl AwsSide {
         let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
         let forwarder = Arc::new(Forwarder::new(&upstream));
         let listener = Server::bind(listen).await?;
-        let services = EmulatedServices::open(listener.local_addr()?, data).await?;
         let limiter = Arc::new(Limiter::default());
+        let services = EmulatedServices::open(listener.local_addr()?, data, Arc::clone(&limiter)).await?;
         let upstream_forwarder = Some(Arc::clone(&forwarder));
         let router = Router::new(database.clone(), upstream_forwarder, Arc::clone(&limiter), services);
         let router = Arc::new(router);
@@ -82,7 +82,7 @@ impl AwsSide {
         self.forwarder.delay(by);
     }
 
-    /// The limits of DynamoDB. At first there are none.
+    /// The limits of DynamoDB and S3. At first there are none.
     pub fn limits(&self) -> &Arc<Limiter> {
         &self.limiter
     }

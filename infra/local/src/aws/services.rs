@@ -19,6 +19,7 @@ use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
+use super::limits::Limiter;
 use super::message_groups::MessageGroupFilter;
 use super::s3::Buckets;
 use crate::server::Body;
@@ -33,7 +34,7 @@ pub(super) struct EmulatedServices {
 impl EmulatedServices {
     /// Creates the services. Their queue URLs point to `address`. Objects are kept in the folder `data`; the rest is in
     /// memory.
-    pub(super) async fn open(address: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
+    pub(super) async fn open(address: SocketAddr, data: Option<&Path>, limiter: Arc<Limiter>) -> io::Result<Self> {
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
         let queues = MessageGroupFilter(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
@@ -41,7 +42,7 @@ impl EmulatedServices {
         Ok(Self {
             queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
             secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
-            buckets: Buckets::open(data).await?,
+            buckets: Buckets::open(data, limiter).await?,
         })
     }
 

@@ -10,15 +10,25 @@ use super::usage::{Access, Resource, Use};
 
 /// A token bucket that admits a call while it holds anything. The call may leave it in debt, because the cost of a
 /// read is known only afterwards. In `t` seconds a bucket gives at most `rate * t + burst` units and one call's debt.
-struct Bucket {
+pub(super) struct Bucket {
     rate: Rate,
     level: f64,
     filled_at: Instant,
 }
 
 impl Bucket {
-    fn full(rate: Rate, now: Instant) -> Self {
+    pub(super) fn full(rate: Rate, now: Instant) -> Self {
         Self { rate, level: rate.burst, filled_at: now }
+    }
+
+    /// Takes one whole unit, if the bucket holds one.
+    pub(super) fn take_one(&mut self, now: Instant) -> bool {
+        self.fill(now);
+        let is_there = self.level >= 1.0;
+        if is_there {
+            self.level -= 1.0;
+        }
+        is_there
     }
 
     fn fill(&mut self, now: Instant) {

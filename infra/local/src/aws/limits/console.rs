@@ -1,4 +1,4 @@
-//! The line that `local` prints about what DynamoDB refused.
+//! The line that `local` prints about what DynamoDB and S3 refused.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,11 +29,15 @@ fn line(report: &Report) -> Option<String> {
     for refusal in &report.refused {
         *kinds.entry(kind(refusal)).or_default() += 1;
     }
+    let objects = &report.objects;
+    if let Some(refused) = usize::try_from(objects.refused).ok().filter(|refused| *refused > 0) {
+        kinds.insert("request to S3: over those of the prefix".to_owned(), refused);
+    }
     let mut kinds: Vec<(String, usize)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, count)| Reverse(*count));
     let listed: Vec<String> = kinds.iter().take(MAX_LISTED).map(|(kind, count)| format!("{count} x {kind}")).collect();
-    let calls = report.calls;
-    (!listed.is_empty()).then(|| format!("DynamoDB refused, in a second with {calls} calls: {}", listed.join(", ")))
+    let calls = report.calls + objects.gets + objects.puts + objects.refused;
+    (!listed.is_empty()).then(|| format!("refused in a second with {calls} calls: {}", listed.join(", ")))
 }
 
 /// Names the operation, the table or index, and the part of the partition key that names no user and no API key.
@@ -57,6 +61,7 @@ fn kind(refusal: &Refusal) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Refusal, Report, line};
+    use crate::aws::limits::objects::ObjectReport;
     use crate::aws::limits::report::Reason;
     use crate::aws::limits::usage::{Access, Resource};
 
@@ -74,8 +79,10 @@ mod tests {
             refusal("key#2", Reason::Conflict),
             refusal("key#3", Reason::Conflict),
         ];
-        let report = Report { calls: 9, refused, ..Report::default() };
-        let expected = "DynamoDB refused, in a second with 9 calls: 2 x UpdateItem in keys key: met a transaction, \
+        let objects = ObjectReport { gets: 4, refused: 5, ..ObjectReport::default() };
+        let report = Report { calls: 9, refused, objects, ..Report::default() };
+        let expected = "refused in a second with 18 calls: 5 x request to S3: over those of the prefix, \
+                        2 x UpdateItem in keys key: met a transaction, \
                         1 x UpdateItem in keys key: over the write units of the partition";
         assert_eq!(line(&report).as_deref(), Some(expected));
         assert_eq!(line(&Report::default()), None);

@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use super::bucket::Buckets;
 use super::config::Limits;
 use super::flights::Flights;
+use super::objects::{ObjectRequest, Prefixes};
 use super::report::{Reason, Refusal, Report};
-use super::usage::Use;
+use super::usage::{Access, Use};
 
-/// Limits DynamoDB calls, once it was told how. Until then it costs nothing.
+/// Limits calls to DynamoDB and S3, once it was told how. Until then it costs nothing.
 pub struct Limiter {
     pub(super) flights: Flights,
     is_on: AtomicBool,
@@ -23,6 +24,7 @@ pub struct Limiter {
 struct State {
     limits: Limits,
     buckets: Buckets,
+    prefixes: Prefixes,
     random: Rng,
     report: Report,
 }
@@ -37,7 +39,8 @@ impl Default for Limiter {
 impl State {
     fn new(limits: Limits) -> Self {
         let random = Rng::with_seed(limits.seed);
-        Self { limits, buckets: Buckets::new(&limits), random, report: Report::default() }
+        let (buckets, prefixes) = (Buckets::new(&limits), Prefixes::new(limits.objects));
+        Self { limits, buckets, prefixes, random, report: Report::default() }
     }
 }
 
@@ -74,7 +77,7 @@ impl Limiter {
         self.flights.wait_until_held(transactions).await;
     }
 
-    pub(super) fn is_on(&self) -> bool {
+    pub(in crate::aws) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
     }
 
@@ -146,6 +149,28 @@ impl Limiter {
             state.buckets.take(used, now);
             state.report.add(used);
         }
+    }
+
+    /// Returns how long it takes until S3 begins to answer.
+    pub(super) fn begin_object(&self) -> Duration {
+        let mut state = self.state();
+        let State { limits, random, .. } = &mut *state;
+        limits.objects.first_byte.draw(random)
+    }
+
+    /// Counts a request to S3. Returns whether its prefix admits it.
+    pub(super) fn take_object(&self, request: &ObjectRequest<'_>) -> bool {
+        let mut state = self.state();
+        let is_admitted = state.prefixes.take(request.prefix, request.access, Instant::now());
+        state.report.objects.count(request.access, is_admitted);
+        is_admitted
+    }
+
+    /// Counts the bytes of an object, and returns how long they are under way.
+    pub(super) fn move_bytes(&self, access: Access, bytes: usize) -> Duration {
+        let mut state = self.state();
+        state.report.objects.add_bytes(access, bytes);
+        state.limits.objects.time_for(bytes)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,5 +1,5 @@
-//! Limits of the emulated DynamoDB: throughput by partition key and by table, conflicts and isolation of transactions,
-//! and latencies. Refusals have the form that SDKs know from AWS, and are listed in a report.
+//! Limits of the emulated DynamoDB and S3: throughput by partition key, by table and by prefix, conflicts and isolation
+//! of transactions, and latencies. Refusals have the form that SDKs know from AWS, and are in a report.
 //!
 //! Two things differ from AWS. `BatchWriteItem` and `PartiQL` are not limited, because nothing here uses them. And each
 //! partition key has its throughput to itself, while AWS puts many keys on one partition.
@@ -14,6 +14,7 @@ mod flights;
 mod isolation;
 mod latency;
 mod limiter;
+pub(super) mod objects;
 mod reads;
 mod report;
 mod single;
@@ -29,10 +30,11 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-pub use config::{Limits, Rate, Throughput};
+pub use config::{Limits, ObjectLimits, Rate, Throughput};
 pub use console::print_refusals;
 pub use latency::Latency;
 pub use limiter::Limiter;
+pub use objects::ObjectReport;
 pub use report::{Reason, Refusal, Report};
 pub(super) use store::Store;
 pub use usage::{Access, Resource, Units};

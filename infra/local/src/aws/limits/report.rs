@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use super::objects::ObjectReport;
 use super::usage::{Access, Resource, Units, Use};
 
 /// What happened since the last report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// How many calls arrived that the limits apply to. An SDK's retries count as calls.
+    /// How many calls to DynamoDB arrived that the limits apply to. An SDK's retries count as calls.
     pub calls: u64,
     /// What was refused, in order: calls, keys of a `BatchGetItem`, or items of a transaction.
     pub refused: Vec<Refusal>,
     /// The units consumed, by table or index and partition key. Scans have no partition.
     pub consumed: BTreeMap<(Resource, Option<String>), Units>,
+    /// What S3 was asked for. Its requests are not among the calls.
+    pub objects: ObjectReport,
 }
 
 /// One refusal.

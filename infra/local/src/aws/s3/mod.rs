@@ -2,9 +2,10 @@
 
 mod folder;
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -18,6 +19,8 @@ use rustack_s3_http::{FromS3Request, IntoS3Response, RoutingContext, S3ResponseB
 use rustack_s3_model::input::{CreateBucketInput, DeleteObjectInput, PutObjectInput};
 use rustack_s3_model::{S3Error, S3ErrorCode, S3Operation, StreamingBlob};
 
+use super::limits::objects::{self, ObjectRequest};
+use super::limits::{Access, Limiter};
 use crate::server::Body;
 use folder::ObjectFolder;
 
@@ -28,6 +31,7 @@ pub(super) struct Buckets {
     store: RustackS3,
     router: S3Router,
     folder: Option<ObjectFolder>,
+    limiter: Arc<Limiter>,
 }
 
 /// A call whose operation is known.
@@ -39,11 +43,12 @@ struct S3Call {
 
 impl Buckets {
     /// Opens the buckets that a folder has. Without a folder there are none at first.
-    pub(super) async fn open(data: Option<&Path>) -> io::Result<Self> {
+    pub(super) async fn open(data: Option<&Path>, limiter: Arc<Limiter>) -> io::Result<Self> {
         // The store would put larger objects into temporary files.
         let config = S3Config { s3_max_memory_object_size: usize::MAX, ..S3Config::default() };
         let router = S3Router::new(config.s3_domain.clone(), false);
-        let buckets = Self { store: RustackS3::new(config), router, folder: data.map(ObjectFolder::new) };
+        let folder = data.map(ObjectFolder::new);
+        let buckets = Self { store: RustackS3::new(config), router, folder, limiter };
         buckets.load().await?;
         Ok(buckets)
     }
@@ -63,16 +68,19 @@ impl Buckets {
         Ok(())
     }
 
-    /// Answers one call.
+    /// Answers one call, under the limits if there are any.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let answered = self.perform(request).await;
-        let (head, body) = answered.unwrap_or_else(|error| error_to_response(&error, "local")).into_parts();
-        // The body is in memory, so this does not wait.
-        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-        Response::from_parts(head, Full::new(body).map_err(|never| match never {}).boxed())
+        let answer = match self.read(request).await {
+            Ok(call) => match call.limited().filter(|_| self.limiter.is_on()) {
+                Some(limited) => objects::answer(&self.limiter, &limited, whole(self.perform(&call))).await,
+                None => whole(self.perform(&call)).await,
+            },
+            Err(error) => whole(ready(Err(error))).await,
+        };
+        answer.map(|body| Full::new(body).map_err(|never| match never {}).boxed())
     }
 
-    async fn perform(&self, request: Request<Incoming>) -> Answer {
+    async fn read(&self, request: Request<Incoming>) -> Result<S3Call, S3Error> {
         let context = self.router.resolve(&request)?;
         let (parts, body) = request.into_parts();
         if is_aws_chunked(&parts) {
@@ -80,7 +88,11 @@ impl Buckets {
         }
         let cut_short = |error: hyper::Error| S3Error::with_message(S3ErrorCode::InvalidRequest, error.to_string());
         let body = body.collect().await.map_err(cut_short)?.to_bytes();
-        let (call, store) = (S3Call { parts, context, body }, &self.store);
+        Ok(S3Call { parts, context, body })
+    }
+
+    async fn perform(&self, call: &S3Call) -> Answer {
+        let store = &self.store;
         match call.context.operation {
             S3Operation::CreateBucket => call.by(|input| store.handle_create_bucket(input)).await,
             S3Operation::HeadBucket => call.by(|input| store.handle_head_bucket(input)).await,
@@ -94,8 +106,8 @@ impl Buckets {
             S3Operation::ListObjectsV2 => call.by(|input| store.handle_list_objects_v2(input)).await,
             S3Operation::HeadObject => call.by(|input| store.handle_head_object(input)).await,
             S3Operation::GetObject => call.by(|input| store.handle_get_object(input)).await,
-            S3Operation::PutObject => self.put(&call).await,
-            S3Operation::DeleteObject => self.delete(&call).await,
+            S3Operation::PutObject => self.put(call).await,
+            S3Operation::DeleteObject => self.delete(call).await,
             operation => Err(S3Error::not_implemented(operation.as_str())),
         }
     }
@@ -120,6 +132,17 @@ impl Buckets {
 }
 
 impl S3Call {
+    /// Returns what the limits need to know. They do not apply to calls that are about a bucket itself.
+    fn limited(&self) -> Option<ObjectRequest<'_>> {
+        let access = match self.context.operation {
+            S3Operation::GetObject | S3Operation::HeadObject | S3Operation::ListObjectsV2 => Access::Read,
+            S3Operation::PutObject | S3Operation::DeleteObject => Access::Write,
+            _ => return None,
+        };
+        let prefix = self.context.key.as_deref().and_then(|key| key.split('/').next()).unwrap_or_default();
+        Some(ObjectRequest { prefix, access, bytes: self.body.len() })
+    }
+
     /// Parses what the operation is given.
     fn input<I: FromS3Request>(&self) -> Result<I, S3Error> {
         let RoutingContext { bucket, key, query_params, .. } = &self.context;
@@ -135,6 +158,13 @@ impl S3Call {
     {
         handle(self.input()?).await?.into_s3_response()
     }
+}
+
+/// Returns an answer whose body is at hand. The body is in memory already, so this does not wait for it.
+async fn whole(answered: impl Future<Output = Answer>) -> Response<Bytes> {
+    let answered = answered.await;
+    let (head, body) = answered.unwrap_or_else(|error| error_to_response(&error, "local")).into_parts();
+    Response::from_parts(head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
 }
 
 fn not_kept(error: io::Error) -> S3Error {
