@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::Compacted;
 use futures_util::future::join_all;
-use local::aws::limits::{Limits, Rate, Report, Throughput};
+use local::aws::limits::{Limits, ObjectLimits, Rate, Reason, Report};
 use local::simulation::SimulatedInstance;
 use serde_json::{Value, json};
 use tests::{HttpReply, Simulation, get_from, listing};
@@ -14,24 +14,63 @@ use types::scope::Scope;
 use uuid::Uuid;
 
 const MARKET: &str = "marketplace-market";
-/// The listings in the base, and those that are only in the log behind it.
-const BASE: u32 = 20_000;
-const TAIL: u32 = 300;
-const STARTS: u32 = 20;
+/// How the partition keys of the log begin.
+const LOG: &str = "log#listings";
 /// The clients of an instance ask it for this long until it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A start is to answer right within this time.
+const FIRST_ANSWER: Duration = Duration::from_secs(2);
 /// More than the units of any call that a start makes. The last call that is admitted may go into debt by as much.
 const LARGEST_CALL: f64 = 128.0;
 const CHEAPEST: &str = "/v1/public/listings?sort=price_asc&page_size=3";
 
-/// Returns the share of AWS's limits that these starts have of a hundred starts with a million listings. A chunk of the
-/// base is as large there as here, so what a partition admits depends only on the number of starts.
-fn limits() -> Limits {
-    let starts = f64::from(STARTS) / 100.0;
-    let listings = f64::from(BASE) / 1_000_000.0;
+/// The crowd, and the market that it starts with. It stands for a market with a million listings: see [`crowd_limits`].
+const CROWD: u32 = 100;
+const CROWD_MARKET: Market = Market { base: 12_000, delta: 1_100, tail: 3_000 };
+const MILLION: f64 = 1_000_000.0;
+/// A million listings are at least this many parts, because a part has at most 131,072 records.
+const PARTS_OF_A_MILLION: u32 = 8;
+
+/// Read units of on-demand tables in us-east-1, by "Amazon DynamoDB pricing": $0.125 per million.
+const DOLLARS_PER_READ_UNIT: f64 = 0.125 / MILLION;
+/// GETs in us-east-1, by "Amazon S3 pricing": $0.0004 per thousand.
+const DOLLARS_PER_GET: f64 = 0.000_4 / 1_000.0;
+const MAX_DOLLARS_PER_START: f64 = 0.000_05;
+
+/// How many listings are in the base, in the delta beside it, and only in the log behind both. A run of `compact` leaves
+/// at most 3,000 changes in the log.
+#[derive(Clone, Copy)]
+struct Market {
+    base: u32,
+    delta: u32,
+    tail: u32,
+}
+
+impl Market {
+    const fn total(self) -> u32 {
+        self.base + self.delta + self.tail
+    }
+
+    async fn write(self, simulation: &Simulation) {
+        let compaction = simulation.compaction::<PublicListing>();
+        simulation.feed(&listings_numbered(simulation, 1..=self.base)).await;
+        let compacted = compaction.run().await.unwrap();
+        assert!(matches!(compacted, Compacted::Written { parts: 1, .. }), "{compacted:?}");
+        let in_delta = self.base + self.delta;
+        simulation.feed(&listings_numbered(simulation, self.base + 1..=in_delta)).await;
+        let compacted = compaction.run().await.unwrap();
+        assert_eq!(compacted, Compacted::Extended { changes: self.delta.into() });
+        simulation.feed(&listings_numbered(simulation, in_delta + 1..=self.total())).await;
+    }
+}
+
+/// Returns AWS's limits, as far as they do not depend on the size of the market: what a start reads from the tables does
+/// not. Of the bucket, a start reads one part for each part of a million listings, and as many bytes in proportion.
+fn crowd_limits() -> Limits {
     let aws = Limits::aws();
-    let (partition, table) = (aws.scaled(starts).partition, aws.scaled(starts * listings).table);
-    Limits { partition, table, only_table: Some(MARKET), ..aws }
+    let gets = Rate::with_a_second(aws.objects.gets.per_second / f64::from(PARTS_OF_A_MILLION));
+    let bytes_per_second = aws.objects.bytes_per_second * f64::from(CROWD_MARKET.base) / MILLION;
+    Limits { objects: ObjectLimits { gets, bytes_per_second, ..aws.objects }, ..aws }
 }
 
 fn id(number: u32) -> Uuid {
@@ -50,9 +89,9 @@ fn listings_numbered(simulation: &Simulation, numbers: impl Iterator<Item = u32>
     numbers.map(message).collect()
 }
 
-fn assert_right(reply: &HttpReply) {
+fn assert_right(reply: &HttpReply, market: Market) {
     assert_eq!(reply.status, 200, "{:?}", reply.json());
-    assert_eq!(reply.json()["total"], json!(BASE + TAIL));
+    assert_eq!(reply.json()["total"], json!(market.total()));
     assert_eq!(reply.ids(), [1, 2, 3].map(|number| id(number).to_string()));
 }
 
@@ -64,82 +103,136 @@ struct Asked {
     unavailable: u32,
 }
 
-/// Asks an instance until it answers. The answer must be right.
-async fn ask(simulation: &Simulation, instance: &SimulatedInstance, key: &str, since: Duration) -> Asked {
-    let mut unavailable = 0;
-    while simulation.since(since) < PATIENCE {
-        let reply = get_from(instance, key, CHEAPEST).await;
-        if reply.status != 503 {
-            assert_right(&reply);
-            return Asked { answered: Some(simulation.since(since)), unavailable };
-        }
-        unavailable += 1;
-        sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap())).await;
+/// An instance with its client.
+struct Start<'a> {
+    simulation: &'a Simulation,
+    market: Market,
+    instance: SimulatedInstance,
+    key: &'a str,
+    since: Duration,
+}
+
+impl<'a> Start<'a> {
+    /// Starts an instance, and waits until its init phase has ended.
+    async fn init(simulation: &'a Simulation, market: Market, key: &'a str) -> Self {
+        let since = simulation.elapsed();
+        let mut instance = simulation.cold("listings", listings::api);
+        instance.init().await.unwrap();
+        Self { simulation, market, instance, key, since }
     }
-    Asked { answered: None, unavailable }
+
+    /// Asks the instance until it answers. The answer must be right.
+    async fn ask(&self) -> Asked {
+        let (mut unavailable, asked) = (0, self.simulation.elapsed());
+        while self.simulation.since(asked) < PATIENCE {
+            let reply = get_from(&self.instance, self.key, CHEAPEST).await;
+            if reply.status != 503 {
+                assert_right(&reply, self.market);
+                return Asked { answered: Some(self.simulation.since(self.since)), unavailable };
+            }
+            unavailable += 1;
+            sleep(Duration::from_secs(reply.header("retry-after").parse().unwrap())).await;
+        }
+        Asked { answered: None, unavailable }
+    }
 }
 
-/// Starts an instance, and asks it as soon as its init phase has ended.
-async fn start(simulation: &Simulation, key: &str) -> (SimulatedInstance, Asked) {
-    let since = simulation.elapsed();
-    let mut instance = simulation.cold("listings", listings::api);
-    instance.init().await.unwrap();
-    let asked = ask(simulation, &instance, key, since).await;
-    (instance, asked)
-}
-
-/// Returns the read units that the market table gave.
-fn market_units(report: &Report) -> f64 {
-    let of_market = report.consumed.iter().filter(|((resource, _), _)| resource.table == MARKET);
-    of_market.map(|(_, units)| units.read).sum()
+/// Makes a key for each of so many clients.
+async fn keys(simulation: &Simulation, clients: u32) -> Vec<String> {
+    join_all((0..clients).map(|_| simulation.key(&[Scope::ListingsRead]))).await
 }
 
 /// Prints what the starts took, to be compared with what other releases take.
-fn print(what: &str, asked: &[&Asked], report: &Report) {
+fn print(what: &str, asked: &[Asked], report: &Report) {
     let mut answered: Vec<Duration> = asked.iter().filter_map(|asked| asked.answered).collect();
     answered.sort_unstable();
-    let (calls, units, refused) = (report.calls, market_units(report), report.refused.len());
     let unavailable: u32 = asked.iter().map(|asked| asked.unavailable).sum();
     println!(
-        "{what}: {} of {} answered, the median after {:?} and the last after {:?}; {unavailable} times 503; {calls} \
-         calls, {refused} refused; {units} read units of the market table",
+        "{what}: {} of {} answered, the median after {:?} and the last after {:?}; {unavailable} times 503; {} calls, {} \
+         refused, {} read units; {:?}",
         answered.len(),
         asked.len(),
         answered.get(answered.len() / 2),
         answered.last(),
+        report.calls,
+        report.refused.len(),
+        report.total().read,
+        report.objects,
     );
 }
 
+/// Returns the read units of these partitions of the market table.
+fn units(report: &Report, is_counted: impl Fn(Option<&str>) -> bool) -> f64 {
+    let of_market = report.consumed.iter().filter(|((resource, _), _)| resource.table == MARKET);
+    of_market.filter(|((_, partition), _)| is_counted(partition.as_deref())).map(|(_, units)| units.read).sum()
+}
+
+/// Returns what each start of the crowd costs, if each part stands for the parts of a million listings.
+fn dollars_per_start(report: &Report) -> f64 {
+    let starts = f64::from(CROWD);
+    let gets = u32::try_from(report.objects.gets).map_or(f64::MAX, f64::from) / starts;
+    let further_parts = f64::from(PARTS_OF_A_MILLION - 1);
+    report.total().read / starts * DOLLARS_PER_READ_UNIT + (gets + further_parts) * DOLLARS_PER_GET
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_crowd_of_cold_starts_never_answers_wrong_and_recovers_when_the_limits_are_lifted() {
+async fn a_hundred_starts_at_once_answer_right_in_time_and_at_their_price() {
     let simulation = Simulation::new().await;
-    simulation.feed(&listings_numbered(&simulation, 1..=BASE)).await;
-    let compacted = simulation.compaction::<PublicListing>().run().await.unwrap();
-    assert!(matches!(compacted, Compacted::Written { .. }), "{compacted:?}");
-    simulation.feed(&listings_numbered(&simulation, BASE + 1..=BASE + TAIL)).await;
-    let keys = join_all((0..STARTS).map(|_| simulation.key(&[Scope::ListingsRead]))).await;
+    CROWD_MARKET.write(&simulation).await;
+    let keys = keys(&simulation, CROWD).await;
     let limiter = simulation.aws.limits();
 
-    let endless = Throughput { read: Rate::UNLIMITED, write: Rate::UNLIMITED };
-    limiter.set(Limits { partition: endless, table: endless, ..limits() });
-    let (_, alone) = start(&simulation, &keys[0]).await;
+    limiter.set(crowd_limits());
+    let simulation = &simulation;
+    // Each instance ends after its answer, because all of them together would need much memory.
+    let asked = keys.iter().map(|key| async move { Start::init(simulation, CROWD_MARKET, key).await.ask().await });
+    let asked = join_all(asked).await;
     let report = limiter.take_report();
-    print("one start", &[&alone], &report);
-    assert_eq!((alone.unavailable, report.refused.len()), (0, 0));
-    assert!(alone.answered.is_some() && market_units(&report) > 0.0, "{report:?}");
+    print("a hundred starts", &asked, &report);
+    for Asked { answered, unavailable } in &asked {
+        assert_eq!(*unavailable, 0);
+        assert!(answered.is_some_and(|answered| answered <= FIRST_ANSWER), "{answered:?}");
+    }
+    // A partition admits a burst of one second at first, and then its rate.
+    let Rate { per_second, burst } = crowd_limits().partition.read;
+    let admitted = burst + per_second * FIRST_ANSWER.as_secs_f64();
+    let log = units(&report, |partition| partition.is_some_and(|partition| partition.starts_with(LOG)));
+    assert!(0.0 < log && log <= admitted, "{log} of {admitted} units of the log");
+    assert_eq!(report.refused_for(Reason::Table), 0, "{:?}", report.refused);
+    assert!(report.objects.gets >= u64::from(2 * CROWD), "{:?}", report.objects);
+    let dollars = dollars_per_start(&report);
+    assert!(dollars <= MAX_DOLLARS_PER_START, "{dollars} dollars a start");
+}
 
-    limiter.set(limits());
-    let began = simulation.elapsed();
-    let crowd = join_all(keys.iter().map(|key| start(&simulation, key))).await;
+#[tokio::test(start_paused = true)]
+async fn starts_that_are_refused_for_long_never_answer_wrong_and_recover_when_the_limits_are_lifted() {
+    const STARTS: u32 = 20;
+    let market = Market { base: 12_000, delta: 1_100, tail: 300 };
+    let simulation = Simulation::new().await;
+    market.write(&simulation).await;
+    let keys = keys(&simulation, STARTS).await;
+    let limiter = simulation.aws.limits();
+
+    let limits = Limits { only_table: Some(MARKET), ..Limits::aws().scaled(0.001) };
+    limiter.set(limits);
+    let (simulation, began) = (&simulation, simulation.elapsed());
+    let crowd = keys.iter().map(|key| async move {
+        let start = Start::init(simulation, market, key).await;
+        let asked = start.ask().await;
+        (start, asked)
+    });
+    let (crowd, asked): (Vec<Start<'_>>, Vec<Asked>) = join_all(crowd).await.into_iter().unzip();
     let (took, report) = (simulation.since(began), limiter.take_report());
-    print("a crowd", &crowd.iter().map(|(_, asked)| asked).collect::<Vec<_>>(), &report);
-    let Rate { per_second, burst } = limits().table.read;
+    print("a crowd", &asked, &report);
+    assert!(report.refused_for(Reason::Partition) > 0);
+    let Rate { per_second, burst } = limits.table.read;
     let admitted = burst + per_second * took.as_secs_f64() + LARGEST_CALL;
-    assert!(market_units(&report) <= admitted, "{} of {admitted} units", market_units(&report));
+    let units = units(&report, |_| true);
+    assert!(units <= admitted, "{units} of {admitted} units");
 
     limiter.lift();
-    for ((instance, _), key) in crowd.iter().zip(&keys) {
-        let asked = ask(&simulation, instance, key, simulation.elapsed()).await;
+    for start in &crowd {
+        let asked = start.ask().await;
         assert!(asked.answered.is_some(), "503 {} times", asked.unavailable);
     }
 }
