@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use local::environment::Variables;
 use local::seed::StackAdmin;
+use platform::aws::Environment;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use types::clock::SystemClock;
@@ -46,6 +47,11 @@ impl AwsProcess {
     /// Returns its CPU time so far.
     pub(crate) fn cpu(&self) -> Duration {
         cpu::child_time(&self.process)
+    }
+
+    /// Returns the environment of those who use it.
+    pub(crate) fn environment(&self) -> Result<Environment, String> {
+        Environment::read(&|name| self.variables.get(name)).map_err(text)
     }
 
     /// Returns the administration of its stack.

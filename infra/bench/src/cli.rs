@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::read_model::cold::{ReplicaStream, Work};
+use crate::scale::Section;
 
 /// Benchmarks of the marketplace API.
 #[derive(Debug, Parser)]
@@ -24,6 +25,9 @@ pub(crate) enum Command {
     /// Cold start: time from the start of each function's process to its first answer, file size and memory,
     /// compared with programs that do no more than Lambda and the AWS SDK require.
     ColdStart(ColdStartOptions),
+    /// Large markets under the limits of AWS: crowds of cold starts, a deployment, writers, followers and a year of sales,
+    /// on simulated time; and CPU time and memory of replicas and compactions.
+    Scale(ScaleOptions),
     /// Run as the receiver of webhooks.
     #[command(hide = true)]
     Receiver,
@@ -57,6 +61,22 @@ pub(crate) struct ReadModelOptions {
     /// The numbers of items, and of listings, in the markets to measure one after the other.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000,1000000", value_name = "N,…")]
     pub(crate) sizes: Vec<u64>,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ScaleOptions {
+    /// The numbers of items, and of listings, in the markets to measure one after the other.
+    #[arg(long, value_delimiter = ',', default_value = "1000000,10000000", value_name = "N,…")]
+    pub(crate) sizes: Vec<u64>,
+    /// The number of instances that start at once.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub(crate) starts: usize,
+    /// Measure only these parts.
+    #[arg(long, value_delimiter = ',', value_name = "PART,…")]
+    pub(crate) only: Vec<Section>,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,

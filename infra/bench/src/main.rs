@@ -15,6 +15,7 @@ mod meter;
 mod output;
 mod percentiles;
 mod read_model;
+mod scale;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
                 Command::ReadModel(options) => read_model::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
+                Command::Scale(options) => scale::run(&options).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
                 Command::AwsSide { store_latency_ms } => aws_side::run(store_latency_ms).await,

@@ -54,7 +54,7 @@ impl<R: Columnar> Packer<R> {
 
 /// Packs a group of records into one part. If it would be too large, packs each half of the records on its own, and so
 /// on.
-pub(super) fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
+pub fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
     let packed = compress(R::CHUNK, &postcard::to_stdvec(&R::Columns::from_records(records))?)?;
     if packed.len() <= MAX_BYTES || records.len() <= 1 {
         return Ok(vec![packed]);
@@ -74,7 +74,7 @@ pub(super) fn compress(format: Format, bytes: &[u8]) -> Result<Vec<u8>, StoreErr
 }
 
 /// Returns the hash that the manifest has of an object, so that a reader notices if it was damaged.
-pub(super) fn hash(packed: &[u8]) -> Hash {
+pub fn hash(packed: &[u8]) -> Hash {
     Sha256::digest(packed).into()
 }
 

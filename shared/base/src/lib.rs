@@ -15,6 +15,7 @@ mod snapshot;
 mod source;
 mod tail;
 
+pub use chunk::{hash as object_hash, pack as pack_part};
 pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
 pub use compact::{Compacted, Compaction, RebuildLimits};
 pub use load::Load;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use feed::{Applier, ApplyOutcome, Message, Stores, parse};
-use platform::aws::{Environment, Patience};
+use platform::aws::Patience;
 use platform::resources::Resources;
 use types::clock::{Clock, SystemClock};
 
@@ -26,20 +26,24 @@ pub(super) struct BulkOptions {
 /// Parses the messages and applies them.
 pub(super) async fn apply(way: &str, messages: &[String], options: &BulkOptions) -> Result<WayReport, String> {
     let aws = AwsProcess::start_delayed(options.store_latency_ms).await?;
-    let environment = Environment::read(&|name| aws.variables.get(name)).map_err(text)?;
+    let environment = aws.environment()?;
     let meter = CostMeter::default();
     let client = meter.attach(&environment.dynamodb(Patience::Bulk));
     let stores = Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK));
     let stopwatch = Stopwatch::start();
     let batches = RefCell::new(messages.chunks(options.batch));
-    let appliers = (0..options.appliers).map(|_| drain(Applier::new(stores.clone()), &batches));
+    let clock = SystemClock::new();
+    let appliers = (0..options.appliers).map(|_| drain(Applier::new(stores.clone()), &batches, &clock));
     futures_util::future::try_join_all(appliers).await?;
     Ok(WayReport::new(way, messages.len(), stopwatch.spent(), meter.take()))
 }
 
 /// Applies batch after batch until none is left.
-async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, String>>) -> Result<(), String> {
-    let clock = SystemClock::new();
+pub(crate) async fn drain(
+    mut applier: Applier,
+    batches: &RefCell<std::slice::Chunks<'_, String>>,
+    clock: &dyn Clock,
+) -> Result<(), String> {
     loop {
         let Some(batch) = batches.borrow_mut().next() else { return Ok(()) };
         let now = clock.now();

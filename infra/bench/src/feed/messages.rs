@@ -17,7 +17,7 @@ pub(super) fn messages(market: &GeneratedMarket, count: u64) -> Option<Vec<Strin
 }
 
 /// Returns `count` messages, each of which is a new listing.
-pub(super) fn new_listings(market: &GeneratedMarket, count: u64) -> Option<Vec<String>> {
+pub(crate) fn new_listings(market: &GeneratedMarket, count: u64) -> Option<Vec<String>> {
     (0..count).map(|number| Some(listing(market.listing(number)?, "active", 1)?.to_string())).collect()
 }
 

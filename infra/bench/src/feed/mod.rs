@@ -1,8 +1,8 @@
 //! Measures what the feed costs when messages are applied in bulk, in a queue's small batches, and through the queue. And
 //! it measures how many changes of one stream can be written if each call to the store takes its time.
 
-mod bulk;
-mod messages;
+pub(crate) mod bulk;
+pub(crate) mod messages;
 mod queue;
 mod report;
 
@@ -22,7 +22,7 @@ const IMPORT_CHUNK_MESSAGES: usize = 4_000;
 /// The number of messages that a queue hands out at a time.
 const QUEUE_BATCH_MESSAGES: usize = Batching::AT_ONCE.messages;
 /// The number of changes that fill a transaction.
-const LARGE_BATCH_MESSAGES: usize = 98;
+pub(crate) const LARGE_BATCH_MESSAGES: usize = 98;
 
 /// Measures all ways and prints the results.
 pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {

@@ -15,6 +15,7 @@ pub(crate) mod usual;
 use std::time::{Duration, Instant};
 
 use indicatif::MultiProgress;
+use serde::Serialize;
 use types::clock::{Clock, SystemClock};
 
 use crate::aws_side::AwsProcess;
@@ -22,6 +23,7 @@ use crate::cli::ReadModelOptions;
 use crate::machine::Machine;
 use crate::market::{GeneratedMarket, fill};
 use crate::output::{Output, bar, text};
+use crate::percentiles::Percentiles;
 use catalog::CatalogSubject;
 use cold::{ReplicaStream, Work};
 use listings::ListingsSubject;
@@ -36,6 +38,39 @@ const MAX_SIZE_FOR_ALL_PAGES: u64 = 100_000;
 /// Above this size, no replica is built from the entities, because the embedded DynamoDB takes minutes to return them.
 /// The compaction has to wait for that once anyway.
 const MAX_SIZE_FOR_ENTITIES: u64 = 100_000;
+
+/// What a page of one kind of question takes in an index.
+#[derive(Debug, Serialize)]
+pub(crate) struct KindTimes {
+    pub(crate) kind: String,
+    /// The largest total of its questions.
+    pub(crate) total: usize,
+    /// CPU time of the first, the middle and the last page.
+    pub(crate) cpu: Vec<Percentiles>,
+}
+
+/// Asks the index of a replica every kind of question.
+pub(crate) async fn ask_index(
+    aws: &AwsProcess,
+    market: &GeneratedMarket,
+    stream: ReplicaStream,
+) -> Result<Vec<KindTimes>, String> {
+    match stream {
+        ReplicaStream::Listings => times::<ListingsSubject>(aws, market).await,
+        ReplicaStream::Catalog => times::<CatalogSubject>(aws, market).await,
+    }
+}
+
+async fn times<S: Subject>(aws: &AwsProcess, market: &GeneratedMarket) -> Result<Vec<KindTimes>, String> {
+    let kinds = S::kinds(market);
+    let indexed = index::measure::<S>(aws, &kinds).await?;
+    let times = kinds.into_iter().zip(indexed).map(|(kind, indexed)| KindTimes {
+        kind: kind.name,
+        total: indexed.totals.into_iter().max().unwrap_or_default(),
+        cpu: indexed.answered.into_iter().map(|at| at.cpu).collect(),
+    });
+    Ok(times.collect())
+}
 
 /// A market of one size, in our tables and in those of the usual way.
 struct Bench {

@@ -1,0 +1,99 @@
+//! Large markets under the limits of AWS. Most parts run on simulated time: only the limits and latencies of the emulated
+//! stores take time there, and computing takes none.
+
+mod compaction;
+mod deployment;
+mod figures;
+mod fill;
+mod followers;
+mod price;
+mod replicas;
+mod simulation;
+mod starts;
+mod writes;
+mod year;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::ScaleOptions;
+use crate::machine::Machine;
+use crate::output::Output;
+use figures::Figures;
+use simulation::simulated;
+
+/// A part of the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Section {
+    /// One cold start of `listings`, and many at once, on simulated time.
+    Starts,
+    /// Fifty new instances under a thousand requests a second, on simulated time.
+    Deployment,
+    /// Changes per second of one writer and of two, on simulated time.
+    Writes,
+    /// How many instances one log serves, on simulated time.
+    Followers,
+    /// A year of sales, on simulated time.
+    Year,
+    /// CPU time and memory of replicas, and CPU time of every kind of question.
+    Replicas,
+    /// CPU time and memory of compactions from the entities.
+    Compaction,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct ScaleReport {
+    machine: Machine,
+    sections: Vec<SectionReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct SectionReport {
+    section: Section,
+    /// The size that was asked for. Some sections measure a smaller market, and their texts say so.
+    size: u64,
+    figures: Value,
+}
+
+/// Measures what is asked for and prints the results.
+pub(crate) async fn run(options: &ScaleOptions) -> Result<(), String> {
+    let output = Output::from_json_flag(options.json);
+    let mut report = ScaleReport { machine: Machine::this(), sections: Vec::new() };
+    output.part(|| report.machine.to_string());
+    let is_asked = |section: &Section| options.only.is_empty() || options.only.contains(section);
+    for section in Section::value_variants().iter().copied().filter(is_asked) {
+        for &size in section.sizes(&options.sizes) {
+            let Figures { text, document } = section.measure(size, options.starts).await?;
+            output.part(|| text);
+            report.sections.push(SectionReport { section, size, figures: document });
+        }
+    }
+    output.whole(&report)
+}
+
+impl Section {
+    /// Returns the sizes to measure. What does not depend on the size of the market is measured once.
+    fn sizes(self, all: &[u64]) -> &[u64] {
+        match self {
+            Self::Starts | Self::Replicas => all,
+            Self::Deployment | Self::Writes | Self::Followers | Self::Year | Self::Compaction => {
+                all.get(..1).unwrap_or_default()
+            }
+        }
+    }
+
+    async fn measure(self, size: u64, starts: usize) -> Result<Figures, String> {
+        match self {
+            Self::Starts => simulated(starts::measure(size, starts)).await,
+            Self::Deployment => simulated(deployment::measure(size)).await,
+            Self::Writes => simulated(writes::measure()).await,
+            Self::Followers => simulated(followers::measure()).await,
+            Self::Year => simulated(year::measure(size)).await,
+            Self::Replicas => replicas::measure(size).await,
+            Self::Compaction => compaction::measure(size).await,
+        }
+    }
+}
