@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use local::aws::limits::Limits;
 use local::environment::Variables;
 use local::seed::StackAdmin;
 use platform::aws::Environment;
@@ -34,8 +35,17 @@ impl AwsProcess {
 
     /// Starts an empty AWS side that delays every DynamoDB call by this many milliseconds.
     pub(crate) async fn start_delayed(store_latency_ms: u64) -> Result<Self, String> {
+        Self::start_with(&store_latency_ms.to_string()).await
+    }
+
+    /// Starts an empty AWS side that has the limits and latencies of AWS.
+    pub(crate) async fn start_limited() -> Result<Self, String> {
+        Self::start_with("--limits").await
+    }
+
+    async fn start_with(argument: &str) -> Result<Self, String> {
         let mut command = child_command(SUBCOMMAND)?;
-        command.arg(store_latency_ms.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(argument).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
@@ -61,13 +71,17 @@ impl AwsProcess {
 }
 
 /// Runs as the AWS side until standard input ends.
-pub(crate) async fn run(store_latency_ms: u64) -> Result<(), String> {
+pub(crate) async fn run(store_latency_ms: u64, is_limited: bool) -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
     StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
-    // DynamoDB's own endpoint knows no delays.
-    let dynamodb_url = if store_latency_ms > 0 { &aws.endpoint_url } else { &aws.dynamodb_url };
+    // DynamoDB's own endpoint knows no delays and no limits.
+    let is_direct = store_latency_ms == 0 && !is_limited;
+    let dynamodb_url = if is_direct { &aws.dynamodb_url } else { &aws.endpoint_url };
     aws.delay_store(Duration::from_millis(store_latency_ms));
+    if is_limited {
+        aws.limits().set(Limits::aws());
+    }
     println!("{} {dynamodb_url}", aws.endpoint_url);
     parent_ended().await
 }

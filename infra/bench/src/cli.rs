@@ -37,6 +37,9 @@ pub(crate) enum Command {
         /// The delay of every DynamoDB call, in milliseconds.
         #[arg(default_value_t = 0)]
         store_latency_ms: u64,
+        /// Push back as AWS does.
+        #[arg(long)]
+        limits: bool,
     },
     /// Run as the tables that are asked the same questions in the usual way.
     #[command(hide = true)]

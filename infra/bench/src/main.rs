@@ -41,7 +41,7 @@ fn main() -> ExitCode {
                 Command::Scale(options) => scale::run(&options).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
-                Command::AwsSide { store_latency_ms } => aws_side::run(store_latency_ms).await,
+                Command::AwsSide { store_latency_ms, limits } => aws_side::run(store_latency_ms, limits).await,
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::{Compaction, RebuildLimits};
 use clap::ValueEnum;
+use futures_util::future::try_join_all;
 use market::{Log, Market};
 use objects::Objects;
 use platform::aws::{Environment, Patience, required};
@@ -74,6 +75,11 @@ pub(crate) async fn best(aws: &AwsProcess, stream: ReplicaStream, work: Work, tr
         }
     }
     Ok(best)
+}
+
+/// Loads a stream in so many processes at the same time.
+pub(crate) async fn at_once(aws: &AwsProcess, stream: ReplicaStream, processes: usize) -> Result<Vec<Load>, String> {
+    try_join_all((0..processes).map(|_| once(aws, stream, Work::Base))).await
 }
 
 async fn once(aws: &AwsProcess, stream: ReplicaStream, work: Work) -> Result<Load, String> {

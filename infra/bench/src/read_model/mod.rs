@@ -27,6 +27,7 @@ use crate::percentiles::Percentiles;
 use catalog::CatalogSubject;
 use cold::{ReplicaStream, Work};
 use listings::ListingsSubject;
+pub(crate) use load::Load;
 use report::{ColdReport, KindReport, MarketReport, ReadModelReport, StreamReport, UsualReport, WarmReport};
 use request::MeasuredFunction;
 use subject::{Depth, QuestionKind, Subject};

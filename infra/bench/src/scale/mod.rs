@@ -7,6 +7,7 @@ mod figures;
 mod fill;
 mod followers;
 mod price;
+mod processes;
 mod replicas;
 mod simulation;
 mod starts;
@@ -29,6 +30,8 @@ use simulation::simulated;
 pub(crate) enum Section {
     /// One cold start of `listings`, and many at once, on simulated time.
     Starts,
+    /// Many processes at once that load the listings, for real.
+    Processes,
     /// Fifty new instances under a thousand requests a second, on simulated time.
     Deployment,
     /// Changes per second of one writer and of two, on simulated time.
@@ -75,19 +78,18 @@ pub(crate) async fn run(options: &ScaleOptions) -> Result<(), String> {
 }
 
 impl Section {
-    /// Returns the sizes to measure. What does not depend on the size of the market is measured once.
+    /// Returns the sizes to measure. What has a largest size, or does not depend on it, is measured once.
     fn sizes(self, all: &[u64]) -> &[u64] {
         match self {
             Self::Starts | Self::Replicas => all,
-            Self::Deployment | Self::Writes | Self::Followers | Self::Year | Self::Compaction => {
-                all.get(..1).unwrap_or_default()
-            }
+            _ => all.get(..1).unwrap_or_default(),
         }
     }
 
     async fn measure(self, size: u64, starts: usize) -> Result<Figures, String> {
         match self {
             Self::Starts => simulated(starts::measure(size, starts)).await,
+            Self::Processes => processes::measure(size, starts).await,
             Self::Deployment => simulated(deployment::measure(size)).await,
             Self::Writes => simulated(writes::measure()).await,
             Self::Followers => simulated(followers::measure()).await,
