@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use accounts::{Accounts, OrderPages};
 use feed::{ApplyOutcome, Stores};
+use local::meter::{Bill, CostMeter};
 use platform::resources::{Resources, Table};
 use serde_json::Value;
-use tests::{AwsCall, Fault, ReadMeter, Reads, Stack, dynamodb, order, uuid};
+use tests::{AwsCall, Fault, Stack, dynamodb, order, uuid};
 use types::ids::UserId;
 use types::paging::Paging;
 use types::records::PublicOrder;
@@ -40,9 +41,18 @@ fn paging(page: usize, page_size: usize) -> Paging {
 }
 
 /// Returns the accounts table with its reads counted.
-fn accounts(stack: &Stack, meter: &ReadMeter) -> Accounts {
+fn accounts(stack: &Stack, meter: &CostMeter) -> Accounts {
     let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Accounts);
     Accounts::new(meter.attach(&dynamodb(stack)), table)
+}
+
+fn queries(bill: &Bill) -> u64 {
+    bill.calls.get("Query").copied().unwrap_or_default()
+}
+
+/// Whether a page took one Query, and hardly more than the first one.
+fn is_like(first: &Bill, bill: &Bill) -> bool {
+    queries(bill) == 1 && bill.read_units <= first.read_units + MAX_EXTRA_UNITS
 }
 
 /// Asserts that every page shows what it should.
@@ -56,23 +66,23 @@ async fn assert_all_pages(pages: &OrderPages, user: UserId, orders: &[Value], pa
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_of_a_busy_month_costs_one_query_and_little_more_than_the_first() {
-    let (stack, meter, user) = (Stack::new().await, ReadMeter::default(), uuid(100).into());
+    let (stack, meter, user) = (Stack::new().await, CostMeter::default(), uuid(100).into());
     let orders = busy_month(user, 2_000);
     stack.feed(&orders).await;
     let pages = OrderPages::new(accounts(&stack, &meter));
     pages.page(user, paging(1, PAGE_SIZE)).await.unwrap();
     let first = meter.take();
-    assert_eq!(first.queries, 1);
+    assert_eq!(queries(&first), 1);
     let expected = newest_first(&orders);
     let last_page = expected.len() / PAGE_SIZE;
     pages.page(user, paging(last_page, PAGE_SIZE)).await.unwrap();
-    let Reads { queries, units } = meter.take();
-    assert!(queries == 1 && units <= first.units + MAX_EXTRA_UNITS, "{units} units before the marks are remembered");
+    let bill = meter.take();
+    assert!(is_like(&first, &bill), "before the marks are remembered: {bill:?}");
     for page in (1..=last_page).rev() {
         let found = pages.page(user, paging(page, PAGE_SIZE)).await.unwrap();
         assert_eq!(ids(&found.items), expected[(page - 1) * PAGE_SIZE..page * PAGE_SIZE], "page {page}");
-        let Reads { queries, units } = meter.take();
-        assert!(queries == 1 && units <= first.units + MAX_EXTRA_UNITS, "page {page}: {units} of {}", first.units);
+        let bill = meter.take();
+        assert!(is_like(&first, &bill), "page {page}: {bill:?}, and {first:?} for the first");
     }
 
     let (running, proxy) = stack.instance_behind_proxy().await;
@@ -118,7 +128,7 @@ async fn pages_stay_exact_when_a_release_without_marks_has_inserted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_month_from_before_there_were_marks_is_marked_as_a_whole() {
-    let (stack, meter, user) = (Stack::new().await, ReadMeter::default(), uuid(100).into());
+    let (stack, meter, user) = (Stack::new().await, CostMeter::default(), uuid(100).into());
     let (orders, later) = (busy_month(user, 400), order(user, 400, "2026-11-01T00:00:00Z", 1));
     let stores = stack.admin.stores();
     let without_marks = Stores { accounts: stores.accounts.with_block_orders(u64::MAX), ..stores };
@@ -132,9 +142,9 @@ async fn a_month_from_before_there_were_marks_is_marked_as_a_whole() {
     for page in [1, 101, 101] {
         meter.take();
         let found = pages.page(user, paging(page, 4)).await.unwrap();
-        let Reads { queries, units: read } = meter.take();
-        assert_eq!((queries, found.total), (1, 401));
-        units.push(read);
+        let bill = meter.take();
+        assert_eq!((queries(&bill), found.total), (1, 401));
+        units.push(bill.read_units);
     }
     assert!(units[2] <= units[0], "{units:?}");
 }

@@ -11,7 +11,6 @@ mod feed;
 mod machine;
 mod market;
 mod memory;
-mod meter;
 mod output;
 mod percentiles;
 mod read_model;

@@ -10,6 +10,7 @@ pub mod inbox;
 mod init;
 pub mod instance;
 pub mod keyring;
+pub mod meter;
 pub mod ready;
 pub mod seed;
 pub mod server;

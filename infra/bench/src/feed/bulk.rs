@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use feed::{Applier, ApplyOutcome, Message, Stores, parse};
+use local::meter::CostMeter;
 use platform::aws::Patience;
 use platform::resources::Resources;
 use types::clock::{Clock, SystemClock};
@@ -10,7 +11,6 @@ use types::clock::{Clock, SystemClock};
 use super::report::WayReport;
 use crate::aws_side::AwsProcess;
 use crate::cpu::Stopwatch;
-use crate::meter::CostMeter;
 use crate::output::text;
 
 /// How messages are applied.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use local::meter::CostMeter;
 use local::workers::{Backlog, EventSource, INGEST_INSTANCES, poll};
 use platform::aws::{Environment, Patience};
 use platform::resources::{INGEST_TIMEOUT, Queue};
@@ -14,7 +15,6 @@ use webhooks::Schedule;
 use super::report::WayReport;
 use crate::aws_side::AwsProcess;
 use crate::cpu::Stopwatch;
-use crate::meter::CostMeter;
 use crate::output::text;
 
 /// The most messages that SQS accepts and hands out at a time.

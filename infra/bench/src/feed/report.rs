@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use local::meter::Bill;
 use serde::Serialize;
 
 use crate::cpu::TimeSpent;
 use crate::machine::Machine;
-use crate::meter::Bill;
 use crate::output::{number, table};
 
 /// Everything that was measured.

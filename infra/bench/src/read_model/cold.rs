@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::{Compaction, RebuildLimits};
 use clap::ValueEnum;
 use futures_util::future::try_join_all;
+use local::meter::CostMeter;
 use market::{Log, Market};
 use objects::Objects;
 use platform::aws::{Environment, Patience, required};
@@ -17,7 +18,6 @@ use types::clock::SystemClock;
 use super::load::{Load, LoadMeasurement};
 use crate::aws_side::AwsProcess;
 use crate::child::child_command;
-use crate::meter::CostMeter;
 use crate::output::text;
 
 /// The name of the subcommand.

@@ -1,10 +1,10 @@
 //! Measures what it takes to read a whole stream.
 
+use local::meter::{Bill, CostMeter};
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::Stopwatch;
 use crate::memory::Memory;
-use crate::meter::{Bill, CostMeter};
 
 /// What a load took.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use admin::keys::NewKey;
 use api::{GatewayEvent, Handler, Response};
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue};
+use local::meter::{Bill, CostMeter};
 use serde::Serialize;
 use types::clock::{Clock, ManualClock, SystemClock};
 use types::scope::{Scope, Tier};
@@ -15,7 +16,6 @@ use uuid::Uuid;
 use super::samples::Samples;
 use super::subject::{Depth, QuestionKind, Subject};
 use crate::aws_side::AwsProcess;
-use crate::meter::{Bill, CostMeter};
 use crate::output::text;
 use crate::percentiles::Percentiles;
 

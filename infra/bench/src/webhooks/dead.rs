@@ -3,13 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use local::meter::Bill;
 use serde::Serialize;
 use webhooks::endpoint::Switch;
 
 use super::load::{account, burst};
 use super::receiver::Receiver;
 use super::stack::MeteredStack;
-use crate::meter::Bill;
 use crate::output::text;
 
 const ENDPOINTS: u64 = 20;

@@ -1,5 +1,6 @@
 //! The results, as one document and as tables.
 
+use local::meter::Bill;
 use serde::Serialize;
 
 use super::dead::NeverAcknowledged;
@@ -7,7 +8,6 @@ use super::isolation::Isolation;
 use super::parts::Part;
 use super::throughput::{Run, Throughput};
 use crate::machine::Machine;
-use crate::meter::Bill;
 use crate::output::{number, table};
 use crate::percentiles::Percentiles;
 

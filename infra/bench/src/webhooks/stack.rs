@@ -9,6 +9,7 @@ use webhooks::store::WebhookStore;
 use admin::webhooks::{NewEndpoint, WebhookAdmin};
 use guard::{Policy, SystemResolver};
 use local::environment::Variables;
+use local::meter::CostMeter;
 use local::workers::{
     BackgroundTask, EventSource, INGEST_INSTANCES, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES, poll,
     poll_with_fleet,
@@ -24,7 +25,6 @@ use webhook::transport::{Reach, Transport};
 use webhooks::{Queues, Schedule};
 
 use crate::aws_side::AwsProcess;
-use crate::meter::CostMeter;
 use crate::output::text;
 
 /// A stack for webhooks. The calls of its functions are counted.

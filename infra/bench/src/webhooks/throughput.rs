@@ -4,6 +4,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use local::meter::Bill;
 use serde::Serialize;
 
 use super::bare::BareLoop;
@@ -11,7 +12,6 @@ use super::load::{account, burst};
 use super::receiver::Receiver;
 use super::stack::MeteredStack;
 use crate::cpu::{Stopwatch, TimeSpent};
-use crate::meter::Bill;
 
 /// The number of runs of each way. The best counts.
 const RUNS_PER_WAY: usize = 3;

@@ -5,12 +5,12 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, Select};
+use local::meter::CostMeter;
 use platform::store::{Row, StoreError};
 use serde::Serialize;
 use types::paging::Paging;
 
 use super::plan::{ID_ATTRIBUTE, QueryPlan};
-use crate::meter::CostMeter;
 
 /// More entries than a megabyte holds, so that this limit never ends a page. Without any limit, the embedded DynamoDB
 /// would read the rest of the partition for each page.

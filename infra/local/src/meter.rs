@@ -27,38 +27,38 @@ use types::clock::Clock;
 
 /// What clients have cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Bill {
+pub struct Bill {
     /// HTTP calls by operation, retries included.
-    pub(crate) calls: BTreeMap<String, u64>,
+    pub calls: BTreeMap<String, u64>,
     /// Read units. One is a strongly consistent read of 4 KB or an eventually consistent read of 8 KB.
-    pub(crate) read_units: f64,
+    pub read_units: f64,
     /// Write units. One is a write of 1 KB; in a transaction, 1 KB takes two.
-    pub(crate) write_units: f64,
+    pub write_units: f64,
 }
 
 /// Counts the calls of the clients that are made with it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CostMeter(Arc<Mutex<Bill>>);
+pub struct CostMeter(Arc<Mutex<Bill>>);
 
 impl CostMeter {
     /// Returns what functions are built from. The calls of all their clients are counted.
-    pub(crate) fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
+    pub fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
         let environment = Environment::read(lookup)?.watched_by(SharedInterceptor::new(self.clone()));
         Ok(Service::with_environment(environment, lookup, clock))
     }
 
     /// Returns the client with its calls counted.
-    pub(crate) fn attach(&self, client: &Client) -> Client {
+    pub fn attach(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
     /// Returns the client of queues with its calls counted.
-    pub(crate) fn attach_to_queues(&self, client: &aws_sdk_sqs::Client) -> aws_sdk_sqs::Client {
+    pub fn attach_to_queues(&self, client: &aws_sdk_sqs::Client) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
     /// Returns what has been counted since the last call.
-    pub(crate) fn take(&self) -> Bill {
+    pub fn take(&self) -> Bill {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -69,7 +69,7 @@ impl CostMeter {
 
 impl Bill {
     /// Returns the number of calls of all operations.
-    pub(crate) fn all_calls(&self) -> u64 {
+    pub fn all_calls(&self) -> u64 {
         self.calls.values().sum()
     }
 }
