@@ -21,14 +21,14 @@ fn bucket_name() -> String {
 }
 
 fn client(simulation: &Simulation) -> objects::Client {
-    objects::client(&simulation.aws.environment().unwrap(), Patience::Request)
+    objects::client(&simulation.aws.environment().unwrap(), Patience::Bulk)
 }
 
 /// Returns a bucket with objects of this many bytes.
 async fn bucket(simulation: &Simulation, keys: &[&str], bytes: usize) -> Objects {
-    let objects = Objects::new(client(simulation), bucket_name(), Patience::Request);
+    let objects = Objects::new(client(simulation), bucket_name(), Patience::Bulk);
     for key in keys {
-        objects.put(key, Bytes::from(vec![7; bytes])).await.unwrap();
+        objects.put(key, Bytes::from(vec![7_u8; bytes])).await.unwrap();
     }
     objects
 }
@@ -57,13 +57,13 @@ async fn a_prefix_that_is_used_up_is_to_be_asked_more_slowly_and_others_are_not(
 async fn the_sdk_asks_again_after_a_pause() {
     let simulation = Simulation::new().await;
     let objects = bucket(&simulation, &["a/1"], 100).await;
-    let gets = Rate { per_second: 10_000.0, burst: 1.0 };
+    let gets = Rate { per_second: 100.0, burst: 1.0 };
     simulation.aws.limits().set(limits(ObjectLimits { gets, ..ObjectLimits::UNLIMITED }));
     for _ in 0..2 {
         assert_eq!(objects.get("a/1").await.unwrap().unwrap().len(), 100);
     }
     let ObjectReport { gets, refused, .. } = simulation.aws.limits().take_report().objects;
-    assert_eq!((gets, refused), (2, 1));
+    assert!(gets == 2 && refused > 0, "{gets} admitted, {refused} refused");
 }
 
 #[tokio::test(start_paused = true)]
