@@ -37,8 +37,8 @@ const DOLLARS_PER_READ_UNIT: f64 = 0.125 / MILLION;
 const DOLLARS_PER_GET: f64 = 0.000_4 / 1_000.0;
 const MAX_DOLLARS_PER_START: f64 = 0.000_05;
 
-/// How many listings are in the base, in the delta beside it, and only in the log behind both. A run of `compact` leaves
-/// at most 3,000 changes in the log.
+/// How many listings are in the base, in the delta beside it if there is one, and only in the log behind both. A run of
+/// `compact` leaves at most 3,000 changes in the log.
 #[derive(Clone, Copy)]
 struct Market {
     base: u32,
@@ -57,9 +57,11 @@ impl Market {
         let compacted = compaction.run().await.unwrap();
         assert!(matches!(compacted, Compacted::Written { parts: 1, .. }), "{compacted:?}");
         let in_delta = self.base + self.delta;
-        simulation.feed(&listings_numbered(simulation, self.base + 1..=in_delta)).await;
-        let compacted = compaction.run().await.unwrap();
-        assert_eq!(compacted, Compacted::Extended { changes: self.delta.into() });
+        if self.delta > 0 {
+            simulation.feed(&listings_numbered(simulation, self.base + 1..=in_delta)).await;
+            let compacted = compaction.run().await.unwrap();
+            assert_eq!(compacted, Compacted::Extended { changes: self.delta.into() });
+        }
         simulation.feed(&listings_numbered(simulation, in_delta + 1..=self.total())).await;
     }
 }
@@ -199,7 +201,8 @@ async fn a_hundred_starts_at_once_answer_right_in_time_and_at_their_price() {
     let log = units(&report, |partition| partition.is_some_and(|partition| partition.starts_with(LOG)));
     assert!(0.0 < log && log <= admitted, "{log} of {admitted} units of the log");
     assert_eq!(report.refused_for(Reason::Table), 0, "{:?}", report.refused);
-    assert!(report.objects.gets >= u64::from(2 * CROWD), "{:?}", report.objects);
+    // Each start looks for the bucket, and reads part and delta. No piece is read again, whatever else was refused.
+    assert_eq!(report.objects.gets, u64::from(3 * CROWD), "{:?}", report.objects);
     let dollars = dollars_per_start(&report);
     assert!(dollars <= MAX_DOLLARS_PER_START, "{dollars} dollars a start");
 }
@@ -207,7 +210,7 @@ async fn a_hundred_starts_at_once_answer_right_in_time_and_at_their_price() {
 #[tokio::test(start_paused = true)]
 async fn starts_that_are_refused_for_long_never_answer_wrong_and_recover_when_the_limits_are_lifted() {
     const STARTS: u32 = 20;
-    let market = Market { base: 12_000, delta: 1_100, tail: 300 };
+    let market = Market { base: 3_000, delta: 0, tail: 300 };
     let simulation = Simulation::new().await;
     market.write(&simulation).await;
     let keys = keys(&simulation, STARTS).await;
