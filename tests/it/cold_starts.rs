@@ -66,8 +66,8 @@ impl Market {
     }
 }
 
-/// Returns AWS's limits, as far as they do not depend on the size of the market: what a start reads from the tables does
-/// not. Of the bucket, a start reads one part for each part of a million listings, and as many bytes in proportion.
+/// Returns AWS's limits. What a start reads from the tables does not depend on the size of the market. From the bucket,
+/// it reads one part here for each part of a million listings, and as many bytes in proportion.
 fn crowd_limits() -> Limits {
     let aws = Limits::aws();
     let gets = Rate::with_a_second(aws.objects.gets.per_second / f64::from(PARTS_OF_A_MILLION));
@@ -150,8 +150,8 @@ fn print(what: &str, asked: &[Asked], report: &Report) {
     answered.sort_unstable();
     let unavailable: u32 = asked.iter().map(|asked| asked.unavailable).sum();
     println!(
-        "{what}: {} of {} answered, the median after {:?} and the last after {:?}; {unavailable} times 503; {} calls, {} \
-         refused, {} read units; {:?}",
+        "{what}: {} of {} answered, the median after {:?} and the last after {:?}; {unavailable} times 503; {} calls, \
+         {} refused, {} read units; {:?}",
         answered.len(),
         asked.len(),
         answered.get(answered.len() / 2),

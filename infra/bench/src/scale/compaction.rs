@@ -52,8 +52,8 @@ pub(super) async fn measure(size: u64) -> Result<Figures, String> {
     });
     let table = table(header, rows);
     let text = format!(
-        "{size} items and as many listings (at most {MAX_SIZE}, because the embedded tables take too long to fill), from \
-         the entities.\n\n{table}"
+        "{size} items and as many listings (at most {MAX_SIZE}, because the embedded tables take too long to fill), \
+         from the entities.\n\n{table}"
     );
     Figures::new(&measured, text)
 }

@@ -1,5 +1,5 @@
-//! Large markets under the limits of AWS. Most parts run on simulated time: only the limits and latencies of the emulated
-//! stores take time there, and computing takes none.
+//! Large markets under the limits of AWS. Most parts run on simulated time: only the limits and latencies of the
+//! emulated stores take time there, and computing takes none.
 
 mod compaction;
 mod deployment;

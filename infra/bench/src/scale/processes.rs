@@ -52,8 +52,8 @@ pub(super) async fn measure(size: u64, processes: usize) -> Result<Figures, Stri
     ];
     let table = table(["processes at once", "wall ms p50", "p99", "CPU ms p50", "peak MB"], [row]);
     let text = format!(
-        "{size} listings (at most {MAX_SIZE}, for want of memory), under AWS's limits in real time: all processes and the \
-         AWS side share this machine's cores.\n\n{table}"
+        "{size} listings (at most {MAX_SIZE}, for want of memory), under AWS's limits in real time: all processes and \
+         the AWS side share this machine's cores.\n\n{table}"
     );
     Figures::new(&measured, text)
 }

@@ -86,8 +86,8 @@ impl Limits {
         }
     }
 
-    /// Returns limits with a multiple of DynamoDB's throughput and the same latencies. Those of S3 stay, because objects
-    /// count there and not what is in them.
+    /// Returns limits with a multiple of DynamoDB's throughput and the same latencies. Those of S3 stay, because
+    /// objects count there and not what is in them.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         Self { partition: self.partition.scaled(by), table: self.table.scaled(by), ..self }
