@@ -25,8 +25,8 @@ pub(crate) enum Command {
     /// Cold start: time from the start of each function's process to its first answer, file size and memory,
     /// compared with programs that do no more than Lambda and the AWS SDK require.
     ColdStart(ColdStartOptions),
-    /// Large markets under the limits of AWS: crowds of cold starts, a deployment, writers, followers and a year of sales,
-    /// on simulated time; and CPU time and memory of replicas and compactions.
+    /// Large markets under the limits of AWS: crowds of cold starts, a deployment, writers, followers and a year of
+    /// sales, on simulated time; and CPU time and memory of replicas and compactions.
     Scale(ScaleOptions),
     /// Run as the receiver of webhooks.
     #[command(hide = true)]

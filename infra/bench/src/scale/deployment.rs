@@ -38,7 +38,8 @@ pub(super) async fn measure(size: u64) -> Result<Figures, String> {
     let table = Requests::table(&measured);
     let text = format!(
         "{INSTANCES} instances with {size} listings (at most {MAX_SIZE}, for want of memory) start at once, and get \
-         1,000 requests a second from then on. Requests wait until their instance has started, and for each other.\n\n{table}"
+         1,000 requests a second from then on. Requests wait until their instance has started, and for each \
+         other.\n\n{table}"
     );
     Figures::new(&measured, text)
 }

@@ -37,8 +37,8 @@ pub(super) async fn measure(size: u64, crowd: usize) -> Result<Figures, String> 
     let table = Requests::table(&measured);
     let text = format!(
         "{size} listings and {TAIL_CHANGES} changes behind the base, under AWS's limits. Only the limits and latencies \
-         of the stores take time. The base was written below the API. Crowds are not measured above {MAX_SIZE_FOR_CROWDS} \
-         listings, for want of memory.\n\n{table}"
+         of the stores take time. The base was written below the API. Crowds are not measured above \
+         {MAX_SIZE_FOR_CROWDS} listings, for want of memory.\n\n{table}"
     );
     Figures::new(&measured, text)
 }

@@ -99,9 +99,9 @@ impl Year {
         let table = table(header, kinds.map(|(name, runs)| runs.row(name)));
         let Self { live, sold, idle_dollars_of_all_minutes: idle, .. } = self;
         format!(
-            "{live} live listings (at most {MAX_LIVE}), of which {SOLD_PERCENT_PER_DAY} % are sold and replaced on each \
-             of {DAYS} days: {sold} tombstones. A run a day; on AWS there is one a minute, and those that find nothing to \
-             do cost {idle:.2} dollars a year. Rows do not expire here.\n\n{table}"
+            "{live} live listings (at most {MAX_LIVE}), of which {SOLD_PERCENT_PER_DAY} % are sold and replaced on \
+             each of {DAYS} days: {sold} tombstones. A run a day; on AWS there is one a minute, and those that find \
+             nothing to do cost {idle:.2} dollars a year. Rows do not expire here.\n\n{table}"
         )
     }
 }
