@@ -38,7 +38,7 @@ pub struct Options {
     /// Delay every DynamoDB call by this many milliseconds, to see round trips.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub store_latency_ms: u64,
-    /// Give DynamoDB the throughput and the latencies of AWS, and print what it refuses.
+    /// Give DynamoDB and S3 the throughput and the latencies of AWS, and print what they refuse.
     #[arg(long, conflicts_with = "aws_endpoint")]
     pub aws_limits: bool,
     /// Set this instance's clock wrong by this many seconds, to see that nothing breaks.
