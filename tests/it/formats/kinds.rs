@@ -171,12 +171,7 @@ pub(super) static KINDS: [RowKind; 24] = [
     RowKind {
         layout_in: ACCOUNTS_LAYOUTS,
         required: &[("total", "N"), ("months", "M"), ("recent", "L")],
-        ..kind(
-            "order-summary",
-            ACCOUNTS,
-            &["summary#"],
-            "How many orders there are, per month, and the latest inserts.",
-        )
+        ..kind("order-summary", ACCOUNTS, &["summary#"], SUMMARY)
     },
     RowKind {
         layout_in: "shared/accounts/src/marks.rs",
@@ -232,6 +227,8 @@ pub(super) static KINDS: [RowKind; 24] = [
 
 const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of changes, and each: 0 and a record, or 1 \
                          and an id.";
+const SUMMARY: &str = "How many orders there are, per month, and the latest inserts. It has an era since a repair has \
+                       written it.";
 const MARKS: &str = "marks: the layout, then by postcard the blocks of a month, and of each: the milliseconds since the \
                      start of the block before, the id of its first order or none, and its number of orders.";
 pub(super) const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, \

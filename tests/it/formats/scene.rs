@@ -149,8 +149,10 @@ async fn market_and_accounts(stack: &Stack) {
     let removal = json!({"type": "item", "id": "gone", "removed": true, "version": 3});
     let crown = item("sticker-crown", "sticker", None, 1);
     stack.feed(&[crown, removal, sold_listing(1, 2), auction, marketplace("two", false, 1)]).await;
-    // One order makes a busy month here, so this one gets marks.
     let mut stores = stack.admin.stores();
+    // The summary gets an era, which the next order keeps.
+    stores.accounts.repair_orders(user(), noon(), false, true).await.unwrap();
+    // One order makes a busy month here, so this one gets marks.
     stores.accounts = stores.accounts.with_block_orders(1);
     assert_eq!(stack.feed_through(stores, &[awaited]).await, [ApplyOutcome::Changed]);
 }

@@ -204,6 +204,22 @@ async fn instances_that_remember_orders_that_a_restore_undid_read_them_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn busy_months_from_before_there_were_marks_get_them() {
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    let orders: Vec<Value> = (1..10).map(|number| order(user, number, "2026-11-20T10:00:00Z", 1)).collect();
+    // With these stores the month is not busy yet.
+    stack.feed(&orders).await;
+    let before = rows(&stack, TABLE).await;
+    let only_look = Mode { dry_run: true, restored: false };
+    for (mode, unmarked) in [(only_look, 1), (Mode::default(), 1), (only_look, 0)] {
+        let report = repair_through(&stack, stores(&stack), mode).await.unwrap();
+        assert_eq!((report.orders.found.unmarked_months, report.orders.is_in_line()), (unmarked, true), "{report:?}");
+    }
+    let written = changed(&before, &rows(&stack, TABLE).await);
+    assert_eq!(written, [[format!("marks#{user}"), "2026-11".to_owned()]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_authority_that_contradicts_its_order_is_replaced() {
     let stack = Stack::new().await;
     feed(&stack, &[order_of(1, 0), order_of(2, 0)]).await;
