@@ -15,7 +15,7 @@ use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
 
 pub const PK: &str = "pk";
-const SK: &str = "sk";
+pub const SK: &str = "sk";
 pub const STATUS: &str = "status";
 pub(super) const EXPIRES_AT: &str = "expires_at";
 pub(super) const SCOPES: &str = "scopes";
@@ -25,15 +25,23 @@ pub const NAME: &str = "name";
 pub(super) const LAST_REQUEST: &str = "lr";
 pub(super) const LAST_USED_AT: &str = "last_used_at";
 pub const HASH: &str = "hash";
-const KEY_ID: &str = "key_id";
-const USER_ID: &str = "user_id";
+/// In the three rows of a key that a rotation made: the hash of the key that it replaced.
+pub const REPLACES: &str = "replaces";
+/// In the row of a key that a rotation revoked: the hash of the key that replaced it.
+pub const REPLACED_BY: &str = "replaced_by";
+pub const KEY_ID: &str = "key_id";
+pub const USER_ID: &str = "user_id";
 /// The limit as the release before this one reads it: it runs beside this one during a deployment, and again after a
 /// rollback. This release follows the tier, or [`LIMIT_OVERRIDE`].
 pub const LIMIT_BEFORE: &str = "limit";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
 
-const KEY_FORMAT: Format = Format::first("key");
+const KEY_PARTITION: &str = "key#";
+const ID_PARTITION: &str = "id#";
+const USER_PARTITION: &str = "user#";
+
+pub const KEY_FORMAT: Format = Format::first("key");
 /// The two rows that hold a key's hash.
 pub const FINDER_FORMAT: Format = Format::first("finder of a key");
 
@@ -134,17 +142,32 @@ pub(super) fn key_row(hash: &KeyHash) -> Row {
 
 /// Returns the table key of the key row, from the hash in hex.
 pub fn hash_row(hex: &str) -> Row {
-    place(format!("key#{hex}"), "key")
+    place(format!("{KEY_PARTITION}{hex}"), "key")
+}
+
+/// Returns the hash in hex of the key whose row has this partition key, or `None` if it is another row.
+pub fn hash_of_partition(pk: &str) -> Option<&str> {
+    pk.strip_prefix(KEY_PARTITION)
 }
 
 /// Returns the table key of the row that holds the hash of the key with this id.
 pub fn id_row(key_id: KeyId) -> Row {
-    place(format!("id#{key_id}"), "hash")
+    place(format!("{ID_PARTITION}{key_id}"), "hash")
+}
+
+/// Returns the id of the key that the row with this partition key finds by its id, or `None` if it is another row.
+pub fn id_of_partition(pk: &str) -> Option<KeyId> {
+    pk.strip_prefix(ID_PARTITION)?.parse().ok()
 }
 
 /// Returns the partition key under which a user's keys are listed.
 pub fn user_partition(user: UserId) -> String {
-    format!("user#{user}")
+    format!("{USER_PARTITION}{user}")
+}
+
+/// Returns the user whose keys are listed under this partition key, or `None` if it is that of another row.
+pub fn user_of_partition(pk: &str) -> Option<UserId> {
+    pk.strip_prefix(USER_PARTITION)?.parse().ok()
 }
 
 /// Returns the table key of a key's row in its user's list.

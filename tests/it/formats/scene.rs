@@ -1,7 +1,7 @@
 //! A stack in which every kind of row was written by the real code, from fixed values.
 
 use admin::keys::NewKey;
-use auth::KeyText;
+use auth::{KeyRecord, KeyText};
 use base::Columnar;
 use feed::ApplyOutcome;
 use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild, SortedRun};
@@ -73,12 +73,9 @@ impl Scene {
         for path in ["/v1/public/me", "/v1/public/catalog"] {
             assert_eq!(running.client.get(&text, path).await.status, 200);
         }
-        let hash = KeyText::parse(&text).unwrap().hash().hex();
-        let random = vec![
-            (hash, key().hash().hex()),
-            (record.key_id.to_string(), uuid(0xa1).to_string()),
-            (format!(r#""last4":"{}""#, record.last4), format!(r#""last4":"{}""#, key().last4())),
-        ];
+        let mut random = vec![(format!(r#""last4":"{}""#, record.last4), format!(r#""last4":"{}""#, key().last4()))];
+        random.extend(stands_for(&text, &record, 7, 0xa1));
+        random.extend(rotation(&stack).await);
         let mut scene = Self { stack, key: text, random };
         scene.random.extend(scene.generations().await);
         scene
@@ -123,6 +120,20 @@ impl Scene {
         let named = rows.iter().filter(|row| matches!(text(row, "sk"), "manifest" | "rebuild"));
         named.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
     }
+}
+
+/// Rotates a key of another user. Returns the random values of both keys, and what stands for them.
+async fn rotation(stack: &Stack) -> Vec<(String, String)> {
+    let (old_text, old) = stack.key_of(uuid(8).into(), &[Scope::CatalogRead]).await;
+    let (new_text, new) = stack.admin.keys().rotate(old.key_id).await.unwrap();
+    [stands_for(&old_text, &old, 6, 0xa2), stands_for(new_text.reveal(), &new, 8, 0xa3)].concat()
+}
+
+/// Returns the hash and the id of a random key, and what stands for them: those of a key of these bits.
+fn stands_for(text: &str, record: &KeyRecord, bits: u8, id: u128) -> [(String, String); 2] {
+    let hash = KeyText::parse(text).unwrap().hash().hex();
+    let fixed_hash = KeyText::from_bits([bits; 32]).hash().hex();
+    [(hash, fixed_hash), (record.key_id.to_string(), uuid(id).to_string())]
 }
 
 /// Returns the hash of packed bytes, as manifest and pointer have it.

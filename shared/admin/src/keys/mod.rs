@@ -1,5 +1,6 @@
 //! Creating, listing, changing, revoking and rotating keys.
 
+mod repair;
 mod update;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use auth::table;
-use auth::table::{HASH, KeyRecord, KeyStatus, PK, STATUS};
+use auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACED_BY, REPLACES, STATUS};
 use auth::{KeyHash, KeyText};
 use platform::rows::{Rows, Unreadable};
 use platform::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
@@ -21,6 +22,7 @@ use types::ids::{KeyId, UserId};
 use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
 
+pub use repair::{KeyFinding, KeyProblem, KeysPage};
 pub use update::{KeyUpdate, LimitChange, MAX_LIMIT};
 
 const CONFLICT_ATTEMPTS: u32 = 8;
@@ -78,7 +80,7 @@ impl KeyAdmin {
     pub async fn create(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
         self.check(&new)?;
         let (text, record) = self.fresh(new)?;
-        let puts = self.puts(&text.hash(), &record)?;
+        let puts = self.puts(&text.hash(), &record, None)?;
         self.transact(&puts).await?;
         Ok((text, record))
     }
@@ -128,7 +130,13 @@ impl KeyAdmin {
         let finder = self.finder(key_id).await?;
         // The layout is not looked at: under a wrong hash there would be no row, and nothing would be written.
         let hash = Attributes(&finder).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))?;
-        let revoked = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+        let row = self.revoke_hash(hash).await?.ok_or(AdminError::Unknown(key_id))?;
+        Ok(KeyRecord::from_row(&row).ok())
+    }
+
+    /// Revokes the key with this hash. Returns its row, or `None` if there is no such key.
+    async fn revoke_hash(&self, hash: &str) -> Result<Option<Row>, StoreError> {
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
                 .client
                 .update_item()
@@ -147,13 +155,13 @@ impl KeyAdmin {
                     _ => Err(StoreError::from(error)),
                 },
             }
-        });
-        let row = revoked.await?.ok_or(AdminError::Unknown(key_id))?;
-        Ok(KeyRecord::from_row(&row).ok())
+        })
+        .await
     }
 
     /// Replaces an active key by a new one with the same properties. One transaction creates the new key and
-    /// revokes the old one.
+    /// revokes the old one. Their rows name each other, so that a repair can complete a rotation of which a restore
+    /// brought back only a part.
     pub async fn rotate(&self, key_id: KeyId) -> Result<(KeyText, KeyRecord), AdminError> {
         let (old_hash, old) = self.find(key_id).await?;
         if !old.is_live(self.clock.now()) {
@@ -161,8 +169,8 @@ impl KeyAdmin {
         }
         let KeyRecord { user_id, name, tier, limit_override, scopes, expires_at, .. } = old;
         let (text, record) = self.fresh(NewKey { user_id, name, tier, limit_override, scopes, expires_at })?;
-        let mut writes = self.puts(&text.hash(), &record)?;
-        writes.push(self.revocation(&old_hash)?);
+        let mut writes = self.puts(&text.hash(), &record, Some(old_hash.as_str()))?;
+        writes.push(self.revocation(&old_hash, &text.hash())?);
         self.transact(&writes).await?;
         Ok((text, record))
     }
@@ -200,38 +208,39 @@ impl KeyAdmin {
         Ok((text, record))
     }
 
-    fn puts(&self, hash: &KeyHash, record: &KeyRecord) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let finder = |mut row: Row| {
-            row.insert(HASH.to_owned(), s(hash.hex()));
-            row
-        };
-        let rows = [
-            record.to_row(hash),
-            finder(table::id_row(record.key_id)),
-            finder(table::user_row(record.user_id, record.key_id)),
-        ];
-        rows.into_iter()
-            .map(|row| {
-                let put = Put::builder()
-                    .table_name(&self.table)
-                    .set_item(Some(row))
-                    .condition_expression("attribute_not_exists(#pk)")
-                    .expression_attribute_names("#pk", PK)
-                    .build()?;
-                Ok(TransactWriteItem::builder().put(put).build())
-            })
-            .collect()
+    fn puts(
+        &self,
+        hash: &KeyHash,
+        record: &KeyRecord,
+        replaces: Option<&str>,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let mut key = record.to_row(hash);
+        key.extend(replaces.map(|replaced| (REPLACES.to_owned(), s(replaced))));
+        let [by_id, by_user] = finders(&hash.hex(), record.key_id, record.user_id, replaces);
+        [key, by_id, by_user].into_iter().map(|row| self.put_new(row)).collect()
     }
 
-    fn revocation(&self, hash: &str) -> Result<TransactWriteItem, StoreError> {
+    fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(row))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", PK)
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    fn revocation(&self, hash: &str, replaced_by: &KeyHash) -> Result<TransactWriteItem, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::hash_row(hash)))
-            .update_expression("SET #status = :revoked")
+            .update_expression("SET #status = :revoked, #replaced_by = :replaced_by")
             .condition_expression("#status = :active")
             .expression_attribute_names("#status", STATUS)
+            .expression_attribute_names("#replaced_by", REPLACED_BY)
             .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
             .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
+            .expression_attribute_values(":replaced_by", s(replaced_by.hex()))
             .build()?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
@@ -270,6 +279,15 @@ fn check_name(name: Option<&str>) -> Result<(), AdminError> {
         return Err(AdminError::Invalid { field: "name", reason: "must have 1 to 128 bytes" });
     }
     Ok(())
+}
+
+/// Returns the two rows that find a key: by its id, and by its user.
+fn finders(hash: &str, key_id: KeyId, user_id: UserId, replaces: Option<&str>) -> [Row; 2] {
+    [table::id_row(key_id), table::user_row(user_id, key_id)].map(|mut row| {
+        row.insert(HASH.to_owned(), s(hash));
+        row.extend(replaces.map(|replaced| (REPLACES.to_owned(), s(replaced))));
+        row
+    })
 }
 
 fn hash_of(row: &Row) -> Result<&str, StoreError> {

@@ -1,0 +1,127 @@
+//! Brings the rows of keys back in line, after a restore that holds some but not all rows of recent transactions.
+//!
+//! Whatever is there in part is resolved to the safe side. A key that a rotation replaced is revoked. A key that is
+//! accepted can be found, so that it can be listed and revoked. A row that finds no key is removed, because the text of
+//! that key is not accepted any more.
+
+mod mend;
+mod stored;
+
+use platform::rows::Unreadable;
+use platform::store::{Row, StoreError};
+use types::closed_enum;
+use types::ids::{KeyId, UserId};
+
+use super::KeyAdmin;
+use stored::{Named, StoredFinder, StoredKey, StoredRows};
+
+closed_enum! {
+    /// What was wrong with a key.
+    pub enum KeyProblem {
+        /// A rotation had replaced it, and still it was not revoked. A repair revokes it.
+        RotationCut = "rotation_cut",
+        /// A rotation had replaced it, and the new key is gone. It is revoked and stays so.
+        SuccessorLost = "successor_lost",
+        /// It was accepted, but could not be listed or could not be revoked. A repair puts back the rows that find it.
+        NotFindable = "not_findable",
+        /// Nothing but rows that find it was left of it. A repair removes them.
+        Lost = "lost",
+    }
+}
+
+/// What was wrong with one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFinding {
+    pub problem: KeyProblem,
+    pub key_id: KeyId,
+    /// Its owner, if a row that is left tells.
+    pub user_id: Option<UserId>,
+}
+
+/// A part of the table.
+pub struct KeysPage {
+    /// The number of keys in it.
+    pub keys: u64,
+    /// What was wrong with the rows of this part. The rows of one key may lie in several parts.
+    pub found: Vec<KeyFinding>,
+    /// Rows that were left as they are.
+    pub unreadable: Vec<Unreadable>,
+    /// Where the next part begins.
+    pub next: Option<Row>,
+}
+
+impl KeyAdmin {
+    /// Reads a part of the table and brings its rows in line, unless it is only a trial. It may be repeated after a crash
+    /// at any step, because a row is removed only after what it tells was done.
+    pub async fn repair_page(&self, from: Option<Row>, dry_run: bool) -> Result<KeysPage, StoreError> {
+        let scan = self.client.scan().table_name(&self.table).consistent_read(true).set_exclusive_start_key(from);
+        let scanned = scan.send().await?;
+        let StoredRows { keys, finders, unreadable } = StoredRows::from_rows(scanned.items());
+        let named = self.named(&keys, &finders).await?;
+        let next = scanned.last_evaluated_key;
+        let mut page = KeysPage { keys: keys.len() as u64, found: Vec::new(), unreadable, next };
+        for key in &keys {
+            self.repair_key(key, &named, dry_run, &mut page).await?;
+        }
+        for finder in &finders {
+            self.repair_finder(finder, &named, dry_run, &mut page).await?;
+        }
+        Ok(page)
+    }
+
+    async fn repair_key(
+        &self,
+        key: &StoredKey,
+        named: &Named,
+        dry_run: bool,
+        page: &mut KeysPage,
+    ) -> Result<(), StoreError> {
+        self.repair_replaced(key.replaces.as_deref(), named, dry_run, page).await?;
+        let missing: Vec<Row> = key.finders().into_iter().filter(|finder| !named.has_finder(finder)).collect();
+        if !missing.is_empty() {
+            page.found.push(key.finding(KeyProblem::NotFindable));
+            if !dry_run {
+                self.put_finders(missing).await?;
+            }
+        }
+        if let Some(successor) = key.replaced_by.as_deref().filter(|successor| !named.has_key(successor)) {
+            page.found.push(key.finding(KeyProblem::SuccessorLost));
+            if !dry_run {
+                self.forget_successor(&key.hash, successor).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn repair_finder(
+        &self,
+        finder: &StoredFinder,
+        named: &Named,
+        dry_run: bool,
+        page: &mut KeysPage,
+    ) -> Result<(), StoreError> {
+        if named.has_key(&finder.hash) {
+            return Ok(());
+        }
+        self.repair_replaced(finder.replaces.as_deref(), named, dry_run, page).await?;
+        let StoredFinder { key_id, user_id, .. } = *finder;
+        page.found.push(KeyFinding { problem: KeyProblem::Lost, key_id, user_id });
+        if dry_run { Ok(()) } else { self.remove_finder(finder).await }
+    }
+
+    /// Revokes the key that a rotation replaced, if it is not revoked yet.
+    async fn repair_replaced(
+        &self,
+        replaced: Option<&str>,
+        named: &Named,
+        dry_run: bool,
+        page: &mut KeysPage,
+    ) -> Result<(), StoreError> {
+        let Some((hash, row)) = replaced.and_then(|hash| Some((hash, named.unrevoked(hash)?))) else { return Ok(()) };
+        match StoredKey::from_row(hash, row) {
+            Ok(key) => page.found.push(key.finding(KeyProblem::RotationCut)),
+            Err(error) => page.unreadable.push(Unreadable::new(row, error)),
+        }
+        if dry_run { Ok(()) } else { self.revoke_hash(hash).await.map(drop) }
+    }
+}
