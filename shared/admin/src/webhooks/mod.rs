@@ -10,7 +10,6 @@ mod rotate_secret;
 
 use std::sync::Arc;
 
-pub use endpoints::Removal;
 pub use error::WebhookAdminError;
 pub use keyring::Resealed;
 pub use register::NewEndpoint;
@@ -21,6 +20,7 @@ use types::clock::Clock;
 use types::ids::EndpointId;
 use webhooks::Queues;
 use webhooks::endpoint::WebhookEndpoint;
+pub use webhooks::store::Removal;
 use webhooks::store::WebhookStore;
 
 /// Administers the endpoints of a stack.

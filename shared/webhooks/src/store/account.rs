@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::delivery_row::DELIVERY_TTL_MILLIS;
@@ -74,13 +75,7 @@ impl WebhookStore {
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":most", n(MAX_ENDPOINTS))
             .build()?;
-        let finder = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(table::finder(endpoint.id)))
-            .item(ACCOUNT_ID, s(endpoint.account_id.to_string()))
-            .condition_expression("attribute_not_exists(#pk)")
-            .expression_attribute_names("#pk", PK)
-            .build()?;
+        let finder = self.new_finder(endpoint.id, endpoint.account_id)?;
         let writes =
             [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().put(finder).build()];
         // All tries share one token. Without it, the repetition of a write whose answer was lost would fail, and the
@@ -105,15 +100,7 @@ impl WebhookStore {
             .expression_attribute_names("#count", COUNT)
             .expression_attribute_values(":one", n(1))
             .build()?;
-        let finder = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(table::finder(id)))
-            .update_expression("SET #removed = :now, #ttl = :ttl")
-            .expression_attribute_names("#removed", REMOVED_AT)
-            .expression_attribute_names("#ttl", TTL)
-            .expression_attribute_values(":now", n(now.millis()))
-            .expression_attribute_values(":ttl", n(now.plus_millis(DELIVERY_TTL_MILLIS).seconds()))
-            .build()?;
+        let finder = self.removed_finder(id, now).build()?;
         let writes =
             [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().update(finder).build()];
         let removed = retry_conflicts(CONFLICT_ATTEMPTS, || async {
@@ -121,5 +108,28 @@ impl WebhookStore {
             transaction::send(request).await
         });
         Ok(removed.await?.is_ok())
+    }
+
+    /// Returns the write of the row that names the account of an endpoint.
+    pub(super) fn new_finder(&self, id: EndpointId, account: UserId) -> Result<Put, StoreError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(table::finder(id)))
+            .item(ACCOUNT_ID, s(account.to_string()))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", PK);
+        Ok(put.build()?)
+    }
+
+    /// Returns the update that notes the removal of an endpoint.
+    pub(super) fn removed_finder(&self, id: EndpointId, now: Timestamp) -> UpdateBuilder {
+        Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(table::finder(id)))
+            .update_expression("SET #removed = :now, #ttl = :ttl")
+            .expression_attribute_names("#removed", REMOVED_AT)
+            .expression_attribute_names("#ttl", TTL)
+            .expression_attribute_values(":now", n(now.millis()))
+            .expression_attribute_values(":ttl", n(now.plus_millis(DELIVERY_TTL_MILLIS).seconds()))
     }
 }

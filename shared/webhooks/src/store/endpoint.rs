@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::endpoint_row::{DISABLED, ENABLED};
-use super::table::{EPOCH, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
+use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::endpoint::DisabledReason;
 use platform::store::{StoreError, n, retry_conflicts, s};
@@ -20,9 +20,16 @@ impl WebhookStore {
         self.change(
             account,
             id,
-            "SET #e.#status = :on, #e.#epoch = #e.#epoch + :one REMOVE #e.#reason",
+            "SET #e.#status = :on, #e.#epoch = #e.#epoch + :one REMOVE #e.#reason, #e.#at, #e.#by, #e.#notice",
             "#e.#status = :off",
-            &[("#status", STATUS), ("#epoch", EPOCH), ("#reason", REASON)],
+            &[
+                ("#status", STATUS),
+                ("#epoch", EPOCH),
+                ("#reason", REASON),
+                ("#at", DISABLED_AT),
+                ("#by", DISABLED_BY),
+                ("#notice", NOTICE_ID),
+            ],
             [(":on", s(ENABLED)), (":off", s(DISABLED)), (":one", n(1))],
         )
         .await
@@ -39,6 +46,18 @@ impl WebhookStore {
             [(":on", s(ENABLED)), (":off", s(DISABLED)), (":reason", s(DisabledReason::Owner.as_str()))],
         )
         .await
+    }
+
+    /// Moves an endpoint on to a later epoch if its epoch is still `seen`. Returns whether it was.
+    pub(super) async fn renew_epoch(
+        &self,
+        account: UserId,
+        id: EndpointId,
+        seen: u64,
+        next: u64,
+    ) -> Result<bool, StoreError> {
+        let (names, values) = ([("#epoch", EPOCH)], [(":seen", n(seen)), (":next", n(next))]);
+        self.change(account, id, "SET #e.#epoch = :next", "#e.#epoch = :seen", &names, values).await
     }
 
     /// Replaces an endpoint's secrets if their version is still `seen`. Returns whether it was.

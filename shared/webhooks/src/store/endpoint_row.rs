@@ -5,8 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
-use super::table::{CREATED_AT, EPOCH, EVENTS, PK, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS, URL};
-use crate::endpoint::{Endpoints, Switch, UnreadableEndpoint, WebhookEndpoint};
+use super::table::{
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PK, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL,
+    STATUS, URL,
+};
+use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, WebhookEndpoint};
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, n, s};
 use types::event::EventKind;
@@ -71,6 +74,23 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         secrets: secrets.ok_or_else(|| StoreError::corrupt(SECRETS))?,
         secret_version: read.required_number(SECRET_VERSION)?,
         slow_until: read.number(SLOW_UNTIL).map(Timestamp::from_millis),
+    })
+}
+
+/// Returns the notice that an endpoint was switched off because a delivery failed, if it was and if its attribute tells
+/// so. Releases before this one do not write what this needs.
+pub(super) fn notice_of(value: &AttributeValue, endpoint: &WebhookEndpoint) -> Option<Notice> {
+    if endpoint.switch != Switch::Off(DisabledReason::DeliveriesFailed) {
+        return None;
+    }
+    let read = Attributes(value.as_m().ok()?);
+    Some(Notice {
+        notice_id: read.parsed(NOTICE_ID).ok()?,
+        endpoint_id: endpoint.id,
+        account_id: endpoint.account_id,
+        url: endpoint.url.clone(),
+        delivery_id: read.parsed(DISABLED_BY).ok()?,
+        disabled_at: Timestamp::from_millis(read.number(DISABLED_AT)?),
     })
 }
 

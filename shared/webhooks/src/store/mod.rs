@@ -10,6 +10,8 @@ mod expression;
 mod lanes;
 mod listing;
 mod notices;
+mod removal;
+mod repair;
 mod settle;
 mod table;
 
@@ -20,6 +22,8 @@ pub use account::Added;
 pub use accounts::EndpointPage;
 pub use deliveries::{Put, StepOutcome};
 pub use listing::{DeliveryPage, DuePage, StartKey};
+pub use removal::Removal;
+pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
 

@@ -1,21 +1,18 @@
 //! Makes the steps of a delivery that depend on its endpoint. Each is one transaction that also checks or changes the
 //! endpoint.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
 
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::expression::Expression;
-use super::table::{EPOCH, NOTICE, PK, REASON, STATUS, TTL, WAKE_AT, WAKE_SHARD};
+use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, REASON, STATUS};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::Transition;
 use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
 use platform::store::{StoreError, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::DeliveryId;
-use types::timestamp::{DAY_MILLIS, Timestamp};
-
-/// How long a notice is kept after the switch-off, so that an operator can see it: 35 days.
-const NOTICE_TTL_MILLIS: i64 = 35 * DAY_MILLIS;
+use types::timestamp::Timestamp;
 
 /// What became of a step that depends on the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,33 +56,37 @@ impl WebhookStore {
         notice: &Notice,
         wake_at: Timestamp,
     ) -> Result<DisableOutcome, StoreError> {
-        let off = Update::builder()
+        let (off, put) = (self.off(endpoint, notice)?, self.new_notice(notice, wake_at)?);
+        let others =
+            vec![TransactWriteItem::builder().update(off).build(), TransactWriteItem::builder().put(put).build()];
+        self.both(notice.delivery_id, step, others).await
+    }
+
+    /// Returns the write that switches an endpoint off, if it is on in the same epoch. The endpoint remembers what its
+    /// notice says, so that a repair can put a notice back that a restore does not have.
+    pub(super) fn off(&self, endpoint: &WebhookEndpoint, notice: &Notice) -> Result<Update, StoreError> {
+        let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::account(endpoint.account_id)))
-            .update_expression("SET #e.#status = :off, #e.#reason = :reason")
+            .update_expression(
+                "SET #e.#status = :off, #e.#reason = :reason, #e.#at = :at, #e.#by = :by, #e.#notice = :notice",
+            )
             .condition_expression("#e.#status = :on AND #e.#epoch = :epoch")
             .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
             .expression_attribute_names("#status", STATUS)
             .expression_attribute_names("#reason", REASON)
             .expression_attribute_names("#epoch", EPOCH)
+            .expression_attribute_names("#at", DISABLED_AT)
+            .expression_attribute_names("#by", DISABLED_BY)
+            .expression_attribute_names("#notice", NOTICE_ID)
             .expression_attribute_values(":on", s(ENABLED))
             .expression_attribute_values(":off", s(DISABLED))
             .expression_attribute_values(":reason", s(DisabledReason::DeliveriesFailed.as_str()))
             .expression_attribute_values(":epoch", n(endpoint.epoch))
-            .build()?;
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(table::notice(notice.notice_id)))
-            .item(NOTICE, s(serde_json::to_string(notice)?))
-            .item(WAKE_SHARD, s(table::wake_shard(notice.notice_id.uuid())))
-            .item(WAKE_AT, n(wake_at.millis()))
-            .item(TTL, n(notice.disabled_at.plus_millis(NOTICE_TTL_MILLIS).seconds()))
-            .condition_expression("attribute_not_exists(#pk)")
-            .expression_attribute_names("#pk", PK)
-            .build()?;
-        let others =
-            vec![TransactWriteItem::builder().update(off).build(), TransactWriteItem::builder().put(put).build()];
-        self.both(notice.delivery_id, step, others).await
+            .expression_attribute_values(":at", n(notice.disabled_at.millis()))
+            .expression_attribute_values(":by", s(notice.delivery_id.to_string()))
+            .expression_attribute_values(":notice", s(notice.notice_id.to_string()));
+        Ok(update.build()?)
     }
 
     async fn both(

@@ -38,6 +38,10 @@ pub(super) const SECRETS: &str = "secrets";
 pub(super) const SECRET_VERSION: &str = "secret_version";
 pub(super) const SLOW_UNTIL: &str = "slow_until";
 pub(super) const REMOVED_AT: &str = "removed_at";
+/// Of an endpoint that was switched off because a delivery failed: when, by which delivery, and with which notice.
+pub(super) const DISABLED_AT: &str = "disabled_at";
+pub(super) const DISABLED_BY: &str = "disabled_by";
+pub(super) const NOTICE_ID: &str = "notice_id";
 
 pub(super) const NOTICE: &str = "notice";
 pub(super) const PROBED_AT: &str = "probed_at";
@@ -54,6 +58,7 @@ pub(super) const LANE_FORMAT: Format = Format::first("lane mark");
 pub const WAKE_SHARDS: u32 = 8;
 
 pub(super) const ACCOUNT_PARTITION: &str = "account#";
+pub(super) const FINDER_PARTITION: &str = "endpoint#";
 const DELIVERY_PARTITION: &str = "delivery#";
 const NOTICE_PARTITION: &str = "notice#";
 
@@ -89,7 +94,11 @@ pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
 
 /// Returns the table key of the row that names the account of an endpoint.
 pub(super) fn finder(id: EndpointId) -> Row {
-    place(format!("endpoint#{id}"), "account")
+    place(format!("{FINDER_PARTITION}{id}"), "account")
+}
+
+pub(super) fn endpoint_of_finder(pk: &str) -> Option<EndpointId> {
+    pk.strip_prefix(FINDER_PARTITION)?.parse().ok()
 }
 
 pub(super) fn delivery(id: DeliveryId) -> Row {

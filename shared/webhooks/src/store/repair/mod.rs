@@ -1,0 +1,165 @@
+//! Brings the rows of endpoints back in line, after a restore that holds some but not all rows of recent transactions.
+//!
+//! What was done last holds, even if only a part of it is there: nothing is sent to an endpoint that was removed or
+//! switched off, and the owner is told. Deliveries need no repair, because each is one row, and a sweep sends the message
+//! of every one that is pending.
+
+mod mend;
+mod stored;
+
+use platform::rows::Unreadable;
+use platform::store::{Row, StoreError};
+use types::closed_enum;
+use types::ids::{EndpointId, UserId};
+use types::timestamp::Timestamp;
+
+use super::table::REMOVED_AT;
+use super::{StartKey, WebhookStore, table};
+use crate::endpoint::{Notice, notice_id};
+use stored::{Named, StoredEndpoint, StoredFinder, StoredRows};
+
+closed_enum! {
+    /// What was wrong with an endpoint.
+    pub enum EndpointProblem {
+        /// It had been removed, and still it was there. A repair removes it, and ends its deliveries.
+        RemovalCut = "removal_cut",
+        /// It had been switched off because deliveries failed, and still it was on. A repair switches it off.
+        SwitchOffCut = "switch_off_cut",
+        /// The notice that it was switched off was missing. A repair puts it back, and a sweep sends it.
+        NoticeMissing = "notice_missing",
+        /// It was there, but its id did not find it. A repair puts back the row that does.
+        NotFindable = "not_findable",
+        /// Nothing but the row that finds it was left of it. A repair notes it as removed, and ends its deliveries.
+        Lost = "lost",
+    }
+}
+
+/// What was wrong with one endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EndpointFinding {
+    pub problem: EndpointProblem,
+    pub endpoint_id: EndpointId,
+    /// The account that the endpoint belongs to.
+    pub account_id: UserId,
+}
+
+/// What a repair of endpoints may do, and what it must.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointRepair {
+    pub now: Timestamp,
+    /// It only looks, and writes nothing.
+    pub dry_run: bool,
+    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one that
+    /// was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
+    pub new_epochs: bool,
+}
+
+/// A part of the table.
+pub struct RepairedPage {
+    /// The number of endpoints in it.
+    pub endpoints: u64,
+    pub found: Vec<EndpointFinding>,
+    /// Rows that were left as they are.
+    pub unreadable: Vec<Unreadable>,
+    /// Where the next part begins.
+    pub next: Option<StartKey>,
+}
+
+impl WebhookStore {
+    /// Reads a part of the table and brings it in line, unless it is only a trial. It may be repeated after a crash at any
+    /// step.
+    pub async fn repair_page(
+        &self,
+        from: Option<StartKey>,
+        repair: EndpointRepair,
+    ) -> Result<RepairedPage, StoreError> {
+        let (StoredRows { endpoints, finders, unreadable }, next) = self.stored_rows(from).await?;
+        let named = self.named(&endpoints, &finders).await?;
+        let mut page = RepairedPage { endpoints: endpoints.len() as u64, found: Vec::new(), unreadable, next };
+        for stored in &endpoints {
+            self.repair_endpoint(stored, &named, repair, &mut page).await?;
+        }
+        for finder in finders.iter().filter(|finder| !named.has_endpoint(finder)) {
+            let StoredFinder { endpoint_id, account_id } = *finder;
+            page.found.push(EndpointFinding { problem: EndpointProblem::Lost, endpoint_id, account_id });
+            if !repair.dry_run {
+                let removal = self.end_deliveries(endpoint_id, repair.now).await?;
+                page.unreadable.extend(removal.unreadable);
+                self.note_removal(finder, repair.now).await?;
+            }
+        }
+        Ok(page)
+    }
+
+    async fn repair_endpoint(
+        &self,
+        stored: &StoredEndpoint,
+        named: &Named,
+        repair: EndpointRepair,
+        page: &mut RepairedPage,
+    ) -> Result<(), StoreError> {
+        let (id, account_id) = (stored.endpoint.id, stored.endpoint.account_id);
+        let finder = named.get(&table::finder(id));
+        if finder.is_some_and(|row| row.contains_key(REMOVED_AT)) {
+            page.found.push(stored.finding(EndpointProblem::RemovalCut));
+            if !repair.dry_run {
+                // In this order a crash in between leaves what the next repair finds again.
+                let removal = self.end_deliveries(id, repair.now).await?;
+                page.unreadable.extend(removal.unreadable);
+                self.remove_endpoint(account_id, id, repair.now).await?;
+            }
+            return Ok(());
+        }
+        if finder.is_none() {
+            page.found.push(stored.finding(EndpointProblem::NotFindable));
+            if !repair.dry_run {
+                self.put_finder(id, account_id).await?;
+            }
+        }
+        self.repair_switch(stored, named, repair, page).await?;
+        if repair.new_epochs && !repair.dry_run {
+            let seen = stored.endpoint.epoch;
+            let next = u64::try_from(repair.now.millis()).unwrap_or_default().max(seen + 1);
+            if !self.renew_epoch(account_id, id, seen, next).await? {
+                return Err(StoreError::Conflict);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes switch and notice agree. The notice of an epoch is there only if the endpoint was switched off in it.
+    async fn repair_switch(
+        &self,
+        stored: &StoredEndpoint,
+        named: &Named,
+        repair: EndpointRepair,
+        page: &mut RepairedPage,
+    ) -> Result<(), StoreError> {
+        let endpoint = &stored.endpoint;
+        if endpoint.is_on() {
+            let Some(row) = named.get(&table::notice(notice_id(endpoint.id, endpoint.epoch))) else { return Ok(()) };
+            match Notice::from_row(row) {
+                Ok(notice) => {
+                    page.found.push(stored.finding(EndpointProblem::SwitchOffCut));
+                    if !repair.dry_run {
+                        self.complete_switch_off(endpoint, &notice).await?;
+                    }
+                }
+                Err(error) => page.unreadable.push(Unreadable::new(row, error)),
+            }
+        } else if let Some(notice) = stored.notice.as_ref().filter(|notice| notice.is_kept(repair.now))
+            && named.get(&table::notice(notice.notice_id)).is_none()
+        {
+            page.found.push(stored.finding(EndpointProblem::NoticeMissing));
+            if !repair.dry_run {
+                self.put_notice(notice, repair.now).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the partition key of a row.
+fn partition(row: &Row) -> &str {
+    platform::store::Attributes(row).text(table::PK).unwrap_or_default()
+}
