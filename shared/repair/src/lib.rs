@@ -1,10 +1,12 @@
-//! Brings the tables of public data and of accounts back in line, after a restore that holds some but not all rows of
-//! recent transactions. Readers may go on meanwhile. Writers must be stopped.
+//! Brings tables back in line, after a restore that holds some but not all rows of recent transactions. Readers may go
+//! on meanwhile. Writers must be stopped.
 //!
 //! It may be repeated at any time, also after a crash in the middle: each step leaves tables that readers read right,
 //! and what is in line already stays as it is.
 
+mod endpoints;
 mod error;
+mod keys;
 mod mode;
 mod orders;
 mod progress;
@@ -14,23 +16,29 @@ mod versions;
 use std::sync::Arc;
 
 use accounts::Accounts;
+use admin::keys::KeyAdmin;
 use market::{Log, Market};
 use objects::Objects;
 use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
+use webhooks::store::WebhookStore;
 
+pub use endpoints::EndpointsReport;
 pub use error::RepairError;
+pub use keys::KeysReport;
 pub use mode::Mode;
 pub use orders::OrdersReport;
 pub use progress::Progress;
 pub use streams::{StreamFindings, StreamReport};
 pub use versions::{NotVersioned, Versioned};
 
-/// A repair of one table or of both.
+/// A repair of one table or of several.
 pub struct Repair {
     /// The table of public data, and the bucket of its bases.
     pub market: Option<(Market, Objects)>,
     pub accounts: Option<Accounts>,
+    pub keys: Option<KeyAdmin>,
+    pub webhooks: Option<WebhookStore>,
     pub clock: Arc<dyn Clock>,
     pub mode: Mode,
 }
@@ -41,10 +49,12 @@ pub struct RepairReport {
     /// The catalog and the listings, or nothing if that table was left alone.
     pub streams: Vec<StreamReport>,
     pub orders: OrdersReport,
+    pub keys: KeysReport,
+    pub endpoints: EndpointsReport,
 }
 
 impl Repair {
-    /// Repairs the streams, and then the orders of every user. Tells `progress` how far it is.
+    /// Repairs one table after the other. Tells `progress` how far it is.
     pub async fn run(&self, progress: &dyn Fn(Progress)) -> Result<RepairReport, RepairError> {
         let mut report = RepairReport::default();
         if let Some((market, objects)) = &self.market {
@@ -59,6 +69,13 @@ impl Repair {
             let repair = orders::repair(accounts, self.clock.now(), self.mode, progress);
             report.orders = Box::pin(repair).await?;
         }
+        if let Some(keys) = &self.keys {
+            report.keys = Box::pin(keys::repair(keys, self.mode, progress)).await?;
+        }
+        if let Some(webhooks) = &self.webhooks {
+            let repair = endpoints::repair(webhooks, self.clock.now(), self.mode, progress);
+            report.endpoints = Box::pin(repair).await?;
+        }
         Ok(report)
     }
 }
@@ -66,6 +83,7 @@ impl Repair {
 impl RepairReport {
     /// Returns whether everything was in line.
     pub fn is_in_line(&self) -> bool {
-        self.streams.iter().all(|stream| stream.found.is_in_line()) && self.orders.is_in_line()
+        let streams = self.streams.iter().all(|stream| stream.found.is_in_line());
+        streams && self.orders.is_in_line() && self.keys.is_in_line() && self.endpoints.is_in_line()
     }
 }

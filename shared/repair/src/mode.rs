@@ -5,7 +5,7 @@
 pub struct Mode {
     /// It only looks, and writes nothing.
     pub dry_run: bool,
-    /// The streams and the numbers of orders begin anew even if they are in line, because instances may remember what
-    /// came after the moment to which their table was restored.
+    /// The streams, the numbers of orders and the epochs of endpoints begin anew even if they are in line, because
+    /// instances and the marketplace may remember what came after the moment to which a table was restored.
     pub restored: bool,
 }

@@ -15,4 +15,8 @@ pub enum Progress {
     },
     /// It has looked at the orders of so many users.
     Users { done: u64, of: u64 },
+    /// It has looked at so many keys.
+    Keys { keys: u64 },
+    /// It has looked at so many webhook endpoints.
+    Endpoints { endpoints: u64 },
 }

@@ -1,11 +1,13 @@
 //! `marketctl repair`.
 
+use auth::KeyText;
 use local::environment::Variables;
 use platform::resources::Table;
 use serde_json::{Value, json};
 use tests::{Program, Stack, balance, item, listing, marketctl, marketplace, order, set_row_number, uuid};
+use types::scope::Scope;
 
-use super::{delete, orders, rows, streams};
+use super::{delete, endpoints, keys, orders, rows, streams};
 
 const AT: &str = "2026-11-20T10:00:00Z";
 
@@ -42,6 +44,29 @@ async fn repair_says_what_it_found_and_what_it_did() {
     let away = run(&stack, &["--table", "market", "--name", "no-such-table"]).await;
     assert_eq!(away.code, 1, "{away:?}");
     assert!(away.stderr.contains("the repair ended early"), "{away:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repair_names_keys_and_endpoints_and_shows_no_secret() {
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    let (text, record) = stack.key_of(user, &Scope::ALL).await;
+    let (endpoint, _) = stack.endpoint(user, "http://127.0.0.1:9/hook").await;
+    delete(&stack, keys::TABLE, &[format!("id#{}", record.key_id), "hash".to_owned()]).await;
+    delete(&stack, endpoints::TABLE, &[format!("endpoint#{}", endpoint.id), "account".to_owned()]).await;
+    let key = json!({ "problem": "not_findable", "key_id": record.key_id, "user_id": user });
+    let one = json!({ "problem": "not_findable", "endpoint_id": endpoint.id, "user_id": user });
+    for (table, found) in
+        [("keys", json!({ "keys": 1, "found": [key] })), ("webhooks", json!({ "endpoints": 1, "found": [one] }))]
+    {
+        let repaired = run(&stack, &["--table", table]).await;
+        assert_eq!((repaired.code, &repaired.json()[table]), (0, &found), "{repaired:?}");
+        let hash = KeyText::parse(&text).unwrap().hash().hex();
+        assert!(!repaired.stdout.contains(&text) && !repaired.stdout.contains(&hash));
+        assert_eq!(run(&stack, &["--table", table]).await.json()["in_line"], true);
+    }
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let for_people = marketctl(&variables, &["repair", "--dry-run", "--table", "keys"], "").await;
+    assert!(for_people.stdout.contains("keys: 1; endpoints: 0. Everything is in line."), "{for_people:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! Repairs that die at any step. Answers stay right, and the next repair completes the work.
 
+use admin::keys::KeyAdmin;
+use aws_sdk_dynamodb::Client;
 use feed::Stores;
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
@@ -11,7 +13,7 @@ use types::ids::UserId;
 use types::paging::Paging;
 use types::records::PublicListing;
 
-use super::{changed, delete, orders, put_back, repair_through, rows, streams};
+use super::{changed, delete, keys, orders, put_back, repair_through, rows, streams};
 
 const AT: &str = "2026-11-20T10:00:00Z";
 /// How many calls more each repair makes before it dies.
@@ -21,9 +23,12 @@ const MANY_ORDERS: u32 = 110;
 
 /// Returns the stores behind a proxy. Their time-outs are short, so a failure comes soon.
 fn stores_behind(proxy: &Proxy) -> Stores {
+    Stores::new(&client_behind(proxy), &Resources::new(Resources::DEFAULT_STACK))
+}
+
+fn client_behind(proxy: &Proxy) -> Client {
     let variables = Variables::new(&proxy.url);
-    let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request);
-    Stores::new(&client, &Resources::new(Resources::DEFAULT_STACK))
+    Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Request)
 }
 
 /// Lets this many calls through, and refuses all others.
@@ -68,6 +73,29 @@ async fn a_repair_of_a_stream_may_die_at_any_step() {
     }
     let again = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
     assert!(calls > 0 && again.is_in_line(), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_of_keys_may_die_at_any_step() {
+    let stack = Stack::new().await;
+    let rotations = keys::cut_rotations(&stack).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let (mut calls, clock) = (0, stack.clock.clone());
+    loop {
+        die_after(&proxy, calls);
+        let admin = KeyAdmin::new(client_behind(&proxy), keys::TABLE.to_owned(), clock.clone());
+        if keys::repair_keys(&stack, admin, Mode::default()).await.is_ok() {
+            break;
+        }
+        calls += 1;
+    }
+    assert!(calls > 4, "it died {calls} times");
+    let again = keys::repair_keys(&stack, stack.admin.keys(), Mode::default()).await.unwrap();
+    assert!(again.is_in_line(), "{again:?}");
+    let running = stack.instance().await;
+    for rotation in rotations {
+        rotation.assert_is_safe(&stack, &running).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

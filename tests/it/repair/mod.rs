@@ -3,6 +3,8 @@
 
 mod command;
 mod crashes;
+mod endpoints;
+mod keys;
 mod orders;
 mod streams;
 
@@ -49,9 +51,9 @@ async fn delete(stack: &Stack, table: &str, [pk, sk]: &[String; 2]) {
     delete.send().await.unwrap();
 }
 
-/// Repairs both tables through these stores.
+/// Repairs public data and orders through these stores.
 async fn repair_through(stack: &Stack, stores: Stores, mode: Mode) -> Result<RepairReport, RepairError> {
     let market = Some((stores.market, base_bucket(&stack.aws.endpoint_url)));
     let (accounts, clock): (_, Arc<dyn Clock>) = (Some(stores.accounts), stack.clock.clone());
-    Repair { market, accounts, clock, mode }.run(&|_| {}).await
+    Repair { market, accounts, keys: None, webhooks: None, clock, mode }.run(&|_| {}).await
 }

@@ -55,7 +55,8 @@ pub(crate) enum Command {
     Check,
     /// Bring tables back in line after a restore, and say what was wrong; it is safe to repeat a repair
     ///
-    /// Stop ingest, compact and every import first. The API may go on. See docs/operations.md.
+    /// Stop what writes to the tables first: ingest, compact, webhook, sweep and every import. The API may go on. See
+    /// docs/operations.md.
     Repair(RepairOptions),
 }
 

@@ -10,6 +10,10 @@ pub(crate) enum RepairTable {
     Market,
     /// Orders
     Accounts,
+    /// Keys
+    Keys,
+    /// Webhook endpoints
+    Webhooks,
 }
 
 #[derive(Args, Debug)]
@@ -20,7 +24,7 @@ pub(crate) struct RepairOptions {
     /// The tables were restored: make running instances forget what they remember, even if all is in line
     #[arg(long)]
     pub(crate) restored: bool,
-    /// Only look at this table; at both, if this is not given
+    /// Only look at this table; at all four, if this is not given
     #[arg(long, value_enum)]
     pub(crate) table: Option<RepairTable>,
     /// The table's name, if it does not have the stack's yet
@@ -51,6 +55,8 @@ mod tests {
         assert!(parsed("marketctl repair --reset-version item").is_err());
         assert!(parsed("marketctl repair --dry-run --reset-version item a").is_err());
         assert!(parsed("marketctl repair --name a").is_err());
-        assert!(parsed("marketctl repair --dry-run --restored --table market --name a").is_ok());
+        for table in ["market", "accounts", "keys", "webhooks"] {
+            assert!(parsed(&format!("marketctl repair --dry-run --restored --table {table} --name a")).is_ok());
+        }
     }
 }

@@ -16,8 +16,11 @@ pub(super) enum RepairFailed {
     Missing(String),
     #[error("the repair ended early: {0}")]
     Ended(#[from] RepairError),
-    #[error("users whose orders could not be repaired: {}", .0.failed.len())]
-    Users(Report),
+    #[error(
+        "users whose orders could not be repaired: {}; rows that cannot be read: {}",
+        .0.failed.len(), .0.unreadable.len()
+    )]
+    Incomplete(Report),
 }
 
 impl From<StoreError> for RepairFailed {
@@ -38,13 +41,16 @@ impl From<RepairFailed> for CommandFailure {
             RepairFailed::Ended(RepairError::Store(_)) => {
                 "Fix the cause (`marketctl check` helps), then repeat the repair; what is in line already stays as it is."
             }
-            RepairFailed::Users(_) => {
-                "Everything else is in line. Look at the rows of these users, then repeat the repair."
+            RepairFailed::Incomplete(_) => {
+                "Everything else is in line. Look at the rows of these users, and at these rows, then repeat the repair."
             }
         };
         let failure = Self::new(error.to_string(), hint);
-        let RepairFailed::Users(report) = error else { return failure };
-        let details = report.failed.iter().map(|failed| format!("user {}: {}", failed.user_id, failed.reason));
-        failure.with_details(details).with_member("failed", json!(report.failed))
+        let RepairFailed::Incomplete(report) = error else { return failure };
+        let users = report.failed.iter().map(|failed| format!("user {}: {}", failed.user_id, failed.reason));
+        let rows = report.unreadable.iter().map(|unreadable| format!("{}: {}", unreadable.row, unreadable.what));
+        let failed = report.failed.iter().map(|failed| json!(failed));
+        let failed = failed.chain(report.unreadable.iter().map(|unreadable| json!(unreadable))).collect();
+        failure.with_details(users.chain(rows)).with_member("failed", failed)
     }
 }

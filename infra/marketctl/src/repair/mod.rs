@@ -1,17 +1,19 @@
-//! `marketctl repair`: brings the tables of public data and of accounts back in line after a restore, and resets
-//! versions.
+//! `marketctl repair`: brings tables back in line after a restore, and resets versions.
 
 mod error;
 mod progress;
 mod report;
 mod reset;
+mod rows;
 
 use std::sync::Arc;
 
 use accounts::Accounts;
+use admin::keys::KeyAdmin;
 use market::Market;
 use platform::resources::Table;
 use repair::{Mode, Repair, Versioned};
+use webhooks::store::WebhookStore;
 
 use error::RepairFailed;
 use progress::RepairProgress;
@@ -39,16 +41,18 @@ pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> 
         return output.print(&ResetReport { entity, version }, ResetReport::text);
     }
     let clock = Arc::clone(&session.clock);
-    let market = match table {
-        Some(RepairTable::Accounts) => None,
-        _ => Some((market, session.objects().await?)),
-    };
-    let accounts = Some(accounts).filter(|_| table != Some(RepairTable::Market));
-    let repair = Repair { market, accounts, clock, mode: Mode { dry_run, restored } };
+    let has = |one: RepairTable| table.is_none_or(|table| table == one);
+    let market = if has(RepairTable::Market) { Some((market, session.objects().await?)) } else { None };
+    let accounts = has(RepairTable::Accounts).then_some(accounts);
+    let keys = || KeyAdmin::new(session.dynamodb.clone(), name(Table::Keys), Arc::clone(&clock));
+    let keys = has(RepairTable::Keys).then(keys);
+    let webhooks = || WebhookStore::new(session.dynamodb.clone(), name(Table::Webhooks));
+    let webhooks = has(RepairTable::Webhooks).then(webhooks);
+    let repair = Repair { market, accounts, keys, webhooks, clock, mode: Mode { dry_run, restored } };
     let progress = RepairProgress::start();
     let found = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(RepairFailed::from)?;
     drop(progress);
     let report = Report::new(found, dry_run);
     output.print(&report, Report::text)?;
-    if report.failed.is_empty() { Ok(()) } else { Err(RepairFailed::Users(report).into()) }
+    if report.is_complete() { Ok(()) } else { Err(RepairFailed::Incomplete(report).into()) }
 }

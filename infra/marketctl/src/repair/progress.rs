@@ -28,6 +28,8 @@ impl RepairProgress {
             Progress::Scanning { rows, of: None } => self.spin(format!("{} rows of accounts", HumanCount(rows))),
             Progress::Scanning { rows, of: Some(of) } => self.fill(rows, of.max(rows), "rows of accounts"),
             Progress::Users { done, of } => self.fill(done, of, "users"),
+            Progress::Keys { keys } => self.spin(format!("{} keys", HumanCount(keys))),
+            Progress::Endpoints { endpoints } => self.spin(format!("{} webhook endpoints", HumanCount(endpoints))),
         }
     }
 

@@ -5,6 +5,7 @@ use repair::{RepairReport, StreamReport};
 use serde::Serialize;
 use types::ids::UserId;
 
+use super::rows::{Endpoints, Keys, UnreadableRow, unreadable};
 use crate::text::table;
 
 /// The result of a repair.
@@ -15,8 +16,12 @@ pub(super) struct Report {
     dry_run: bool,
     streams: Vec<StreamLine>,
     orders: OrderCounts,
+    keys: Keys,
+    webhooks: Endpoints,
     /// Users whose orders could not be repaired.
     pub(super) failed: Vec<FailedUser>,
+    /// Rows of keys and webhooks that cannot be read. They were left as they are.
+    pub(super) unreadable: Vec<UnreadableRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,7 +58,7 @@ pub(super) struct FailedUser {
 impl Report {
     pub(super) fn new(found: RepairReport, dry_run: bool) -> Self {
         let in_line = found.is_in_line();
-        let RepairReport { streams, orders } = found;
+        let RepairReport { streams, orders, keys, endpoints } = found;
         let failed = orders.failed.into_iter();
         let failed = failed.map(|(user_id, error)| FailedUser { user_id, reason: error.to_string() }).collect();
         let OrderFindings { without_authority, other_version, misnumbered, summaries, marks, unmarked_months } =
@@ -72,11 +77,19 @@ impl Report {
                 wrong_marks: marks,
                 unmarked_months,
             },
+            keys: Keys::new(&keys),
+            webhooks: Endpoints::new(&endpoints),
             failed,
+            unreadable: unreadable(keys, endpoints),
         }
     }
 
-    /// Returns the report for people: a table of what was found, and a sentence.
+    /// Returns whether nothing had to be left as it is.
+    pub(super) fn is_complete(&self) -> bool {
+        self.failed.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// Returns the report for people: a table of what was found, the keys and endpoints among that, and a sentence.
     pub(super) fn text(&self) -> String {
         let OrderCounts { users, authorities_without_order, orders_without_authority, versions_apart, .. } =
             &self.orders;
@@ -92,13 +105,20 @@ impl Report {
             ("busy months without marks", unmarked_months),
         ];
         let orders = orders.map(|(what, count)| ["orders".to_owned(), what.to_owned(), count.to_string()]);
-        let rows = table(["WHERE", "WHAT", "FOUND"], streams.chain(orders));
+        let rows = streams.chain(orders).chain(self.keys.rows()).chain(self.webhooks.rows());
+        let rows = table(["WHERE", "WHAT", "FOUND"], rows);
+        let named: Vec<String> = self.keys.lines().chain(self.webhooks.lines()).collect();
         let sentence = match (self.in_line, self.dry_run) {
             (true, _) => "Everything is in line.",
             (false, true) => "Nothing was written. Stop all writers, then run it without --dry-run.",
-            (false, false) => "It was brought in line. Have the marketplace send its latest messages again.",
+            (false, false) => {
+                "It was brought in line. Have the marketplace send its latest messages again, and tell the owners of the \
+                 keys and endpoints."
+            }
         };
-        format!("{rows}\n\nUsers with orders: {users}. {sentence}")
+        let (keys, endpoints) = (self.keys.keys, self.webhooks.endpoints);
+        let end = format!("Users with orders: {users}; keys: {keys}; endpoints: {endpoints}. {sentence}");
+        if named.is_empty() { format!("{rows}\n\n{end}") } else { format!("{rows}\n\n{}\n\n{end}", named.join("\n")) }
     }
 }
 
@@ -132,9 +152,23 @@ impl StreamLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::Debug;
+    use std::str::FromStr;
+
+    use admin::keys::KeyProblem;
+    use platform::rows::Unreadable;
     use platform::store::StoreError;
-    use repair::{OrdersReport, StreamFindings};
+    use repair::{EndpointsReport, KeysReport, OrdersReport, StreamFindings};
     use serde_json::json;
+    use webhooks::store::{EndpointFinding, EndpointProblem};
+
+    fn id_text(digit: u8) -> String {
+        format!("00000000-0000-0000-0000-00000000000{digit}")
+    }
+
+    fn id<T: FromStr<Err: Debug>>(digit: u8) -> T {
+        id_text(digit).parse().unwrap()
+    }
 
     #[test]
     fn the_document_has_everything_that_was_found() {
@@ -147,7 +181,12 @@ mod tests {
             found: OrderFindings { misnumbered: 5, ..OrderFindings::default() },
             failed: vec![(user.parse().unwrap(), StoreError::Conflict)],
         };
-        let report = Report::new(RepairReport { streams: vec![stream], orders }, false);
+        let found = [((KeyProblem::RotationCut, id(7)), Some(id(8))), ((KeyProblem::Lost, id(7)), None)].into();
+        let keys = KeysReport { keys: 9, found, unreadable: Vec::new() };
+        let found = EndpointFinding { problem: EndpointProblem::NoticeMissing, endpoint_id: id(1), account_id: id(2) };
+        let unreadable = vec![Unreadable { row: "endpoint#1 account".to_owned(), what: "account_id".to_owned() }];
+        let endpoints = EndpointsReport { endpoints: 3, found: [found].into(), unreadable };
+        let report = Report::new(RepairReport { streams: vec![stream], orders, keys, endpoints }, false);
         let expected = json!({
             "in_line": false,
             "dry_run": false,
@@ -159,9 +198,20 @@ mod tests {
                 "users": 1, "authorities_without_order": 4, "orders_without_authority": 0, "versions_apart": 0,
                 "misnumbered": 5, "wrong_summaries": 0, "wrong_marks": 0, "unmarked_months": 0,
             },
+            "keys": { "keys": 9, "found": [
+                { "problem": "rotation_cut", "key_id": id_text(7), "user_id": id_text(8) },
+                { "problem": "lost", "key_id": id_text(7), "user_id": null },
+            ] },
+            "webhooks": { "endpoints": 3, "found": [
+                { "problem": "notice_missing", "endpoint_id": id_text(1), "user_id": id_text(2) },
+            ] },
             "failed": [{ "user_id": user, "reason": "transaction conflict or throttling" }],
+            "unreadable": [{ "row": "endpoint#1 account", "what": "account_id" }],
         });
         assert_eq!(serde_json::to_value(&report).unwrap(), expected);
-        assert!(report.text().ends_with("Have the marketplace send its latest messages again."));
+        let text = report.text();
+        let key = format!("\nrotation_cut: key {} of user {}\nlost: key {}\n", id_text(7), id_text(8), id_text(7));
+        assert!(text.contains(&key) && text.ends_with("tell the owners of the keys and endpoints."), "{text}");
+        assert!(!report.is_complete());
     }
 }

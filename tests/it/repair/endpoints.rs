@@ -1,0 +1,214 @@
+//! Webhook endpoints whose last transaction was cut in two.
+
+use std::collections::BTreeSet;
+
+use platform::resources::Table;
+use repair::{EndpointsReport, Mode, Repair};
+use tests::{Receiver, Stack, hand, sale, set_row_number, uuid};
+use types::ids::UserId;
+use webhooks::Schedule;
+use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Failure, Status, Token, after_failure, claim};
+use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
+use webhooks::store::{DisableOutcome, EndpointFinding, EndpointProblem};
+
+use super::{Rows, changed, put_back, rows};
+
+pub(super) const TABLE: &str = "marketplace-webhooks";
+/// Nothing is sent there.
+const NOWHERE: &str = "http://127.0.0.1:9/hook";
+const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
+const RESTORED: Mode = Mode { dry_run: false, restored: true };
+
+async fn repair(stack: &Stack, mode: Mode) -> EndpointsReport {
+    let webhooks = Some(stack.webhooks().store);
+    let repair = Repair { market: None, accounts: None, keys: None, webhooks, clock: stack.clock.clone(), mode };
+    repair.run(&|_| {}).await.unwrap().endpoints
+}
+
+/// Looks without writing, then repairs. Both find the same, which is returned.
+async fn look_and_repair(stack: &Stack) -> BTreeSet<EndpointFinding> {
+    let before = rows(stack, TABLE).await;
+    let looked = repair(stack, ONLY_LOOK).await;
+    assert_eq!(rows(stack, TABLE).await, before);
+    let report = repair(stack, Mode::default()).await;
+    assert!(report.unreadable.is_empty() && looked.found == report.found, "{looked:?} {report:?}");
+    let again = repair(stack, ONLY_LOOK).await;
+    assert!(again.is_in_line(), "{again:?}");
+    report.found
+}
+
+fn user(number: usize) -> UserId {
+    uuid(1_000 + number as u128).into()
+}
+
+/// Returns which rows of a transaction a subset undoes.
+fn undone<const ROWS: usize>(subset: usize) -> [bool; ROWS] {
+    std::array::from_fn(|place| (subset >> place) & 1 == 1)
+}
+
+/// Undoes these of the rows that were written since `before`. They are ordered by their keys.
+async fn undo<const ROWS: usize>(stack: &Stack, before: &Rows, undone: [bool; ROWS]) {
+    let written = changed(before, &rows(stack, TABLE).await);
+    assert_eq!(written.len(), ROWS, "{written:?}");
+    for (key, _) in written.iter().zip(undone).filter(|(_, is_undone)| *is_undone) {
+        put_back(stack, TABLE, before, key).await;
+    }
+}
+
+fn finding(problem: EndpointProblem, endpoint: &WebhookEndpoint) -> EndpointFinding {
+    EndpointFinding { problem, endpoint_id: endpoint.id, account_id: endpoint.account_id }
+}
+
+async fn has_endpoint(stack: &Stack, user: UserId) -> bool {
+    !stack.webhooks().list(user).await.unwrap().readable.is_empty()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_is_whole_or_gone_whichever_rows_of_its_creation_a_restore_has() {
+    let (stack, mut endpoints, mut expected) = (Stack::new().await, Vec::new(), BTreeSet::new());
+    for subset in 0..4 {
+        let before = rows(&stack, TABLE).await;
+        let (endpoint, _) = stack.endpoint(user(subset), NOWHERE).await;
+        let [no_endpoint, no_finder] = undone(subset);
+        undo(&stack, &before, [no_endpoint, no_finder]).await;
+        match (no_endpoint, no_finder) {
+            (true, false) => expected.extend([finding(EndpointProblem::Lost, &endpoint)]),
+            (false, true) => expected.extend([finding(EndpointProblem::NotFindable, &endpoint)]),
+            _ => {}
+        }
+        endpoints.push((endpoint, !no_endpoint));
+    }
+    assert_eq!(look_and_repair(&stack).await, expected);
+    let admin = stack.webhooks();
+    for (endpoint, is_there) in endpoints {
+        assert_eq!(has_endpoint(&stack, endpoint.account_id).await, is_there);
+        assert_eq!(admin.disable(endpoint.id).await.is_ok(), is_there);
+        if is_there {
+            admin.remove(endpoint.id).await.unwrap();
+        }
+        stack.endpoint(endpoint.account_id, NOWHERE).await;
+    }
+    assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_to_a_removed_endpoint_whichever_rows_of_its_removal_a_restore_has() {
+    let (stack, receiver) = (Stack::new().await, Receiver::answering(200).await);
+    let (admin, mut endpoints, mut expected) = (stack.webhooks(), Vec::new(), BTreeSet::new());
+    for subset in 0..4 {
+        let (endpoint, _) = stack.endpoint(user(subset), &receiver.url).await;
+        stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
+        let before = rows(&stack, TABLE).await;
+        // The deliveries end later. Here the restore has none of that.
+        assert!(admin.store.remove_endpoint(endpoint.account_id, endpoint.id, stack.now()).await.unwrap());
+        let [keeps_endpoint, keeps_finder] = undone(subset);
+        undo(&stack, &before, [keeps_endpoint, keeps_finder]).await;
+        match (keeps_endpoint, keeps_finder) {
+            (true, false) => expected.extend([finding(EndpointProblem::RemovalCut, &endpoint)]),
+            (false, true) => expected.extend([finding(EndpointProblem::Lost, &endpoint)]),
+            _ => {}
+        }
+        endpoints.push((endpoint, keeps_endpoint && keeps_finder));
+    }
+    assert_eq!(look_and_repair(&stack).await, expected);
+    let sender = stack.sender();
+    for (endpoint, is_there) in &endpoints {
+        assert_eq!(has_endpoint(&stack, endpoint.account_id).await, *is_there);
+        let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
+        let message = stack.next_message(delivery.id).await;
+        assert!(hand(&sender, &[message]).await.is_empty());
+        let after = admin.delivery(delivery.id).await.unwrap().progress;
+        let outcome =
+            if *is_there { (Status::Delivered, None) } else { (Status::Failed, Some(Failure::EndpointRemoved)) };
+        assert_eq!((after.status, after.failure), outcome);
+    }
+    assert_eq!(receiver.so_far().len(), 1);
+}
+
+/// Makes the last attempt of an endpoint's only delivery fail, up to the transaction that switches the endpoint off.
+async fn last_attempt(stack: &Stack, endpoint: &WebhookEndpoint) -> (Delivery, Token) {
+    let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
+    let partition = format!("delivery#{}", delivery.id);
+    set_row_number(stack, Table::Webhooks, [&partition, "delivery"], "recorded", 6).await;
+    let (store, lease) = (stack.webhooks().store, Token::random());
+    let delivery = store.delivery(delivery.id).await.unwrap().unwrap();
+    assert!(store.settle(delivery.id, &claim(&Dispatch::next_of(&delivery), lease, stack.now())).await.unwrap());
+    (delivery, lease)
+}
+
+async fn switch_off(stack: &Stack, endpoint: &WebhookEndpoint, delivery: &Delivery, lease: Token) -> Notice {
+    let (now, dispatch) = (stack.now(), Dispatch::next_of(delivery));
+    let failed = after_failure(&dispatch, lease, Attempt::lost(now), false, Schedule::default(), now);
+    let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
+    let notice = Notice {
+        notice_id: notice_id(endpoint.id, endpoint.epoch),
+        endpoint_id: endpoint.id,
+        account_id: endpoint.account_id,
+        url: endpoint.url.clone(),
+        delivery_id: delivery.id,
+        disabled_at: now,
+    };
+    let outcome = stack.webhooks().store.switch_off(&step, endpoint, &notice, now).await.unwrap();
+    assert_eq!(outcome, DisableOutcome::Done);
+    notice
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_is_off_and_its_owner_is_told_whichever_rows_of_its_switch_off_a_restore_has() {
+    let (stack, mut switched, mut expected) = (Stack::new().await, Vec::new(), BTreeSet::new());
+    for subset in 0..8 {
+        let (endpoint, _) = stack.endpoint(user(subset), NOWHERE).await;
+        stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
+        let (delivery, lease) = last_attempt(&stack, &endpoint).await;
+        let before = rows(&stack, TABLE).await;
+        let notice = switch_off(&stack, &endpoint, &delivery, lease).await;
+        let [is_on, is_pending, no_notice] = undone(subset);
+        undo(&stack, &before, [is_on, is_pending, no_notice]).await;
+        match (is_on, no_notice) {
+            (true, false) => expected.extend([finding(EndpointProblem::SwitchOffCut, &endpoint)]),
+            (false, true) => expected.extend([finding(EndpointProblem::NoticeMissing, &endpoint)]),
+            _ => {}
+        }
+        switched.push((endpoint, notice, !(is_on && no_notice)));
+    }
+    assert_eq!(look_and_repair(&stack).await, expected);
+    let admin = stack.webhooks();
+    for (endpoint, notice, is_off) in &switched {
+        assert_eq!(stack.endpoint_of(endpoint.account_id).await.is_on(), !is_off);
+        let stored = admin.store.unsent_notice(notice.notice_id).await.unwrap();
+        assert_eq!(stored.as_ref(), is_off.then_some(notice));
+    }
+    let told = switched.iter().filter(|(.., is_off)| *is_off);
+    let told: BTreeSet<_> = told.map(|(_, notice, _)| notice.notice_id).collect();
+    stack.sweep().await;
+    let notices = stack.take_notices().await;
+    assert_eq!(notices.iter().map(|notice| notice.notice_id).collect::<BTreeSet<_>>(), told);
+    for (endpoint, ..) in switched {
+        admin.enable(endpoint.id).await.unwrap();
+    }
+    assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_off_after_a_restore_has_another_notice_than_one_that_the_restore_undid() {
+    let stack = Stack::new().await;
+    let (endpoint, _) = stack.endpoint(user(1), NOWHERE).await;
+    let (failing, _) = stack.endpoint(user(2), NOWHERE).await;
+    stack.fan_out(&[sale(1, user(1)), sale(2, user(2))]).await;
+    let (delivery, lease) = last_attempt(&stack, &failing).await;
+    switch_off(&stack, &failing, &delivery, lease).await;
+    let (delivery, lease) = last_attempt(&stack, &endpoint).await;
+    let before = rows(&stack, TABLE).await;
+    let undone_notice = switch_off(&stack, &endpoint, &delivery, lease).await;
+    undo(&stack, &before, [true; 3]).await;
+
+    let report = repair(&stack, RESTORED).await;
+    assert!(report.is_in_line() && report.endpoints == 2, "{report:?}");
+    let endpoint = stack.endpoint_of(user(1)).await;
+    let notice = switch_off(&stack, &endpoint, &delivery, lease).await;
+    assert_ne!(notice.notice_id, undone_notice.notice_id);
+    // The one that was off keeps its notice, and begins a new epoch once it is on.
+    assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
+    let enabled = stack.webhooks().enable(failing.id).await.unwrap();
+    assert!(enabled.epoch > failing.epoch + 1, "{}", enabled.epoch);
+}

@@ -1,0 +1,174 @@
+//! Keys whose last transaction was cut in two.
+
+use std::collections::BTreeMap;
+
+use admin::keys::{KeyAdmin, KeyProblem};
+use auth::KeyRecord;
+use repair::{KeysReport, Mode, Repair, RepairError};
+use tests::{RunningInstance, Stack, uuid};
+use types::ids::{KeyId, UserId};
+use types::scope::Scope;
+
+use super::{changed, put_back, rows};
+
+pub(super) const TABLE: &str = "marketplace-keys";
+/// The rows of a creation: the key, and two that find it.
+const CREATION_ROWS: usize = 3;
+/// The rows of a rotation: the old key, and those of the new one.
+const ROTATION_ROWS: usize = 4;
+const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
+
+/// What a repair finds wrong.
+type Found = BTreeMap<(KeyProblem, KeyId), Option<UserId>>;
+
+/// A rotation of which some rows were undone.
+pub(super) struct CutRotation {
+    user: UserId,
+    old: (String, KeyRecord),
+    new: (String, KeyRecord),
+    /// Whether these are undone: the old key, the new key, its row by id, its row by user.
+    undone: [bool; ROTATION_ROWS],
+}
+
+/// Repairs the keys through this administration.
+pub(super) async fn repair_keys(stack: &Stack, keys: KeyAdmin, mode: Mode) -> Result<KeysReport, RepairError> {
+    let repair =
+        Repair { market: None, accounts: None, keys: Some(keys), webhooks: None, clock: stack.clock.clone(), mode };
+    Ok(repair.run(&|_| {}).await?.keys)
+}
+
+async fn repair(stack: &Stack, mode: Mode) -> KeysReport {
+    repair_keys(stack, stack.admin.keys(), mode).await.unwrap()
+}
+
+async fn is_accepted(running: &RunningInstance, key: &str) -> bool {
+    let reply = running.client.get(key, "/v1/public/me").await;
+    assert!([200, 401].contains(&reply.status), "{:?}", reply.json());
+    reply.status == 200
+}
+
+async fn listed(stack: &Stack, user: UserId) -> Vec<KeyId> {
+    let keys = stack.admin.keys().list(user).await.unwrap();
+    assert!(keys.unreadable.is_empty(), "{:?}", keys.unreadable);
+    keys.readable.iter().map(|key| key.key_id).collect()
+}
+
+/// Looks without writing, then repairs. Both find the same, which is returned.
+async fn look_and_repair(stack: &Stack) -> Found {
+    let before = rows(stack, TABLE).await;
+    let looked = repair(stack, ONLY_LOOK).await;
+    assert_eq!(rows(stack, TABLE).await, before);
+    let report = repair(stack, Mode::default()).await;
+    assert!(report.unreadable.is_empty() && looked.found == report.found, "{looked:?} {report:?}");
+    let again = repair(stack, ONLY_LOOK).await;
+    assert!(again.is_in_line(), "{again:?}");
+    report.found
+}
+
+/// Rotates a key of one user for each subset of the rows that this writes, and undoes the rows of that subset.
+pub(super) async fn cut_rotations(stack: &Stack) -> Vec<CutRotation> {
+    let mut rotations = Vec::new();
+    for subset in 0..1_usize << ROTATION_ROWS {
+        let user: UserId = uuid(1_000 + subset as u128).into();
+        let old = stack.key_of(user, &[Scope::CatalogRead]).await;
+        let before = rows(stack, TABLE).await;
+        let (text, record) = stack.admin.keys().rotate(old.1.key_id).await.unwrap();
+        let written = changed(&before, &rows(stack, TABLE).await);
+        assert_eq!(written.len(), ROTATION_ROWS, "{written:?}");
+        let undone: [bool; ROTATION_ROWS] = std::array::from_fn(|place| (subset >> place) & 1 == 1);
+        for key in &written {
+            let place = match key[0].split_once('#').unwrap().0 {
+                "key" if before.contains_key(key) => 0,
+                "key" => 1,
+                "id" => 2,
+                _ => 3,
+            };
+            if undone[place] {
+                put_back(stack, TABLE, &before, key).await;
+            }
+        }
+        rotations.push(CutRotation { user, old, new: (text.reveal().to_owned(), record), undone });
+    }
+    rotations
+}
+
+impl CutRotation {
+    fn expected(&self) -> Found {
+        let [old, new, by_id, by_user] = self.undone;
+        let (old_id, new_id) = (self.old.1.key_id, self.new.1.key_id);
+        let problems = [
+            (old && !(new && by_id && by_user)).then_some((KeyProblem::RotationCut, old_id, true)),
+            (!old && new).then_some((KeyProblem::SuccessorLost, old_id, true)),
+            (!new && (by_id || by_user)).then_some((KeyProblem::NotFindable, new_id, true)),
+            (new && !(by_id && by_user)).then_some((KeyProblem::Lost, new_id, !by_user)),
+        ];
+        let found = problems.into_iter().flatten();
+        found.map(|(problem, id, has_owner)| ((problem, id), has_owner.then_some(self.user))).collect()
+    }
+
+    /// Asserts that the old key is revoked unless the whole rotation was undone, and that whatever is accepted is listed
+    /// and can be revoked.
+    pub(super) async fn assert_is_safe(&self, stack: &Stack, running: &RunningInstance) {
+        let (what, is_undone) = (format!("{:?} undone", self.undone), self.undone == [true; ROTATION_ROWS]);
+        let has_new = !self.undone[1];
+        assert_eq!(is_accepted(running, &self.old.0).await, is_undone, "{what}: the old key");
+        assert_eq!(is_accepted(running, &self.new.0).await, has_new, "{what}: the new key");
+        let mut expected = vec![self.old.1.key_id];
+        expected.extend(has_new.then_some(self.new.1.key_id));
+        let mut listed = listed(stack, self.user).await;
+        expected.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, expected, "{what}");
+        let revoked = stack.admin.keys().revoke(self.new.1.key_id).await;
+        assert_eq!(revoked.is_ok(), has_new, "{what}: {revoked:?}");
+        assert!(!is_accepted(running, &self.new.0).await, "{what}: the new key, revoked");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_whole_or_gone_whichever_rows_of_its_creation_a_restore_has() {
+    let (stack, mut keys, mut expected) = (Stack::new().await, Vec::new(), Found::new());
+    for subset in 0..1_usize << CREATION_ROWS {
+        let user: UserId = uuid(1_000 + subset as u128).into();
+        let before = rows(&stack, TABLE).await;
+        let (text, record) = stack.key_of(user, &[Scope::CatalogRead]).await;
+        // In this order: the row by id, the key, the row by user.
+        let written = changed(&before, &rows(&stack, TABLE).await);
+        assert_eq!(written.len(), CREATION_ROWS, "{written:?}");
+        let [no_id, no_key, no_user] = std::array::from_fn(|place| (subset >> place) & 1 == 1);
+        for (key, is_undone) in written.iter().zip([no_id, no_key, no_user]) {
+            if is_undone {
+                put_back(&stack, TABLE, &before, key).await;
+            }
+        }
+        if no_key && !(no_id && no_user) {
+            expected.insert((KeyProblem::Lost, record.key_id), (!no_user).then_some(user));
+        } else if !no_key && (no_id || no_user) {
+            expected.insert((KeyProblem::NotFindable, record.key_id), Some(user));
+        }
+        keys.push((user, text, record.key_id, !no_key));
+    }
+    let running = stack.instance().await;
+    for (_, text, _, is_there) in &keys {
+        assert_eq!(is_accepted(&running, text).await, *is_there, "before the repair");
+    }
+    assert_eq!(look_and_repair(&stack).await, expected);
+    for (user, text, id, is_there) in keys {
+        assert_eq!(is_accepted(&running, &text).await, is_there);
+        assert_eq!(listed(&stack, user).await, is_there.then_some(id).into_iter().collect::<Vec<_>>());
+        assert_eq!(stack.admin.keys().revoke(id).await.is_ok(), is_there);
+        assert!(!is_accepted(&running, &text).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_key_is_revoked_whichever_rows_of_its_rotation_a_restore_has() {
+    let stack = Stack::new().await;
+    let rotations = cut_rotations(&stack).await;
+    let expected: Found = rotations.iter().flat_map(CutRotation::expected).collect();
+    assert_eq!(look_and_repair(&stack).await, expected);
+    let running = stack.instance().await;
+    for rotation in &rotations {
+        rotation.assert_is_safe(&stack, &running).await;
+    }
+}
