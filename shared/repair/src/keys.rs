@@ -2,13 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use admin::keys::{KeyAdmin, KeyFinding, KeyProblem};
+use admin::keys::{KeyAdmin, KeyFinding, KeyProblem, KeysPage};
 use platform::rows::Unreadable;
 use platform::store::StoreError;
 use types::ids::{KeyId, UserId};
 
 use crate::mode::Mode;
 use crate::progress::Progress;
+
+/// The table of keys, and the damaged one if there still is one.
+pub struct Keys {
+    pub table: KeyAdmin,
+    /// What is revoked there is revoked in the other table as well.
+    pub damaged: Option<KeyAdmin>,
+}
 
 /// What was found in the keys. Everything was mended, except rows that cannot be read.
 #[derive(Debug, Default)]
@@ -26,24 +33,42 @@ impl KeysReport {
     pub fn is_in_line(&self) -> bool {
         self.found.is_empty() && self.unreadable.is_empty()
     }
-}
 
-pub(super) async fn repair(keys: &KeyAdmin, mode: Mode, progress: &dyn Fn(Progress)) -> Result<KeysReport, StoreError> {
-    let (mut report, mut from) = (KeysReport::default(), None);
-    loop {
-        let page = keys.repair_page(from, mode.dry_run).await?;
-        report.keys += page.keys;
+    fn add(&mut self, page: KeysPage, progress: &dyn Fn(Progress)) {
+        self.keys += page.keys;
         for KeyFinding { problem, key_id, user_id } in page.found {
-            let owner = report.found.entry((problem, key_id)).or_default();
+            let owner = self.found.entry((problem, key_id)).or_default();
             *owner = owner.or(user_id);
         }
-        report.unreadable.extend(page.unreadable);
-        progress(Progress::Keys { keys: report.keys });
-        from = page.next;
-        if from.is_none() {
-            report.unreadable.sort();
-            report.unreadable.dedup();
-            return Ok(report);
+        self.unreadable.extend(page.unreadable);
+        progress(Progress::Keys { keys: self.keys });
+    }
+}
+
+pub(super) async fn repair(keys: &Keys, mode: Mode, progress: &dyn Fn(Progress)) -> Result<KeysReport, StoreError> {
+    let Keys { table, damaged } = keys;
+    let mut report = KeysReport::default();
+    if let Some(damaged) = damaged {
+        let mut from = None;
+        loop {
+            let mut page = table.revoke_as_in(damaged, from, mode.dry_run).await?;
+            from = page.next.take();
+            report.add(page, progress);
+            if from.is_none() {
+                break;
+            }
         }
     }
+    let mut from = None;
+    loop {
+        let mut page = table.repair_page(from, mode.dry_run).await?;
+        from = page.next.take();
+        report.add(page, progress);
+        if from.is_none() {
+            break;
+        }
+    }
+    report.unreadable.sort();
+    report.unreadable.dedup();
+    Ok(report)
 }

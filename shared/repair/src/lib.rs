@@ -16,7 +16,6 @@ mod versions;
 use std::sync::Arc;
 
 use accounts::Accounts;
-use admin::keys::KeyAdmin;
 use market::{Log, Market};
 use objects::Objects;
 use types::clock::Clock;
@@ -25,7 +24,7 @@ use webhooks::store::WebhookStore;
 
 pub use endpoints::EndpointsReport;
 pub use error::RepairError;
-pub use keys::KeysReport;
+pub use keys::{Keys, KeysReport};
 pub use mode::Mode;
 pub use orders::OrdersReport;
 pub use progress::Progress;
@@ -37,7 +36,7 @@ pub struct Repair {
     /// The table of public data, and the bucket of its bases.
     pub market: Option<(Market, Objects)>,
     pub accounts: Option<Accounts>,
-    pub keys: Option<KeyAdmin>,
+    pub keys: Option<Keys>,
     pub webhooks: Option<WebhookStore>,
     pub clock: Arc<dyn Clock>,
     pub mode: Mode,

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use admin::keys::{KeyAdmin, KeyProblem};
 use auth::KeyRecord;
-use repair::{KeysReport, Mode, Repair, RepairError};
-use tests::{RunningInstance, Stack, uuid};
+use local::environment::Variables;
+use repair::{Keys, KeysReport, Mode, Repair, RepairError};
+use serde_json::{Value, json};
+use tests::{RunningInstance, Stack, dynamodb, marketctl, table_without_indexes, uuid};
 use types::ids::{KeyId, UserId};
 use types::scope::Scope;
 
@@ -32,8 +34,8 @@ pub(super) struct CutRotation {
 
 /// Repairs the keys through this administration.
 pub(super) async fn repair_keys(stack: &Stack, keys: KeyAdmin, mode: Mode) -> Result<KeysReport, RepairError> {
-    let repair =
-        Repair { market: None, accounts: None, keys: Some(keys), webhooks: None, clock: stack.clock.clone(), mode };
+    let keys = Some(Keys { table: keys, damaged: None });
+    let repair = Repair { market: None, accounts: None, keys, webhooks: None, clock: stack.clock.clone(), mode };
     Ok(repair.run(&|_| {}).await?.keys)
 }
 
@@ -171,4 +173,41 @@ async fn a_replaced_key_is_revoked_whichever_rows_of_its_rotation_a_restore_has(
     for rotation in &rotations {
         rotation.assert_is_safe(&stack, &running).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_were_revoked_after_the_restores_time_are_revoked_if_the_damaged_table_tells() {
+    const RESTORED: &str = "marketplace-keys-restored";
+    let (stack, user): (_, UserId) = (Stack::new().await, uuid(1_000).into());
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(stack.key_of(user, &[Scope::CatalogRead]).await.1.key_id);
+    }
+    let [kept, revoked_before, revoked, rotated] = ids.try_into().unwrap();
+    let admin = stack.admin.keys();
+    admin.revoke(revoked_before).await.unwrap();
+    table_without_indexes(&stack, RESTORED).await;
+    for row in rows(&stack, TABLE).await.into_values() {
+        dynamodb(&stack).put_item().table_name(RESTORED).set_item(Some(row)).send().await.unwrap();
+    }
+    admin.revoke(revoked).await.unwrap();
+    admin.rotate(rotated).await.unwrap();
+    let damaged = rows(&stack, TABLE).await;
+
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let arguments = ["--json", "repair", "--table", "keys", "--name", RESTORED, "--revoked-in", TABLE];
+    let ran = marketctl(&variables, &arguments, "").await;
+    let mut expected = [revoked, rotated];
+    expected.sort_unstable();
+    let expected = expected.map(|id| json!({ "problem": "revoked_since", "key_id": id, "user_id": user }));
+    assert_eq!((ran.code, &ran.json()["keys"]["found"]), (0, &json!(expected)), "{ran:?}");
+    assert_eq!(marketctl(&variables, &arguments, "").await.json()["in_line"], Value::Bool(true));
+    assert_eq!(rows(&stack, TABLE).await, damaged);
+    let restored = KeyAdmin::new(dynamodb(&stack), RESTORED.to_owned(), stack.clock.clone());
+    let keys = restored.list(user).await.unwrap().readable;
+    let accepted: Vec<KeyId> = keys.iter().filter(|key| key.is_live(stack.now())).map(|key| key.key_id).collect();
+    assert_eq!(accepted, [kept]);
+    let no_keys =
+        marketctl(&variables, &["repair", "--table", "market", "--name", "a", "--revoked-in", TABLE], "").await;
+    assert_eq!(no_keys.code, 1, "{no_keys:?}");
 }

@@ -30,6 +30,9 @@ pub(crate) struct RepairOptions {
     /// The table's name, if it does not have the stack's yet
     #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: Option<String>,
+    /// Also revoke the keys that are revoked in this table, the damaged one; only with --table keys
+    #[arg(long, value_name = "TABLE", requires = "name", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) revoked_in: Option<String>,
     /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
     /// balance, and the ID of a balance is its user's
     #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]
@@ -55,6 +58,8 @@ mod tests {
         assert!(parsed("marketctl repair --reset-version item").is_err());
         assert!(parsed("marketctl repair --dry-run --reset-version item a").is_err());
         assert!(parsed("marketctl repair --name a").is_err());
+        assert!(parsed("marketctl repair --table keys --revoked-in b").is_err());
+        assert!(parsed("marketctl repair --table keys --name a --revoked-in b").is_ok());
         for table in ["market", "accounts", "keys", "webhooks"] {
             assert!(parsed(&format!("marketctl repair --dry-run --restored --table {table} --name a")).is_ok());
         }

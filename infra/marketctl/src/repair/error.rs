@@ -14,6 +14,8 @@ pub(super) enum RepairFailed {
     Version(#[from] NotVersioned),
     #[error("nothing was done: there is no {0}")]
     Missing(String),
+    #[error("nothing was done: --revoked-in is for keys")]
+    NoKeys,
     #[error("the repair ended early: {0}")]
     Ended(#[from] RepairError),
     #[error(
@@ -35,6 +37,7 @@ impl From<RepairFailed> for CommandFailure {
             RepairFailed::Version(_) | RepairFailed::Missing(_) => {
                 "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's."
             }
+            RepairFailed::NoKeys => "Name the restored table of keys with --table keys and --name.",
             RepairFailed::Ended(RepairError::Written(_)) => {
                 "Stop `ingest`, `compact` and every import, then repeat the repair; what is in line already stays as it is."
             }

@@ -12,7 +12,7 @@ use accounts::Accounts;
 use admin::keys::KeyAdmin;
 use market::Market;
 use platform::resources::Table;
-use repair::{Mode, Repair, Versioned};
+use repair::{Keys, Mode, Repair, Versioned};
 use webhooks::store::WebhookStore;
 
 use error::RepairFailed;
@@ -26,7 +26,10 @@ use crate::output::Output;
 use crate::session::Session;
 
 pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, restored, table, name, reset_version } = options;
+    let RepairOptions { dry_run, restored, table, name, revoked_in, reset_version } = options;
+    if revoked_in.is_some() && table != Some(RepairTable::Keys) {
+        return Err(RepairFailed::NoKeys.into());
+    }
     let versioned = match reset_version.as_slice() {
         [kind, id] => Some((format!("{kind} {id}"), Versioned::parse(kind, id).map_err(RepairFailed::from)?)),
         _ => None,
@@ -44,7 +47,8 @@ pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> 
     let has = |one: RepairTable| table.is_none_or(|table| table == one);
     let market = if has(RepairTable::Market) { Some((market, session.objects().await?)) } else { None };
     let accounts = has(RepairTable::Accounts).then_some(accounts);
-    let keys = || KeyAdmin::new(session.dynamodb.clone(), name(Table::Keys), Arc::clone(&clock));
+    let key_admin = |table: String| KeyAdmin::new(session.dynamodb.clone(), table, Arc::clone(&clock));
+    let keys = || Keys { table: key_admin(name(Table::Keys)), damaged: revoked_in.map(key_admin) };
     let keys = has(RepairTable::Keys).then(keys);
     let webhooks = || WebhookStore::new(session.dynamodb.clone(), name(Table::Webhooks));
     let webhooks = has(RepairTable::Webhooks).then(webhooks);

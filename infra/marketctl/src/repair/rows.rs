@@ -52,10 +52,11 @@ impl Keys {
     pub(super) fn rows(&self) -> impl Iterator<Item = [String; 3]> {
         KeyProblem::ALL.into_iter().map(move |problem| {
             let what = match problem {
-                KeyProblem::RotationCut => "replaced and still active",
+                KeyProblem::RotationCut => "replaced, and still active",
                 KeyProblem::SuccessorLost => "revoked, and the one that replaced it is gone",
                 KeyProblem::NotFindable => "accepted, but not found by id or user",
                 KeyProblem::Lost => "gone, but found by id or user",
+                KeyProblem::RevokedSince => "revoked since, and still active",
             };
             let count = self.found.iter().filter(|found| found.problem == problem).count();
             ["keys".to_owned(), what.to_owned(), count.to_string()]

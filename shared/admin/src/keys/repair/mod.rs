@@ -5,6 +5,7 @@
 //! that key is not accepted any more.
 
 mod mend;
+mod revoked;
 mod stored;
 
 use platform::rows::Unreadable;
@@ -26,6 +27,8 @@ closed_enum! {
         NotFindable = "not_findable",
         /// Nothing but rows that find it was left of it. A repair removes them.
         Lost = "lost",
+        /// The damaged table has it as revoked, and the restored one had not. A repair revokes it.
+        RevokedSince = "revoked_since",
     }
 }
 

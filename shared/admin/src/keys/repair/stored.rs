@@ -121,8 +121,7 @@ impl Named {
 
     /// Returns the row of a key that is there and not revoked.
     pub(super) fn unrevoked(&self, hash: &str) -> Option<&Row> {
-        let row = self.keys.get(hash)?;
-        (Attributes(row).text(STATUS) != Some(KeyStatus::Revoked.as_str())).then_some(row)
+        self.keys.get(hash).filter(|row| is_unrevoked(row))
     }
 }
 
@@ -141,13 +140,19 @@ impl KeyAdmin {
         })
     }
 
-    async fn rows_at(&self, places: Vec<Row>) -> Result<Vec<Row>, StoreError> {
+    /// Reads the rows at these different places.
+    pub(super) async fn rows_at(&self, places: Vec<Row>) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::with_capacity(places.len());
         for places in places.chunks(ROWS_PER_READ) {
             rows.append(&mut get_rows(&self.client, &self.table, places.to_vec()).await?);
         }
         Ok(rows)
     }
+}
+
+/// Returns whether a key's row does not say that the key is revoked. The rest of the row need not be readable.
+pub(super) fn is_unrevoked(row: &Row) -> bool {
+    Attributes(row).text(STATUS) != Some(KeyStatus::Revoked.as_str())
 }
 
 fn place(row: &Row) -> Option<(String, String)> {
