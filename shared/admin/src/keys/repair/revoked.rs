@@ -6,8 +6,10 @@ use auth::table::{self, PK, STATUS};
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, s};
 
+use super::KeysPage;
+use super::finding::KeyProblem;
 use super::stored::{StoredKey, is_unrevoked};
-use super::{KeyAdmin, KeyProblem, KeysPage};
+use crate::keys::KeyAdmin;
 
 impl KeyAdmin {
     /// Reads a part of `damaged`, and revokes the keys that are revoked there, unless it is only a trial. Returns those

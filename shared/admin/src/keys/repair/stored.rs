@@ -9,8 +9,8 @@ use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError};
 use types::ids::{KeyId, UserId};
 
-use super::{KeyAdmin, KeyFinding, KeyProblem};
-use crate::keys::finders;
+use super::finding::{KeyFinding, KeyProblem};
+use crate::keys::{KeyAdmin, finders};
 
 /// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 const ROWS_PER_READ: usize = 100;

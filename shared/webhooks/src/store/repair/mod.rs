@@ -4,44 +4,20 @@
 //! switched off, and the owner is told. Deliveries need no repair, because each is one row, and a sweep sends the message
 //! of every one that is pending.
 
+mod finding;
 mod mend;
 mod stored;
 
+pub use finding::{EndpointFinding, EndpointProblem};
+
 use platform::rows::Unreadable;
-use platform::store::{Row, StoreError};
-use types::closed_enum;
-use types::ids::{EndpointId, UserId};
+use platform::store::StoreError;
 use types::timestamp::Timestamp;
 
 use super::table::REMOVED_AT;
 use super::{StartKey, WebhookStore, table};
 use crate::endpoint::{Notice, notice_id};
 use stored::{Named, StoredEndpoint, StoredFinder, StoredRows};
-
-closed_enum! {
-    /// What was wrong with an endpoint.
-    pub enum EndpointProblem {
-        /// It had been removed, and still it was there. A repair removes it, and ends its deliveries.
-        RemovalCut = "removal_cut",
-        /// It had been switched off because deliveries failed, and still it was on. A repair switches it off.
-        SwitchOffCut = "switch_off_cut",
-        /// The notice that it was switched off was missing. A repair puts it back, and a sweep sends it.
-        NoticeMissing = "notice_missing",
-        /// It was there, but its id did not find it. A repair puts back the row that does.
-        NotFindable = "not_findable",
-        /// Nothing but the row that finds it was left of it. A repair notes it as removed, and ends its deliveries.
-        Lost = "lost",
-    }
-}
-
-/// What was wrong with one endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EndpointFinding {
-    pub problem: EndpointProblem,
-    pub endpoint_id: EndpointId,
-    /// The account that the endpoint belongs to.
-    pub account_id: UserId,
-}
 
 /// What a repair of endpoints may do, and what it must.
 #[derive(Clone, Copy, Debug)]
@@ -157,9 +133,4 @@ impl WebhookStore {
         }
         Ok(())
     }
-}
-
-/// Returns the partition key of a row.
-fn partition(row: &Row) -> &str {
-    platform::store::Attributes(row).text(table::PK).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EndpointFinding, EndpointProblem, partition};
+use super::finding::{EndpointFinding, EndpointProblem};
 use crate::endpoint::{Endpoints, Notice, WebhookEndpoint, notice_id};
 use crate::store::endpoint_row::{endpoints, notice_of};
 use crate::store::table::{self, ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_AT};
@@ -131,4 +131,9 @@ impl WebhookStore {
         }
         Ok(Named(named))
     }
+}
+
+/// Returns the partition key of a row.
+fn partition(row: &Row) -> &str {
+    Attributes(row).text(PK).unwrap_or_default()
 }
