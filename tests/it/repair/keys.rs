@@ -108,8 +108,8 @@ impl CutRotation {
         found.map(|(problem, id, has_owner)| ((problem, id), has_owner.then_some(self.user))).collect()
     }
 
-    /// Asserts that the old key is revoked unless the whole rotation was undone, and that whatever is accepted is listed
-    /// and can be revoked.
+    /// Asserts that the old key is revoked unless the whole rotation was undone, and that whatever is accepted is
+    /// listed and can be revoked.
     pub(super) async fn assert_is_safe(&self, stack: &Stack, running: &RunningInstance) {
         let (what, is_undone) = (format!("{:?} undone", self.undone), self.undone == [true; ROTATION_ROWS]);
         let has_new = !self.undone[1];

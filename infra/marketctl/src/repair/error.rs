@@ -45,7 +45,7 @@ impl From<RepairFailed> for CommandFailure {
                 "Fix the cause (`marketctl check` helps), then repeat the repair; what is in line already stays as it is."
             }
             RepairFailed::Incomplete(_) => {
-                "Everything else is in line. Look at the rows of these users, and at these rows, then repeat the repair."
+                "Everything else is in line. Look at the rows of these users and at these rows, then repeat the repair."
             }
         };
         let failure = Self::new(error.to_string(), hint);

@@ -112,8 +112,8 @@ impl Report {
             (true, _) => "Everything is in line.",
             (false, true) => "Nothing was written. Stop all writers, then run it without --dry-run.",
             (false, false) => {
-                "It was brought in line. Have the marketplace send its latest messages again, and tell the owners of the \
-                 keys and endpoints."
+                "It was brought in line. Have the marketplace send its latest messages again, and tell the owners of \
+                 the keys and endpoints."
             }
         };
         let (keys, endpoints) = (self.keys.keys, self.webhooks.endpoints);

@@ -17,8 +17,8 @@ pub struct Removal {
 }
 
 impl WebhookStore {
-    /// Ends all deliveries of an endpoint, except those of which an attempt is being made. Such a delivery ends with that
-    /// attempt or, if there is a retry, when the retry's message is received.
+    /// Ends all deliveries of an endpoint, except those of which an attempt is being made. Such a delivery ends with
+    /// that attempt or, if there is a retry, when the retry's message is received.
     pub async fn end_deliveries(&self, id: EndpointId, now: Timestamp) -> Result<Removal, StoreError> {
         let (mut removal, mut from) = (Removal::default(), None);
         loop {

@@ -30,8 +30,8 @@ pub struct KeysPage {
 }
 
 impl KeyAdmin {
-    /// Reads a part of the table and brings its rows in line, unless it is only a trial. It may be repeated after a crash
-    /// at any step, because a row is removed only after what it tells was done.
+    /// Reads a part of the table and brings its rows in line, unless it is only a trial. It may be repeated after a
+    /// crash at any step, because a row is removed only after what it tells was done.
     pub async fn repair_page(&self, from: Option<Row>, dry_run: bool) -> Result<KeysPage, StoreError> {
         let scan = self.client.scan().table_name(&self.table).consistent_read(true).set_exclusive_start_key(from);
         let scanned = scan.send().await?;

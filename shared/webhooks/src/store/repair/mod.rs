@@ -1,8 +1,8 @@
 //! Brings the rows of endpoints back in line, after a restore that holds some but not all rows of recent transactions.
 //!
 //! What was done last holds, even if only a part of it is there: nothing is sent to an endpoint that was removed or
-//! switched off, and the owner is told. Deliveries need no repair, because each is one row, and a sweep sends the message
-//! of every one that is pending.
+//! switched off, and the owner is told. Deliveries need no repair, because each is one row, and a sweep sends the
+//! message of every one that is pending.
 
 mod finding;
 mod mend;
@@ -25,8 +25,8 @@ pub struct EndpointRepair {
     pub now: Timestamp,
     /// It only looks, and writes nothing.
     pub dry_run: bool,
-    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one that
-    /// was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
+    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one
+    /// that was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
     pub new_epochs: bool,
 }
 
@@ -42,8 +42,8 @@ pub struct RepairedPage {
 }
 
 impl WebhookStore {
-    /// Reads a part of the table and brings it in line, unless it is only a trial. It may be repeated after a crash at any
-    /// step.
+    /// Reads a part of the table and brings it in line, unless it is only a trial. It may be repeated after a crash at
+    /// any step.
     pub async fn repair_page(
         &self,
         from: Option<StartKey>,

@@ -111,7 +111,7 @@ impl WebhookStore {
         Ok((stored, found.last_evaluated_key))
     }
 
-    /// Reads the rows that these rows name: what finds an endpoint, its notice, and the account of a row that finds one.
+    /// Reads the rows that these rows name: what finds an endpoint, its notice, and the account of what finds one.
     pub(super) async fn named(
         &self,
         endpoints: &[StoredEndpoint],
