@@ -8,12 +8,13 @@ use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
 use repair::Mode;
 use serde_json::Value;
-use tests::{Fault, Proxy, Stack, assert_orders_are_dense, compaction, listing, order, uuid};
+use tests::{Fault, Proxy, Receiver, Stack, assert_orders_are_dense, compaction, listing, order, uuid};
 use types::ids::UserId;
 use types::paging::Paging;
 use types::records::PublicListing;
+use webhooks::store::WebhookStore;
 
-use super::{changed, delete, keys, orders, put_back, repair_through, rows, streams};
+use super::{changed, delete, endpoints, keys, orders, put_back, repair_through, rows, streams};
 
 const AT: &str = "2026-11-20T10:00:00Z";
 /// How many calls more each repair makes before it dies.
@@ -96,6 +97,29 @@ async fn a_repair_of_keys_may_die_at_any_step() {
     for rotation in rotations {
         rotation.assert_is_safe(&stack, &running).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_of_endpoints_may_die_at_any_step() {
+    let (stack, receiver) = (Stack::new().await, Receiver::answering(200).await);
+    let removals = endpoints::cut_removals(&stack, &receiver.url).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut calls = 0;
+    loop {
+        die_after(&proxy, calls);
+        let store = WebhookStore::new(client_behind(&proxy), endpoints::TABLE.to_owned());
+        if endpoints::repair_endpoints(&stack, store, Mode::default()).await.is_ok() {
+            break;
+        }
+        calls += 1;
+    }
+    assert!(calls > 4, "it died {calls} times");
+    let again = endpoints::repair_endpoints(&stack, stack.webhooks().store, Mode::default()).await.unwrap();
+    assert!(again.is_in_line(), "{again:?}");
+    for removal in &removals {
+        removal.assert_is_made(&stack).await;
+    }
+    assert_eq!(receiver.so_far().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

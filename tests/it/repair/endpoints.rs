@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use platform::resources::Table;
-use repair::{EndpointsReport, Mode, Repair};
+use repair::{EndpointsReport, Mode, Repair, RepairError};
 use tests::{Receiver, Stack, hand, sale, set_row_number, uuid};
 use types::ids::UserId;
 use webhooks::Schedule;
 use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Failure, Status, Token, after_failure, claim};
 use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
-use webhooks::store::{DisableOutcome, EndpointFinding, EndpointProblem};
+use webhooks::store::{DisableOutcome, EndpointFinding, EndpointProblem, WebhookStore};
 
 use super::{Rows, changed, put_back, rows};
 
@@ -19,10 +19,19 @@ const NOWHERE: &str = "http://127.0.0.1:9/hook";
 const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
 const RESTORED: Mode = Mode { dry_run: false, restored: true };
 
-async fn repair(stack: &Stack, mode: Mode) -> EndpointsReport {
-    let webhooks = Some(stack.webhooks().store);
+/// Repairs the endpoints through this store.
+pub(super) async fn repair_endpoints(
+    stack: &Stack,
+    webhooks: WebhookStore,
+    mode: Mode,
+) -> Result<EndpointsReport, RepairError> {
+    let webhooks = Some(webhooks);
     let repair = Repair { market: None, accounts: None, keys: None, webhooks, clock: stack.clock.clone(), mode };
-    repair.run(&|_| {}).await.unwrap().endpoints
+    Ok(repair.run(&|_| {}).await?.endpoints)
+}
+
+async fn repair(stack: &Stack, mode: Mode) -> EndpointsReport {
+    repair_endpoints(stack, stack.webhooks().store, mode).await.unwrap()
 }
 
 /// Looks without writing, then repairs. Both find the same, which is returned.
@@ -91,36 +100,59 @@ async fn an_endpoint_is_whole_or_gone_whichever_rows_of_its_creation_a_restore_h
     assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
 }
 
+/// An endpoint of whose removal some rows were undone.
+pub(super) struct CutRemoval {
+    endpoint: WebhookEndpoint,
+    /// Whether these are undone: the account, the row that finds the endpoint.
+    undone: [bool; 2],
+}
+
+/// Removes an endpoint with a pending delivery for each subset of the rows that this writes, and undoes the rows of that
+/// subset.
+pub(super) async fn cut_removals(stack: &Stack, url: &str) -> Vec<CutRemoval> {
+    let (store, mut removals) = (stack.webhooks().store, Vec::new());
+    for subset in 0..4 {
+        let (endpoint, _) = stack.endpoint(user(subset), url).await;
+        stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
+        let before = rows(stack, TABLE).await;
+        // The deliveries end later. Here the restore has none of that.
+        assert!(store.remove_endpoint(endpoint.account_id, endpoint.id, stack.now()).await.unwrap());
+        undo(stack, &before, undone::<2>(subset)).await;
+        removals.push(CutRemoval { endpoint, undone: undone(subset) });
+    }
+    removals
+}
+
+impl CutRemoval {
+    fn expected(&self) -> Option<EndpointFinding> {
+        match self.undone {
+            [true, false] => Some(finding(EndpointProblem::RemovalCut, &self.endpoint)),
+            [false, true] => Some(finding(EndpointProblem::Lost, &self.endpoint)),
+            _ => None,
+        }
+    }
+
+    /// Asserts that the endpoint is there only if the whole removal was undone, and hands its message to a sender.
+    pub(super) async fn assert_is_made(&self, stack: &Stack) {
+        let (endpoint, is_there) = (&self.endpoint, self.undone == [true; 2]);
+        assert_eq!(has_endpoint(stack, endpoint.account_id).await, is_there);
+        let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
+        let message = stack.next_message(delivery.id).await;
+        assert!(hand(&stack.sender(), &[message]).await.is_empty());
+        let after = stack.webhooks().delivery(delivery.id).await.unwrap().progress;
+        let ended = (Status::Failed, Some(Failure::EndpointRemoved));
+        assert_eq!((after.status, after.failure), if is_there { (Status::Delivered, None) } else { ended });
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_sent_to_a_removed_endpoint_whichever_rows_of_its_removal_a_restore_has() {
     let (stack, receiver) = (Stack::new().await, Receiver::answering(200).await);
-    let (admin, mut endpoints, mut expected) = (stack.webhooks(), Vec::new(), BTreeSet::new());
-    for subset in 0..4 {
-        let (endpoint, _) = stack.endpoint(user(subset), &receiver.url).await;
-        stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
-        let before = rows(&stack, TABLE).await;
-        // The deliveries end later. Here the restore has none of that.
-        assert!(admin.store.remove_endpoint(endpoint.account_id, endpoint.id, stack.now()).await.unwrap());
-        let [keeps_endpoint, keeps_finder] = undone(subset);
-        undo(&stack, &before, [keeps_endpoint, keeps_finder]).await;
-        match (keeps_endpoint, keeps_finder) {
-            (true, false) => expected.extend([finding(EndpointProblem::RemovalCut, &endpoint)]),
-            (false, true) => expected.extend([finding(EndpointProblem::Lost, &endpoint)]),
-            _ => {}
-        }
-        endpoints.push((endpoint, keeps_endpoint && keeps_finder));
-    }
+    let removals = cut_removals(&stack, &receiver.url).await;
+    let expected = removals.iter().filter_map(CutRemoval::expected).collect();
     assert_eq!(look_and_repair(&stack).await, expected);
-    let sender = stack.sender();
-    for (endpoint, is_there) in &endpoints {
-        assert_eq!(has_endpoint(&stack, endpoint.account_id).await, *is_there);
-        let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
-        let message = stack.next_message(delivery.id).await;
-        assert!(hand(&sender, &[message]).await.is_empty());
-        let after = admin.delivery(delivery.id).await.unwrap().progress;
-        let outcome =
-            if *is_there { (Status::Delivered, None) } else { (Status::Failed, Some(Failure::EndpointRemoved)) };
-        assert_eq!((after.status, after.failure), outcome);
+    for removal in &removals {
+        removal.assert_is_made(&stack).await;
     }
     assert_eq!(receiver.so_far().len(), 1);
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use admin::keys::{KeyAdmin, KeyProblem};
 use auth::KeyRecord;
+use aws_sdk_dynamodb::types::AttributeValue;
 use local::environment::Variables;
 use repair::{Keys, KeysReport, Mode, Repair, RepairError};
 use serde_json::{Value, json};
-use tests::{RunningInstance, Stack, dynamodb, marketctl, table_without_indexes, uuid};
+use tests::{RunningInstance, Stack, dynamodb, marketctl, set_key_attribute, table_without_indexes, uuid};
 use types::ids::{KeyId, UserId};
 use types::scope::Scope;
 
@@ -210,4 +211,17 @@ async fn keys_that_were_revoked_after_the_restores_time_are_revoked_if_the_damag
     let no_keys =
         marketctl(&variables, &["repair", "--table", "market", "--name", "a", "--revoked-in", TABLE], "").await;
     assert_eq!(no_keys.code, 1, "{no_keys:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_a_newer_release_is_named_by_its_id_and_left_as_it_is() {
+    let stack = Stack::new().await;
+    let (text, record) = stack.key_of(uuid(1_000).into(), &[Scope::CatalogRead]).await;
+    set_key_attribute(&stack, &text, "layout", AttributeValue::N("2".to_owned())).await;
+    let before = rows(&stack, TABLE).await;
+    let report = repair(&stack, Mode::default()).await;
+    let [unreadable] = report.unreadable.try_into().unwrap();
+    assert_eq!(unreadable.row, format!("id#{} hash", record.key_id));
+    assert!(report.found.is_empty(), "{:?}", report.found);
+    assert_eq!(rows(&stack, TABLE).await, before);
 }

@@ -15,7 +15,7 @@ use platform::rows::Unreadable;
 use platform::store::{Row, StoreError};
 
 use super::KeyAdmin;
-use stored::{Named, StoredFinder, StoredKey, StoredRows};
+use stored::{Named, StoredFinder, StoredKey, StoredRows, unreadable};
 
 /// A part of the table.
 pub struct KeysPage {
@@ -99,7 +99,7 @@ impl KeyAdmin {
         let Some((hash, row)) = replaced.and_then(|hash| Some((hash, named.unrevoked(hash)?))) else { return Ok(()) };
         match StoredKey::from_row(hash, row) {
             Ok(key) => page.found.push(key.finding(KeyProblem::RotationCut)),
-            Err(error) => page.unreadable.push(Unreadable::new(row, error)),
+            Err(error) => page.unreadable.push(unreadable(row, error)),
         }
         if dry_run { Ok(()) } else { self.revoke_hash(hash).await.map(drop) }
     }

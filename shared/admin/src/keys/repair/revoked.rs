@@ -3,12 +3,11 @@
 
 use auth::KeyStatus;
 use auth::table::{self, PK, STATUS};
-use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, s};
 
 use super::KeysPage;
 use super::finding::KeyProblem;
-use super::stored::{StoredKey, is_unrevoked};
+use super::stored::{StoredKey, is_unrevoked, unreadable};
 use crate::keys::KeyAdmin;
 
 impl KeyAdmin {
@@ -22,7 +21,7 @@ impl KeyAdmin {
             let Some(hash) = hash(row) else { continue };
             match StoredKey::from_row(&hash, row) {
                 Ok(key) => page.found.push(key.finding(KeyProblem::RevokedSince)),
-                Err(error) => page.unreadable.push(Unreadable::new(row, error)),
+                Err(error) => page.unreadable.push(unreadable(row, error)),
             }
             if !dry_run {
                 self.revoke_hash(&hash).await?;

@@ -62,7 +62,7 @@ impl StoredRows {
                 Some(hash) => StoredKey::from_row(hash, row).map(|key| stored.keys.push(key)),
                 None => StoredFinder::from_row(pk, row).map(|finder| stored.finders.push(finder)),
             };
-            stored.unreadable.extend(read.err().map(|error| Unreadable::new(row, error)));
+            stored.unreadable.extend(read.err().map(|error| unreadable(row, error)));
         }
         stored
     }
@@ -147,6 +147,15 @@ impl KeyAdmin {
             rows.append(&mut get_rows(&self.client, &self.table, places.to_vec()).await?);
         }
         Ok(rows)
+    }
+}
+
+/// Says why a row cannot be read. A key's own row is named by the key's id if it has one, because it lies under a hash
+/// that nobody knows.
+pub(super) fn unreadable(row: &Row, error: StoreError) -> Unreadable {
+    match Attributes(row).parsed(KEY_ID) {
+        Ok(key_id) => Unreadable::new(&table::id_row(key_id), error),
+        Err(_) => Unreadable::new(row, error),
     }
 }
 
