@@ -26,7 +26,8 @@ pub struct WebhookEndpoint {
     pub events: BTreeSet<EventKind>,
     pub switch: Switch,
     /// Counts from 1, and grows each time that the endpoint is switched on again. So a conditional write can tell
-    /// whether that has happened since the endpoint was read.
+    /// whether that has happened since the endpoint was read. After a restore it goes on far ahead, because an epoch
+    /// that the restore undid may have had its notice.
     pub epoch: u64,
     pub created_at: Timestamp,
     /// Each is sealed under the keyring, for this endpoint only.
