@@ -28,7 +28,7 @@ pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 
 use crate::server::Server;
-use limits::Limiter;
+use limits::{Limiter, Recovery};
 use router::Router;
 use services::EmulatedServices;
 
@@ -39,8 +39,8 @@ const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
 pub struct AwsSide {
     /// The endpoint URL for SDKs.
     pub endpoint_url: String,
-    /// The endpoint URL of DynamoDB alone. Calls to it save the computing time of the common endpoint, and are never
-    /// delayed or limited.
+    /// The endpoint URL of DynamoDB alone. Calls to it save the computing time of the common endpoint. They are never
+    /// delayed or limited, and no journal has them.
     pub dynamodb_url: String,
     forwarder: Arc<Forwarder>,
     limiter: Arc<Limiter>,
@@ -80,6 +80,11 @@ impl AwsSide {
     /// Delays every DynamoDB call from now on, which makes round trips visible.
     pub fn delay_store(&self, by: Duration) {
         self.forwarder.delay(by);
+    }
+
+    /// Point-in-time recovery and backups of DynamoDB. At first no table has them.
+    pub fn recovery(&self) -> &Recovery {
+        self.limiter.recovery()
     }
 
     /// The limits of DynamoDB and S3. At first there are none.

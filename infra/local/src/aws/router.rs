@@ -6,7 +6,7 @@ use dynoxide::Database;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::call::{DYNAMODB_TARGET_PREFIX, plain, signed_for, target};
+use super::call::{DYNAMODB_TARGET_PREFIX, operation, plain, signed_for, target};
 use super::forward::Forwarder;
 use super::limits::{self, Limiter, Store};
 use super::services::EmulatedServices;
@@ -37,7 +37,7 @@ impl Router {
         let target = target(&request);
         if target.starts_with(DYNAMODB_TARGET_PREFIX) {
             return match &self.forwarder {
-                Some(forwarder) if !self.store.is_limited() => forwarder.forward(request).await,
+                Some(forwarder) if !self.store.needs_more(operation(&request)) => forwarder.forward(request).await,
                 _ => limits::serve(Arc::clone(&self.store), request).await,
             };
         }

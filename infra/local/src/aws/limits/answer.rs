@@ -67,7 +67,7 @@ impl Answer {
         response
     }
 
-    fn error(name: &str, mut body: Value) -> Self {
+    pub(super) fn error(name: &str, mut body: Value) -> Self {
         body["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
         Self::json(StatusCode::BAD_REQUEST, &body)
     }

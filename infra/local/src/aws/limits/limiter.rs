@@ -11,12 +11,14 @@ use super::bucket::Buckets;
 use super::config::Limits;
 use super::flights::Flights;
 use super::objects::{ObjectRequest, Prefixes};
+use super::recovery::Recovery;
 use super::report::{Reason, Refusal, Report};
 use super::usage::{Access, Use};
 
 /// Limits calls to DynamoDB and S3, once it was told how. Until then it costs nothing.
 pub struct Limiter {
     pub(super) flights: Flights,
+    recovery: Recovery,
     is_on: AtomicBool,
     state: Mutex<State>,
 }
@@ -32,7 +34,7 @@ struct State {
 impl Default for Limiter {
     fn default() -> Self {
         let state = Mutex::new(State::new(Limits::unlimited()));
-        Self { flights: Flights::default(), is_on: AtomicBool::new(false), state }
+        Self { flights: Flights::default(), recovery: Recovery::default(), is_on: AtomicBool::new(false), state }
     }
 }
 
@@ -59,6 +61,11 @@ impl Limiter {
     /// Returns what happened since the last time this was asked, and forgets it.
     pub fn take_report(&self) -> Report {
         std::mem::take(&mut self.state().report)
+    }
+
+    /// Point-in-time recovery and backups, which DynamoDB has with and without limits.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
     }
 
     /// Keeps every transaction under way, once it was applied, until [`Limiter::release_transactions`]. A test can then

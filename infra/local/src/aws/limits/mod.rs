@@ -1,6 +1,8 @@
 //! Limits of the emulated DynamoDB and S3: throughput by partition key, by table and by prefix, conflicts and isolation
 //! of transactions, and latencies. Refusals have the form that SDKs know from AWS, and are in a report.
 //!
+//! What goes beyond the embedded DynamoDB besides: point-in-time recovery and backups.
+//!
 //! Two things differ from AWS. `BatchWriteItem` and `PartiQL` are not limited, because nothing here uses them. And each
 //! partition key has its throughput to itself, while AWS puts many keys on one partition.
 
@@ -16,6 +18,7 @@ mod latency;
 mod limiter;
 pub(super) mod objects;
 mod reads;
+mod recovery;
 mod report;
 mod single;
 mod store;
@@ -35,6 +38,7 @@ pub use console::print_refusals;
 pub use latency::Latency;
 pub use limiter::Limiter;
 pub use objects::ObjectReport;
+pub use recovery::Recovery;
 pub use report::{Reason, Refusal, Report};
 pub(super) use store::Store;
 pub use usage::{Access, Resource, Units};
@@ -54,15 +58,26 @@ pub(super) async fn serve(store: Arc<Store>, request: Request<Incoming>) -> Resp
         Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let answering = tokio::spawn(async move {
-        let request = if store.is_limited() { serde_json::from_slice(&body).ok() } else { None };
+        let is_read = store.needs_more(&operation);
+        let request = if is_read { serde_json::from_slice(&body).ok() } else { None };
         match request {
-            Some(request) => limited(&store, Call { operation, head, request }).await,
+            Some(request) => answered(&store, Call { operation, head, request }).await,
             None => store.send_bytes(head, body).await,
         }
     });
     match answering.await {
         Ok(answer) => answer.into_response(),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+async fn answered(store: &Store, call: Call) -> Answer {
+    if Recovery::serves(&call.operation) {
+        store.limiter.recovery().answer(&store.tables, &call)
+    } else if store.limiter.is_on() {
+        limited(store, call).await
+    } else {
+        store.send(call).await
     }
 }
 

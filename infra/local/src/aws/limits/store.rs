@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::embedded;
 use super::limiter::Limiter;
+use super::recovery::Recovery;
 use super::tables::Tables;
 use crate::aws::call::operation;
 use crate::aws::forward::Forwarder;
@@ -37,13 +38,21 @@ impl Store {
         Self { limiter, tables: Tables(database), forwarder }
     }
 
-    pub(in crate::aws) fn is_limited(&self) -> bool {
-        self.limiter.is_on()
+    /// Returns whether a call of this operation needs more than the embedded DynamoDB.
+    pub(in crate::aws) fn needs_more(&self, operation: &str) -> bool {
+        self.limiter.is_on() || self.limiter.recovery().is_used() || Recovery::serves(operation)
     }
 
-    /// Lets the store answer a call.
+    /// Lets the store answer a call. If it is a write to a table with a journal, the journal gets it.
     pub(super) async fn send(&self, call: Call) -> Answer {
-        self.send_bytes(call.head, call.request.to_string().into()).await
+        let recovery = self.limiter.recovery();
+        let pending = recovery.begin(&self.tables, &call).await;
+        let Call { operation, head, request } = call;
+        let answer = self.send_bytes(head, request.to_string().into()).await;
+        if let Some(pending) = pending.filter(|_| answer.status.is_success()) {
+            pending.keep();
+        }
+        recovery.complete(&operation, request["TableName"].as_str(), answer)
     }
 
     /// Lets the store answer a call with this body.

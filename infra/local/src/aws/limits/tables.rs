@@ -60,7 +60,7 @@ impl Schema {
 }
 
 impl KeyNames {
-    fn new(elements: &[KeySchemaElement]) -> Option<Self> {
+    pub(super) fn new(elements: &[KeySchemaElement]) -> Option<Self> {
         let name = |kind: KeyType| {
             let element = elements.iter().find(|element| element.key_type == kind)?;
             Some(element.attribute_name.clone())

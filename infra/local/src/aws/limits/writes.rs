@@ -59,6 +59,16 @@ impl Write {
         Some(Self { table, key, schema, effect, factor })
     }
 
+    /// Returns the name of the table that is written.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Returns whether this is more than a condition.
+    pub(super) fn is_change(&self) -> bool {
+        !matches!(self.effect, Effect::Check)
+    }
+
     /// Returns the row that is written.
     pub(super) fn row(&self) -> RowKey {
         RowKey::new(&self.table, &self.key)
