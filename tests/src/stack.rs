@@ -127,7 +127,8 @@ impl Stack {
 
     /// The same host with these variables.
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
-        Host::new(variables, clock).unwrap().observed_by(self.ledger.observer())
+        let host = Host::new(variables, clock).unwrap().observed_by(self.ledger.observer());
+        host.switched_by(self.aws.switches())
     }
 
     /// The stack's feed queue.

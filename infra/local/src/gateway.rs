@@ -18,37 +18,45 @@ use uuid::Uuid;
 
 use crate::inbox::Inbox;
 use crate::server::{Body, Server};
+use crate::switches::{Switches, Trigger};
 
 /// The functions by name.
 pub type Functions = HashMap<&'static str, Arc<dyn Handler>>;
 
 /// Serves the functions on a listener, and the inbox below its own paths.
-pub fn serve(listener: TcpListener, functions: Functions, inbox: Inbox) -> io::Result<Server> {
+pub fn serve(listener: TcpListener, functions: Functions, switches: Switches, inbox: Inbox) -> io::Result<Server> {
     if let Some(route) = ROUTES.iter().find(|route| !functions.contains_key(route.function)) {
         return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
     }
-    let parts = Arc::new((functions, inbox));
+    let parts = Arc::new((functions, switches, inbox));
     Server::start(listener, move |request| {
         let parts = Arc::clone(&parts);
         async move {
-            let (functions, inbox) = &*parts;
+            let (functions, switches, inbox) = &*parts;
             if Inbox::serves(request.uri().path()) {
                 inbox.answer(request).await
             } else {
-                answer(functions, &request).await
+                answer(functions, switches, &request).await
             }
         }
     })
 }
 
-async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<Body> {
+async fn answer(functions: &Functions, switches: &Switches, request: &Request<Incoming>) -> Response<Body> {
     let (function, event) = event(request);
     let Some(handler) = functions.get(function).cloned() else {
         return failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
     };
+    let Some(pass) = switches.of(Trigger::Requests(function)).try_enter() else {
+        return failure(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable");
+    };
     // The function runs in a task of its own. As in Lambda, a client that disconnects does not stop it, and a panic
     // fails only this request.
-    match tokio::spawn(async move { handler.handle(event).await }).await {
+    let handling = tokio::spawn(async move {
+        let _pass = pass;
+        handler.handle(event).await
+    });
+    match handling.await {
         Ok(response) => convert(response),
         Err(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
     }

@@ -9,6 +9,7 @@ use platform::service::Service;
 use types::clock::Clock;
 
 use crate::environment::Variables;
+use crate::switches::Switches;
 
 /// What functions run on. As in Lambda, each function has an environment of its own.
 #[derive(Clone)]
@@ -17,6 +18,7 @@ pub struct Host {
     environment: Environment,
     clock: Arc<dyn Clock>,
     observer: Option<Arc<dyn UseObserver>>,
+    switches: Switches,
     /// What functions built so far use.
     checks: Arc<Mutex<Vec<Preflight>>>,
 }
@@ -39,13 +41,25 @@ impl Host {
 
     /// Creates such a host whose functions reach AWS through this environment.
     pub fn with_environment(variables: &Variables, environment: Environment, clock: Arc<dyn Clock>) -> Self {
-        Self { variables: variables.clone(), environment, clock, observer: None, checks: Arc::default() }
+        let switches = Switches::default();
+        Self { variables: variables.clone(), environment, clock, observer: None, switches, checks: Arc::default() }
     }
 
     /// Lets an observer see what the functions use, and refuse it.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn UseObserver>) -> Self {
         Self { observer: Some(observer), ..self }
+    }
+
+    /// Lets these switches decide what triggers the functions.
+    #[must_use]
+    pub fn switched_by(self, switches: &Switches) -> Self {
+        Self { switches: switches.clone(), ..self }
+    }
+
+    /// Returns what decides whether functions are triggered.
+    pub fn switches(&self) -> &Switches {
+        &self.switches
     }
 
     /// Builds the function with this name.

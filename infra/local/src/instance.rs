@@ -32,7 +32,7 @@ impl Instance {
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
         let (warmed, ()) = tokio::join!(warm_ups, init::run(host.preflight()));
         warmed.into_iter().for_each(init::log_failed_warm_up);
-        let server = gateway::serve(listener, functions, inbox)?;
+        let server = gateway::serve(listener, functions, host.switches().clone(), inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }
 }

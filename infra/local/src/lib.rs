@@ -17,4 +17,5 @@ pub mod server;
 pub mod signals;
 pub mod simulation;
 pub mod stack;
+pub mod switches;
 pub mod workers;

@@ -1,6 +1,8 @@
-//! The AWS side: DynamoDB, SQS, Secrets Manager and S3 over real HTTP, on one port or within the process.
+//! The AWS side: DynamoDB, SQS, Secrets Manager and S3 over real HTTP, on one port or within the process. Of Lambda and
+//! EventBridge it has what stops and starts the functions.
 
 mod call;
+mod control;
 mod forward;
 mod in_memory;
 pub mod limits;
@@ -28,6 +30,7 @@ pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 
 use crate::server::Server;
+use crate::switches::Switches;
 use limits::{Limiter, Recovery};
 use router::Router;
 use services::EmulatedServices;
@@ -45,6 +48,7 @@ pub struct AwsSide {
     forwarder: Arc<Forwarder>,
     limiter: Arc<Limiter>,
     database: Database,
+    switches: Switches,
     _server: Server,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -60,6 +64,7 @@ impl AwsSide {
         let listener = Server::bind(listen).await?;
         let limiter = Arc::new(Limiter::default());
         let services = EmulatedServices::open(listener.local_addr()?, data, Arc::clone(&limiter)).await?;
+        let switches = services.switches.clone();
         let upstream_forwarder = Some(Arc::clone(&forwarder));
         let router = Router::new(database.clone(), upstream_forwarder, Arc::clone(&limiter), services);
         let router = Arc::new(router);
@@ -68,7 +73,7 @@ impl AwsSide {
             async move { router.route(request).await }
         })?;
         let (endpoint_url, dynamodb_url) = (server.url(), upstream);
-        Ok(Self { endpoint_url, dynamodb_url, forwarder, limiter, database, _server: server, tasks })
+        Ok(Self { endpoint_url, dynamodb_url, forwarder, limiter, database, switches, _server: server, tasks })
     }
 
     /// From now on, removes items that have expired by the machine's own clock. Do not call this where clocks are set,
@@ -80,6 +85,11 @@ impl AwsSide {
     /// Delays every DynamoDB call from now on, which makes round trips visible.
     pub fn delay_store(&self, by: Duration) {
         self.forwarder.delay(by);
+    }
+
+    /// What an operator has stopped. Functions obey it if their host was given these switches.
+    pub fn switches(&self) -> &Switches {
+        &self.switches
     }
 
     /// Point-in-time recovery and backups of DynamoDB. At first no table has them.

@@ -47,7 +47,11 @@ impl Router {
         if target.starts_with("secretsmanager.") {
             return self.services.secrets(request).await;
         }
+        if target.starts_with("AWSEvents.") {
+            return self.services.rules(request).await;
+        }
         match signed_for(&request) {
+            "lambda" => return self.services.functions(request).await,
             "s3" => return self.services.buckets(request).await,
             "sts" => return sts::answer(request).await,
             _ => {}

@@ -1,4 +1,4 @@
-//! SQS, Secrets Manager and S3.
+//! SQS, Secrets Manager and S3, and what stops and starts the functions.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,16 +19,19 @@ use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
+use super::control;
 use super::limits::Limiter;
 use super::message_groups::MessageGroupFilter;
 use super::s3::Buckets;
 use crate::server::Body;
+use crate::switches::Switches;
 
 /// The emulated services.
 pub(super) struct EmulatedServices {
     queues: SqsHttpService<MessageGroupFilter>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
     buckets: Buckets,
+    pub(super) switches: Switches,
 }
 
 impl EmulatedServices {
@@ -43,6 +46,7 @@ impl EmulatedServices {
             queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
             secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
             buckets: Buckets::open(data, limiter).await?,
+            switches: Switches::default(),
         })
     }
 
@@ -56,6 +60,14 @@ impl EmulatedServices {
 
     pub(super) async fn buckets(&self, request: Request<Incoming>) -> Response<Body> {
         self.buckets.answer(request).await
+    }
+
+    pub(super) async fn functions(&self, request: Request<Incoming>) -> Response<Body> {
+        control::lambda(&self.switches, request).await
+    }
+
+    pub(super) async fn rules(&self, request: Request<Incoming>) -> Response<Body> {
+        control::events(&self.switches, request).await
     }
 }
 

@@ -46,6 +46,7 @@ where
             while invocations.try_join_next().is_some() {}
             // Waits for a free instance before it receives messages, because nobody else gets them from then on.
             let Ok(room) = self.free.acquire().await else { return };
+            let pass = self.source.switch.enter().await;
             let messages = self.source.receive().await;
             if messages.is_empty() {
                 continue;
@@ -53,6 +54,7 @@ where
             room.forget();
             let fleet = Arc::clone(&self);
             invocations.spawn(async move {
+                let _pass = pass;
                 let instance = fleet.take().await;
                 // An instance that failed is not used again, as in Lambda.
                 if fleet.source.hand_over(&instance, messages).await {

@@ -25,6 +25,8 @@ pub use schedule::schedule;
 
 use crate::host::Host;
 use crate::init;
+use crate::switches::Trigger;
+use schedule::switched_schedule;
 
 /// The number of `ingest` instances that read the feed side by side.
 pub const INGEST_INSTANCES: usize = 2;
@@ -59,24 +61,31 @@ impl Workers {
         let (_, [feed, first, retry]) =
             host.unobserved(|service| queues::from_service(service, queues)).map_err(missing)?;
         let source = EventSource::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
+        let switch = |trigger| host.switches().of(trigger);
+        let source = source.switched_by(switch(Trigger::Queue(Queue::Feed)));
         let SenderConfig { transport, schedule: retries } = webhooks;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
             let ingest = host.function("ingest", |service| ingest::worker(service, retries)).map_err(missing)?;
             running.push(poll(source.clone(), ingest));
         }
-        for (lane, most) in [(first, MAX_FIRST_LANE_INSTANCES), (retry, MAX_RETRY_LANE_INSTANCES)] {
+        for (lane, queue, most) in [
+            (first, Queue::WebhooksFirst, MAX_FIRST_LANE_INSTANCES),
+            (retry, Queue::WebhooksRetry, MAX_RETRY_LANE_INSTANCES),
+        ] {
             let source = EventSource::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?;
+            let source = source.switched_by(switch(Trigger::Queue(queue)));
             let sender = host.function("webhook", |service| webhook::worker(service, transport.clone(), retries));
             let sender = sender.map_err(missing)?;
             running.push(poll_with_fleet(source, most, move || sender.clone()));
         }
         let compact = host.function("compact", compact::worker).map_err(missing)?;
-        running.push(schedule(COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
+        let due = switch(Trigger::Schedule("compact"));
+        running.push(switched_schedule(due, COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
         let period = u32::try_from(SWEEP_PERIOD.as_secs()).unwrap_or(u32::MAX);
         let period = Duration::from_secs(retries.scaled(period).into());
         let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
-        running.push(schedule(period, SWEEP_TIMEOUT, sweep));
+        running.push(switched_schedule(switch(Trigger::Schedule("sweep")), period, SWEEP_TIMEOUT, sweep));
         init::run(host.preflight()).await;
         Ok(Self { feed: Backlog::new(feeder, feed), _running: running })
     }

@@ -18,6 +18,7 @@ use super::background::BackgroundTask;
 use super::event::event;
 use super::invoke::invoke;
 use crate::init;
+use crate::switches::Switch;
 
 /// The most messages that SQS returns, and deletes, in one call.
 const MAX_CALL_MESSAGES: usize = 10;
@@ -40,6 +41,7 @@ pub struct EventSource {
     arn: String,
     timeout: Duration,
     batching: Batching,
+    pub(super) switch: Arc<Switch>,
 }
 
 /// Hands batches of a queue to one instance of a function.
@@ -51,6 +53,7 @@ where
         init::log_failed_warm_up(worker.warm_up().await);
         let worker = Arc::new(worker);
         loop {
+            let _pass = source.switch.enter().await;
             let messages = source.receive().await;
             if !messages.is_empty() {
                 source.hand_over(&worker, messages).await;
@@ -65,13 +68,19 @@ impl EventSource {
         let found = client.get_queue_attributes().queue_url(url).attribute_names(QueueArn).send().await;
         let found = found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
         let arn = found.attributes.and_then(|mut attributes| attributes.remove(&QueueArn)).unwrap_or_default();
-        Ok(Self { client, url: url.to_owned(), arn, timeout, batching: Batching::AT_ONCE })
+        Ok(Self { client, url: url.to_owned(), arn, timeout, batching: Batching::AT_ONCE, switch: Arc::default() })
     }
 
     /// Returns the queue with batches of another size.
     #[must_use]
     pub fn with_batching(self, batching: Batching) -> Self {
         Self { batching, ..self }
+    }
+
+    /// Returns the queue with a switch, which stops and starts what polls it.
+    #[must_use]
+    pub fn switched_by(self, switch: Arc<Switch>) -> Self {
+        Self { switch, ..self }
     }
 
     /// Receives messages, waiting a while if there are none. If the call fails, logs the error and returns no messages.

@@ -9,10 +9,24 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::background::BackgroundTask;
 use super::invoke::invoke;
 use crate::init;
+use crate::switches::Switch;
 
 /// Runs a worker every `period`, for the first time after one period, and never twice at the same time. An invocation
 /// that fails or takes longer than `timeout` is logged, and the next one starts when it is due.
 pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> BackgroundTask
+where
+    W: Worker<Event: Default>,
+{
+    switched_schedule(Arc::default(), period, timeout, worker)
+}
+
+/// Does the same, and leaves out the runs that come while the switch is off.
+pub(super) fn switched_schedule<W>(
+    switch: Arc<Switch>,
+    period: Duration,
+    timeout: Duration,
+    worker: W,
+) -> BackgroundTask
 where
     W: Worker<Event: Default>,
 {
@@ -23,6 +37,7 @@ where
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
+            let Some(_pass) = switch.try_enter() else { continue };
             if let Err(error) = invoke(&worker, W::Event::default(), timeout).await {
                 tracing::error!(error, "scheduled invocation failed");
             }

@@ -1,0 +1,152 @@
+//! Switches of what triggers the functions: queues, schedules and the gateway's requests. An operator throws them on the
+//! AWS side, and the workers and the gateway obey.
+
+use std::sync::Arc;
+
+use api::routes::{DEFAULT, ROUTES};
+use platform::resources::Queue;
+use tokio::sync::watch;
+
+/// What triggers a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    Queue(Queue),
+    /// The schedule of the function with this name.
+    Schedule(&'static str),
+    /// The requests to the function with this name.
+    Requests(&'static str),
+}
+
+/// The switches of all triggers. At first everything is on. Clones are the same switches.
+#[derive(Clone, Debug)]
+pub struct Switches(Arc<[(Trigger, Arc<Switch>)]>);
+
+/// Lets invocations begin, or not.
+#[derive(Debug)]
+pub struct Switch(watch::Sender<State>);
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    is_on: bool,
+    running: usize,
+}
+
+/// An invocation that was let through. It runs until this is dropped.
+#[derive(Debug)]
+pub struct Pass(Arc<Switch>);
+
+impl Trigger {
+    /// The name of the function, without that of the stack.
+    pub const fn function(self) -> &'static str {
+        match self {
+            Self::Queue(Queue::WebhooksFirst | Queue::WebhooksRetry) => "webhook",
+            Self::Queue(_) => "ingest",
+            Self::Schedule(function) | Self::Requests(function) => function,
+        }
+    }
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry].map(Trigger::Queue);
+        let schedules = ["compact", "sweep"].map(Trigger::Schedule);
+        let mut functions: Vec<&'static str> = ROUTES.iter().map(|route| route.function).chain([DEFAULT]).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        let triggers = queues.into_iter().chain(schedules).chain(functions.into_iter().map(Trigger::Requests));
+        Self(triggers.map(|trigger| (trigger, Arc::new(Switch::default()))).collect())
+    }
+}
+
+impl Switches {
+    /// Returns a trigger's switch. A trigger that is not among them is always on.
+    pub fn of(&self, trigger: Trigger) -> Arc<Switch> {
+        let found = self.0.iter().find(|(known, _)| *known == trigger);
+        found.map_or_else(Arc::default, |(_, switch)| Arc::clone(switch))
+    }
+
+    /// Iterates over all of them.
+    pub fn iter(&self) -> impl Iterator<Item = (Trigger, &Arc<Switch>)> {
+        self.0.iter().map(|(trigger, switch)| (*trigger, switch))
+    }
+}
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self(watch::Sender::new(State { is_on: true, running: 0 }))
+    }
+}
+
+impl Switch {
+    /// Switches on or off. What runs goes on.
+    pub fn set(&self, is_on: bool) {
+        self.0.send_modify(|state| state.is_on = is_on);
+    }
+
+    /// Returns whether invocations may begin.
+    pub fn is_on(&self) -> bool {
+        self.0.borrow().is_on
+    }
+
+    /// Returns whether no invocation runs.
+    pub fn is_idle(&self) -> bool {
+        self.0.borrow().running == 0
+    }
+
+    /// Waits until no invocation runs.
+    pub async fn wait_until_idle(&self) {
+        let _ = self.0.subscribe().wait_for(|state| state.running == 0).await;
+    }
+
+    /// Lets an invocation begin if this is on.
+    pub fn try_enter(self: &Arc<Self>) -> Option<Pass> {
+        let entered = self.0.send_if_modified(|state| {
+            state.running += usize::from(state.is_on);
+            state.is_on
+        });
+        entered.then(|| Pass(Arc::clone(self)))
+    }
+
+    /// Waits until this is on, and lets an invocation begin.
+    pub async fn enter(self: &Arc<Self>) -> Pass {
+        loop {
+            if let Some(pass) = self.try_enter() {
+                return pass;
+            }
+            let _ = self.0.subscribe().wait_for(|state| state.is_on).await;
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|state| state.running -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_begins_while_a_switch_is_off_and_what_runs_goes_on() {
+        let switch = Switches::default().of(Trigger::Queue(Queue::Feed));
+        let running = switch.try_enter();
+        assert!(running.is_some());
+        switch.set(false);
+        assert!(switch.try_enter().is_none());
+        assert_eq!((switch.is_on(), switch.is_idle()), (false, false));
+        drop(running);
+        assert!(switch.is_idle());
+        switch.set(true);
+        assert!(switch.try_enter().is_some());
+    }
+
+    #[test]
+    fn every_route_has_a_switch_of_its_own() {
+        let switches = Switches::default();
+        switches.of(Trigger::Requests("me")).set(false);
+        assert!(switches.of(Trigger::Requests("orders")).is_on());
+        assert!(!switches.of(Trigger::Requests("me")).is_on());
+    }
+}
