@@ -10,6 +10,7 @@ mod keys;
 mod output;
 mod remedy;
 mod repair;
+mod restore;
 mod session;
 mod text;
 mod unreadable;
@@ -33,6 +34,7 @@ async fn main() -> ExitCode {
         Command::Import { file } => import::run(file, &stack, output).await,
         Command::Check => check::run(&stack, output).await,
         Command::Repair(options) => repair::run(options, &stack, output).await,
+        Command::Restore(options) => Box::pin(restore::run(options, &stack, output)).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

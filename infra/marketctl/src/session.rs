@@ -122,6 +122,14 @@ impl Session {
         aws_sdk_secretsmanager::Client::new(&self.config)
     }
 
+    pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
+        aws_sdk_lambda::Client::new(&self.config)
+    }
+
+    pub(crate) fn events(&self) -> aws_sdk_eventbridge::Client {
+        aws_sdk_eventbridge::Client::new(&self.config)
+    }
+
     pub(crate) fn s3(&self) -> objects::Client {
         objects::Client::from_conf(objects::config(&self.config).build())
     }

@@ -230,6 +230,10 @@ impl Resources {
         format!("{}-{}", self.stack, queue.suffix())
     }
 
+    pub fn function(&self, function: &str) -> String {
+        format!("{}-{function}", self.stack)
+    }
+
     /// The name of the bucket that holds the bases of the read model. All accounts and regions of AWS share the names of
     /// buckets, so this one contains both.
     pub fn base_bucket(&self, account: &str, region: &str) -> String {

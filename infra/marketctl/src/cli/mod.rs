@@ -1,6 +1,7 @@
 //! The command line. All arguments are parsed here, and wrong usage ends with exit code 2.
 
 mod repair;
+mod restore;
 mod webhooks;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -11,11 +12,13 @@ use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
 
 pub(crate) use repair::{RepairOptions, RepairTable};
+pub(crate) use restore::RestoreOptions;
 pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
 
 use crate::input::Source;
 
-/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks and repairs.
+/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks, repairs
+/// and restores.
 ///
 /// Region, credentials and endpoint are found as every AWS tool finds them: in environment variables
 /// and in the files that `aws configure` writes.
@@ -58,6 +61,11 @@ pub(crate) enum Command {
     /// Stop what writes to the tables first: ingest, compact, webhook, sweep and every import. The API may go on. See
     /// docs/operations.md.
     Repair(RepairOptions),
+    /// Restore a table to a moment of the last 35 days, under its own name; if it was interrupted, run it again
+    ///
+    /// Stops what writes to the table, restores and repairs a copy, puts it in the table's place, and starts the writers
+    /// again. See docs/operations.md.
+    Restore(RestoreOptions),
 }
 
 #[derive(Debug, Subcommand)]

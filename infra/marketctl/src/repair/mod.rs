@@ -16,7 +16,7 @@ use repair::{Keys, Mode, Repair, Versioned};
 use webhooks::store::WebhookStore;
 
 use error::RepairFailed;
-use progress::RepairProgress;
+pub(crate) use progress::RepairProgress;
 use report::Report;
 use reset::ResetReport;
 

@@ -9,19 +9,19 @@ const TICK_INTERVAL: Duration = Duration::from_millis(200);
 const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
-pub(super) struct RepairProgress {
+pub(crate) struct RepairProgress {
     bar: ProgressBar,
 }
 
 impl RepairProgress {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         // It draws on standard error, and draws nothing if that is not a terminal.
         let bar = ProgressBar::new_spinner();
         bar.enable_steady_tick(TICK_INTERVAL);
         Self { bar }
     }
 
-    pub(super) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: Progress) {
         match progress {
             Progress::Comparing(stream) => self.spin(format!("comparing {stream} with its entities")),
             Progress::Writing(stream) => self.spin(format!("writing the base of {stream}")),

@@ -61,7 +61,7 @@ fn response(answered: Answered) -> Response<Body> {
 
 /// Returns the name of a deployed function.
 fn deployed(function: &str) -> String {
-    format!("{}-{function}", Resources::DEFAULT_STACK)
+    Resources::new(Resources::DEFAULT_STACK).function(function)
 }
 
 fn function_arn(function: &str) -> String {
