@@ -39,6 +39,7 @@ mod privileges;
 mod rebuild;
 mod repair;
 mod replica_model;
+mod restore;
 mod round_trips;
 mod simulation;
 mod specification;

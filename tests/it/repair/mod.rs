@@ -6,7 +6,7 @@ mod crashes;
 mod endpoints;
 mod keys;
 mod orders;
-mod streams;
+pub(crate) mod streams;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use tests::{Stack, base_bucket, dynamodb};
 use types::clock::Clock;
 
 /// The rows of a table by their keys.
-type Rows = BTreeMap<[String; 2], Row>;
+pub(crate) type Rows = BTreeMap<[String; 2], Row>;
 
-async fn rows(stack: &Stack, table: &str) -> Rows {
+pub(crate) async fn rows(stack: &Stack, table: &str) -> Rows {
     let mut pages = dynamodb(stack).scan().table_name(table).consistent_read(true).into_paginator().items().send();
     let mut rows = Rows::new();
     while let Some(row) = pages.next().await {

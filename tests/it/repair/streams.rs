@@ -19,10 +19,10 @@ const ROWS: usize = 5;
 const CONCURRENT_STACKS: usize = 8;
 
 /// Listings by their ids, each with its price.
-type Listings = BTreeMap<String, String>;
+pub(crate) type Listings = BTreeMap<String, String>;
 
 /// Returns what an instance shows, or `None` if it answers with an error.
-pub(super) async fn shown(stack: &Stack, running: &RunningInstance) -> Option<Listings> {
+pub(crate) async fn shown(stack: &Stack, running: &RunningInstance) -> Option<Listings> {
     let reply = running.client.get(&stack.full_key().await, "/v1/public/listings?page_size=100").await;
     if reply.status == 503 {
         return None;
@@ -37,7 +37,7 @@ pub(super) async fn shown(stack: &Stack, running: &RunningInstance) -> Option<Li
 }
 
 /// Returns the listings that the entities hold.
-pub(super) async fn entities(stack: &Stack) -> Listings {
+pub(crate) async fn entities(stack: &Stack) -> Listings {
     let live = rows(stack, TABLE).await.into_iter().filter_map(|([pk, sk], row)| {
         let data = row.get("data").filter(|_| pk.starts_with("entity#listings#"))?.as_s().unwrap().clone();
         Some((sk, serde_json::from_str::<Value>(&data).unwrap()["price_usd"].as_str().unwrap().to_owned()))
@@ -46,7 +46,7 @@ pub(super) async fn entities(stack: &Stack) -> Listings {
 }
 
 /// Asserts that each listing is shown as it was before the transaction or after it.
-pub(super) fn assert_right(shown: Option<&Listings>, before: &Listings, after: &Listings, what: &str) {
+pub(crate) fn assert_right(shown: Option<&Listings>, before: &Listings, after: &Listings, what: &str) {
     let Some(shown) = shown else { return };
     let ids: BTreeSet<_> = shown.keys().chain(before.keys()).chain(after.keys()).collect();
     for id in ids {
