@@ -7,6 +7,7 @@
 mod error;
 mod mend;
 mod pause;
+mod plan;
 mod progress;
 mod report;
 mod settings;
@@ -23,10 +24,11 @@ use types::timestamp::Timestamp;
 
 use error::{Cause, RestoreFailed};
 use mend::Mended;
+use plan::steps_left;
 use progress::RestoreProgress;
 use report::Report;
 use state::Found;
-use step::{Step, steps_left};
+use step::Step;
 use writers::Writers;
 
 use crate::cli::RestoreOptions;

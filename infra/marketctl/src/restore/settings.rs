@@ -9,8 +9,8 @@ use platform::resources::TTL;
 
 use super::error::Cause;
 use super::pause::Pauses;
-use super::state::{Described, describe};
-use super::tables::wait_until_active;
+use super::state::Described;
+use super::tables::{protect, wait_until_active};
 
 /// The tag of the copy that says whether the table was protected from deletion.
 const PROTECTED_TAG: &str = "marketctl:deletion-protection";
@@ -40,16 +40,6 @@ pub(super) async fn apply(client: &Client, name: &str, copy: Option<&Described>)
     recover_to_moments(client, name).await?;
     let is_protected = marks.first().is_none_or(|mark| mark.value() != "false");
     protect(client, name, is_protected).await
-}
-
-/// Switches the protection from deletion on or off.
-pub(super) async fn protect(client: &Client, name: &str, is_protected: bool) -> Result<(), Cause> {
-    let table = wait_until_active(client, name).await?;
-    if table.is_protected != is_protected {
-        client.update_table().table_name(name).deletion_protection_enabled(is_protected).send().await?;
-        wait_until_active(client, name).await?;
-    }
-    Ok(())
 }
 
 /// Returns a table's tags that do not belong to AWS.

@@ -7,7 +7,6 @@ use aws_sdk_dynamodb::types::{BackupStatus, TableStatus};
 
 use super::error::Cause;
 use super::pause::Pauses;
-use super::settings::protect;
 use super::state::{Described, Found, describe};
 
 /// Restores the moment into the copy, unless the copy exists.
@@ -78,6 +77,16 @@ pub(super) async fn swap(client: &Client, name: &str, backup: &str) -> Result<()
         client.restore_table_from_backup().target_table_name(name).backup_arn(backup).send().await?;
     }
     wait_until_active(client, name).await.map(drop)
+}
+
+/// Switches the protection from deletion on or off.
+pub(super) async fn protect(client: &Client, name: &str, is_protected: bool) -> Result<(), Cause> {
+    let table = wait_until_active(client, name).await?;
+    if table.is_protected != is_protected {
+        client.update_table().table_name(name).deletion_protection_enabled(is_protected).send().await?;
+        wait_until_active(client, name).await?;
+    }
+    Ok(())
 }
 
 /// Waits until a table can be used. Fails if it does not exist.

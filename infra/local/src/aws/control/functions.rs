@@ -7,7 +7,7 @@ use platform::resources::{Queue, Resources};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Answered, deployed, function_arn, not_found};
+use super::names::{Answered, Refused, deployed, function_arn, not_found};
 use crate::environment::{ACCOUNT_ID, REGION};
 use crate::switches::{Switch, Switches, Trigger};
 
@@ -64,7 +64,7 @@ fn mappings(switches: &Switches) -> impl Iterator<Item = (Uuid, Queue, &Arc<Swit
     queues.zip(FIRST_MAPPING..).map(|((queue, switch), number)| (Uuid::from_u128(number), queue, switch))
 }
 
-fn mapping<'s>(switches: &'s Switches, id: &str) -> Result<(Uuid, Queue, &'s Arc<Switch>), (&'static str, String)> {
+fn mapping<'s>(switches: &'s Switches, id: &str) -> Result<(Uuid, Queue, &'s Arc<Switch>), Refused> {
     mappings(switches).find(|(known, _, _)| known.to_string() == id).ok_or_else(|| not_found(id))
 }
 
@@ -91,7 +91,7 @@ fn configuration(switches: &Switches, name: &str) -> Answered {
     Ok(json!({ "FunctionName": name, "FunctionArn": function_arn(function), "Timeout": 1 }))
 }
 
-fn requests<'s>(switches: &'s Switches, name: &str) -> Result<&'s Arc<Switch>, (&'static str, String)> {
+fn requests<'s>(switches: &'s Switches, name: &str) -> Result<&'s Arc<Switch>, Refused> {
     let of_requests = |trigger: Trigger| matches!(trigger, Trigger::Requests(_));
     let mut found = switches.iter().filter(|(trigger, _)| of_requests(*trigger));
     let found = found.find(|(trigger, _)| deployed(trigger.function()) == name);

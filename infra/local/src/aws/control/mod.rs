@@ -2,6 +2,7 @@
 //! default stack.
 
 mod functions;
+mod names;
 mod rules;
 
 use bytes::Bytes;
@@ -9,16 +10,13 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::Incoming;
-use platform::resources::Resources;
 use serde_json::{Value, json};
 
+use names::Answered;
+
 use super::call::operation;
-use crate::environment::{ACCOUNT_ID, REGION};
 use crate::server::Body;
 use crate::switches::Switches;
-
-/// An answer, or the name of an error and its message.
-type Answered = Result<Value, (&'static str, String)>;
 
 /// Answers a call to Lambda.
 pub(super) async fn lambda(switches: &Switches, request: Request<Incoming>) -> Response<Body> {
@@ -57,17 +55,4 @@ fn response(answered: Answered) -> Response<Body> {
         response.headers_mut().insert("x-amzn-errortype", HeaderValue::from_static(error));
     }
     response
-}
-
-/// Returns the name of a deployed function.
-fn deployed(function: &str) -> String {
-    Resources::new(Resources::DEFAULT_STACK).function(function)
-}
-
-fn function_arn(function: &str) -> String {
-    format!("arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{}", deployed(function))
-}
-
-fn not_found(what: &str) -> (&'static str, String) {
-    ("ResourceNotFoundException", format!("There is no {what}."))
 }

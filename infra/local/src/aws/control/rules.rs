@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Answered, deployed, function_arn, not_found};
+use super::names::{Answered, Refused, deployed, function_arn, not_found};
 use crate::switches::{Switch, Switches, Trigger};
 
 /// Answers a call by its operation. A rule that is being disabled is off once no invocation runs any more.
@@ -47,7 +47,7 @@ fn rule(function: &str) -> String {
     format!("{}-every-minute", deployed(function))
 }
 
-fn of<'s>(switches: &'s Switches, name: &str) -> Result<&'s Arc<Switch>, (&'static str, String)> {
+fn of<'s>(switches: &'s Switches, name: &str) -> Result<&'s Arc<Switch>, Refused> {
     let found = rules(switches).find(|(function, _)| rule(function) == name);
     found.map(|(_, switch)| switch).ok_or_else(|| not_found(name))
 }

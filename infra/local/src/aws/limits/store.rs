@@ -46,7 +46,7 @@ impl Store {
     /// Lets the store answer a call. If it is a write to a table with a journal, the journal gets it.
     pub(super) async fn send(&self, call: Call) -> Answer {
         let recovery = self.limiter.recovery();
-        let pending = recovery.begin(&self.tables, &call).await;
+        let pending = recovery.begin(&self.tables, &call.operation, &call.request).await;
         let Call { operation, head, request } = call;
         let answer = self.send_bytes(head, request.to_string().into()).await;
         if let Some(pending) = pending.filter(|_| answer.status.is_success()) {

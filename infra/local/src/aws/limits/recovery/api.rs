@@ -8,21 +8,19 @@ use types::timestamp::Timestamp;
 
 use super::copy::Copied;
 use super::journal::Journal;
-use super::{Backup, Origin, Recovery, SECOND_MILLIS, State};
+use super::{Backup, Origin, Recovery, SECOND_MILLIS, State, table_arn};
 use crate::aws::limits::answer::Answer;
-use crate::aws::limits::store::Call;
 use crate::aws::limits::tables::Tables;
-use crate::environment::{ACCOUNT_ID, REGION};
 
 /// The name of an error, and its message.
 type Refused = (&'static str, String);
 
 impl Recovery {
     /// Answers a call that [`Recovery::serves`] names.
-    pub(in crate::aws::limits) fn answer(&self, tables: &Tables, call: &Call) -> Answer {
+    pub(in crate::aws::limits) fn answer(&self, tables: &Tables, operation: &str, request: &Value) -> Answer {
         self.is_used.store(true, Ordering::Release);
-        let (mut state, request) = (self.state(), &call.request);
-        let answered = match call.operation.as_str() {
+        let mut state = self.state();
+        let answered = match operation {
             "UpdateContinuousBackups" => state.update_continuous_backups(tables, request),
             "DescribeContinuousBackups" => state.continuous_backups(tables, text(request, "TableName")),
             "RestoreTableToPointInTime" => state.restore_to_point_in_time(tables, request),
@@ -159,10 +157,6 @@ impl Backup {
 /// Returns the first whole second to which a table can be restored.
 fn earliest(journal: &Journal) -> i64 {
     (journal.since.millis() + SECOND_MILLIS - 1).div_euclid(SECOND_MILLIS)
-}
-
-pub(super) fn table_arn(name: &str) -> String {
-    format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{name}")
 }
 
 fn text<'r>(request: &'r Value, name: &str) -> &'r str {

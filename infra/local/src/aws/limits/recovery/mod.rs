@@ -20,9 +20,9 @@ use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
 use super::answer::Answer;
-use super::store::Call;
 use super::tables::Tables;
 use super::writes::Write;
+use crate::environment::{ACCOUNT_ID, REGION};
 use copy::Copied;
 use journal::{Journal, Undo};
 
@@ -98,13 +98,13 @@ impl Recovery {
     }
 
     /// Notes what a write is about to replace, if it changes a table with a journal.
-    pub(super) async fn begin(&self, tables: &Tables, call: &Call) -> Option<Pending<'_>> {
+    pub(super) async fn begin(&self, tables: &Tables, operation: &str, request: &Value) -> Option<Pending<'_>> {
         if !self.is_used() {
             return None;
         }
-        let writes = match call.operation.as_str() {
-            "PutItem" | "UpdateItem" | "DeleteItem" => vec![Write::single(tables, &call.operation, &call.request)?],
-            "TransactWriteItems" => Write::transaction(tables, &call.request)?,
+        let writes = match operation {
+            "PutItem" | "UpdateItem" | "DeleteItem" => vec![Write::single(tables, operation, request)?],
+            "TransactWriteItems" => Write::transaction(tables, request)?,
             _ => return None,
         };
         let writing = self.writing.lock().await;
@@ -169,7 +169,7 @@ impl State {
         let description = &mut body["Table"];
         let mut summary = json!({ "RestoreDateTime": origin.at.seconds(), "RestoreInProgress": !origin.is_described });
         if let Some(source) = &origin.source_table {
-            summary["SourceTableArn"] = json!(api::table_arn(source));
+            summary["SourceTableArn"] = json!(table_arn(source));
         }
         if let Some(backup) = &origin.source_backup {
             summary["SourceBackupArn"] = json!(backup);
@@ -181,4 +181,8 @@ impl State {
         }
         Answer::json(answer.status, &body)
     }
+}
+
+fn table_arn(name: &str) -> String {
+    format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{name}")
 }
