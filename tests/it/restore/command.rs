@@ -1,7 +1,10 @@
 //! What the command says, what it refuses, and the tables without a repair.
 
+use std::collections::BTreeSet;
+
+use platform::resources::Table;
 use serde_json::json;
-use tests::{Stack, dynamodb, listing};
+use tests::{Stack, Template, dynamodb, listing};
 use types::timestamp::Timestamp;
 
 use super::{AT, assert_settings, deploy_settings, described, feed_is_on, restore};
@@ -29,6 +32,25 @@ async fn a_dry_run_names_the_steps_and_changes_nothing() {
     assert_eq!(rows(&stack, MARKET).await, before);
     assert!(described(&stack, "marketplace-market-restored").await.is_none());
     assert!(feed_is_on(&stack));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_function_that_writes_to_a_table_is_stopped_for_its_restore() {
+    let (stack, template) = (Stack::new().await, Template::read());
+    for (table, name) in
+        [(Table::Keys, "keys"), (Table::Market, "market"), (Table::Accounts, "accounts"), (Table::Webhooks, "webhooks")]
+    {
+        deploy_settings(&stack, &format!("marketplace-{name}")).await;
+        let looked = restore(&stack, name, stack.aws.recovery().moment(), &["--dry-run"]).await.json();
+        let writers = looked["writers"].as_array().unwrap().iter();
+        let found: BTreeSet<_> = writers.map(|writer| writer["function"].as_str().unwrap().to_owned()).collect();
+        // Of the API, only what asks for a key writes anything.
+        let writing = template.functions_that(|function| {
+            function.uses(table) && (table == Table::Keys || !function.is_triggered_by("HttpApi"))
+        });
+        let writing: BTreeSet<_> = writing.into_iter().map(|function| format!("marketplace-{function}")).collect();
+        assert_eq!(found, writing, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

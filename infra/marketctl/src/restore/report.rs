@@ -47,11 +47,13 @@ impl Report {
         Self { in_line, ..self }
     }
 
-    /// Returns the report for people: a table of the steps, and what comes next.
+    /// Returns the report for people: a table of the steps and the writers, and what comes next.
     pub(super) fn text(&self) -> String {
-        let done = self.done.iter().map(|step| [step.to_string(), "done".to_owned()]);
-        let left = self.left.iter().map(|step| [step.to_string(), "left".to_owned()]);
-        let steps = table(["STEP", "STATE"], done.chain(left));
+        let row = |step: &Step, state: &str| ["step".to_owned(), step.to_string(), state.to_owned()];
+        let done = self.done.iter().map(|step| row(step, "done"));
+        let left = self.left.iter().map(|step| row(step, "left"));
+        let rows = done.chain(left).chain(self.writers.iter().map(Writer::row));
+        let rows = table(["KIND", "WHAT", "STATE"], rows);
         let Self { table, to, copy, .. } = self;
         let sentence = if self.dry_run {
             format!("Nothing was done. Without --dry-run these steps restore {table} to {to}.")
@@ -60,6 +62,6 @@ impl Report {
         } else {
             format!("{table} is restored to {to}. Its writers are stopped; run it without --no-start to start them.")
         };
-        format!("{steps}\n\n{sentence}")
+        format!("{rows}\n\n{sentence}")
     }
 }

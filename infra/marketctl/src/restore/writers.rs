@@ -29,6 +29,8 @@ pub(super) struct Writers {
 #[derive(Debug, Serialize)]
 pub(super) struct Writer {
     kind: WriterKind,
+    /// The name of the function.
+    function: String,
     /// The id of the mapping, or the name of the rule or of the function.
     name: String,
     pub(super) state: WriterState,
@@ -48,6 +50,24 @@ pub(super) enum WriterState {
     On,
     Changing,
     Off,
+}
+
+impl Writer {
+    /// Returns what it is, its name, and its state, for people.
+    pub(super) fn row(&self) -> [String; 3] {
+        let Self { kind, function, name, state } = self;
+        let what = match kind {
+            WriterKind::EventSourceMapping => format!("event source mapping {name} of {function}"),
+            WriterKind::Rule => format!("rule {name} of {function}"),
+            WriterKind::Function => format!("function {function}"),
+        };
+        let state = match state {
+            WriterState::On => "on",
+            WriterState::Changing => "changing",
+            WriterState::Off => "off",
+        };
+        ["writer".to_owned(), what, state.to_owned()]
+    }
 }
 
 impl Writers {
@@ -76,7 +96,7 @@ impl Writers {
             let found = self.lambda.get_function_concurrency().function_name(&name).send().await?;
             let is_off = found.reserved_concurrent_executions == Some(0);
             let state = if is_off { WriterState::Off } else { WriterState::On };
-            writers.push(Writer { kind: WriterKind::Function, name, state });
+            writers.push(Writer { kind: WriterKind::Function, function: name.clone(), name, state });
         }
         Ok(writers)
     }
@@ -122,7 +142,8 @@ impl Writers {
                 Some("Disabled") => WriterState::Off,
                 _ => WriterState::Changing,
             };
-            Writer { kind: WriterKind::EventSourceMapping, name: uuid.unwrap_or_default(), state }
+            let (function, name) = (function.to_owned(), uuid.unwrap_or_default());
+            Writer { kind: WriterKind::EventSourceMapping, function, name, state }
         };
         Ok(found.into_iter().map(|mapping| writer(mapping.uuid, mapping.state)).collect())
     }
@@ -140,7 +161,7 @@ impl Writers {
             let rule = self.events.describe_rule().name(&name).send().await?;
             let is_off = rule.state == Some(RuleState::Disabled);
             let state = if is_off { WriterState::Off } else { WriterState::On };
-            rules.push(Writer { kind: WriterKind::Rule, name, state });
+            rules.push(Writer { kind: WriterKind::Rule, function: function.to_owned(), name, state });
         }
         Ok(rules)
     }
