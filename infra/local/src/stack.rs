@@ -58,6 +58,7 @@ impl RunningStack {
         } else {
             let own = match &aws {
                 Some(aws) if options.store_latency_ms == 0 && !options.aws_limits => {
+                    aws.recovery().bypass();
                     variables.clone().with_dynamodb_at(&aws.dynamodb_url)
                 }
                 _ => variables.clone(),

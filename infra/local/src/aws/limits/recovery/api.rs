@@ -12,6 +12,8 @@ use super::{Backup, Origin, Recovery, SECOND_MILLIS, State, table_arn};
 use crate::aws::limits::answer::Answer;
 use crate::aws::limits::tables::Tables;
 
+const BYPASSED: &str = "The functions call DynamoDB directly. Start `local` with --aws-limits.";
+
 /// The name of an error, and its message.
 type Refused = (&'static str, String);
 
@@ -19,6 +21,9 @@ impl Recovery {
     /// Answers a call that [`Recovery::serves`] names.
     pub(in crate::aws::limits) fn answer(&self, tables: &Tables, operation: &str, request: &Value) -> Answer {
         self.is_used.store(true, Ordering::Release);
+        if operation == "UpdateContinuousBackups" && self.is_bypassed.load(Ordering::Acquire) {
+            return Answer::error("ValidationException", json!({ "message": BYPASSED }));
+        }
         let mut state = self.state();
         let answered = match operation {
             "UpdateContinuousBackups" => state.update_continuous_backups(tables, request),

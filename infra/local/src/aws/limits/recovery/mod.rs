@@ -32,6 +32,7 @@ const SECOND_MILLIS: i64 = 1_000;
 #[derive(Default)]
 pub struct Recovery {
     is_used: AtomicBool,
+    is_bypassed: AtomicBool,
     /// Held while a write is applied, so that the journal has the writes in their order.
     writing: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -85,6 +86,11 @@ impl Recovery {
     /// the transaction has a bit here.
     pub fn cut_last_transaction(&self, rows: u64) {
         self.state().undone_rows = rows;
+    }
+
+    /// Refuses point-in-time recovery from now on, because calls reach the embedded DynamoDB past the journals.
+    pub fn bypass(&self) {
+        self.is_bypassed.store(true, Ordering::Release);
     }
 
     /// Returns whether any call needs more than the embedded DynamoDB.
