@@ -11,7 +11,7 @@ use types::records::PublicListing;
 
 use super::{changed, delete, put_back, repair_through, rows};
 
-pub(super) const TABLE: &str = "marketplace-market";
+pub(crate) const TABLE: &str = "marketplace-market";
 const AT: &str = "2026-11-20T10:00:00Z";
 /// The rows of the transaction: the head, its entry, and three entities.
 const ROWS: usize = 5;

@@ -73,7 +73,7 @@ pub(super) async fn serve(store: Arc<Store>, request: Request<Incoming>) -> Resp
 
 async fn answered(store: &Store, call: Call) -> Answer {
     if Recovery::serves(&call.operation) {
-        store.limiter.recovery().answer(&store.tables, &call.operation, &call.request)
+        store.limiter.recovery().answer(&store.tables, &call.operation, &call.request).await
     } else if store.limiter.is_on() {
         limited(store, call).await
     } else {

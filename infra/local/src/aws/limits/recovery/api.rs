@@ -19,11 +19,13 @@ type Refused = (&'static str, String);
 
 impl Recovery {
     /// Answers a call that [`Recovery::serves`] names.
-    pub(in crate::aws::limits) fn answer(&self, tables: &Tables, operation: &str, request: &Value) -> Answer {
+    pub(in crate::aws::limits) async fn answer(&self, tables: &Tables, operation: &str, request: &Value) -> Answer {
         self.is_used.store(true, Ordering::Release);
         if operation == "UpdateContinuousBackups" && self.is_bypassed.load(Ordering::Acquire) {
             return Answer::error("ValidationException", json!({ "message": BYPASSED }));
         }
+        // A write that is being applied is not in the journal yet.
+        let _writing = self.writing.lock().await;
         let mut state = self.state();
         let answered = match operation {
             "UpdateContinuousBackups" => state.update_continuous_backups(tables, request),
