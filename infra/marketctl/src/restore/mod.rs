@@ -60,9 +60,9 @@ pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) ->
     if dry_run {
         return output.print(&Report::new(found, Vec::new(), steps, listed).of_dry_run(), Report::text);
     }
-    let progress = RestoreProgress::start(steps.len());
+    let mut progress = RestoreProgress::start(steps.len());
     for step in &steps {
-        progress.next(*step);
+        progress.begin(*step);
         Box::pin(restore.perform(*step)).await.map_err(|cause| RestoreFailed::Ended { step: *step, cause })?;
     }
     drop(progress);
