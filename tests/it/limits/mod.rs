@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 mod conflicts;
 mod isolation;
 mod objects;
+mod recovery;
 mod service;
 mod throughput;
 mod transactions;
