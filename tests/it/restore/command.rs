@@ -97,14 +97,29 @@ async fn the_api_stays_off_the_air_until_the_operator_has_revoked_keys() {
     let old = stack.full_key().await;
     let moment = stack.aws.recovery().moment();
     let new = stack.full_key().await;
-    let stopped = restore(&stack, "keys", moment, &["--no-start"]).await;
+    let stopped = restore(&stack, "keys", moment, &[]).await;
     assert_eq!((stopped.code, &stopped.json()["left"]), (0, &json!(["start"])), "{stopped:?}");
     assert_eq!(running.client.get(&old, "/v1/public/me").await.status, 503);
-    let started = restore(&stack, "keys", moment, &[]).await;
+    let again = restore(&stack, "keys", moment, &[]).await;
+    assert_eq!((again.code, &again.json()["left"]), (0, &json!(["start"])), "{again:?}");
+    assert_eq!(running.client.get(&old, "/v1/public/me").await.status, 503);
+    let started = restore(&stack, "keys", moment, &["--keys-revoked"]).await;
     assert_eq!((started.code, &started.json()["left"]), (0, &json!([])), "{started:?}");
     assert_eq!(running.client.get(&old, "/v1/public/me").await.status, 200);
     assert_eq!(running.client.get(&new, "/v1/public/me").await.status, 401);
     assert_settings(&stack, KEYS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_started_that_shall_stay_stopped() {
+    let stack = Stack::new().await;
+    deploy_settings(&stack, MARKET).await;
+    let moment = stack.aws.recovery().moment();
+    let stopped = restore(&stack, "market", moment, &["--no-start"]).await;
+    assert_eq!((stopped.code, &stopped.json()["left"]), (0, &json!(["start"])), "{stopped:?}");
+    assert!(!feed_is_on(&stack));
+    assert_eq!(restore(&stack, "market", moment, &[]).await.code, 0);
+    assert!(feed_is_on(&stack));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,6 +31,9 @@ pub(crate) struct RestoreOptions {
     /// At the end, leave stopped what was stopped; the same command without this starts it
     #[arg(long)]
     pub(crate) no_start: bool,
+    /// Open the API after a restore of keys: what was revoked since that moment is revoked again
+    #[arg(long, conflicts_with = "no_start")]
+    pub(crate) keys_revoked: bool,
 }
 
 impl From<RestoreTable> for Table {

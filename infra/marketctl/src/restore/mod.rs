@@ -29,7 +29,7 @@ use progress::RestoreProgress;
 use report::Report;
 use state::Found;
 use step::Step;
-use writers::Writers;
+use writers::{WriterState, Writers};
 
 use crate::cli::RestoreOptions;
 use crate::failure::CommandFailure;
@@ -48,17 +48,21 @@ struct Restore {
 }
 
 pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let RestoreOptions { table, to, dry_run, no_start } = options;
+    let RestoreOptions { table, to, dry_run, no_start, keys_revoked } = options;
     let (session, table) = (Session::open(stack).await?, Table::from(table));
     let resources = Arc::new(session.resources.clone());
     let writers = Writers::of(table, resources, session.lambda(), session.events());
     let mut restore = Restore { session, table, to, writers, stopped_at: 0, mended: None };
     let found = restore.look().await.map_err(RestoreFailed::from)?;
-    let steps = steps_left(&found, !no_start).map_err(RestoreFailed::from)?;
+    // Keys that were revoked since the moment are valid again in the restored table.
+    let must_revoke = restore.table == Table::Keys && !keys_revoked;
+    let starts = !no_start && !must_revoke;
+    let steps = steps_left(&found, starts).map_err(RestoreFailed::from)?;
     // An error here is one before anything was done.
     let listed = restore.writers.list().await.map_err(RestoreFailed::from)?;
     if dry_run {
-        return output.print(&Report::new(found, Vec::new(), steps, listed).of_dry_run(), Report::text);
+        return output
+            .print(&Report::new(found, Vec::new(), steps, listed).of_dry_run(), |report| report.text_of(must_revoke));
     }
     let mut progress = RestoreProgress::start(steps.len());
     for step in &steps {
@@ -69,8 +73,10 @@ pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) ->
     let ended = |cause| RestoreFailed::Ended { step: Step::Check, cause };
     let found = restore.look().await.map_err(ended)?;
     let listed = restore.writers.list().await.map_err(ended)?;
-    let left = if no_start { vec![Step::Start] } else { Vec::new() };
-    output.print(&Report::new(found, steps, left, listed).with_mended(restore.mended), Report::text)
+    let is_running = listed.iter().all(|writer| writer.state == WriterState::On);
+    let left = if is_running { Vec::new() } else { vec![Step::Start] };
+    let report = Report::new(found, steps, left, listed).with_mended(restore.mended);
+    output.print(&report, |report| report.text_of(must_revoke))
 }
 
 impl Restore {
@@ -127,7 +133,7 @@ impl Restore {
         let left = ended_at - self.session.clock.now().seconds();
         tokio::time::sleep(Duration::from_secs(u64::try_from(left).unwrap_or_default())).await;
         let writers = self.writers.list().await?;
-        if writers.iter().all(|writer| writer.state == writers::WriterState::Off) {
+        if writers.iter().all(|writer| writer.state == WriterState::Off) {
             Ok(())
         } else {
             Err(Cause("somebody has started the writers meanwhile".to_owned()))

@@ -47,8 +47,9 @@ impl Report {
         Self { in_line, ..self }
     }
 
-    /// Returns the report for people: a table of the steps and the writers, and what comes next.
-    pub(super) fn text(&self) -> String {
+    /// Returns the report for people: a table of the steps and the writers, and what comes next. Keys may have to be
+    /// revoked first.
+    pub(super) fn text_of(&self, must_revoke: bool) -> String {
         let row = |step: &Step, state: &str| ["step".to_owned(), step.to_string(), state.to_owned()];
         let done = self.done.iter().map(|step| row(step, "done"));
         let left = self.left.iter().map(|step| row(step, "left"));
@@ -59,6 +60,10 @@ impl Report {
             format!("Nothing was done. Without --dry-run these steps restore {table} to {to}.")
         } else if self.left.is_empty() {
             format!("{table} is restored to {to}. Delete {copy} and its backup once you no longer need them.")
+        } else if must_revoke {
+            format!(
+                "{table} is restored to {to}. The API is off the air. Keys that were revoked since then are valid again: revoke them, then run the same command with --keys-revoked."
+            )
         } else {
             format!("{table} is restored to {to}. Its writers are stopped; run it without --no-start to start them.")
         };

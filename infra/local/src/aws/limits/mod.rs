@@ -1,7 +1,7 @@
 //! Limits of the emulated DynamoDB and S3: throughput by partition key, by table and by prefix, conflicts and isolation
 //! of transactions, and latencies. Refusals have the form that SDKs know from AWS, and are in a report.
 //!
-//! What goes beyond the embedded DynamoDB besides: point-in-time recovery and backups.
+//! It also has point-in-time recovery and backups, which the embedded DynamoDB lacks.
 //!
 //! Two things differ from AWS. `BatchWriteItem` and `PartiQL` are not limited, because nothing here uses them. And each
 //! partition key has its throughput to itself, while AWS puts many keys on one partition.
