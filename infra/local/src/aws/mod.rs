@@ -87,7 +87,8 @@ impl AwsSide {
         self.forwarder.delay(by);
     }
 
-    /// What an operator has stopped. Functions obey it if their host was given these switches.
+    /// What an operator has stopped. Functions obey it if their host was given these switches. Those of another process
+    /// do not.
     pub fn switches(&self) -> &Switches {
         &self.switches
     }

@@ -15,7 +15,6 @@ use super::pause::Pauses;
 const WITH_KEYS: &[&str] = &["me", "catalog", "item", "prices", "marketplaces", "listings", "orders", "balance"];
 
 /// What writes to one table.
-#[derive(Clone)]
 pub(super) struct Writers {
     lambda: Lambda,
     events: Events,

@@ -105,7 +105,7 @@ impl Recovery {
 
     /// Notes what a write is about to replace, if it changes a table with a journal.
     pub(super) async fn begin(&self, tables: &Tables, operation: &str, request: &Value) -> Option<Pending<'_>> {
-        if !self.is_used() {
+        if !self.is_used() || self.state().journals.is_empty() {
             return None;
         }
         let writes = match operation {
