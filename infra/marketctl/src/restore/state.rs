@@ -47,6 +47,13 @@ pub(super) struct Origin {
     at: i64,
 }
 
+/// A backup of the repaired copy.
+struct Backup {
+    arn: String,
+    /// In seconds since the Unix epoch.
+    made_at: i64,
+}
+
 impl Found {
     /// Looks at everything again.
     pub(super) async fn look(
@@ -63,8 +70,7 @@ impl Found {
         // A copy of another moment has no backup for this one.
         let is_other = copy.is_some() && !is_own_copy;
         let backup = if is_other { None } else { backup(client, &copy_name, &backup_name(&name, to), since).await? };
-        let from_backup = table.as_ref().and_then(|table| table.origin.as_ref()?.backup_arn.as_ref());
-        let is_swapped = backup.is_some() && from_backup == backup.as_ref();
+        let (backup, is_swapped) = judge(backup, table.as_ref());
         let window = if table.is_some() && copy.is_none() { window(client, &name).await? } else { None };
         Ok(Self { name, copy_name, to, table, copy, is_own_copy, backup, is_swapped, window })
     }
@@ -113,15 +119,26 @@ pub(super) async fn describe(client: &Client, name: &str) -> Result<Option<Descr
     }
 }
 
-/// Returns the ARN of the table's backup with this name that was made since then.
-async fn backup(client: &Client, table: &str, name: &str, since: i64) -> Result<Option<String>, Cause> {
+/// Returns the table's newest backup with this name that was made since then.
+async fn backup(client: &Client, table: &str, name: &str, since: i64) -> Result<Option<Backup>, Cause> {
     let listed = client.list_backups().table_name(table).send().await?;
-    let found = listed.backup_summaries.unwrap_or_default().into_iter().find(|backup| {
-        let made = backup.backup_creation_date_time.as_ref().map_or(i64::MAX, DateTime::secs);
-        let is_there = backup.backup_status != Some(BackupStatus::Deleted);
-        backup.backup_name.as_deref() == Some(name) && is_there && made >= since
+    let listed = listed.backup_summaries.unwrap_or_default().into_iter().filter(|backup| {
+        backup.backup_name.as_deref() == Some(name) && backup.backup_status != Some(BackupStatus::Deleted)
     });
-    Ok(found.and_then(|backup| backup.backup_arn))
+    let made = listed.filter_map(|backup| {
+        Some(Backup { arn: backup.backup_arn?, made_at: backup.backup_creation_date_time?.secs() })
+    });
+    Ok(made.filter(|backup| backup.made_at >= since).max_by_key(|backup| backup.made_at))
+}
+
+/// Returns the backup that a restore goes on from, and whether the table was restored from it. A backup that is older
+/// than the table is left over: instances may remember what a later restore began anew, so the copy is repaired again.
+fn judge(backup: Option<Backup>, table: Option<&Described>) -> (Option<String>, bool) {
+    let Some(Backup { arn, made_at }) = backup else { return (None, false) };
+    let source = table.and_then(|table| table.origin.as_ref()?.backup_arn.as_ref());
+    let is_swapped = source == Some(&arn);
+    let is_left_over = !is_swapped && table.is_some_and(|table| table.created > made_at);
+    (Some(arn).filter(|_| !is_left_over), is_swapped)
 }
 
 /// Returns the moments to which a table can be restored, if it has point-in-time recovery.
@@ -134,4 +151,28 @@ async fn window(client: &Client, name: &str) -> Result<Option<(Timestamp, Timest
 
 fn backup_name(table: &str, to: Timestamp) -> String {
     format!("{table}-{}", to.seconds())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(created: i64, backup: Option<&str>) -> Described {
+        let origin = backup.map(|arn| Origin { table_arn: None, backup_arn: Some(arn.to_owned()), at: 0 });
+        Described { status: TableStatus::Active, arn: String::new(), created, is_protected: false, origin }
+    }
+
+    #[test]
+    fn a_backup_from_before_the_table_is_left_over_unless_the_table_comes_from_it() {
+        let judged = |table: Option<Described>| {
+            let backup = Backup { arn: "mine".to_owned(), made_at: 5 };
+            let (backup, is_swapped) = judge(Some(backup), table.as_ref());
+            (backup.is_some(), is_swapped)
+        };
+        assert_eq!(judged(None), (true, false));
+        assert_eq!(judged(Some(table(5, None))), (true, false));
+        assert_eq!(judged(Some(table(6, Some("mine")))), (true, true));
+        assert_eq!(judged(Some(table(6, Some("other")))), (false, false));
+        assert_eq!(judged(Some(table(6, None))), (false, false));
+    }
 }
