@@ -37,7 +37,7 @@ fn main() -> ExitCode {
                 Command::ReadModel(options) => read_model::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
-                Command::Scale(options) => scale::run(&options).await,
+                Command::Scale(options) => Box::pin(scale::run(&options)).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
                 Command::AwsSide { store_latency_ms, limits } => aws_side::run(store_latency_ms, limits).await,

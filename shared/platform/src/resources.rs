@@ -147,7 +147,8 @@ impl Table {
         }
     }
 
-    const fn suffix(self) -> &'static str {
+    /// The end of the table's name, by which the command line knows it.
+    pub const fn suffix(self) -> &'static str {
         match self {
             Self::Keys => "keys",
             Self::Market => "market",

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use platform::resources::Table;
 use serde_json::json;
-use tests::{Stack, Template, dynamodb, listing};
+use tests::{Stack, Template, dynamodb, listing, uuid};
+use types::scope::Scope;
 use types::timestamp::Timestamp;
 
 use super::{AT, assert_settings, deploy_settings, described, feed_is_on, restore};
@@ -95,8 +96,10 @@ async fn the_api_stays_off_the_air_until_the_operator_has_revoked_keys() {
     let running = stack.instance().await;
     deploy_settings(&stack, KEYS).await;
     let old = stack.full_key().await;
+    let (revoked, record) = stack.key_of(uuid(1).into(), &Scope::ALL).await;
     let moment = stack.aws.recovery().moment();
     let new = stack.full_key().await;
+    stack.admin.keys().revoke(record.key_id).await.unwrap();
     let stopped = restore(&stack, "keys", moment, &[]).await;
     assert_eq!((stopped.code, &stopped.json()["left"]), (0, &json!(["start"])), "{stopped:?}");
     assert_eq!(running.client.get(&old, "/v1/public/me").await.status, 503);
@@ -106,7 +109,9 @@ async fn the_api_stays_off_the_air_until_the_operator_has_revoked_keys() {
     let started = restore(&stack, "keys", moment, &["--keys-revoked"]).await;
     assert_eq!((started.code, &started.json()["left"]), (0, &json!([])), "{started:?}");
     assert_eq!(running.client.get(&old, "/v1/public/me").await.status, 200);
-    assert_eq!(running.client.get(&new, "/v1/public/me").await.status, 401);
+    for gone in [new, revoked] {
+        assert_eq!(running.client.get(&gone, "/v1/public/me").await.status, 401);
+    }
     assert_settings(&stack, KEYS).await;
 }
 

@@ -24,7 +24,7 @@ fn order_of(number: u32) -> Value {
 async fn shown(stack: &Stack) -> Vec<String> {
     let pages = OrderPages::new(stack.admin.stores().accounts);
     let page = pages.page(user(), Paging { page: 1, page_size: 100 }).await.unwrap();
-    assert_eq!(page.total, page.items.len() as u64);
+    assert_eq!(page.total, i64::try_from(page.items.len()).unwrap());
     page.items.iter().map(|order| order.id.to_string()).collect()
 }
 

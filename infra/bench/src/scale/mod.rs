@@ -69,7 +69,7 @@ pub(crate) async fn run(options: &ScaleOptions) -> Result<(), String> {
     let is_asked = |section: &Section| options.only.is_empty() || options.only.contains(section);
     for section in Section::value_variants().iter().copied().filter(is_asked) {
         for &size in section.sizes(&options.sizes) {
-            let Figures { text, document } = section.measure(size, options.starts).await?;
+            let Figures { text, document } = Box::pin(section.measure(size, options.starts)).await?;
             output.part(|| text);
             report.sections.push(SectionReport { section, size, figures: document });
         }
@@ -93,7 +93,7 @@ impl Section {
             Self::Deployment => simulated(deployment::measure(size)).await,
             Self::Writes => simulated(writes::measure()).await,
             Self::Followers => simulated(followers::measure()).await,
-            Self::Year => simulated(year::measure(size)).await,
+            Self::Year => simulated(Box::pin(year::measure(size))).await,
             Self::Replicas => replicas::measure(size).await,
             Self::Compaction => compaction::measure(size).await,
         }

@@ -69,6 +69,11 @@ impl Simulation {
         self.clock.monotonic()
     }
 
+    /// Returns the simulated time since a moment, which is given by the time from the start to it.
+    pub(super) fn since(&self, moment: Duration) -> Duration {
+        self.elapsed().saturating_sub(moment)
+    }
+
     /// Builds an instance of `listings`. Nothing is loaded yet.
     pub(super) fn cold_listings(&self) -> Result<SimulatedInstance, String> {
         let variables = Variables::new(&InMemoryAws::endpoint_url());

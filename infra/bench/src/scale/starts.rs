@@ -62,9 +62,9 @@ async fn start(simulation: &Simulation, key: &str, total: u64) -> Result<(Durati
     let mut instance = simulation.cold_listings()?;
     instance.init().await.map_err(text)?;
     let mut unavailable = 0;
-    while simulation.elapsed() - since < PATIENCE {
+    while simulation.since(since) < PATIENCE {
         match ask(&instance, key).await? {
-            Some(found) if found == total => return Ok((simulation.elapsed() - since, unavailable)),
+            Some(found) if found == total => return Ok((simulation.since(since), unavailable)),
             Some(found) => return Err(format!("a start answered with {found} of {total} listings")),
             None => {
                 unavailable += 1;

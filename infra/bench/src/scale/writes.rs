@@ -76,7 +76,7 @@ async fn write(transaction_ms: u64, writers: usize) -> Result<Writing, String> {
     let batches = RefCell::new(messages.chunks(LARGE_BATCH_MESSAGES));
     let appliers = (0..writers).map(|_| drain(Applier::new(simulation.admin.stores()), &batches, &*simulation.clock));
     try_join_all(appliers).await?;
-    let (took, report) = (simulation.elapsed() - began, limiter.take_report());
+    let (took, report) = (simulation.since(began), limiter.take_report());
     let conflicts = report.refused_for(Reason::Conflict) + report.refused_for(Reason::InProgress);
     Ok(Writing {
         transaction_ms,

@@ -29,7 +29,7 @@ const IDLE_UNITS: f64 = 1.0;
 
 /// What the runs of one kind have done.
 #[derive(Debug, Default, Serialize)]
-struct Runs {
+struct RunTotals {
     runs: u64,
     read_units: f64,
     write_units: f64,
@@ -44,14 +44,14 @@ struct Runs {
 struct Year {
     live: u64,
     sold: u64,
-    idle: Runs,
-    deltas: Runs,
-    folds: Runs,
-    rebuilds: Runs,
+    idle: RunTotals,
+    deltas: RunTotals,
+    folds: RunTotals,
+    rebuilds: RunTotals,
     idle_dollars_of_all_minutes: f64,
 }
 
-impl Runs {
+impl RunTotals {
     fn add(&mut self, report: &Report) {
         let units = report.total();
         self.runs += 1;
@@ -83,7 +83,7 @@ impl Year {
             Compacted::Idle { .. } | Compacted::Overtaken => &mut self.idle,
             Compacted::Extended { .. } => &mut self.deltas,
             Compacted::Written { from_entities: false, .. } => &mut self.folds,
-            Compacted::Written { from_entities: true, .. } => &mut self.rebuilds,
+            Compacted::Reading { .. } | Compacted::Written { from_entities: true, .. } => &mut self.rebuilds,
         };
         runs.add(report);
     }

@@ -2,6 +2,7 @@
 
 mod repair;
 mod restore;
+mod table;
 mod webhooks;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -11,7 +12,7 @@ use types::ids::{KeyId, UserId};
 use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
 
-pub(crate) use repair::{RepairOptions, RepairTable};
+pub(crate) use repair::RepairOptions;
 pub(crate) use restore::RestoreOptions;
 pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
 

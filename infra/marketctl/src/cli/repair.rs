@@ -1,20 +1,9 @@
 //! The arguments of `marketctl repair`.
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 
-/// A table that can be repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RepairTable {
-    /// The streams: items and listings
-    Market,
-    /// Orders
-    Accounts,
-    /// Keys
-    Keys,
-    /// Webhook endpoints
-    Webhooks,
-}
+use super::table::TableArgument;
 
 #[derive(Args, Debug)]
 pub(crate) struct RepairOptions {
@@ -26,7 +15,7 @@ pub(crate) struct RepairOptions {
     pub(crate) restored: bool,
     /// Only look at this table; at all four, if this is not given
     #[arg(long, value_enum)]
-    pub(crate) table: Option<RepairTable>,
+    pub(crate) table: Option<TableArgument>,
     /// The table's name, if it does not have the stack's yet
     #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: Option<String>,

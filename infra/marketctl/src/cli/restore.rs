@@ -1,27 +1,15 @@
 //! The arguments of `marketctl restore`.
 
-use clap::{Args, ValueEnum};
-use platform::resources::Table;
+use clap::Args;
 use types::timestamp::Timestamp;
 
-/// A table that can be restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RestoreTable {
-    /// API keys
-    Keys,
-    /// Items, listings, marketplaces and quotes
-    Market,
-    /// Orders and balances
-    Accounts,
-    /// Webhook endpoints and deliveries
-    Webhooks,
-}
+use super::table::TableArgument;
 
 #[derive(Args, Debug)]
 pub(crate) struct RestoreOptions {
     /// The table to restore
     #[arg(value_enum)]
-    pub(crate) table: RestoreTable,
+    pub(crate) table: TableArgument,
     /// The moment before the damage, a whole second such as 2026-11-20T10:00:00Z
     #[arg(long, value_name = "TIME", value_parser = whole_second)]
     pub(crate) to: Timestamp,
@@ -34,17 +22,6 @@ pub(crate) struct RestoreOptions {
     /// Open the API after a restore of keys: what was revoked since that moment is revoked again
     #[arg(long, conflicts_with = "no_start")]
     pub(crate) keys_revoked: bool,
-}
-
-impl From<RestoreTable> for Table {
-    fn from(table: RestoreTable) -> Self {
-        match table {
-            RestoreTable::Keys => Self::Keys,
-            RestoreTable::Market => Self::Market,
-            RestoreTable::Accounts => Self::Accounts,
-            RestoreTable::Webhooks => Self::Webhooks,
-        }
-    }
 }
 
 /// Parses a time to which DynamoDB can restore a table.

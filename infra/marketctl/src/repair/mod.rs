@@ -20,14 +20,15 @@ pub(crate) use progress::RepairProgress;
 use report::Report;
 use reset::ResetReport;
 
-use crate::cli::{RepairOptions, RepairTable};
+use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
 
 pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let RepairOptions { dry_run, restored, table, name, revoked_in, reset_version } = options;
-    if revoked_in.is_some() && table != Some(RepairTable::Keys) {
+    let table = table.map(Table::from);
+    if revoked_in.is_some() && table != Some(Table::Keys) {
         return Err(RepairFailed::NoKeys.into());
     }
     let versioned = match reset_version.as_slice() {
@@ -44,14 +45,14 @@ pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> 
         return output.print(&ResetReport { entity, version }, ResetReport::text);
     }
     let clock = Arc::clone(&session.clock);
-    let has = |one: RepairTable| table.is_none_or(|table| table == one);
-    let market = if has(RepairTable::Market) { Some((market, session.objects().await?)) } else { None };
-    let accounts = has(RepairTable::Accounts).then_some(accounts);
+    let has = |one: Table| table.is_none_or(|table| table == one);
+    let market = if has(Table::Market) { Some((market, session.objects().await?)) } else { None };
+    let accounts = has(Table::Accounts).then_some(accounts);
     let key_admin = |table: String| KeyAdmin::new(session.dynamodb.clone(), table, Arc::clone(&clock));
     let keys = || Keys { table: key_admin(name(Table::Keys)), damaged: revoked_in.map(key_admin) };
-    let keys = has(RepairTable::Keys).then(keys);
+    let keys = has(Table::Keys).then(keys);
     let webhooks = || WebhookStore::new(session.dynamodb.clone(), name(Table::Webhooks));
-    let webhooks = has(RepairTable::Webhooks).then(webhooks);
+    let webhooks = has(Table::Webhooks).then(webhooks);
     let repair = Repair { market, accounts, keys, webhooks, clock, mode: Mode { dry_run, restored } };
     let progress = RepairProgress::start();
     let found = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(RepairFailed::from)?;

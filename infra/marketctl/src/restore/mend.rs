@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use accounts::Accounts;
+use admin::keys::KeyAdmin;
 use market::Market;
 use platform::preflight::ResourceKind;
 use platform::resources::Table;
-use repair::{Mode, Repair};
+use repair::{Keys, Mode, Repair};
+use webhooks::store::WebhookStore;
 
 use super::error::Cause;
 use crate::check::check_table;
@@ -21,17 +23,18 @@ pub(super) enum Mended {
     InLine,
     /// Something was brought in line.
     Repaired,
-    /// There is no repair of such a table.
-    NotLookedAt,
 }
 
-/// Brings the copy in line. Does nothing wrong if it is repeated.
-pub(super) async fn mend(session: &Session, table: Table, copy: &str) -> Result<Mended, Cause> {
+/// Brings the copy in line. Keys that are revoked in the damaged table, if there still is one, are revoked in the copy
+/// too. Does nothing wrong if it is repeated.
+pub(super) async fn mend(session: &Session, table: Table, copy: &str, damaged: Option<&str>) -> Result<Mended, Cause> {
     check(session, table, copy).await?;
     let client = &session.dynamodb;
     let mut repair = Repair {
         market: None,
         accounts: None,
+        keys: None,
+        webhooks: None,
         clock: Arc::clone(&session.clock),
         mode: Mode { dry_run: false, restored: true },
     };
@@ -41,14 +44,19 @@ pub(super) async fn mend(session: &Session, table: Table, copy: &str) -> Result<
             repair.market = Some((Market::new(client.clone(), copy.to_owned()), objects));
         }
         Table::Accounts => repair.accounts = Some(Accounts::new(client.clone(), copy.to_owned())),
-        Table::Keys | Table::Webhooks => return Ok(Mended::NotLookedAt),
+        Table::Keys => {
+            let admin = |name: &str| KeyAdmin::new(client.clone(), name.to_owned(), Arc::clone(&session.clock));
+            repair.keys = Some(Keys { table: admin(copy), damaged: damaged.map(admin) });
+        }
+        Table::Webhooks => repair.webhooks = Some(WebhookStore::new(client.clone(), copy.to_owned())),
     }
     let progress = RepairProgress::start();
     let report = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(|error| Cause(error.to_string()))?;
-    let failed = report.orders.failed.len();
-    if failed > 0 {
+    let left = report.orders.failed.len() + report.keys.unreadable.len() + report.endpoints.unreadable.len();
+    if left > 0 {
+        let table = table.suffix();
         return Err(Cause(format!(
-            "the orders of {failed} users could not be repaired; `marketctl repair --restored --table accounts --name {copy}` names them"
+            "{left} users or rows could not be repaired; `marketctl repair --restored --table {table} --name {copy}` names them"
         )));
     }
     Ok(if report.is_in_line() { Mended::InLine } else { Mended::Repaired })

@@ -97,7 +97,10 @@ impl Restore {
                 _ => Err(Cause(format!("{name} or {copy_name} is gone"))),
             },
             Step::Repair => {
-                self.mended = Some(mend::mend(&self.session, self.table, copy_name).await?);
+                self.mended = Some(
+                    mend::mend(&self.session, self.table, copy_name, found.table.as_ref().map(|_| name.as_str()))
+                        .await?,
+                );
                 Ok(())
             }
             Step::BackUp => {

@@ -40,11 +40,7 @@ impl Report {
     }
 
     pub(super) fn with_mended(self, mended: Option<Mended>) -> Self {
-        let in_line = match mended {
-            None | Some(Mended::NotLookedAt) => None,
-            Some(mended) => Some(mended == Mended::InLine),
-        };
-        Self { in_line, ..self }
+        Self { in_line: mended.map(|mended| mended == Mended::InLine), ..self }
     }
 
     /// Returns the report for people: a table of the steps and the writers, and what comes next. Keys may have to be

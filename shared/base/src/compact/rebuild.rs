@@ -175,8 +175,8 @@ impl<R: Columnar> Compaction<R> {
         let written = Compacted::Written { records, parts: parts.len(), from_entities: true };
         let scanned_at = rebuild.began_at;
         let deltas = Vec::new();
-        let rebuilt = Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas };
-        Ok(if self.put_rebuilt(rebuilt, head, seen).await? { written } else { Compacted::Overtaken })
+        let manifest = Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas };
+        Ok(if self.put_rebuilt(manifest, head, seen).await? { written } else { Compacted::Overtaken })
     }
 
     /// Continues a rebuilt base up to `head`, and puts its manifest in place of the one that is there. Returns false if

@@ -72,8 +72,8 @@ impl Buckets {
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let answer = match self.read(request).await {
             Ok(call) => match call.limited().filter(|_| self.limiter.is_on()) {
-                Some(limited) => objects::answer(&self.limiter, &limited, whole(self.perform(&call))).await,
-                None => whole(self.perform(&call)).await,
+                Some(limited) => objects::answer(&self.limiter, &limited, whole(Box::pin(self.perform(&call)))).await,
+                None => whole(Box::pin(self.perform(&call))).await,
             },
             Err(error) => whole(ready(Err(error))).await,
         };
