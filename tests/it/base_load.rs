@@ -147,8 +147,10 @@ async fn a_due_rebuild_that_fails_still_folds() {
     add_listings(&stack, 9..2_009).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     proxy.plan(|operation| if operation == "Query" { Fault::Invalid("entity#listings") } else { Fault::None });
-    let folded = Compacted::Written { records: 2_009, parts: 1, from_entities: false };
-    assert_eq!(compact(&stack, &proxy.url).await, folded);
+    let failed = compaction::<PublicListing>(&proxy.url, stack.clock.clone()).run().await;
+    assert!(failed.is_err(), "an operator must see it: {failed:?}");
+    let folded = manifest(&stack).await;
+    assert_eq!((folded.records, folded.deltas.len()), (2_009, 0));
     proxy.set_fault(Fault::None);
     let rebuilt = Compacted::Written { records: 2_009, parts: 1, from_entities: true };
     assert_eq!(compact(&stack, &proxy.url).await, rebuilt);

@@ -4,6 +4,7 @@ mod access;
 mod anywhere;
 mod base;
 mod base_load;
+mod base_model;
 mod budget;
 mod budget_model;
 mod cargo_lambda;

@@ -1,13 +1,12 @@
 //! Bases that are made from more entities than one run reads or one buffer holds.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base::{Columnar, Columns, Compacted, Compaction, Load, RebuildLimits};
+use base::{Columnar, Compacted, Compaction, RebuildLimits};
 use bytes::Bytes;
-use market::{ENTITY_PARTITIONS, Log, Manifest, Rebuild, Record};
+use market::{ENTITY_PARTITIONS, Log, Manifest, Rebuild};
 use serde_json::Value;
-use tests::{Fault, Proxy, Simulation, Stack, base_bucket, compaction, listing, sold_listing};
+use tests::{Fault, Proxy, Simulation, Stack, assert_base_is_exact, base_bucket, compaction, listing, sold_listing};
 use types::clock::Clock;
 use types::records::PublicListing;
 
@@ -47,18 +46,7 @@ fn listings(numbers: std::ops::Range<u32>, version: u64) -> Vec<Value> {
 
 /// Asserts that base, deltas and log say what the entities say. Returns the records as they are read.
 async fn assert_exact(stack: &Stack) -> Vec<PublicListing> {
-    let mut load = Load::new(log(stack), base_bucket(&stack.aws.endpoint_url), stack.clock.clone());
-    let snapshot = load.step().await.unwrap();
-    assert!(snapshot.is_from_base());
-    let read: Vec<PublicListing> = snapshot.folded().iter().flat_map(|columns| columns.records().unwrap()).collect();
-    let by_id: BTreeMap<_, _> = read.iter().map(|record| (record.id(), record.clone())).collect();
-    assert_eq!(by_id.len(), read.len(), "a record is there twice");
-    let mut entities = BTreeMap::new();
-    for partition in 0..ENTITY_PARTITIONS {
-        log(stack).scan(partition, |record| drop(entities.insert(record.id(), record))).await.unwrap();
-    }
-    assert_eq!(by_id, entities);
-    read
+    assert_base_is_exact(&log(stack), base_bucket(&stack.aws.endpoint_url), stack.clock.clone()).await
 }
 
 /// Runs until all entities were read, and changes something after each run. Returns how many runs only read.

@@ -30,7 +30,7 @@ pub use administrator::Administrator;
 pub use binaries::{Program, binary, local, marketctl};
 pub use cargo::{metadata, packages_of};
 pub use client::{Client, HttpReply};
-pub use compaction::{base_bucket, compaction};
+pub use compaction::{assert_base_is_exact, base_bucket, compaction};
 pub use fixtures::{balance, item, listing, market, marketplace, order, quote, sold_listing, uuid};
 pub use metrics::{Listener, LogLine, NAMESPACE};
 pub use model::play_histories;

@@ -13,13 +13,14 @@ use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;
 use local::host::Host;
 use local::simulation::{SimulatedClock, SimulatedInstance};
+use market::Log;
 use platform::aws::Missing;
 use platform::service::Service;
 use types::clock::Clock;
 
 use crate::administrator::Administrator;
 use crate::client::HttpReply;
-use crate::compaction::compaction_in;
+use crate::compaction::{assert_base_is_exact, bucket_in, compaction_in};
 use crate::privileges::Ledger;
 use crate::stack::{NOON, variables};
 
@@ -54,6 +55,11 @@ impl Simulation {
         self.clock.monotonic()
     }
 
+    /// Skips time in which nothing happens.
+    pub fn skip(&self, time: Duration) {
+        self.clock.skip(time);
+    }
+
     /// Returns the simulated time since a moment, which is given by the time from the start to it.
     pub fn since(&self, moment: Duration) -> Duration {
         self.elapsed().saturating_sub(moment)
@@ -73,6 +79,17 @@ impl Simulation {
     /// Returns the compaction of a stream.
     pub fn compaction<R: Columnar>(&self) -> Compaction<R> {
         compaction_in(&self.aws.environment().unwrap(), self.clock.clone())
+    }
+
+    /// Returns a stream of the market table.
+    pub fn log<R: Columnar>(&self) -> Log<R> {
+        Log::new(self.admin.stores().market)
+    }
+
+    /// Asserts that a start reads from the base what the entities say.
+    pub async fn assert_base_is_exact<R: Columnar>(&self) {
+        let bucket = bucket_in(&self.aws.environment().unwrap());
+        assert_base_is_exact(&self.log::<R>(), bucket, self.clock.clone()).await;
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::read_model::cold::{ReplicaStream, Work};
-use crate::scale::Section;
+use crate::scale::section::Section;
 
 /// Benchmarks of the marketplace API.
 #[derive(Debug, Parser)]

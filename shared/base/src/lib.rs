@@ -17,6 +17,6 @@ mod tail;
 
 pub use chunk::{hash as object_hash, pack as pack_part};
 pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
-pub use compact::{Compacted, Compaction, RebuildLimits};
+pub use compact::{Compacted, Compaction, RebuildLimits, Thresholds};
 pub use load::Load;
 pub use snapshot::Snapshot;

@@ -69,6 +69,12 @@ impl Base {
             delta_refs: Vec::new(),
         }
     }
+
+    /// Returns whether only the deltas of two bases differ.
+    pub(super) fn has_parts_of(&self, other: &Self) -> bool {
+        let (own, others) = (self.parts.iter(), other.parts.iter());
+        self.scanned_at == other.scanned_at && own.map(|piece| piece.hash).eq(others.map(|piece| piece.hash))
+    }
 }
 
 impl Piece {

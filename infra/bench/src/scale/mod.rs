@@ -9,6 +9,7 @@ mod followers;
 mod price;
 mod processes;
 mod replicas;
+pub(crate) mod section;
 mod simulation;
 mod starts;
 mod writes;
@@ -22,29 +23,8 @@ use crate::cli::ScaleOptions;
 use crate::machine::Machine;
 use crate::output::Output;
 use figures::Figures;
+use section::Section;
 use simulation::simulated;
-
-/// A part of the measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Section {
-    /// One cold start of `listings`, and many at once, on simulated time.
-    Starts,
-    /// Many processes at once that load the listings, for real.
-    Processes,
-    /// Fifty new instances under a thousand requests a second, on simulated time.
-    Deployment,
-    /// Changes per second of one writer and of two, on simulated time.
-    Writes,
-    /// How many instances one log serves, on simulated time.
-    Followers,
-    /// A year of sales, on simulated time.
-    Year,
-    /// CPU time and memory of replicas, and CPU time of every kind of question.
-    Replicas,
-    /// CPU time and memory of compactions from the entities.
-    Compaction,
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]

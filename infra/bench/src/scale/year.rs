@@ -6,7 +6,6 @@ use base::{Compacted, Compaction};
 use feed::{Applier, Message};
 use local::aws::limits::{Limits, Report};
 use serde::Serialize;
-use tokio::time::sleep;
 use types::records::PublicListing;
 
 use super::figures::Figures;
@@ -126,7 +125,7 @@ pub(super) async fn measure(size: u64) -> Result<Figures, String> {
         limiter.take_report();
         let compacted = compaction.run().await.map_err(text)?;
         year.count(compacted, &limiter.take_report());
-        sleep(DAY).await;
+        simulation.clock.skip(DAY);
     }
     year.idle_dollars_of_all_minutes = DAYS as f64 * RUNS_PER_DAY * IDLE_UNITS * MILLION_READ_UNITS / 1e6;
     check(&simulation, live).await?;

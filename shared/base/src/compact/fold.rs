@@ -3,14 +3,14 @@
 //! beside the new base, and the next run folds them.
 
 use futures_util::{StreamExt, stream};
-use market::{Manifest, Standing};
+use market::{DeltaRef, Manifest, Standing};
 use platform::store::StoreError;
 
 use super::overlay::Overlay;
 use super::parts::{PartWriter, RunObjects};
 use super::sort::word_bytes;
 use super::spans::LastWords;
-use super::{Compacted, Compaction, run_id};
+use super::{Compacted, Compaction, MAX_PUTS, run_id};
 use crate::chunk;
 use crate::columns::{Columnar, Columns};
 use crate::delta::Delta;
@@ -33,21 +33,38 @@ impl<R: Columnar> Compaction<R> {
             }
         }
         let (parts, records) = overlay.finish().await?;
-        let deltas = base.delta_refs[folded..].to_vec();
-        let folded_to = if deltas.is_empty() { base.end } else { base.delta_refs[folded - 1].end };
-        let manifest = Manifest {
-            generation,
-            base: folded_to,
-            end: base.end,
-            records,
-            written_at: now,
-            scanned_at: base.scanned_at,
-            parts,
-            deltas,
-        };
+        let folded_to = if folded < base.deltas.len() { base.delta_refs[folded - 1].end } else { base.end };
+        let (end, written_at, scanned_at, deltas) = (folded_to, now, base.scanned_at, Vec::new());
+        let manifest = Manifest { generation, base: folded_to, end, records, written_at, scanned_at, parts, deltas };
         let written = Compacted::Written { records, parts: manifest.parts.len(), from_entities: false };
-        let is_put = self.log.put_manifest(&manifest, standing).await?;
-        Ok(if is_put { written } else { Compacted::Overtaken })
+        Ok(if self.put_folded(manifest, base, standing).await? { written } else { Compacted::Overtaken })
+    }
+
+    /// Puts the manifest of a folded base, and takes over the deltas that were not folded, also those that other runs
+    /// have written meanwhile. Returns false if another run has put another base.
+    ///
+    /// A delta may begin before the position of the folded base, if it has taken in others. That does no harm: what it
+    /// says about a record is either newer, or what the base says too.
+    async fn put_folded(&self, mut folded: Manifest, base: &Base, seen: &Standing) -> Result<bool, StoreError> {
+        let mut later = None;
+        for _ in 0..MAX_PUTS {
+            let present = later.as_ref().unwrap_or(seen);
+            match &present.manifest {
+                Some(Ok(manifest)) if Base::from_manifest(manifest).has_parts_of(base) => {
+                    let is_left = |delta: &&DeltaRef| delta.end.seq > folded.base.seq;
+                    folded.deltas = manifest.deltas.iter().filter(is_left).cloned().collect();
+                    folded.end = manifest.end;
+                }
+                // The base of the release before is folded into the first one of the bucket.
+                None if seen.manifest.is_none() => {}
+                _ => return Ok(false),
+            }
+            if self.log.put_manifest(&folded, present).await? {
+                return Ok(true);
+            }
+            later = Some(self.standing().await?);
+        }
+        Ok(false)
     }
 
     /// Returns the last change to each record of the oldest deltas, as many as fit into the buffer and at least one,

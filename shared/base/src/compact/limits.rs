@@ -1,4 +1,4 @@
-//! What a rebuild may take, and the pace at which it reads.
+//! When what is due, what a rebuild may take, and the pace at which it reads.
 
 use std::time::Duration;
 
@@ -15,6 +15,23 @@ pub struct RebuildLimits {
     pub read_units_per_second: u32,
     /// After this time a run leaves the rest to the next one.
     pub slice: Duration,
+}
+
+/// When deltas and folds are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// A delta is due if more changes than this lie behind base and deltas. A fold is due if the deltas have more ...
+    pub min_changes: u64,
+    /// ... and more than the base's number of records divided by this.
+    pub records_per_change: u64,
+    /// If a base has this many deltas, the next one takes them in.
+    pub max_deltas: usize,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { min_changes: 1_000, records_per_change: 10, max_deltas: 16 }
+    }
 }
 
 impl RebuildLimits {

@@ -29,20 +29,18 @@ use uuid::Uuid;
 use super::columns::Columnar;
 use super::source::Base;
 
-pub use limits::RebuildLimits;
+pub use limits::{RebuildLimits, Thresholds};
 
 /// A base that is a week old is folded again, well before its objects expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
 /// Two weeks after the entities were last read, a base is made from them again. So a mistake in a base does not last.
 const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
-/// A delta is due if more changes than this lie behind base and deltas. A fold is due if the deltas have more ...
-const MIN_CHANGES: u64 = 1_000;
-/// ... and more than the base's number of records divided by this.
-const RECORDS_PER_CHANGE: u64 = 10;
 /// A run goes on with the next delta while more changes than this lie behind, ...
 const STAY_CHANGES: u64 = 3_000;
 /// ... and until this time has passed: the next run begins a minute after this one.
 const STAY_MILLIS: i64 = 50_000;
+/// How often the manifest is put again because another run has added a delta at the same moment.
+const MAX_PUTS: usize = 5;
 
 /// Keeps the base of one stream fresh.
 pub struct Compaction<R> {
@@ -50,6 +48,7 @@ pub struct Compaction<R> {
     objects: Objects,
     clock: Arc<dyn Clock>,
     limits: RebuildLimits,
+    thresholds: Thresholds,
     /// The pieces that this instance has read without an error. `None` until it has looked.
     sound: Mutex<Option<HashSet<Hash>>>,
 }
@@ -85,13 +84,20 @@ pub enum Compacted {
 
 impl<R: Columnar> Compaction<R> {
     pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
-        Self { log, objects, clock, limits: RebuildLimits::default(), sound: Mutex::default() }
+        let (limits, thresholds) = (RebuildLimits::default(), Thresholds::default());
+        Self { log, objects, clock, limits, thresholds, sound: Mutex::default() }
     }
 
     /// Sets what a rebuild may take.
     #[must_use]
     pub fn with_limits(self, limits: RebuildLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets when deltas and folds are due.
+    #[must_use]
+    pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
     }
 
     /// Reads where the stream stands: its head and its base.
@@ -122,10 +128,6 @@ impl<R: Columnar> Compaction<R> {
                         Ok(Compacted::Reading { .. }),
                         Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. })),
                     ) => Ok(done),
-                    (Err(error), Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. }))) => {
-                        tracing::error!(stream = R::STREAM, %error, "the base could not be made from the entities");
-                        Ok(done)
-                    }
                     (rebuilt, _) => rebuilt,
                 }
             }
@@ -133,7 +135,7 @@ impl<R: Columnar> Compaction<R> {
         }
     }
 
-    /// Writes deltas and folds them, as far as that is due. If nothing is, makes sure that the base can be read.
+    /// Writes deltas and folds them, as far as that is due. Makes sure that the base can be read, unless it is replaced.
     async fn continue_base(&self, base: &Base, mut standing: Standing) -> Result<Compacted, StoreError> {
         let mut done = None;
         if standing.manifest.is_none() {
@@ -161,15 +163,14 @@ impl<R: Columnar> Compaction<R> {
         if self.is_fold_due(manifest) {
             return self.fold(&base, &standing).await;
         }
-        match done {
-            Some(done) => Ok(done),
-            None => self.verify(&base, standing.head).await.map(|()| Compacted::Idle { behind: standing.behind() }),
-        }
+        self.verify(&base, standing.head).await?;
+        Ok(done.unwrap_or(Compacted::Idle { behind: standing.behind() }))
     }
 
     fn is_fold_due(&self, manifest: &Manifest) -> bool {
         let changes = manifest.end.changes.saturating_sub(manifest.base.changes);
-        changes > MIN_CHANGES.max(manifest.records / RECORDS_PER_CHANGE) || self.age(manifest.written_at) >= WEEK_MILLIS
+        let Thresholds { min_changes, records_per_change, .. } = self.thresholds;
+        changes > min_changes.max(manifest.records / records_per_change) || self.age(manifest.written_at) >= WEEK_MILLIS
     }
 
     /// Milliseconds since a time.

@@ -16,15 +16,13 @@ use super::limits::Pacer;
 use super::overlay::Overlay;
 use super::parts::{PartWriter, RunObjects};
 use super::sort::SortBuffer;
-use super::{Compacted, Compaction, run_id};
+use super::{Compacted, Compaction, MAX_PUTS, run_id};
 use crate::columns::Columnar;
 
 /// How long a run has the lease if it dies. It is longer than the function's time-out.
 const LEASE_MILLIS: i64 = 16 * 60 * 1_000;
 /// A rebuild that has taken longer than this begins anew, because the log since then has become long.
 const MAX_AGE_MILLIS: i64 = DAY_MILLIS;
-/// How often the manifest is put again because another run has added a delta at the same moment.
-const MAX_PUTS: usize = 5;
 
 impl<R: Columnar> Compaction<R> {
     /// Goes on making a base from the entities, unless another run is doing so.

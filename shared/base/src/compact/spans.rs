@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::parts::RunObjects;
 use super::sort::word_bytes;
-use super::{Compaction, MIN_CHANGES, run_id};
+use super::{Compaction, run_id};
 use crate::columns::Columnar;
 use crate::delta::Delta;
 use crate::snapshot::{end_of, last_changes};
@@ -17,8 +17,6 @@ use crate::tail::LogTail;
 
 /// The most pages of the log in one delta. DynamoDB's pages have at most 1 MB.
 const MAX_PAGES: usize = 20;
-/// If a base has this many deltas, the next one takes them in.
-const MAX_DELTAS: usize = 16;
 /// Fewer changes than this fit in one page of the log, whatever their size.
 const SMALL_TAIL: u64 = 100;
 
@@ -30,7 +28,7 @@ impl<R: Columnar> Compaction<R> {
     /// that a start reads at most two: those that came since the last run need the other.
     pub(super) async fn is_delta_due(&self, standing: &Standing) -> Result<bool, StoreError> {
         let (Some(Ok(manifest)), behind) = (&standing.manifest, standing.behind()) else { return Ok(false) };
-        if behind > MIN_CHANGES || (behind > 0 && self.is_fold_due(manifest)) {
+        if behind > self.thresholds.min_changes || (behind > 0 && self.is_fold_due(manifest)) {
             return Ok(true);
         }
         Ok(behind > SMALL_TAIL && self.log.since_eventually(manifest.end.seq).await?.1)
@@ -40,7 +38,7 @@ impl<R: Columnar> Compaction<R> {
     pub(super) async fn extend(&self, manifest: &Manifest, standing: &Standing) -> Result<bool, StoreError> {
         let (end, newest) = self.span(manifest.end, standing.head.seq).await?;
         // If a fold is due, there may be more deltas than memory holds, and they go anyway.
-        let (mut deltas, last) = if manifest.deltas.len() < MAX_DELTAS || self.is_fold_due(manifest) {
+        let (mut deltas, last) = if manifest.deltas.len() < self.thresholds.max_deltas || self.is_fold_due(manifest) {
             (manifest.deltas.clone(), newest)
         } else {
             let mut last = self.last_words(&Base::from_manifest(manifest).deltas).await?;

@@ -14,7 +14,7 @@ use crate::source::Base;
 use crate::tail::LogTail;
 
 impl<R: Columnar> Compaction<R> {
-    /// Reads the pieces that this instance does not know yet, one at a time, and at first also the log behind them.
+    /// Reads the pieces that this instance does not know yet, one at a time, and the log behind them, which is short.
     pub(super) async fn verify(&self, base: &Base, head: LogPosition) -> Result<(), StoreError> {
         let known = self.sound.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_known = |hash: &Hash| known.as_ref().is_some_and(|known| known.contains(hash));
@@ -24,7 +24,7 @@ impl<R: Columnar> Compaction<R> {
         for piece in base.deltas.iter().filter(|piece| !is_known(&piece.hash)) {
             Delta::<R>::unpack(&piece.read(&self.log, &self.objects).await?)?;
         }
-        if known.is_none() && !LogTail::new(base.end.seq).read(&self.log, head.seq, usize::MAX).await? {
+        if !LogTail::new(base.end.seq).read(&self.log, head.seq, usize::MAX).await? {
             return Err(StoreError::corrupt("the log behind the base has a gap"));
         }
         let pieces: HashSet<Hash> = base.parts.iter().chain(&base.deltas).map(|piece| piece.hash).collect();

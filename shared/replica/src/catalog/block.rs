@@ -1,6 +1,7 @@
 //! A block: a few hundred items that follow each other in the catalog's order.
 
 use super::grams::GramCounter;
+use super::kind::KindNumber;
 use super::names::Names;
 use super::needle::Needle;
 use super::rows::PackedItems;
@@ -9,9 +10,6 @@ use crate::sequence::Slot;
 
 /// The most items in a block. A block that would hold more is split in two.
 const MAX_BLOCK_ITEMS: usize = if cfg!(test) { 16 } else { 512 };
-
-/// The number of a kind.
-pub(super) type KindNumber = u32;
 
 /// The items that are asked for: those whose name contains the needle and whose kind is this one. `None` asks for any.
 #[derive(Clone, Copy)]

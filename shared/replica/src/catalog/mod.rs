@@ -19,6 +19,7 @@
 mod block;
 mod folding;
 mod grams;
+mod kind;
 mod names;
 mod needle;
 mod rows;
@@ -29,9 +30,10 @@ use std::sync::{Mutex, PoisonError};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 
-use super::catalog::block::{ItemBlock, KindNumber, Wanted};
+use super::catalog::block::{ItemBlock, Wanted};
 use super::catalog::folding::push_folded;
 use super::catalog::grams::GramCounter;
+use super::catalog::kind::KindNumber;
 use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
 use super::catalog::searches::Searches;

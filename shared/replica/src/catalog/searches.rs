@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::block::KindNumber;
+use super::kind::KindNumber;
 
 /// How many searches are known. Each takes 8 bytes of each block.
 const KEPT: usize = 8;

@@ -61,7 +61,7 @@ fn kind(refusal: &Refusal) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Refusal, Report, line};
-    use crate::aws::limits::objects::ObjectReport;
+    use crate::aws::limits::object_report::ObjectReport;
     use crate::aws::limits::report::Reason;
     use crate::aws::limits::usage::{Access, Resource};
 

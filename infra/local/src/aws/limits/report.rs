@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::objects::ObjectReport;
+use super::object_report::ObjectReport;
 use super::usage::{Access, Resource, Units, Use};
 
 /// What happened since the last report.

@@ -19,7 +19,8 @@ use rustack_s3_http::{FromS3Request, IntoS3Response, RoutingContext, S3ResponseB
 use rustack_s3_model::input::{CreateBucketInput, DeleteObjectInput, PutObjectInput};
 use rustack_s3_model::{S3Error, S3ErrorCode, S3Operation, StreamingBlob};
 
-use super::limits::objects::{self, ObjectRequest};
+use super::limits::object_answers;
+use super::limits::objects::ObjectRequest;
 use super::limits::{Access, Limiter};
 use crate::server::Body;
 use folder::ObjectFolder;
@@ -72,7 +73,9 @@ impl Buckets {
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let answer = match self.read(request).await {
             Ok(call) => match call.limited().filter(|_| self.limiter.is_on()) {
-                Some(limited) => objects::answer(&self.limiter, &limited, whole(Box::pin(self.perform(&call)))).await,
+                Some(limited) => {
+                    object_answers::answer(&self.limiter, &limited, whole(Box::pin(self.perform(&call)))).await
+                }
                 None => whole(Box::pin(self.perform(&call))).await,
             },
             Err(error) => whole(ready(Err(error))).await,

@@ -1,0 +1,208 @@
+//! Bases that grow by many deltas, are folded and made anew, by runs that overlap. Whatever they do, a start reads from
+//! the base what the entities say.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use base::{Compacted, Compaction, RebuildLimits, Thresholds};
+use local::aws::limits::{Latency, Limits, ObjectLimits};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+use tests::{Simulation, listing, sold_listing};
+use tokio::time::sleep;
+use types::records::PublicListing;
+
+/// So few that some rounds do everything.
+const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 2, max_deltas: 3 };
+/// The next delta of such a base takes in others, but it is hardly ever folded.
+const NO_FOLDS: Thresholds = Thresholds { min_changes: 0, records_per_change: 1, max_deltas: 3 };
+const LISTINGS: u32 = 24;
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Something that happens to a stream.
+#[derive(Clone, Debug)]
+enum Event {
+    /// These listings change: to one of two prices, or they are sold.
+    Change(Vec<(u32, u8)>),
+    /// One run, or two at the same time.
+    Compact {
+        runs: u8,
+    },
+    /// Two runs at the same time, and changes while they go on.
+    CompactBesideChanges(Vec<(u32, u8)>),
+    Wait {
+        days: u8,
+    },
+}
+
+fn changes() -> impl Strategy<Value = Vec<(u32, u8)>> {
+    prop::collection::vec((0..LISTINGS, 0..3_u8), 1..8)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => changes().prop_map(Event::Change),
+        4 => (1..3_u8).prop_map(|runs| Event::Compact { runs }),
+        2 => changes().prop_map(Event::CompactBesideChanges),
+        1 => prop_oneof![Just(0), Just(8), Just(15)].prop_map(|days| Event::Wait { days }),
+    ];
+    prop::collection::vec(event, 8..40)
+}
+
+/// A stream with the number of changes that it has had.
+struct Model {
+    simulation: Simulation,
+    version: u64,
+    done: BTreeSet<&'static str>,
+}
+
+impl Model {
+    async fn new(seed: u64) -> Self {
+        let simulation = Simulation::new().await;
+        let latency = Latency { median: Duration::from_millis(4), p99: Duration::from_millis(40) };
+        let first_byte = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(300) };
+        let objects = ObjectLimits { first_byte, ..ObjectLimits::UNLIMITED };
+        simulation.aws.limits().set(Limits { latency, objects, seed, ..Limits::unlimited() });
+        Self { simulation, version: 0, done: BTreeSet::new() }
+    }
+
+    fn compaction(&self) -> Compaction<PublicListing> {
+        // So little memory that a fold takes one delta, and a rebuild sorts in many runs.
+        let limits = RebuildLimits { buffer_bytes: 2_000, ..RebuildLimits::at_once() };
+        self.simulation.compaction().with_thresholds(THRESHOLDS).with_limits(limits)
+    }
+
+    /// Returns messages that are newer than all before.
+    fn messages(&mut self, changes: &[(u32, u8)]) -> Vec<Value> {
+        let message = |(number, state): &(u32, u8)| {
+            self.version += 1;
+            let price = ["1.00", "2.00"].get(usize::from(*state));
+            match price {
+                Some(price) => listing(*number, price, "2026-11-20T10:00:00Z", self.version),
+                None => sold_listing(*number, self.version),
+            }
+        };
+        changes.iter().map(message).collect()
+    }
+
+    /// Feeds messages. Some change nothing: a later one of the same batch is about the same listing, or the listing that
+    /// is sold is not there.
+    async fn feed(&self, messages: &[Value]) {
+        self.simulation.feed_through(self.simulation.admin.stores(), messages).await;
+    }
+
+    async fn happen(&mut self, event: &Event) {
+        match event {
+            Event::Change(changes) => {
+                let messages = self.messages(changes);
+                self.feed(&messages).await;
+            }
+            Event::Compact { runs: 1 } => {
+                let outcome = self.compaction().run().await.unwrap();
+                self.note(&[outcome]);
+            }
+            Event::Compact { .. } => {
+                let (one, other) = (self.compaction(), self.compaction());
+                let (one, other) = tokio::join!(one.run(), other.run());
+                self.note(&[one.unwrap(), other.unwrap()]);
+            }
+            Event::CompactBesideChanges(changes) => {
+                let (messages, one, other) = (self.messages(changes), self.compaction(), self.compaction());
+                let (one, other, ()) = tokio::join!(one.run(), other.run(), self.feed(&messages));
+                self.note(&[one.unwrap(), other.unwrap()]);
+            }
+            Event::Wait { days } => self.simulation.skip(HOUR * 24 * u32::from(*days) + HOUR),
+        }
+    }
+
+    /// Notes what runs at the same time did. One of them gets through.
+    fn note(&mut self, outcomes: &[Compacted]) {
+        assert!(outcomes.iter().any(|outcome| *outcome != Compacted::Overtaken), "{outcomes:?}");
+        self.done.extend(outcomes.iter().map(|outcome| match outcome {
+            Compacted::Idle { .. } => "idle",
+            Compacted::Extended { .. } => "extended",
+            Compacted::Reading { .. } => "reading",
+            Compacted::Written { from_entities: false, .. } => "folded",
+            Compacted::Written { from_entities: true, .. } => "rebuilt",
+            Compacted::Overtaken => "overtaken",
+        }));
+    }
+
+    /// Plays a history. Returns what its runs did.
+    async fn play(seed: u64, events: &[Event]) -> BTreeSet<&'static str> {
+        let mut model = Self::new(seed).await;
+        Box::pin(model.happen(&Event::Compact { runs: 1 })).await;
+        for event in events {
+            Box::pin(model.happen(event)).await;
+            model.simulation.assert_base_is_exact::<PublicListing>().await;
+        }
+        model.done
+    }
+}
+
+fn play(seed: u64, events: &[Event]) -> BTreeSet<&'static str> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(Model::play(seed, events))
+}
+
+#[test]
+fn a_start_reads_what_the_entities_say_whatever_runs_do_to_the_base() {
+    let done = RefCell::new(BTreeSet::new());
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(24));
+    let played = runner.run(&(any::<u64>(), events()), |(seed, events)| {
+        done.borrow_mut().extend(play(seed, &events));
+        Ok(())
+    });
+    played.unwrap();
+    assert_eq!(done.into_inner(), BTreeSet::from(["extended", "folded", "idle", "overtaken", "rebuilt"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_equal_deltas_the_newer_one_has_the_last_word() {
+    let simulation = Simulation::new().await;
+    let compaction = simulation.compaction::<PublicListing>().with_thresholds(NO_FOLDS);
+    let prices =
+        |price, version| (0..9).map(|number| listing(number, price, "2026-11-20T10:00:00Z", version)).collect();
+    let all: Vec<Value> = (0..90).map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
+    simulation.feed(&all).await;
+    compaction.run().await.unwrap();
+    for (version, price) in [(2, "2.00"), (3, "3.00"), (4, "2.00")] {
+        let changed: Vec<Value> = prices(price, version);
+        simulation.feed(&changed).await;
+        let outcome = compaction.run().await.unwrap();
+        assert!(matches!(outcome, Compacted::Extended { .. }), "{outcome:?}");
+    }
+    let manifest = simulation.log::<PublicListing>().standing().await.unwrap().manifest.unwrap().unwrap();
+    let [first, _, third] = manifest.deltas.as_slice() else { panic!("{manifest:?}") };
+    assert_eq!(first.object.hash, third.object.hash);
+    simulation.assert_base_is_exact::<PublicListing>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fold_takes_over_the_delta_that_came_meanwhile() {
+    let simulation = Simulation::new().await;
+    let messages = |numbers: std::ops::Range<u32>| -> Vec<Value> {
+        numbers.map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect()
+    };
+    let folding = simulation.compaction::<PublicListing>().with_thresholds(THRESHOLDS);
+    let extending = simulation.compaction::<PublicListing>().with_thresholds(NO_FOLDS);
+    simulation.feed(&messages(0..40)).await;
+    folding.run().await.unwrap();
+    simulation.feed(&messages(40..62)).await;
+    let objects = ObjectLimits { first_byte: Latency::always(Duration::from_millis(400)), ..ObjectLimits::UNLIMITED };
+    simulation.aws.limits().set(Limits { objects, ..Limits::unlimited() });
+    let meanwhile = async {
+        // The fold has put its delta, and reads deltas and parts.
+        sleep(Duration::from_millis(500)).await;
+        simulation.feed(&messages(62..65)).await;
+        extending.run().await.unwrap()
+    };
+    let (folded, extended) = tokio::join!(folding.run(), meanwhile);
+    assert_eq!(folded.unwrap(), Compacted::Written { records: 62, parts: 1, from_entities: false });
+    assert_eq!(extended, Compacted::Extended { changes: 25 });
+    let manifest = simulation.log::<PublicListing>().standing().await.unwrap().manifest.unwrap().unwrap();
+    assert_eq!((manifest.records, manifest.deltas.len()), (62, 1));
+    simulation.assert_base_is_exact::<PublicListing>().await;
+}
