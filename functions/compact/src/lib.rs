@@ -55,9 +55,13 @@ fn limits(service: &Service<'_>) -> Result<RebuildLimits, Missing> {
     let [read_units] = service.variables([REBUILD_READ_UNITS_VARIABLE])?;
     let read_units_per_second = read_units.parse::<u32>().map_err(|_| Missing(vec![REBUILD_READ_UNITS_VARIABLE]))?;
     let megabytes = service.lambda_variable(MEMORY_VARIABLE).and_then(|megabytes| megabytes.parse::<usize>().ok());
-    let buffer_bytes = megabytes.map(|megabytes| megabytes * 1_024 * 1_024 / MEMORY_PER_BUFFER);
-    let buffer_bytes = buffer_bytes.unwrap_or(defaults.buffer_bytes);
+    let buffer_bytes = megabytes.map_or(defaults.buffer_bytes, buffer_bytes);
     Ok(RebuildLimits { buffer_bytes, read_units_per_second, ..defaults })
+}
+
+/// Returns how many bytes of records a rebuild sorts at a time, in a function with so many megabytes of memory.
+pub const fn buffer_bytes(megabytes: usize) -> usize {
+    megabytes * 1_024 * 1_024 / MEMORY_PER_BUFFER
 }
 
 impl Worker for Compact {
