@@ -56,7 +56,7 @@ pub struct AwsSide {
 impl AwsSide {
     /// Starts on an address. Tables and objects are kept in the folder `data`, or in memory if there is none.
     pub async fn start(listen: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
-        let database = open(data)?;
+        let database = open_tables(data)?;
         let inner = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let upstream = format!("http://{}", inner.local_addr()?);
         let tasks = vec![tokio::spawn(dynoxide::server::serve_on(inner, database.clone()))];
@@ -110,7 +110,8 @@ impl Drop for AwsSide {
     }
 }
 
-fn open(data: Option<&Path>) -> io::Result<Database> {
+/// Opens the tables that are kept in the folder `data`, or makes empty ones in memory if there is none.
+pub fn open_tables(data: Option<&Path>) -> io::Result<Database> {
     let opened = match data {
         Some(folder) => {
             std::fs::create_dir_all(folder)?;
