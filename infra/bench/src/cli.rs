@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::read_model::cold::{ReplicaStream, Work};
@@ -40,6 +42,9 @@ pub(crate) enum Command {
         /// Push back as AWS does.
         #[arg(long)]
         limits: bool,
+        /// The folder of its tables and objects.
+        #[arg(long)]
+        data: Option<PathBuf>,
     },
     /// Run as the tables that are asked the same questions in the usual way.
     #[command(hide = true)]
@@ -56,6 +61,14 @@ pub(crate) enum Command {
         stream: ReplicaStream,
         /// What to do with it.
         work: Work,
+    },
+    /// Make the base of the listings from their entities, and print what that took.
+    #[command(hide = true)]
+    Rebuild {
+        /// The function's memory in megabytes.
+        memory_mb: usize,
+        /// The most read units a second.
+        read_units: u32,
     },
 }
 
@@ -77,6 +90,12 @@ pub(crate) struct ScaleOptions {
     /// The number of instances that start at once.
     #[arg(long, default_value_t = 100, value_name = "N")]
     pub(crate) starts: usize,
+    /// The megabytes of `compact`, as in the template's parameter `CompactMemory`.
+    #[arg(long, default_value_t = 2_048, value_name = "MB")]
+    pub(crate) compact_memory_mb: usize,
+    /// The most read units a second that `compact` takes to read entities. Without it, as many as the tables give.
+    #[arg(long, value_name = "N")]
+    pub(crate) read_units: Option<u32>,
     /// Measure only these parts.
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     pub(crate) only: Vec<Section>,

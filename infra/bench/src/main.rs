@@ -40,9 +40,12 @@ fn main() -> ExitCode {
                 Command::Scale(options) => Box::pin(scale::run(&options)).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
-                Command::AwsSide { store_latency_ms, limits } => aws_side::run(store_latency_ms, limits).await,
+                Command::AwsSide { store_latency_ms, limits, data } => {
+                    aws_side::run(store_latency_ms, limits, data.as_deref()).await
+                }
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,
+                Command::Rebuild { memory_mb, read_units } => scale::rebuild(memory_mb, read_units).await,
             }
         })
     });

@@ -26,6 +26,8 @@ use figures::Figures;
 use section::Section;
 use simulation::simulated;
 
+pub(crate) use compaction::rebuild;
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 struct ScaleReport {
@@ -49,7 +51,7 @@ pub(crate) async fn run(options: &ScaleOptions) -> Result<(), String> {
     let is_asked = |section: &Section| options.only.is_empty() || options.only.contains(section);
     for section in Section::value_variants().iter().copied().filter(is_asked) {
         for &size in section.sizes(&options.sizes) {
-            let Figures { text, document } = Box::pin(section.measure(size, options.starts)).await?;
+            let Figures { text, document } = Box::pin(section.measure(size, options)).await?;
             output.part(|| text);
             report.sections.push(SectionReport { section, size, figures: document });
         }
@@ -66,7 +68,8 @@ impl Section {
         }
     }
 
-    async fn measure(self, size: u64, starts: usize) -> Result<Figures, String> {
+    async fn measure(self, size: u64, options: &ScaleOptions) -> Result<Figures, String> {
+        let starts = options.starts;
         match self {
             Self::Starts => simulated(starts::measure(size, starts)).await,
             Self::Processes => processes::measure(size, starts).await,
@@ -75,7 +78,7 @@ impl Section {
             Self::Followers => simulated(followers::measure()).await,
             Self::Year => simulated(Box::pin(year::measure(size))).await,
             Self::Replicas => replicas::measure(size).await,
-            Self::Compaction => compaction::measure(size).await,
+            Self::Compaction => compaction::measure(size, options).await,
         }
     }
 }

@@ -21,6 +21,6 @@ pub(crate) enum Section {
     Year,
     /// CPU time and memory of replicas, and CPU time of every kind of question.
     Replicas,
-    /// CPU time and memory of compactions from the entities.
+    /// Time and memory of the runs that make a base from the entities.
     Compaction,
 }
