@@ -4,13 +4,13 @@
 //! very many names, are counted without reading any. Of triples, a filter says which ones are surely in no name. So for
 //! a longer needle, only those blocks are read that may have all of its triples.
 //!
-//! The filter has 4,096 bits for 384 names. If n different triples occur, a triple that does not occur finds its bit
-//! set with a probability of 1 - e^(-n/4096). That is 14 % for 600 triples, of names that differ in a number, and 46 %
-//! for 2,500, of names that differ in ten bytes each. Of eight triples that do not occur, all bits are set with a
-//! probability of less than a millionth, or of 0.2 %. Filter and counts together take three to ten bytes for each name.
+//! The filter has 32,768 bits for 384 names. If n different triples occur, a triple that does not occur finds its bit
+//! set with a probability of 1 - e^(-n/32768). That is 2 % for 600 triples, of names that differ in a number, and 7 %
+//! for 2,500, of names that differ in ten bytes each. It has to be as long as that for needles of three bytes, which
+//! have only one triple. Filter and counts together take 12 to 19 bytes for each name.
 
 /// The length of the filter, in 64 bits. It is short in tests, so that other triples often set the same bits.
-const FILTER_WORDS: usize = if cfg!(test) { 2 } else { 64 };
+const FILTER_WORDS: usize = if cfg!(test) { 2 } else { 512 };
 const FILTER_BITS: usize = 64 * FILTER_WORDS;
 /// How many bytes and pairs there are, as numbers.
 const SHORT_GRAMS: usize = 1 << 16;
