@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use types::records::PublicListing;
 
 /// So few that some rounds do everything.
-const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 2, max_deltas: 3 };
+const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 1, max_deltas: 3 };
 /// The next delta of such a base takes in others, but it is hardly ever folded.
 const NO_FOLDS: Thresholds = Thresholds { min_changes: 0, records_per_change: 1, max_deltas: 3 };
 const LISTINGS: u32 = 24;
@@ -137,6 +137,10 @@ impl Model {
         for event in events {
             Box::pin(model.happen(event)).await;
             model.simulation.assert_base_is_exact::<PublicListing>().await;
+            let standing = model.simulation.log::<PublicListing>().standing().await.unwrap();
+            if standing.manifest.unwrap().unwrap().deltas.len() > 1 {
+                model.done.insert("several deltas");
+            }
         }
         model.done
     }
@@ -156,7 +160,10 @@ fn a_start_reads_what_the_entities_say_whatever_runs_do_to_the_base() {
         Ok(())
     });
     played.unwrap();
-    assert_eq!(done.into_inner(), BTreeSet::from(["extended", "folded", "idle", "overtaken", "rebuilt"]));
+    assert_eq!(
+        done.into_inner(),
+        BTreeSet::from(["extended", "folded", "idle", "overtaken", "rebuilt", "several deltas"])
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +193,8 @@ async fn a_fold_takes_over_the_delta_that_came_meanwhile() {
     let messages = |numbers: std::ops::Range<u32>| -> Vec<Value> {
         numbers.map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect()
     };
-    let folding = simulation.compaction::<PublicListing>().with_thresholds(THRESHOLDS);
+    let sooner = Thresholds { records_per_change: 2, ..THRESHOLDS };
+    let folding = simulation.compaction::<PublicListing>().with_thresholds(sooner);
     let extending = simulation.compaction::<PublicListing>().with_thresholds(NO_FOLDS);
     simulation.feed(&messages(0..40)).await;
     folding.run().await.unwrap();
