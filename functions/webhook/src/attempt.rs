@@ -8,13 +8,16 @@ use platform::store::StoreError;
 use secrets::{EndpointSecret, KeyringAccessError};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, claim, refusal};
+use webhooks::delivery::{
+    Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, refusal,
+};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::store::StepOutcome;
+use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;
 use crate::headers::headers;
 use crate::outcome::DispatchOutcome;
+use crate::received::Received;
 use crate::transport::Posted;
 
 /// An attempt that takes longer than this marks its endpoint as slow.
@@ -22,12 +25,35 @@ pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// How long an endpoint stays marked as slow, in milliseconds.
 const SLOW_FOR_MILLIS: i64 = 60_000;
 
+/// What became of a message's attempt.
+pub(crate) struct Made {
+    pub(crate) outcome: Result<DispatchOutcome, StoreError>,
+    /// Whether something was sent, and the endpoint responded before it would be marked as slow.
+    pub(crate) is_prompt: bool,
+}
+
+/// A claim of an attempt.
+enum Claim {
+    /// This function makes the attempt.
+    Ours(Box<Delivery>),
+    /// Somebody else makes it, until this time at the latest.
+    Leased(Timestamp),
+    Void,
+}
+
 impl Webhook {
     /// Makes the attempt that a message calls for, unless the delivery has moved on.
-    pub(crate) async fn attempt(
+    pub(crate) async fn attempt(&self, message: &Received, endpoint: &WebhookEndpoint) -> Made {
+        let mut is_prompt = false;
+        let outcome = self.try_attempt(message, endpoint, &mut is_prompt).await;
+        Made { outcome, is_prompt }
+    }
+
+    async fn try_attempt(
         &self,
-        dispatch: &Dispatch,
+        message: &Received,
         endpoint: &WebhookEndpoint,
+        is_prompt: &mut bool,
     ) -> Result<DispatchOutcome, StoreError> {
         // Before the claim: without a signature there is no attempt.
         let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
@@ -40,32 +66,65 @@ impl Webhook {
                 StoreError::corrupt(format!("secrets of endpoint {}: {error}", endpoint.id))
             }
         })?;
-        let lease = Token::random();
-        let now = self.clock.now();
-        let delivery = match self.store.step(dispatch.delivery_id, &claim(dispatch, lease, now)).await? {
-            StepOutcome::Changed(delivery) => delivery,
+        let (lease, now) = (Token::random(), self.clock.now());
+        let delivery = match self.claim(message, lease, now).await? {
+            Claim::Ours(delivery) => delivery,
+            Claim::Leased(until) => return Ok(self.wait_for(message, until).await),
+            Claim::Void => return Ok(DispatchOutcome::Void),
+        };
+        let attempt = if delivery.progress.claims > MAX_CLAIMS {
+            Attempt::lost(now)
+        } else {
+            let (attempt, took) = self.send(&delivery, endpoint, &secrets).await?;
+            *is_prompt = took < SLOW_AFTER;
+            attempt
+        };
+        self.record(&message.dispatch, &delivery, endpoint, lease, attempt).await
+    }
+
+    /// Claims an attempt. If the message carries the delivery, one write stores the delivery as claimed.
+    async fn claim(&self, message: &Received, lease: Token, now: Timestamp) -> Result<Claim, StoreError> {
+        let Some(carried) = &message.carried else {
+            return self.claim_stored(&message.dispatch, &claim(&message.dispatch, lease, now), lease, now).await;
+        };
+        let delivery = carried.claimed(lease, now);
+        match self.store.put_delivery(&delivery).await? {
+            Put::New => Ok(Claim::Ours(Box::new(delivery))),
+            Put::Present(found) if found.progress.lease.is_some_and(|held| held.id == lease) => Ok(Claim::Ours(found)),
+            Put::Present(_) => {
+                let step = claim_watched(&message.dispatch, lease, self.schedule, now);
+                self.claim_stored(&message.dispatch, &step, lease, now).await
+            }
+        }
+    }
+
+    async fn claim_stored(
+        &self,
+        dispatch: &Dispatch,
+        step: &Transition,
+        lease: Token,
+        now: Timestamp,
+    ) -> Result<Claim, StoreError> {
+        Ok(match self.store.step(dispatch.delivery_id, step).await? {
+            StepOutcome::Changed(delivery) => Claim::Ours(delivery),
             StepOutcome::Refused(found) => {
                 let progress = found.as_ref().map(|found| &found.progress);
                 match (refusal(progress, dispatch, lease, now), found) {
-                    (StepRefusal::Ours, Some(delivery)) => delivery,
-                    (StepRefusal::Leased(until), _) => return Ok(self.wait_for(*dispatch, until).await),
-                    (StepRefusal::Ours, None) | (StepRefusal::Void, _) => return Ok(DispatchOutcome::Void),
+                    (StepRefusal::Ours, Some(delivery)) => Claim::Ours(delivery),
+                    (StepRefusal::Leased(until), _) => Claim::Leased(until),
+                    (StepRefusal::Ours, None) | (StepRefusal::Void, _) => Claim::Void,
                 }
             }
-        };
-        if delivery.progress.claims > MAX_CLAIMS {
-            return self.record(dispatch, &delivery, endpoint, lease, Attempt::lost(now)).await;
-        }
-        let attempt = self.send(&delivery, endpoint, &secrets).await?;
-        self.record(dispatch, &delivery, endpoint, lease, attempt).await
+        })
     }
 
+    /// Sends a delivery. Returns the attempt, and how long the endpoint took.
     async fn send(
         &self,
         delivery: &Delivery,
         endpoint: &WebhookEndpoint,
         secrets: &Secrets<EndpointSecret>,
-    ) -> Result<Attempt, StoreError> {
+    ) -> Result<(Attempt, Duration), StoreError> {
         let at = self.clock.now();
         if delivery.is_first_attempt() {
             let waited = u64::try_from(at.millis() - delivery.created_at.millis()).unwrap_or_default();
@@ -78,7 +137,8 @@ impl Webhook {
             Ok(posted) => posted,
             Err(_) => tokio::join!(post, self.mark_slow(endpoint)).0,
         };
-        Ok(recorded_attempt(at, posted))
+        let took = posted.latency;
+        Ok((recorded_attempt(at, posted), took))
     }
 
     /// Marks an endpoint as slow. An error is only logged: without the mark, other receivers may wait longer, but

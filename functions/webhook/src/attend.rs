@@ -3,47 +3,59 @@
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use webhooks::Call;
 use webhooks::delivery::Lane;
 use webhooks::endpoint::WebhookEndpoint;
 
 use crate::Webhook;
 use crate::attempt::SLOW_AFTER;
-use crate::batch::{PlacedDispatch, up_to_twice};
 use crate::outcome::DispatchOutcome;
+use crate::places::AccountTurn;
+use crate::received::Received;
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
-/// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed go to the retry lane.
+/// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed leave.
 const MAX_IN_FLIGHT: usize = 4;
-/// The delay of a message that was on the retry lane already, in seconds: a random time from this to twice this.
-const NO_ROOM_SECONDS: u32 = 15;
 
 impl Webhook {
-    /// Makes the attempts that messages call for. Messages on the first lane go to the retry lane instead if the
-    /// endpoint is slow.
+    /// Makes the attempts that messages call for, as far as the endpoint's account may make them now.
     pub(crate) async fn attend(
         &self,
         lane: Lane,
+        turn: &AccountTurn,
         endpoint: &WebhookEndpoint,
-        calls: Vec<PlacedDispatch>,
+        messages: Vec<Received>,
     ) -> Vec<(usize, DispatchOutcome)> {
-        if lane == Lane::First && endpoint.is_slow(self.clock.now()) {
-            return self.leave(lane, calls).await;
+        let now = self.clock.now();
+        if endpoint.needs_no_place(now) {
+            self.attempt_all(lane, endpoint, messages).await
+        } else if endpoint.is_slow(now) && lane != Lane::Slow {
+            self.send_to_slow_lane(turn, endpoint, messages).await
+        } else {
+            self.attempt_in_place(lane, turn, endpoint, messages).await
         }
-        let mut waiting = calls.into_iter();
+    }
+
+    /// Makes attempts to an endpoint that responds promptly.
+    pub(crate) async fn attempt_all(
+        &self,
+        lane: Lane,
+        endpoint: &WebhookEndpoint,
+        messages: Vec<Received>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        let mut waiting = messages.into_iter();
         let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
-        under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|call| self.attempt_one(call, endpoint)));
+        under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|message| self.attempt_one(message, endpoint)));
         let mut patience = std::pin::pin!(tokio::time::sleep(SLOW_AFTER));
         let mut outcomes = Vec::with_capacity(waiting.len() + under_way.len());
         loop {
             tokio::select! {
                 Some(done) = under_way.next() => {
                     outcomes.extend(done);
-                    under_way.extend(waiting.next().map(|call| self.attempt_one(call, endpoint)));
+                    under_way.extend(waiting.next().map(|message| self.attempt_one(message, endpoint)));
                 }
                 () = &mut patience, if waiting.len() > 0 => {
                     let rest = waiting.by_ref().collect();
-                    under_way.push(Box::pin(self.leave(lane, rest)));
+                    under_way.push(Box::pin(self.give_way(lane, rest)));
                 }
                 else => return outcomes,
             }
@@ -52,31 +64,20 @@ impl Webhook {
 
     fn attempt_one<'a>(
         &'a self,
-        call: PlacedDispatch,
+        message: Received,
         endpoint: &'a WebhookEndpoint,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
-        let (place, dispatch) = call;
         Box::pin(async move {
-            let done = self.attempt(&dispatch, endpoint).await;
-            vec![(place, self.or_later(dispatch, done).await)]
+            let made = self.attempt(&message, endpoint).await;
+            vec![(message.number, self.or_later(&message, made.outcome).await)]
         })
     }
 
-    /// Sends messages to the retry lane. Messages that came from it return to it with a delay.
-    async fn leave(&self, lane: Lane, messages: Vec<PlacedDispatch>) -> Vec<(usize, DispatchOutcome)> {
-        let delay_seconds = || match lane {
-            Lane::First => 0,
-            Lane::Retry => up_to_twice(NO_ROOM_SECONDS),
-        };
-        let calls = messages.iter().map(|(_, dispatch)| Call { dispatch: *dispatch, delay_seconds: delay_seconds() });
-        let sent = self.queues.call(Lane::Retry, &calls.collect::<Vec<_>>()).await;
-        let outcomes = messages.iter().zip(sent).map(|((place, _), sent)| {
-            let outcome = match sent {
-                Ok(()) => DispatchOutcome::Forwarded,
-                Err(unsent) => DispatchOutcome::uncopied(&unsent),
-            };
-            (*place, outcome)
-        });
-        outcomes.collect()
+    /// Sends messages from the first lane to the retry lane. Messages that came from another leave for a while.
+    async fn give_way(&self, lane: Lane, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
+        match lane {
+            Lane::First => self.forward(Lane::Retry, &messages).await,
+            Lane::Retry | Lane::Slow => self.leave(messages).await,
+        }
     }
 }

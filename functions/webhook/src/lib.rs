@@ -1,4 +1,4 @@
-//! The `webhook` function, triggered by the two delivery queues: makes the attempts that their messages call for.
+//! The `webhook` function, triggered by the delivery queues: makes the attempts that their messages call for.
 //!
 //! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
 //! was sent to the retry queue. After a crash at any step the message arrives again. The delivery's lease, token and
@@ -8,7 +8,10 @@ mod attempt;
 mod attend;
 mod batch;
 mod headers;
+mod leave;
 mod outcome;
+mod places;
+mod received;
 mod settle;
 pub mod transport;
 
@@ -43,19 +46,20 @@ pub struct Webhook {
     /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
     /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
-    /// The name of the first lane's queue, which is the last part of its ARN.
+    /// The names of the queues of the first and the slow lane, which are the last parts of their ARNs.
     first_queue: String,
+    slow_queue: String,
 }
 
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
-    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
-    let first_queue = queues::name(&first).to_owned();
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices];
+    let (sqs, [first, retry, slow, notices]) = queues::from_service(service, queues)?;
+    let (first_queue, slow_queue) = (queues::name(&first).to_owned(), queues::name(&slow).to_owned());
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
-        queues: Queues::new(sqs, first, retry),
+        queues: Queues::new(sqs, first, retry).with_slow_lane(slow),
         keyring: KeyringCache::from_service(service)?,
         store,
         transport,
@@ -64,6 +68,7 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
         first_queue,
+        slow_queue,
     })
 }
 

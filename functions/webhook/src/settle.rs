@@ -12,6 +12,7 @@ use webhooks::{Call, Wait};
 
 use crate::Webhook;
 use crate::outcome::DispatchOutcome;
+use crate::received::Received;
 
 /// How often the function tries to record an acknowledgement. Without the record, the delivery is sent again.
 const MAX_TRIES: u32 = 3;
@@ -38,7 +39,7 @@ impl Webhook {
             AfterFailure::Again(Wait::Delayed { seconds }, step) => {
                 // The next attempt's message is sent before the record, so a crash in between cannot lose it. Until
                 // the record makes its token the delivery's, the message is void.
-                let call = Call { dispatch: dispatch.after(lease), delay_seconds: seconds };
+                let call = Call::new(dispatch.after(lease), seconds);
                 let sent = self.queues.call_once(Lane::Retry, call).await;
                 sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
                 self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await
@@ -107,49 +108,56 @@ impl Webhook {
     /// Holds a delivery whose endpoint is off.
     pub(crate) async fn hold(
         &self,
-        dispatch: &Dispatch,
+        message: &Received,
         endpoint: &WebhookEndpoint,
     ) -> Result<DispatchOutcome, StoreError> {
-        let now = self.clock.now();
-        match self.store.hold(dispatch.delivery_id, &hold(dispatch, now), endpoint).await? {
+        let (dispatch, now) = (&message.dispatch, self.clock.now());
+        let mut held = match &message.carried {
+            Some(carried) => self.store.hold_new(&carried.held(now), endpoint).await?,
+            None => DisableOutcome::DeliveryMoved,
+        };
+        if held == DisableOutcome::DeliveryMoved {
+            held = self.store.hold(dispatch.delivery_id, &hold(dispatch, now), endpoint).await?;
+        }
+        match held {
             DisableOutcome::Done => Ok(DispatchOutcome::Held),
             DisableOutcome::EndpointMoved => {
-                Ok(self.postpone(*dispatch, AGAIN_SECONDS, "its endpoint changed".to_owned()).await)
+                Ok(self.postpone(message, AGAIN_SECONDS, "its endpoint changed".to_owned()).await)
             }
             DisableOutcome::DeliveryMoved => {
                 let found = self.store.delivery(dispatch.delivery_id).await?;
-                self.refused(dispatch, found.as_ref(), now).await
+                self.refused(message, found.as_ref(), now).await
             }
         }
     }
 
-    /// Ends a delivery whose endpoint was removed.
-    pub(crate) async fn end(&self, dispatch: &Dispatch) -> Result<DispatchOutcome, StoreError> {
+    /// Ends a delivery whose endpoint was removed. If it was never stored, there is nothing to end.
+    pub(crate) async fn end(&self, message: &Received) -> Result<DispatchOutcome, StoreError> {
         let now = self.clock.now();
-        match self.store.step(dispatch.delivery_id, &end(dispatch, now)).await? {
+        match self.store.step(message.dispatch.delivery_id, &end(&message.dispatch, now)).await? {
             StepOutcome::Changed(_) => Ok(DispatchOutcome::Void),
-            StepOutcome::Refused(found) => self.refused(dispatch, found.as_deref(), now).await,
+            StepOutcome::Refused(found) => self.refused(message, found.as_deref(), now).await,
         }
     }
 
     async fn refused(
         &self,
-        dispatch: &Dispatch,
+        message: &Received,
         found: Option<&Delivery>,
         now: Timestamp,
     ) -> Result<DispatchOutcome, StoreError> {
         let progress = found.map(|found| &found.progress);
         // A random token matches no lease, so the refusal is never `Ours`.
-        match refusal(progress, dispatch, Token::random(), now) {
-            StepRefusal::Leased(until) => Ok(self.wait_for(*dispatch, until).await),
+        match refusal(progress, &message.dispatch, Token::random(), now) {
+            StepRefusal::Leased(until) => Ok(self.wait_for(message, until).await),
             StepRefusal::Ours | StepRefusal::Void => Ok(DispatchOutcome::Void),
         }
     }
 
     /// Postpones a message until the lease on its attempt has ended.
-    pub(crate) async fn wait_for(&self, dispatch: Dispatch, until: Timestamp) -> DispatchOutcome {
+    pub(crate) async fn wait_for(&self, message: &Received, until: Timestamp) -> DispatchOutcome {
         let millis = until.millis().saturating_sub(self.clock.now().millis()).max(0);
         let seconds = u32::try_from(millis / 1_000 + 1).unwrap_or(u32::MAX);
-        self.postpone(dispatch, seconds, "another instance is making the attempt".to_owned()).await
+        self.postpone(message, seconds, "another instance is making the attempt".to_owned()).await
     }
 }

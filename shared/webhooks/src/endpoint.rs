@@ -6,6 +6,7 @@ use platform::rows::{Rows, Unreadable};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::share::Share;
 use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{EndpointId, NoticeId, UserId};
@@ -34,8 +35,17 @@ pub struct WebhookEndpoint {
     pub secrets: Secrets<String>,
     /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until this time its deliveries use the retry lane.
+    /// Until this time its deliveries use the slow lane.
     pub slow_until: Option<Timestamp>,
+    /// Whether its latest attempts got a response promptly. If not, each attempt needs a place.
+    pub is_prompt: bool,
+}
+
+/// What a batch reads of an account.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookAccount {
+    pub endpoints: Endpoints,
+    pub share: Share,
 }
 
 /// An account's endpoints. The readable ones come oldest first.
@@ -76,7 +86,12 @@ impl WebhookEndpoint {
         matches!(self.switch, Switch::On)
     }
 
-    /// Returns whether its deliveries use the retry lane at this time.
+    /// Returns whether an attempt may be made without a place at this time.
+    pub fn needs_no_place(&self, now: Timestamp) -> bool {
+        self.is_prompt && !self.is_slow(now)
+    }
+
+    /// Returns whether its deliveries use the slow lane at this time.
     pub fn is_slow(&self, now: Timestamp) -> bool {
         self.slow_until.is_some_and(|until| until > now)
     }

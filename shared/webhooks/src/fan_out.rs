@@ -1,145 +1,99 @@
-//! Fan-out: makes a delivery of an event for each endpoint that selected it (specification 6.6.1).
+//! Fan-out: sends a delivery of an event for each endpoint that selected it (specification 6.6.1).
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::stream;
-
-use super::delivery::{Delivery, Dispatch, Lane, Progress, Status, overdue_at};
-use super::endpoint::{Endpoints, WebhookEndpoint};
+use super::delivery::{Carried, Lane};
+use super::endpoint::{WebhookAccount, WebhookEndpoint};
 use super::pace::Pace;
 use super::queues::{Call, Queues};
-use super::schedule::{Schedule, delivery_id};
-use super::store::{Put, WebhookStore};
+use super::schedule::delivery_id;
+use super::store::WebhookStore;
 use super::{Unsent, body};
 use platform::store::StoreError;
 use types::event::Event;
 use types::ids::UserId;
 use types::timestamp::Timestamp;
 
-/// How many deliveries are written at the same time.
-const CONCURRENCY: usize = 32;
-
-/// Fans events out. Repeating a fan-out changes nothing: event and endpoint determine a delivery's id, and a message
+/// Fans events out. It writes nothing: each delivery travels in its own message, and whoever begins its first attempt
+/// stores it. Repeating a fan-out changes nothing, because event and endpoint determine a delivery's id, and a message
 /// that is sent twice calls for the same attempt.
 pub struct FanOut {
     store: WebhookStore,
     queues: Queues,
-    schedule: Schedule,
     pace: Pace,
 }
 
-/// A delivery to be written.
+/// A delivery to be sent.
 struct Made {
-    event: usize,
-    delivery: Delivery,
-    lane: Lane,
-}
-
-/// A delivery that was written and whose message must be sent.
-struct Unsettled {
     event: usize,
     call: Call,
     lane: Lane,
 }
 
 impl FanOut {
-    pub fn new(store: WebhookStore, queues: Queues, schedule: Schedule) -> Self {
-        Self { store, queues, schedule, pace: Pace::default() }
+    pub fn new(store: WebhookStore, queues: Queues) -> Self {
+        Self { store, queues, pace: Pace::default() }
     }
 
-    /// Fans events out. Each event has a tag, which is returned with the event's outcome: whether any of its deliveries
-    /// is new. An event whose outcome is an error can be passed in again; the others are done.
+    /// Fans events out. Each event has a tag, which is returned with the event's outcome: whether it was sent to any
+    /// endpoint. An event whose outcome is an error can be passed in again; the others are done.
     ///
     /// If an endpoint that may have selected an event cannot be read, the event's outcome is an error, although its
-    /// deliveries to the other endpoints are made. Events of other accounts are not affected.
+    /// deliveries to the other endpoints are sent. Events of other accounts are not affected.
     pub async fn apply<T: Copy>(&self, events: Vec<(T, Event)>, now: Timestamp) -> Vec<(T, Result<bool, StoreError>)> {
         let accounts: BTreeSet<UserId> = events.iter().map(|(_, event)| event.account_id).collect();
         if accounts.is_empty() {
             return Vec::new();
         }
-        let endpoints = match self.store.endpoints_of(&accounts).await {
-            Ok(endpoints) => endpoints,
+        let accounts = match self.store.accounts(&accounts).await {
+            Ok(accounts) => accounts,
             Err(error) => return events.into_iter().map(|(tag, _)| (tag, Err(error.clone()))).collect(),
         };
         let mut outcomes: Vec<Result<bool, StoreError>> =
-            events.iter().map(|(_, event)| undelivered(event, endpoints.get(&event.account_id))).collect();
-        let mut unsettled = Vec::new();
-        let puts = stream::iter(self.deliveries(&events, &endpoints, now))
-            .map(|made| async move { (made.event, self.put(made).await) })
-            .buffer_unordered(CONCURRENCY)
-            .collect::<Vec<_>>();
-        for (index, put) in puts.await {
-            match put {
-                Ok((is_new, to_send)) => {
-                    unsettled.extend(to_send);
-                    if is_new && outcomes[index].is_ok() {
-                        outcomes[index] = Ok(true);
-                    }
-                }
+            events.iter().map(|(_, event)| unsent_outcome(event, accounts.get(&event.account_id))).collect();
+        let mut made = Vec::new();
+        for (index, (_, event)) in events.iter().enumerate() {
+            match self.deliveries(index, event, &accounts, now) {
+                Ok(deliveries) => made.extend(deliveries),
                 Err(error) => outcomes[index] = Err(error),
             }
         }
-        for (index, unsent) in self.send(&unsettled).await {
+        for one in &made {
+            if let Ok(is_sent) = &mut outcomes[one.event] {
+                *is_sent = true;
+            }
+        }
+        for (index, unsent) in self.send(&made).await {
             outcomes[index] = Err(StoreError::Unavailable(unsent.to_string()));
         }
         events.into_iter().map(|(tag, _)| tag).zip(outcomes).collect()
     }
 
-    /// Writes a delivery. Returns whether it is new, and its message if that must be sent. If the delivery exists
-    /// already, the message must be sent again until somebody claims the first attempt: an earlier run may have
-    /// crashed after its write, before it sent the message.
-    async fn put(&self, made: Made) -> Result<(bool, Option<Unsettled>), StoreError> {
-        let Made { event, delivery, lane } = made;
-        let (is_new, progress) = match self.store.put_delivery(&delivery).await? {
-            Put::New => (true, delivery.progress.clone()),
-            Put::Present(found) => (false, found.progress),
-        };
-        let is_first = progress.status == Status::Pending && progress.token == delivery.progress.token;
-        let call = Call { dispatch: Dispatch::next_of(&delivery), delay_seconds: 0 };
-        Ok((is_new, (is_first && progress.claims == 0).then_some(Unsettled { event, call, lane })))
-    }
-
-    /// Returns a delivery for each event and each endpoint of its account that selected it.
-    fn deliveries<T>(
+    /// Returns a delivery for each endpoint of the event's account that selected it.
+    fn deliveries(
         &self,
-        events: &[(T, Event)],
-        endpoints: &HashMap<UserId, Endpoints>,
+        index: usize,
+        event: &Event,
+        accounts: &HashMap<UserId, WebhookAccount>,
         now: Timestamp,
-    ) -> Vec<Made> {
-        let mut made = Vec::new();
-        for (index, (_, event)) in events.iter().enumerate() {
-            let of_account = endpoints.get(&event.account_id).into_iter().flat_map(|found| &found.readable);
-            made.extend(of_account.filter(|endpoint| endpoint.events.contains(&event.kind)).map(|endpoint| Made {
-                event: index,
-                delivery: self.delivery(event, endpoint, now),
-                lane: self.pace.lane(endpoint, now),
-            }));
-        }
-        made
-    }
-
-    fn delivery(&self, event: &Event, endpoint: &WebhookEndpoint, now: Timestamp) -> Delivery {
-        let id = delivery_id(event.id, endpoint.id);
-        let status = if endpoint.is_on() { Status::Pending } else { Status::Held };
-        Delivery {
-            id,
-            endpoint_id: endpoint.id,
-            account_id: endpoint.account_id,
-            event: event.kind,
-            is_test: false,
-            created_at: now,
-            body: body(id, event.kind, event.created_at, &event.data),
-            progress: Progress::new(id, status, now, overdue_at(self.schedule, now, 0)),
-        }
+    ) -> Result<Vec<Made>, StoreError> {
+        let endpoints = accounts.get(&event.account_id).into_iter().flat_map(|account| &account.endpoints.readable);
+        let selecting = endpoints.filter(|endpoint| endpoint.events.contains(&event.kind));
+        let made = selecting.map(|endpoint| {
+            let carried = carried(event, endpoint, now)?;
+            let call = Call { dispatch: carried.dispatch(), carried: Some(Arc::new(carried)), delay_seconds: 0 };
+            Ok(Made { event: index, call, lane: self.pace.lane(endpoint, now) })
+        });
+        made.collect()
     }
 
     /// Sends messages. Returns those that may not have been sent, each as the index of its event and the reason.
-    async fn send(&self, unsettled: &[Unsettled]) -> Vec<(usize, Unsent)> {
+    async fn send(&self, made: &[Made]) -> Vec<(usize, Unsent)> {
         let mut unsent = Vec::new();
         for lane in Lane::ALL {
-            let some: Vec<_> = unsettled.iter().filter(|one| one.lane == lane).collect();
-            let calls: Vec<Call> = some.iter().map(|one| one.call).collect();
+            let some: Vec<_> = made.iter().filter(|one| one.lane == lane).collect();
+            let calls: Vec<Call> = some.iter().map(|one| one.call.clone()).collect();
             let sent = self.queues.call(lane, &calls).await;
             unsent.extend(some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?))));
         }
@@ -147,10 +101,16 @@ impl FanOut {
     }
 }
 
-/// Returns the outcome of an event before any delivery is made: none is new. It is an error if an endpoint that may
+fn carried(event: &Event, endpoint: &WebhookEndpoint, now: Timestamp) -> Result<Carried, StoreError> {
+    let id = delivery_id(event.id, endpoint.id);
+    let body = body(id, event.kind, event.created_at, &event.data);
+    Ok(Carried::new(id, (endpoint.account_id, endpoint.id), event.kind, now, body)?)
+}
+
+/// Returns the outcome of an event before any delivery is sent. It is an error if an endpoint that may
 /// have selected the event cannot be read.
-fn undelivered(event: &Event, endpoints: Option<&Endpoints>) -> Result<bool, StoreError> {
-    let mut unreadable = endpoints.into_iter().flat_map(|found| &found.unreadable);
+fn unsent_outcome(event: &Event, account: Option<&WebhookAccount>) -> Result<bool, StoreError> {
+    let mut unreadable = account.into_iter().flat_map(|account| &account.endpoints.unreadable);
     match unreadable.find(|endpoint| endpoint.may_select(event.kind)) {
         Some(endpoint) => Err(endpoint.unreadable.clone().into()),
         None => Ok(false),

@@ -1,26 +1,26 @@
-//! Limits how fast deliveries to one endpoint enter the first lane.
+//! Limits how fast deliveries of one account enter the first lane.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::delivery::Lane;
 use super::endpoint::WebhookEndpoint;
-use types::ids::EndpointId;
+use types::ids::UserId;
 use types::timestamp::Timestamp;
 
-/// Each instance that fans out sends at most this many first attempts per endpoint and second to the first lane. The
+/// Each instance that fans out sends at most this many first attempts per account and second to the first lane. The
 /// rest go to the retry lane.
 const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
-/// Counts the deliveries that it lets into the first lane. Without a limit, the deliveries to an endpoint that is not
-/// yet known to be slow could occupy every instance that serves this lane.
+/// Counts the deliveries that it lets into the first lane. Without a limit, a burst of one account would delay those of
+/// others, and receivers that responded promptly until now could occupy every instance that serves this lane.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Mutex<Second>);
 
 #[derive(Debug, Default)]
 struct Second {
     number: i64,
-    admitted: HashMap<EndpointId, u32>,
+    admitted: HashMap<UserId, u32>,
 }
 
 impl Pace {
@@ -33,7 +33,7 @@ impl Pace {
         if second.number != now.seconds() {
             *second = Second { number: now.seconds(), admitted: HashMap::new() };
         }
-        let admitted = second.admitted.entry(endpoint.id).or_default();
+        let admitted = second.admitted.entry(endpoint.account_id).or_default();
         *admitted += 1;
         if *admitted <= FIRST_ATTEMPTS_PER_SECOND { Lane::First } else { Lane::Retry }
     }

@@ -17,6 +17,12 @@ const LEAD_SECONDS: u32 = MAX_DELAY_SECONDS - 60;
 /// that parks it and that of the host that sweeps it differ by at most this.
 const SLACK_SECONDS: u32 = 60;
 
+/// A message is taken for lost this many seconds after it was due.
+const OVERDUE_SECONDS: u32 = 5 * 60;
+/// The interval doubles each time that the message is sent again, but at most this many times. It ends at about 21
+/// hours.
+const MAX_DOUBLINGS: u32 = 8;
+
 /// The number of attempts in a round.
 pub const ATTEMPTS: u32 = 1 + DELAYS_SECONDS.len() as u32;
 
@@ -57,18 +63,41 @@ impl Schedule {
     /// if that was the last attempt.
     pub fn after_failure(self, failed: u32, now: Timestamp) -> Option<Wait> {
         let retry = usize::try_from(failed.checked_sub(1)?).ok()?;
-        let seconds = self.scaled(*DELAYS_SECONDS.get(retry)?);
+        Some(self.wait(self.scaled(*DELAYS_SECONDS.get(retry)?), now))
+    }
+
+    /// Returns how something waits for this many seconds, which are scaled already.
+    pub fn wait(self, seconds: u32, now: Timestamp) -> Wait {
         if seconds <= self.scaled(MAX_DELAY_SECONDS) {
-            return Some(Wait::Delayed { seconds });
+            return Wait::Delayed { seconds };
         }
         let due = plus_seconds(now, seconds + self.scaled(SLACK_SECONDS));
-        Some(Wait::Parked { due, wake_at: due.plus_millis(-millis(self.scaled(LEAD_SECONDS))) })
+        Wait::Parked { due, wake_at: due.plus_millis(-millis(self.scaled(LEAD_SECONDS))) }
     }
 
     /// Divides a number of seconds by the scale, rounded up.
     pub const fn scaled(self, seconds: u32) -> u32 {
         seconds.div_ceil(self.scale.get())
     }
+}
+
+impl Wait {
+    /// Returns when the attempt is due, and when a sweep must look at it.
+    pub(crate) fn times(self, schedule: Schedule, now: Timestamp) -> (Timestamp, Timestamp) {
+        match self {
+            Self::Delayed { seconds } => {
+                let due = plus_seconds(now, seconds);
+                (due, overdue_at(schedule, due, 0))
+            }
+            Self::Parked { due, wake_at } => (due, wake_at),
+        }
+    }
+}
+
+/// Returns when to take for lost a message that is due at `due` and has been sent again `resent` times.
+pub fn overdue_at(schedule: Schedule, due: Timestamp, resent: u32) -> Timestamp {
+    let seconds = i64::from(schedule.scaled(OVERDUE_SECONDS)) << resent.min(MAX_DOUBLINGS);
+    due.plus_millis(seconds * 1_000)
 }
 
 /// Returns the delay of a parked retry's message in whole seconds, rounded up. It is 0 if the retry is due. Returns

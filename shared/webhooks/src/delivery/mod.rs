@@ -4,6 +4,7 @@
 //! (`tests/delivery_model`) plays them against each other.
 
 mod attempt;
+mod carried;
 mod dispatch;
 mod steps;
 mod sweep;
@@ -16,12 +17,14 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use attempt::Attempt;
+pub use carried::{CARRIED_LAYOUT, Carried};
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
-    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, end, end_for_removed_endpoint, hold,
-    refusal, resend, succeed,
+    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_watched, end, end_for_removed_endpoint, hold,
+    leave, refusal, resend, succeed, watch,
 };
-pub use sweep::{Resending, overdue_at, sweep};
+pub use crate::schedule::overdue_at;
+pub use sweep::{Resending, sweep};
 pub use transition::{Condition, Effect, Transition};
 
 use types::closed_enum;
@@ -65,10 +68,13 @@ pub struct Progress {
     pub claims: u32,
     /// When the next attempt is due.
     pub due: Timestamp,
-    /// When `sweep` must look at the delivery next. It is set if and only if the delivery is pending.
+    /// When `sweep` must look at the delivery next. Only a pending delivery has a wake-up. It may lack one while the
+    /// message that carries it is in the queue.
     pub wake_at: Option<Timestamp>,
     /// How often `sweep` has taken the next attempt's message for lost and sent it again.
     pub resent: u32,
+    /// How often the next attempt has left without a place ([`crate::share`]).
+    pub turns: u32,
     /// The recorded attempts of all rounds, in the order in which they were recorded.
     pub attempts: Vec<Attempt>,
 }
@@ -154,6 +160,7 @@ impl Progress {
             due: now,
             wake_at: (status == Status::Pending).then_some(wake_at),
             resent: 0,
+            turns: 0,
             attempts: Vec::new(),
         }
     }

@@ -22,6 +22,37 @@ pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
     Transition { when: open_to(dispatch, now), then: vec![Effect::Lease(Some(lease)), Effect::Claimed] }
 }
 
+/// Claims the attempt as [`claim`] does, and sets a wake-up. This is the step of whoever receives a message that carries
+/// a delivery, and finds the delivery stored: somebody else may have claimed it without a wake-up and then crashed.
+pub fn claim_watched(dispatch: &Dispatch, id: Token, schedule: Schedule, now: Timestamp) -> Transition {
+    let Transition { when, mut then } = claim(dispatch, id, now);
+    then.push(Effect::WakeAt(Some(overdue_at(schedule, now, 0))));
+    Transition { when, then }
+}
+
+/// Gives a pending delivery the wake-up that it lacks. This is the step of whoever receives a message again that
+/// carries a delivery, before anything else: if the queue gives the message up, a sweep finds the delivery. Returns
+/// `None` if nothing is lacking.
+pub fn watch(seen: &Progress, schedule: Schedule, now: Timestamp) -> Option<Transition> {
+    let is_unwatched = seen.status == Status::Pending && seen.wake_at.is_none();
+    let when = vec![Condition::Status(Status::Pending), Condition::NoWakeUp];
+    is_unwatched.then(|| Transition { when, then: vec![Effect::WakeAt(Some(overdue_at(schedule, now, 0)))] })
+}
+
+/// Puts an attempt off because its account has no place for it. Older messages are void from then on. If it waits as a
+/// message ([`Wait::Delayed`]), the message is sent before.
+pub fn leave(dispatch: &Dispatch, token: Token, wait: Wait, schedule: Schedule, now: Timestamp) -> Transition {
+    let (due, wake_at) = wait.times(schedule, now);
+    let then = vec![
+        Effect::Token(token),
+        Effect::Turns(dispatch.turns.saturating_add(1)),
+        Effect::Due(due),
+        Effect::WakeAt(Some(wake_at)),
+        Effect::Resent(0),
+    ];
+    Transition { when: open_to(dispatch, now), then }
+}
+
 /// Why a step for a message changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepRefusal {
@@ -87,13 +118,7 @@ pub fn after_failure(
         then.extend(at_rest());
         return AfterFailure::GiveUp(Transition { when, then });
     };
-    let (due, wake_at) = match wait {
-        Wait::Delayed { seconds } => {
-            let due = now.plus_millis(i64::from(seconds) * 1_000);
-            (due, overdue_at(schedule, due, 0))
-        }
-        Wait::Parked { due, wake_at } => (due, wake_at),
-    };
+    let (due, wake_at) = wait.times(schedule, now);
     then.extend([
         Effect::Token(lease),
         Effect::Lease(None),
@@ -101,6 +126,7 @@ pub fn after_failure(
         Effect::Due(due),
         Effect::WakeAt(Some(wake_at)),
         Effect::Resent(0),
+        Effect::Turns(0),
     ]);
     AfterFailure::Again(wait, Transition { when, then })
 }
@@ -142,6 +168,7 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
         Effect::Due(now),
         Effect::WakeAt(Some(now)),
         Effect::Resent(0),
+        Effect::Turns(0),
     ];
     Transition { when: vec![Condition::Round(seen.round), Condition::NoLease(now)], then }
 }

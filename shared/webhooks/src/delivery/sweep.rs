@@ -1,14 +1,8 @@
 //! What a sweep does for a delivery whose wake-up has come.
 
 use super::{Condition, Effect, Progress, Status, Transition};
-use crate::schedule::{Schedule, delay_until};
+use crate::schedule::{Schedule, delay_until, overdue_at};
 use types::timestamp::Timestamp;
-
-/// A message is taken for lost this many seconds after it was due.
-const OVERDUE_SECONDS: u32 = 5 * 60;
-/// The interval doubles each time that the message is sent again, but at most this many times. It ends at about 21
-/// hours.
-const MAX_DOUBLINGS: u32 = 8;
 
 /// A message that a sweep sends, and the transition that it makes afterwards. In this order a crash between the two
 /// repeats the message instead of losing it. The copy is void once the other has been handled.
@@ -19,12 +13,6 @@ pub struct Resending {
     pub is_overdue: bool,
     /// Moves the delivery's wake-up.
     pub then: Transition,
-}
-
-/// Returns when to take for lost a message that is due at `due` and has been sent again `resent` times.
-pub fn overdue_at(schedule: Schedule, due: Timestamp, resent: u32) -> Timestamp {
-    let seconds = i64::from(schedule.scaled(OVERDUE_SECONDS)) << resent.min(MAX_DOUBLINGS);
-    due.plus_millis(seconds * 1_000)
 }
 
 /// Returns what a sweep does for a delivery, or `None` if there is nothing to do yet or at all.

@@ -22,6 +22,7 @@ pub enum Condition {
     /// There is no lease, or its time is up at this moment.
     NoLease(Timestamp),
     WakeAt(Timestamp),
+    NoWakeUp,
 }
 
 /// One change that a transition makes. Where nothing else is said, it sets the field of that name; `None` removes it.
@@ -39,6 +40,7 @@ pub enum Effect {
     Due(Timestamp),
     WakeAt(Option<Timestamp>),
     Resent(u32),
+    Turns(u32),
     /// Adds an attempt to the record.
     Attempt(Attempt),
 }
@@ -65,6 +67,7 @@ impl Condition {
             Self::LeaseOf(id) => progress.lease.is_some_and(|lease| lease.id == id),
             Self::NoLease(now) => !progress.is_leased(now),
             Self::WakeAt(at) => progress.wake_at == Some(at),
+            Self::NoWakeUp => progress.wake_at.is_none(),
         }
     }
 }
@@ -83,6 +86,7 @@ impl Effect {
             Self::Due(due) => progress.due = *due,
             Self::WakeAt(at) => progress.wake_at = *at,
             Self::Resent(resent) => progress.resent = *resent,
+            Self::Turns(turns) => progress.turns = *turns,
             Self::Attempt(attempt) => progress.attempts.push(attempt.clone()),
         }
     }

@@ -7,9 +7,10 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::delivery_row::DELIVERY_TTL_MILLIS;
 use super::endpoint_row::{endpoints, to_value};
+use super::places::share;
 use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookEndpoint};
+use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookAccount, WebhookEndpoint};
 use platform::batch_get::get_rows;
 use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use platform::transaction;
@@ -25,14 +26,15 @@ pub enum Added {
 }
 
 impl WebhookStore {
-    /// Returns the endpoints of each account. Accounts without any are left out. Reads at most 100 accounts, in one
-    /// call.
-    pub async fn endpoints_of(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, Endpoints>, StoreError> {
+    /// Returns the endpoints of each account, and its share. Accounts without endpoints are left out. Reads at most 100
+    /// accounts, in one call.
+    pub async fn accounts(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, WebhookAccount>, StoreError> {
         let keys = accounts.iter().map(|id| table::account(*id)).collect();
         let rows = get_rows(&self.client, &self.table, keys).await?;
         // Every row has one of the keys asked for, so its partition names an account.
         let owner = |row: &Row| Attributes(row).text(PK).and_then(table::account_of);
-        Ok(rows.iter().filter_map(|row| Some((owner(row)?, endpoints(row)))).collect())
+        let account = |row: &Row| WebhookAccount { endpoints: endpoints(row), share: share(row) };
+        Ok(rows.iter().filter_map(|row| Some((owner(row)?, account(row)))).collect())
     }
 
     /// Returns an account's endpoints.

@@ -5,7 +5,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::table;
 use super::table::{
     ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DUE, ENDPOINT_ID, EVENT, FAILED_ATTEMPTS, FAILURE, IS_TEST,
-    LEASE_ID, LEASE_UNTIL, PK, RESENT, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
+    LEASE_ID, LEASE_UNTIL, PK, RESENT, ROUND, STATUS, TOKEN, TTL, TURNS, WAKE_AT,
+    WAKE_SHARD,
 };
 use crate::delivery::{Attempt, Delivery, Lease, Progress};
 use platform::store::{Attributes, Row, StoreError, n, s};
@@ -45,6 +46,7 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
         (LEASE_ID, progress.lease.map(|lease| s(lease.id.to_string()))),
         (LEASE_UNTIL, progress.lease.map(|lease| n(lease.until.millis()))),
         (WAKE_AT, progress.wake_at.map(|at| n(at.millis()))),
+        (TURNS, (progress.turns > 0).then(|| n(progress.turns))),
     ];
     row.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(row)
@@ -84,6 +86,7 @@ fn progress(row: &Row) -> Result<Progress, StoreError> {
         due: time(DUE).ok_or_else(|| StoreError::corrupt(DUE))?,
         wake_at: time(WAKE_AT),
         resent: read.required_number(RESENT)?,
+        turns: read.optional_number(TURNS)?.unwrap_or_default(),
         attempts: attempts(row)?,
     })
 }

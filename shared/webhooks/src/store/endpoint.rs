@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::endpoint_row::{DISABLED, ENABLED};
-use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
+use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::endpoint::DisabledReason;
 use platform::store::{StoreError, n, retry_conflicts, s};
@@ -79,15 +79,15 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes an endpoint's deliveries use the retry lane until `until`. An earlier mark is never shortened. Returns
+    /// Makes an endpoint's deliveries use the slow lane until `until`. An earlier mark is never shortened. Returns
     /// whether anything changed.
     pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
         self.change(
             account,
             id,
-            "SET #e.#slow = :until",
+            "SET #e.#slow = :until REMOVE #e.#prompt",
             "attribute_not_exists(#e.#slow) OR #e.#slow < :until",
-            &[("#slow", SLOW_UNTIL)],
+            &[("#slow", SLOW_UNTIL), ("#prompt", PROMPT)],
             [(":until", n(until.millis()))],
         )
         .await

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PK, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL,
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL,
     STATUS, URL,
 };
 use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, WebhookEndpoint};
@@ -38,6 +38,7 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
         .map(|(name, value)| (name.to_owned(), value)),
     );
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
+    value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
     value.extend(endpoint.slow_until.map(|at| (SLOW_UNTIL.to_owned(), n(at.millis()))));
     Ok(AttributeValue::M(value))
 }
@@ -74,6 +75,7 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         secrets: secrets.ok_or_else(|| StoreError::corrupt(SECRETS))?,
         secret_version: read.required_number(SECRET_VERSION)?,
         slow_until: read.number(SLOW_UNTIL).map(Timestamp::from_millis),
+        is_prompt: row.contains_key(PROMPT),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table::{
-    ATTEMPTS, CLAIMS, DUE, FAILED_ATTEMPTS, FAILURE, LEASE_ID, LEASE_UNTIL, RESENT, ROUND, STATUS, TOKEN, WAKE_AT,
+    ATTEMPTS, CLAIMS, DUE, FAILED_ATTEMPTS, FAILURE, LEASE_ID, LEASE_UNTIL, RESENT, ROUND, STATUS, TOKEN, TURNS, WAKE_AT,
 };
 use crate::delivery::{Condition, Effect, Transition};
 use platform::store::{StoreError, n, s};
@@ -53,6 +53,10 @@ impl Expression {
             Condition::Token(token) => self.equals(TOKEN, s(token.to_string())),
             Condition::LeaseOf(id) => self.equals(LEASE_ID, s(id.to_string())),
             Condition::WakeAt(at) => self.equals(WAKE_AT, n(at.millis())),
+            Condition::NoWakeUp => {
+                let name = self.name(WAKE_AT);
+                self.conditions.push(format!("attribute_not_exists({name})"));
+            }
             Condition::NoLease(now) => {
                 let (name, value) = (self.name(LEASE_UNTIL), self.value(n(now.millis())));
                 self.conditions.push(format!("(attribute_not_exists({name}) OR {name} < {value})"));
@@ -79,6 +83,7 @@ impl Expression {
             Effect::Due(due) => self.set(DUE, n(due.millis())),
             Effect::WakeAt(at) => self.set_or_remove(WAKE_AT, at.map(|at| n(at.millis()))),
             Effect::Resent(resent) => self.set(RESENT, n(resent)),
+            Effect::Turns(turns) => self.set_or_remove(TURNS, (*turns > 0).then(|| n(turns))),
             Effect::Attempt(attempt) => {
                 let attempt = AttributeValue::L(vec![s(serde_json::to_string(attempt)?)]);
                 let (name, value) = (self.name(ATTEMPTS), self.value(attempt));

@@ -10,6 +10,7 @@ mod expression;
 mod lanes;
 mod listing;
 mod notices;
+mod places;
 mod removal;
 mod repair;
 mod settle;

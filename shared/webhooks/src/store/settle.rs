@@ -1,13 +1,14 @@
 //! Makes the steps of a delivery that depend on its endpoint. Each is one transaction that also checks or changes the
 //! endpoint.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 
+use super::delivery_row::to_row;
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::expression::Expression;
-use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, REASON, STATUS};
+use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PK, REASON, STATUS};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::delivery::Transition;
+use crate::delivery::{Delivery, Transition};
 use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
 use platform::store::{StoreError, n, retry_conflicts, s};
 use platform::transaction;
@@ -34,6 +35,27 @@ impl WebhookStore {
         step: &Transition,
         endpoint: &WebhookEndpoint,
     ) -> Result<DisableOutcome, StoreError> {
+        self.both(id, step, vec![self.still_off(endpoint)?]).await
+    }
+
+    /// Stores a delivery as held, with the same check, unless it is stored already. So an endpoint that was removed has
+    /// no held deliveries, however late a message comes.
+    pub async fn hold_new(
+        &self,
+        delivery: &Delivery,
+        endpoint: &WebhookEndpoint,
+    ) -> Result<DisableOutcome, StoreError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(to_row(delivery)?))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", PK)
+            .build()?;
+        self.all(vec![TransactWriteItem::builder().put(put).build(), self.still_off(endpoint)?]).await
+    }
+
+    /// Returns the check that an endpoint is off, and has not been on since it was read.
+    fn still_off(&self, endpoint: &WebhookEndpoint) -> Result<TransactWriteItem, StoreError> {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(table::account(endpoint.account_id)))
@@ -44,7 +66,7 @@ impl WebhookStore {
             .expression_attribute_values(":status", s(DISABLED))
             .expression_attribute_values(":epoch", n(endpoint.epoch))
             .build()?;
-        self.both(id, step, vec![TransactWriteItem::builder().condition_check(check).build()]).await
+        Ok(TransactWriteItem::builder().condition_check(check).build())
     }
 
     /// Ends a delivery whose last attempt failed, switches its endpoint off, and stores the notice for its owner.
@@ -106,6 +128,11 @@ impl WebhookStore {
             .build()?;
         let mut writes = vec![TransactWriteItem::builder().update(delivery).build()];
         writes.extend(others);
+        self.all(writes).await
+    }
+
+    /// Makes all writes or none. The first one is that of the delivery.
+    async fn all(&self, writes: Vec<TransactWriteItem>) -> Result<DisableOutcome, StoreError> {
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.clone()));
             transaction::send(request).await

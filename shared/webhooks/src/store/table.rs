@@ -26,6 +26,8 @@ pub(super) const LEASE_UNTIL: &str = "lease_until";
 pub(super) const CLAIMS: &str = "claims";
 pub(super) const DUE: &str = "due";
 pub(super) const RESENT: &str = "resent";
+/// Absent if it is 0.
+pub(super) const TURNS: &str = "turns";
 pub(super) const ATTEMPTS: &str = "attempts";
 
 /// The number of endpoints that an account has.
@@ -37,11 +39,18 @@ pub(super) const EPOCH: &str = "epoch";
 pub(super) const SECRETS: &str = "secrets";
 pub(super) const SECRET_VERSION: &str = "secret_version";
 pub(super) const SLOW_UNTIL: &str = "slow_until";
+/// Whether the endpoint responds promptly. Absent if that is not known.
+pub(super) const PROMPT: &str = "prompt";
 pub(super) const REMOVED_AT: &str = "removed_at";
 /// Of an endpoint that was switched off because a delivery failed: when, by which delivery, and with which notice.
 pub(super) const DISABLED_AT: &str = "disabled_at";
 pub(super) const DISABLED_BY: &str = "disabled_by";
 pub(super) const NOTICE_ID: &str = "notice_id";
+
+/// Of a place in an account's share: the attempt that holds it, and until when.
+pub(super) const HOLDER: &str = "holder";
+pub(super) const UNTIL: &str = "until";
+pub(super) const RESERVED_UNTIL: &str = "reserved_until";
 
 pub(super) const NOTICE: &str = "notice";
 pub(super) const PROBED_AT: &str = "probed_at";
@@ -90,6 +99,11 @@ pub(super) fn endpoint_attribute(id: EndpointId) -> String {
 
 pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
     name.strip_prefix("endpoint_")?.parse().ok()
+}
+
+/// Returns the name of a place's attribute in its account's row.
+pub(super) fn place_attribute(number: usize) -> String {
+    format!("place_{number}")
 }
 
 /// Returns the table key of the row that names the account of an endpoint.

@@ -1,0 +1,93 @@
+//! Messages that leave because their account has no place for them now.
+
+use futures_util::future::join_all;
+use types::timestamp::Timestamp;
+use webhooks::delivery::{Dispatch, Lane, Token, leave};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::share::{RESERVED_SECONDS, Share, turn_seconds};
+use webhooks::store::Put;
+use webhooks::{Call, Wait};
+
+use crate::Webhook;
+use crate::outcome::DispatchOutcome;
+use crate::received::{Received, up_to_twice};
+
+/// A message that leaves: the token under which its attempt goes on, and how it waits.
+struct Leaving {
+    received: Received,
+    token: Token,
+    wait: Wait,
+    at: Timestamp,
+}
+
+impl Webhook {
+    /// Lets messages leave because there is no place. If there are retries among them, first attempts leave the places
+    /// to them for a while.
+    pub(crate) async fn leave_without_place(
+        &self,
+        share: &Share,
+        endpoint: &WebhookEndpoint,
+        messages: Vec<Received>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        let now = self.clock.now();
+        let has_retry = messages.iter().any(|message| message.dispatch.is_retry());
+        if has_retry && !share.is_reserved(now.plus_millis(RESERVED_SECONDS * 500)) {
+            let reserved = self.store.reserve_places(endpoint.account_id, endpoint.id, now).await;
+            if let Err(error) = reserved {
+                tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot keep the places for retries");
+            }
+        }
+        self.leave(messages).await
+    }
+
+    /// Puts attempts off. Each delivery is stored with the time at which it is due again. If that is soon, a message
+    /// is sent before; otherwise a sweep sends it.
+    pub(crate) async fn leave(&self, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
+        let leaving: Vec<Leaving> = messages.into_iter().map(|received| self.leaving(received)).collect();
+        let calls: Vec<Call> = leaving.iter().filter_map(Leaving::call).collect();
+        let mut sent = self.queues.call(Lane::Retry, &calls).await.into_iter();
+        let outcomes = leaving.iter().map(|one| {
+            let sent = if one.call().is_some() { sent.next().unwrap_or(Ok(())) } else { Ok(()) };
+            async move {
+                let outcome = match sent {
+                    Ok(()) => self.or_later(&one.received, self.left(one).await).await,
+                    Err(unsent) => DispatchOutcome::uncopied(&unsent),
+                };
+                (one.received.number, outcome)
+            }
+        });
+        join_all(outcomes).await
+    }
+
+    fn leaving(&self, received: Received) -> Leaving {
+        let at = self.clock.now();
+        let seconds = self.schedule.scaled(up_to_twice(turn_seconds(&received.dispatch)));
+        Leaving { received, token: Token::random(), wait: self.schedule.wait(seconds, at), at }
+    }
+
+    /// Records that a message has left. If its delivery has moved on, or somebody is making the attempt, there is
+    /// nothing to record: the delivery has a wake-up, or another message that carries it.
+    async fn left(&self, leaving: &Leaving) -> Result<DispatchOutcome, platform::store::StoreError> {
+        let Leaving { received, token, wait, at } = leaving;
+        if let Some(carried) = &received.carried {
+            let delivery = carried.waiting(*token, *wait, self.schedule, *at);
+            if self.store.put_delivery(&delivery).await? == Put::New {
+                return Ok(DispatchOutcome::Forwarded);
+            }
+        }
+        let step = leave(&received.dispatch, *token, *wait, self.schedule, *at);
+        let is_made = self.store.settle(received.dispatch.delivery_id, &step).await?;
+        Ok(if is_made { DispatchOutcome::Forwarded } else { DispatchOutcome::Void })
+    }
+}
+
+impl Leaving {
+    /// Returns the message that brings the attempt back, unless a sweep does.
+    fn call(&self) -> Option<Call> {
+        let next: Dispatch = self.received.dispatch.after_leaving(self.token);
+        match self.wait {
+            Wait::Delayed { seconds } => Some(Call::new(next, seconds)),
+            Wait::Parked { .. } => None,
+        }
+    }
+}

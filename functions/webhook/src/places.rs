@@ -1,0 +1,146 @@
+//! Attempts to endpoints that are slow, or not known to be prompt. Each needs a place in its account's share.
+
+use platform::store::StoreError;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+use types::ids::EndpointId;
+use webhooks::delivery::{Lane, Token};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::share::{PLACES, Place, Share};
+
+use crate::Webhook;
+use crate::attempt::SLOW_AFTER;
+use crate::outcome::DispatchOutcome;
+use crate::received::Received;
+
+/// An account's turn in a batch.
+pub(crate) struct AccountTurn {
+    /// The share as it was when the batch was received.
+    share: Share,
+    /// Lets no more of the account's endpoints try for a place than there are, so that they take turns within the
+    /// batch.
+    tries: Semaphore,
+}
+
+impl AccountTurn {
+    pub(crate) const fn new(share: Share) -> Self {
+        Self { share, tries: Semaphore::const_new(PLACES) }
+    }
+}
+
+/// A place that an attempt has taken.
+struct Taken {
+    number: usize,
+    place: Place,
+}
+
+impl Webhook {
+    /// Sends one message to the slow lane if there is a place. All others leave.
+    pub(crate) async fn send_to_slow_lane(
+        &self,
+        turn: &AccountTurn,
+        endpoint: &WebhookEndpoint,
+        messages: Vec<Received>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        let mut messages = retries_first(messages);
+        let is_retry = messages.first().is_some_and(|message| message.dispatch.is_retry());
+        if turn.share.free(endpoint.id, is_retry, self.clock.now()).is_empty() {
+            return self.leave_without_place(&turn.share, endpoint, messages).await;
+        }
+        let rest = messages.split_off(1.min(messages.len()));
+        let (sent, left) = tokio::join!(self.forward(Lane::Slow, &messages), self.leave(rest));
+        [sent, left].concat()
+    }
+
+    /// Takes a place and makes attempts one after the other. If the endpoint proves prompt, the place is left, and the
+    /// remaining attempts are made as for any prompt endpoint. Messages that still wait after a second leave.
+    pub(crate) async fn attempt_in_place(
+        &self,
+        lane: Lane,
+        turn: &AccountTurn,
+        endpoint: &WebhookEndpoint,
+        messages: Vec<Received>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        let messages = retries_first(messages);
+        let patience = Instant::now() + SLOW_AFTER;
+        let Ok(Ok(_try)) = timeout_at(patience, turn.tries.acquire()).await else {
+            return self.leave_without_place(&turn.share, endpoint, messages).await;
+        };
+        let is_retry = messages.first().is_some_and(|message| message.dispatch.is_retry());
+        let taken = match self.take_place(&turn.share, endpoint, is_retry).await {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return self.leave_without_place(&turn.share, endpoint, messages).await,
+            Err(error) => return self.all_later(&messages, &error).await,
+        };
+        let mut waiting = messages.into_iter();
+        let (mut outcomes, mut is_proven) = (Vec::new(), false);
+        while let Some(message) = waiting.next()
+            && !is_proven
+        {
+            let mut attempt = std::pin::pin!(self.attempt(&message, endpoint));
+            let made = match timeout_at(patience, &mut attempt).await {
+                Ok(made) => made,
+                Err(_) => {
+                    let (made, left) = tokio::join!(attempt, self.leave(waiting.by_ref().collect()));
+                    outcomes.extend(left);
+                    made
+                }
+            };
+            is_proven = made.is_prompt && !endpoint.is_slow(self.clock.now());
+            outcomes.push((message.number, self.or_later(&message, made.outcome).await));
+        }
+        self.leave_place(endpoint, &taken, is_proven).await;
+        outcomes.extend(self.attempt_all(lane, endpoint, waiting.collect()).await);
+        outcomes
+    }
+
+    /// Takes one of the places that look free.
+    async fn take_place(
+        &self,
+        share: &Share,
+        endpoint: &WebhookEndpoint,
+        is_retry: bool,
+    ) -> Result<Option<Taken>, StoreError> {
+        let now = self.clock.now();
+        let mut free = share.free(endpoint.id, is_retry, now);
+        // Endpoints that try at the same time begin with different places.
+        let first = first_number(endpoint.id, free.len());
+        free.rotate_left(first);
+        let place = Place::new(endpoint.id, Token::random(), now);
+        for number in free {
+            if self.store.take_place(endpoint.account_id, number, place, is_retry, now).await? {
+                return Ok(Some(Taken { number, place }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves a place. After an error it is free again when its time is up.
+    async fn leave_place(&self, endpoint: &WebhookEndpoint, taken: &Taken, is_proven: bool) {
+        let (account, Taken { number, place }) = (endpoint.account_id, *taken);
+        let left = if is_proven {
+            self.store.leave_place_promptly(account, number, place).await
+        } else {
+            self.store.leave_place(account, number, place).await
+        };
+        if let Err(error) = left {
+            tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot leave the place");
+        }
+    }
+
+    async fn all_later(&self, messages: &[Received], error: &StoreError) -> Vec<(usize, DispatchOutcome)> {
+        let later = messages.iter().map(|message| async {
+            (message.number, self.or_later(message, Err(error.clone())).await)
+        });
+        futures_util::future::join_all(later).await
+    }
+}
+
+fn retries_first(mut messages: Vec<Received>) -> Vec<Received> {
+    messages.sort_by_key(|message| !message.dispatch.is_retry());
+    messages
+}
+
+fn first_number(endpoint: EndpointId, places: usize) -> usize {
+    usize::from(endpoint.uuid().as_bytes()[15]).checked_rem(places).unwrap_or_default()
+}

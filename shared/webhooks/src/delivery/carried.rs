@@ -1,0 +1,98 @@
+//! A delivery that its first message carries, because it has no row yet.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Delivery, Dispatch, LEASE_SECONDS, Lease, Progress, Status, Token, overdue_at};
+use crate::{Schedule, Wait};
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId, UserId};
+use types::timestamp::Timestamp;
+
+/// The layout of the messages that carry a delivery. Releases before this one do not know them, and must not take them
+/// for messages of deliveries that are gone.
+pub const CARRIED_LAYOUT: u8 = 2;
+
+/// A new delivery in its first message. Its row is made when somebody begins its first attempt, or when it has to wait
+/// for that. Until then the queue is the only place where it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Carried {
+    layout: u8,
+    pub delivery_id: DeliveryId,
+    /// The account that the endpoint belongs to.
+    pub account_id: UserId,
+    pub endpoint_id: EndpointId,
+    pub event: EventKind,
+    /// When the event was fanned out.
+    pub created_at: Timestamp,
+    body: Box<RawValue>,
+}
+
+impl Carried {
+    /// Takes the body that every attempt sends, which is one JSON object.
+    pub fn new(
+        delivery_id: DeliveryId,
+        (account_id, endpoint_id): (UserId, EndpointId),
+        event: EventKind,
+        created_at: Timestamp,
+        body: String,
+    ) -> Result<Self, serde_json::Error> {
+        let body = RawValue::from_string(body)?;
+        Ok(Self { layout: CARRIED_LAYOUT, delivery_id, account_id, endpoint_id, event, created_at, body })
+    }
+
+    /// Returns the call for the first attempt. Its token is the delivery's id, so that a repeated fan-out calls for the
+    /// same attempt.
+    pub fn dispatch(&self) -> Dispatch {
+        Dispatch {
+            delivery_id: self.delivery_id,
+            account_id: self.account_id,
+            endpoint_id: self.endpoint_id,
+            round: 1,
+            attempt: 1,
+            token: Token(self.delivery_id.uuid()),
+            turns: 0,
+        }
+    }
+
+    /// Returns the delivery as the holder of a lease begins its first attempt.
+    ///
+    /// It has no wake-up: until its message is acknowledged, the queue delivers the message again. Whoever receives it
+    /// again sets the wake-up ([`super::watch`]).
+    pub fn claimed(&self, lease: Token, now: Timestamp) -> Delivery {
+        let lease = Lease { id: lease, until: now.plus_millis(LEASE_SECONDS * 1_000) };
+        let new = Progress::new(self.delivery_id, Status::Pending, now, now);
+        self.with(Progress { lease: Some(lease), claims: 1, wake_at: None, ..new })
+    }
+
+    /// Returns the delivery as it is stored when its message has come more than once, or cannot be handled. Its message
+    /// calls for the first attempt as before, and a sweep sends another if that is lost.
+    pub fn stored(&self, schedule: Schedule, now: Timestamp) -> Delivery {
+        self.with(Progress::new(self.delivery_id, Status::Pending, now, overdue_at(schedule, now, 0)))
+    }
+
+    /// Returns the delivery as it waits for a place ([`super::leave`]).
+    pub fn waiting(&self, token: Token, wait: Wait, schedule: Schedule, now: Timestamp) -> Delivery {
+        let (due, wake_at) = wait.times(schedule, now);
+        let new = Progress::new(self.delivery_id, Status::Pending, now, wake_at);
+        self.with(Progress { token, due, turns: 1, ..new })
+    }
+
+    /// Returns the delivery as it is held because its endpoint is off.
+    pub fn held(&self, now: Timestamp) -> Delivery {
+        self.with(Progress::new(self.delivery_id, Status::Held, now, now))
+    }
+
+    fn with(&self, progress: Progress) -> Delivery {
+        Delivery {
+            id: self.delivery_id,
+            endpoint_id: self.endpoint_id,
+            account_id: self.account_id,
+            event: self.event,
+            is_test: false,
+            created_at: self.created_at,
+            body: self.body.get().to_owned(),
+            progress,
+        }
+    }
+}
