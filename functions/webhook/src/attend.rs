@@ -13,21 +13,21 @@ use crate::batch::{PlacedDispatch, up_to_twice};
 use crate::outcome::DispatchOutcome;
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
-/// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed go to the retry lane.
+/// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed go to the slow lane.
 const MAX_IN_FLIGHT: usize = 4;
-/// The delay of a message that was on the retry lane already, in seconds: a random time from this to twice this.
+/// The delay of a message that was on the slow lane already, in seconds: a random time from this to twice this.
 const NO_ROOM_SECONDS: u32 = 15;
 
 impl Webhook {
-    /// Makes the attempts that messages call for. Messages on the first lane go to the retry lane instead if the
-    /// endpoint is slow.
+    /// Makes the attempts that messages call for. If the endpoint is slow, messages on the other lanes go to the slow
+    /// lane instead.
     pub(crate) async fn attend(
         &self,
         lane: Lane,
         endpoint: &WebhookEndpoint,
         calls: Vec<PlacedDispatch>,
     ) -> Vec<(usize, DispatchOutcome)> {
-        if lane == Lane::First && endpoint.is_slow(self.clock.now()) {
+        if lane != Lane::Slow && endpoint.is_slow(self.clock.now()) {
             return self.leave(lane, calls).await;
         }
         let mut waiting = calls.into_iter();
@@ -62,14 +62,14 @@ impl Webhook {
         })
     }
 
-    /// Sends messages to the retry lane. Messages that came from it return to it with a delay.
+    /// Sends messages to the slow lane. Messages that came from it return to it with a delay.
     async fn leave(&self, lane: Lane, messages: Vec<PlacedDispatch>) -> Vec<(usize, DispatchOutcome)> {
         let delay_seconds = || match lane {
-            Lane::First => 0,
-            Lane::Retry => up_to_twice(NO_ROOM_SECONDS),
+            Lane::First | Lane::Retry => 0,
+            Lane::Slow => up_to_twice(NO_ROOM_SECONDS),
         };
         let calls = messages.iter().map(|(_, dispatch)| Call { dispatch: *dispatch, delay_seconds: delay_seconds() });
-        let sent = self.queues.call(Lane::Retry, &calls.collect::<Vec<_>>()).await;
+        let sent = self.queues.call(Lane::Slow, &calls.collect::<Vec<_>>()).await;
         let outcomes = messages.iter().zip(sent).map(|((place, _), sent)| {
             let outcome = match sent {
                 Ok(()) => DispatchOutcome::Forwarded,

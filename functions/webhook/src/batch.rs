@@ -118,7 +118,7 @@ impl Webhook {
         }
     }
 
-    /// Sends a copy of a message to the retry queue, with a delay.
+    /// Sends a copy of a message to the retry lane, with a delay.
     pub(crate) async fn postpone(&self, dispatch: Dispatch, delay_seconds: u32, why: String) -> DispatchOutcome {
         match self.queues.call_once(Lane::Retry, Call { dispatch, delay_seconds }).await {
             Ok(()) => DispatchOutcome::Postponed(why),
@@ -128,7 +128,7 @@ impl Webhook {
 
     fn lane(&self, record: &SqsMessage) -> Lane {
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
-        if arn.rsplit(':').next() == Some(&self.first_queue) { Lane::First } else { Lane::Retry }
+        self.queues.lane_at(arn).unwrap_or(Lane::Retry)
     }
 }
 

@@ -1,7 +1,7 @@
-//! The `webhook` function, triggered by the two delivery queues: makes the attempts that their messages call for.
+//! The `webhook` function, triggered by the delivery queues: makes the attempts that their messages call for.
 //!
 //! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
-//! was sent to the retry queue. After a crash at any step the message arrives again. The delivery's lease, token and
+//! was sent to a delivery queue. After a crash at any step the message arrives again. The delivery's lease, token and
 //! attempt count then decide whether it still calls for an attempt.
 
 mod attempt;
@@ -43,19 +43,16 @@ pub struct Webhook {
     /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
     /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
-    /// The name of the first lane's queue, which is the last part of its ARN.
-    first_queue: String,
 }
 
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
-    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
-    let first_queue = queues::name(&first).to_owned();
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices];
+    let (sqs, [first, retry, slow, notices]) = queues::from_service(service, queues)?;
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
-        queues: Queues::new(sqs, first, retry),
+        queues: Queues::new(sqs, first, retry, slow),
         keyring: KeyringCache::from_service(service)?,
         store,
         transport,
@@ -63,7 +60,6 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
-        first_queue,
     })
 }
 

@@ -91,10 +91,11 @@ impl Session {
 
     pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, SessionError> {
         let queue = async |queue| self.queue_url(queue).await.map_err(SessionError::QueueNotUsable);
-        let (first, retry) = tokio::try_join!(queue(Queue::WebhooksFirst), queue(Queue::WebhooksRetry))?;
+        let [first, retry, slow] = Queue::LANES;
+        let (first, retry, slow) = tokio::try_join!(queue(first), queue(retry), queue(slow))?;
         Ok(WebhookAdmin {
             store: WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks)),
-            queues: Queues::new(self.sqs(), first, retry),
+            queues: Queues::new(self.sqs(), first, retry, slow),
             keyring: KeyringCache::new(self.secrets(), self.resources.keyring(), Arc::clone(&self.clock)),
             policy: policy(),
             resolver: Arc::new(SystemResolver),

@@ -34,7 +34,7 @@ pub struct WebhookEndpoint {
     pub secrets: Secrets<String>,
     /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until this time its deliveries use the retry lane.
+    /// Until this time its deliveries use the slow lane.
     pub slow_until: Option<Timestamp>,
 }
 
@@ -76,7 +76,7 @@ impl WebhookEndpoint {
         matches!(self.switch, Switch::On)
     }
 
-    /// Returns whether its deliveries use the retry lane at this time.
+    /// Returns whether its deliveries use the slow lane at this time.
     pub fn is_slow(&self, now: Timestamp) -> bool {
         self.slow_until.is_some_and(|until| until > now)
     }

@@ -9,7 +9,7 @@ use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 
 /// Each instance that fans out sends at most this many first attempts per endpoint and second to the first lane. The
-/// rest go to the retry lane.
+/// rest go to the retry lane, and those to an endpoint that is known to be slow to the slow lane.
 const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
 /// Counts the deliveries that it lets into the first lane. Without a limit, the deliveries to an endpoint that is not
@@ -27,7 +27,7 @@ impl Pace {
     /// Returns the lane for a delivery's first attempt, and counts it.
     pub(super) fn lane(&self, endpoint: &WebhookEndpoint, now: Timestamp) -> Lane {
         if endpoint.is_slow(now) {
-            return Lane::Retry;
+            return Lane::Slow;
         }
         let mut second = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if second.number != now.seconds() {

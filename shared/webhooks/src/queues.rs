@@ -1,4 +1,4 @@
-//! Sends messages to the two delivery queues.
+//! Sends messages to the delivery queues.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
@@ -48,18 +48,25 @@ pub struct Call {
 #[error("{0}")]
 pub struct Unsent(String);
 
-/// The two delivery queues.
+/// The delivery queues, one for each lane.
 #[derive(Clone)]
 pub struct Queues {
     client: Client,
     first: String,
     retry: String,
+    slow: String,
 }
 
 impl Queues {
     /// Takes the URLs of the queues.
-    pub fn new(client: Client, first: String, retry: String) -> Self {
-        Self { client, first, retry }
+    pub fn new(client: Client, first: String, retry: String, slow: String) -> Self {
+        Self { client, first, retry, slow }
+    }
+
+    /// Returns the lane whose queue has this ARN. The last part of an ARN is the queue's name.
+    pub fn lane_at(&self, arn: &str) -> Option<Lane> {
+        let name = arn.rsplit(':').next()?;
+        Lane::ALL.into_iter().find(|lane| queues::name(self.url(*lane)) == name)
     }
 
     /// Sends calls. Returns one outcome for each, in order.
@@ -110,6 +117,7 @@ impl Queues {
         match lane {
             Lane::First => &self.first,
             Lane::Retry => &self.retry,
+            Lane::Slow => &self.slow,
         }
     }
 }

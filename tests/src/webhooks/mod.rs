@@ -61,11 +61,10 @@ impl Stack {
         let lookup = |name: &str| variables.get(name);
         let clock: Arc<dyn Clock> = self.clock.clone();
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
-        let (sqs, [first, retry]) =
-            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
+        let (sqs, [first, retry, slow]) = queues::from_service(&service, Queue::LANES).unwrap();
         WebhookAdmin {
             store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap(),
-            queues: Queues::new(sqs, first, retry),
+            queues: Queues::new(sqs, first, retry, slow),
             keyring: KeyringCache::from_service(&service).unwrap(),
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),

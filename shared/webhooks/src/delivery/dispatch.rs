@@ -25,12 +25,14 @@ pub struct Dispatch {
 }
 
 closed_enum! {
-    /// A delivery queue. Each has workers of its own, so that slow endpoints do not hold up first attempts.
+    /// A delivery queue. Each has workers of its own, so that what is slow does not hold up what is fast.
     pub enum Lane {
-        /// First attempts to endpoints that answer fast.
+        /// First attempts.
         First = "first",
-        /// Everything else.
+        /// Retries, and first attempts that the first lane does not take.
         Retry = "retry",
+        /// Attempts to endpoints that are known to be slow. They occupy no worker of the other lanes.
+        Slow = "slow",
     }
 }
 

@@ -79,7 +79,7 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes an endpoint's deliveries use the retry lane until `until`. An earlier mark is never shortened. Returns
+    /// Makes an endpoint's deliveries use the slow lane until `until`. An earlier mark is never shortened. Returns
     /// whether anything changed.
     pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
         self.change(
