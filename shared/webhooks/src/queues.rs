@@ -126,8 +126,8 @@ fn entry(call: Call, number: usize) -> Result<SendMessageBatchRequestEntry, Unse
     let Call { dispatch, delay_seconds } = call;
     let body = serde_json::to_string(&QueueMessage::Attempt(dispatch)).map_err(unsent)?;
     let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
-    // In a standard queue, message groups make SQS serve endpoints fairly. Nothing here depends on it.
-    let entry = entry.message_group_id(dispatch.endpoint_id.to_string());
+    // In a standard queue, message groups make SQS serve accounts fairly. Nothing here depends on it.
+    let entry = entry.message_group_id(dispatch.account_id.to_string());
     let delay = delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();
     let entry = if delay > 0 { entry.delay_seconds(delay) } else { entry };
     entry.build().map_err(unsent)
@@ -135,4 +135,28 @@ fn entry(call: Call, number: usize) -> Result<SendMessageBatchRequestEntry, Unse
 
 fn unsent(error: impl std::error::Error) -> Unsent {
     Unsent(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::Token;
+    use uuid::Uuid;
+
+    #[test]
+    fn all_messages_of_an_account_are_one_group() {
+        let account_id = Uuid::from_u128(1);
+        let groups = [2, 3].map(|endpoint| {
+            let dispatch = Dispatch {
+                delivery_id: Uuid::from_u128(endpoint).into(),
+                account_id: account_id.into(),
+                endpoint_id: Uuid::from_u128(endpoint).into(),
+                round: 1,
+                attempt: 1,
+                token: Token(Uuid::nil()),
+            };
+            entry(Call { dispatch, delay_seconds: 0 }, 0).unwrap().message_group_id
+        });
+        assert_eq!(groups, [Some(account_id.to_string()), Some(account_id.to_string())]);
+    }
 }
