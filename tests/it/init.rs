@@ -25,17 +25,22 @@ const FUNCTIONS: [Needs; 12] = [
     (
         "ingest",
         &[Table::Market, Table::Accounts, Table::Webhooks],
-        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry],
+        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow],
         &[],
     ),
     ("compact", &[Table::Market], &[], &[ResourceKind::Bucket]),
     (
         "webhook",
         &[Table::Webhooks],
-        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices],
+        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices],
         &[ResourceKind::Secret],
     ),
-    ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], &[]),
+    (
+        "sweep",
+        &[Table::Webhooks],
+        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices],
+        &[],
+    ),
 ];
 
 /// Starts a function that must fail. Returns the problems that it names.
@@ -79,7 +84,7 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
     objects::client(&environment, Patience::Bulk).delete_bucket().bucket(&bucket).send().await.unwrap();
 
     let checked = checked(&variables).await;
-    assert_eq!(checked.len(), 4 + 6 + 1 + 1);
+    assert_eq!(checked.len(), 4 + 7 + 1 + 1);
     for (function, tables, queues, others) in FUNCTIONS {
         let tables = tables.iter().map(|table| format!("table {} does not exist", resources.table(*table)));
         let queues = queues.iter().map(|queue| format!("queue {} does not exist", resources.queue(*queue)));
@@ -142,8 +147,8 @@ async fn a_missing_permission_and_refused_credentials_are_named() {
         proxy.set_fault(Fault::Error(code));
         let checked = checked(&variables).await;
         assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
-        assert_eq!(problems("ingest", &variables).await.len(), 3 + 4);
-        assert_eq!(problems("webhook", &variables).await.len(), 1 + 3 + 1);
+        assert_eq!(problems("ingest", &variables).await.len(), 3 + 5);
+        assert_eq!(problems("webhook", &variables).await.len(), 1 + 4 + 1);
     }
 }
 

@@ -33,7 +33,7 @@ use platform::service::Service;
 use runtime::{Error, Worker};
 use tokio::sync::Mutex;
 use types::clock::Clock;
-use webhooks::{FanOut, Queues, Schedule};
+use webhooks::{FanOut, Queues};
 
 /// How long applying a batch may take. Sending copies may take another 2.5 seconds, and the function has fifteen.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(6);
@@ -47,8 +47,8 @@ pub struct Ingest {
     meter: Arc<Meter>,
 }
 
-/// Builds the function from its environment. `schedule` says when a delivery's message is taken for lost.
-pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missing> {
+/// Builds the function from its environment.
+pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
     let stores = Stores {
         market: Market::from_service(service, Patience::Request, preflight::get)?,
         accounts: Accounts::from_service(service, preflight::batch_get)?,
@@ -58,7 +58,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Ingest, Missi
     let (sqs, [feed, dead, first, retry]) = queues::from_service(service, queues)?;
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
-        fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry), schedule),
+        fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry)),
         outbox: Outbox::new(sqs, feed, dead),
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),

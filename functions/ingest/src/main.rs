@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use webhooks::Schedule;
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    runtime::run(|service| ingest::worker(service, Schedule::default())).await
+    runtime::run(ingest::worker).await
 }

@@ -95,10 +95,7 @@ impl Sweep {
             due.retain(|(_, resending)| !resending.is_overdue);
             swept.waiting = (before - due.len()) as u64;
         }
-        let call = |(dispatch, resending): &(Dispatch, Resending)| Call {
-            dispatch: *dispatch,
-            delay_seconds: resending.delay_seconds,
-        };
+        let call = |(dispatch, resending): &(Dispatch, Resending)| Call::new(*dispatch, resending.delay_seconds);
         let calls: Vec<Call> = due.iter().map(call).collect();
         let sent = self.queues.call(Lane::Retry, &calls).await;
         let steps = stream::iter(due.into_iter().zip(sent)).map(|((dispatch, resending), sent)| async move {

@@ -129,14 +129,7 @@ impl Webhook {
 
     fn lane(&self, record: &SqsMessage) -> Lane {
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
-        let queue = arn.rsplit(':').next().unwrap_or_default();
-        if queue == self.first_queue {
-            Lane::First
-        } else if queue == self.slow_queue {
-            Lane::Slow
-        } else {
-            Lane::Retry
-        }
+        self.queues.lane_at(arn).unwrap_or(Lane::Retry)
     }
 }
 

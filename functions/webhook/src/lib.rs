@@ -46,9 +46,6 @@ pub struct Webhook {
     /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
     /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
-    /// The names of the queues of the first and the slow lane, which are the last parts of their ARNs.
-    first_queue: String,
-    slow_queue: String,
 }
 
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
@@ -56,7 +53,6 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
     let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices];
     let (sqs, [first, retry, slow, notices]) = queues::from_service(service, queues)?;
-    let (first_queue, slow_queue) = (queues::name(&first).to_owned(), queues::name(&slow).to_owned());
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
         queues: Queues::new(sqs, first, retry).with_slow_lane(slow),
@@ -67,8 +63,6 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
-        first_queue,
-        slow_queue,
     })
 }
 

@@ -19,9 +19,9 @@ pub(crate) enum DispatchOutcome {
     Held,
     /// The message calls for nothing any more: the delivery has moved on or has ended.
     Void,
-    /// A copy was sent to the retry queue without an attempt, because the endpoint is slow or busy.
+    /// A copy was sent to the slow lane without an attempt, because the endpoint is slow or busy.
     Forwarded,
-    /// A copy was sent to the retry queue, because another instance is making the attempt or something that it needs is
+    /// A copy was sent to the retry lane, because another instance is making the attempt or something that it needs is
     /// unavailable.
     Postponed(String),
     /// The message was a probe, and when it was sent is recorded.

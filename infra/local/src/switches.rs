@@ -1,6 +1,7 @@
 //! Switches of what triggers the functions: queues, schedules and the gateway's requests. An operator throws them on the
 //! AWS side, and the workers and the gateway obey.
 
+use std::iter;
 use std::sync::Arc;
 
 use api::routes::{DEFAULT, ROUTES};
@@ -39,7 +40,7 @@ impl Trigger {
     /// The name of the function, without that of the stack.
     pub const fn function(self) -> &'static str {
         match self {
-            Self::Queue(Queue::WebhooksFirst | Queue::WebhooksRetry) => "webhook",
+            Self::Queue(Queue::WebhooksFirst | Queue::WebhooksRetry | Queue::WebhooksSlow) => "webhook",
             Self::Queue(_) => "ingest",
             Self::Schedule(function) | Self::Requests(function) => function,
         }
@@ -48,12 +49,12 @@ impl Trigger {
 
 impl Default for Switches {
     fn default() -> Self {
-        let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry].map(Trigger::Queue);
+        let queues = iter::once(Queue::Feed).chain(Queue::LANES).map(Trigger::Queue);
         let schedules = ["compact", "sweep"].map(Trigger::Schedule);
         let mut functions: Vec<&'static str> = ROUTES.iter().map(|route| route.function).chain([DEFAULT]).collect();
         functions.sort_unstable();
         functions.dedup();
-        let triggers = queues.into_iter().chain(schedules).chain(functions.into_iter().map(Trigger::Requests));
+        let triggers = queues.chain(schedules).chain(functions.into_iter().map(Trigger::Requests));
         Self(triggers.map(|trigger| (trigger, Arc::new(Switch::default()))).collect())
     }
 }

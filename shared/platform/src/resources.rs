@@ -31,8 +31,10 @@ pub enum Queue {
     FeedDead,
     /// The first lane: first attempts of webhook deliveries.
     WebhooksFirst,
-    /// The retry lane: all other attempts, and first attempts that the first lane does not take.
+    /// The retry lane: retries, and first attempts that the first lane does not take.
     WebhooksRetry,
+    /// The slow lane: attempts to endpoints that are known to be slow.
+    WebhooksSlow,
     /// Webhook messages that could not be read, or whose function crashed again and again.
     WebhooksDead,
     /// Notices to the owners of endpoints that were switched off. This is a FIFO queue.
@@ -160,14 +162,23 @@ impl Table {
 
 impl Queue {
     /// Every queue, dead-letter queues before those that use them.
-    pub const ALL: [Self; 6] =
-        [Self::FeedDead, Self::Feed, Self::WebhooksDead, Self::WebhooksFirst, Self::WebhooksRetry, Self::Notices];
+    pub const ALL: [Self; 7] = [
+        Self::FeedDead,
+        Self::Feed,
+        Self::WebhooksDead,
+        Self::WebhooksFirst,
+        Self::WebhooksRetry,
+        Self::WebhooksSlow,
+        Self::Notices,
+    ];
+    /// The delivery queues, which trigger `webhook`.
+    pub const LANES: [Self; 3] = [Self::WebhooksFirst, Self::WebhooksRetry, Self::WebhooksSlow];
 
     /// The dead-letter queue to which messages go after [`MAX_RECEIVES`] receives.
     pub const fn dead_letters(self) -> Option<Self> {
         match self {
             Self::Feed => Some(Self::FeedDead),
-            Self::WebhooksFirst | Self::WebhooksRetry => Some(Self::WebhooksDead),
+            Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksSlow => Some(Self::WebhooksDead),
             Self::FeedDead | Self::WebhooksDead | Self::Notices => None,
         }
     }
@@ -179,6 +190,7 @@ impl Queue {
             Self::FeedDead => "FEED_DEAD_QUEUE_URL",
             Self::WebhooksFirst => "WEBHOOKS_FIRST_QUEUE_URL",
             Self::WebhooksRetry => "WEBHOOKS_RETRY_QUEUE_URL",
+            Self::WebhooksSlow => "WEBHOOKS_SLOW_QUEUE_URL",
             Self::WebhooksDead => "WEBHOOKS_DEAD_QUEUE_URL",
             Self::Notices => "NOTICES_QUEUE_URL",
         }
@@ -189,7 +201,7 @@ impl Queue {
     pub const fn visibility_seconds(self) -> u64 {
         match self {
             Self::Feed => 6 * INGEST_TIMEOUT.as_secs() + Batching::LARGEST.window.as_secs(),
-            Self::WebhooksFirst | Self::WebhooksRetry => 6 * WEBHOOK_TIMEOUT.as_secs(),
+            Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksSlow => 6 * WEBHOOK_TIMEOUT.as_secs(),
             // The default of SQS.
             Self::FeedDead | Self::WebhooksDead | Self::Notices => 30,
         }
@@ -199,7 +211,12 @@ impl Queue {
     pub const fn is_fifo(self) -> bool {
         match self {
             Self::Notices => true,
-            Self::Feed | Self::FeedDead | Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksDead => false,
+            Self::Feed
+            | Self::FeedDead
+            | Self::WebhooksFirst
+            | Self::WebhooksRetry
+            | Self::WebhooksSlow
+            | Self::WebhooksDead => false,
         }
     }
 
@@ -209,6 +226,7 @@ impl Queue {
             Self::FeedDead => "feed-dead",
             Self::WebhooksFirst => "webhooks-first",
             Self::WebhooksRetry => "webhooks-retry",
+            Self::WebhooksSlow => "webhooks-slow",
             Self::WebhooksDead => "webhooks-dead",
             Self::Notices => "notices.fifo",
         }

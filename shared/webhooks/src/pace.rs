@@ -9,7 +9,8 @@ use types::ids::UserId;
 use types::timestamp::Timestamp;
 
 /// Each instance that fans out sends at most this many first attempts per account and second to the first lane. The
-/// rest go to the retry lane.
+/// rest go to the retry lane, and so do those to an endpoint that is known to be slow. There `webhook` sends as many on
+/// to the slow lane as their account has places for.
 const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
 /// Counts the deliveries that it lets into the first lane. Without a limit, a burst of one account would delay those of
@@ -36,5 +37,65 @@ impl Pace {
         let admitted = second.admitted.entry(endpoint.account_id).or_default();
         *admitted += 1;
         if *admitted <= FIRST_ATTEMPTS_PER_SECOND { Lane::First } else { Lane::Retry }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Switch;
+    use types::rotation::Secrets;
+    use uuid::Uuid;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn endpoint(account: u128, number: u128) -> WebhookEndpoint {
+        WebhookEndpoint {
+            id: Uuid::from_u128(1_000 * account + number).into(),
+            account_id: Uuid::from_u128(account).into(),
+            url: "https://hooks.example.com/".to_owned(),
+            events: [].into(),
+            switch: Switch::On,
+            epoch: 1,
+            created_at: at(0),
+            secrets: Secrets::first("sealed".to_owned(), at(0)),
+            secret_version: 1,
+            slow_until: None,
+            is_prompt: true,
+        }
+    }
+
+    /// Returns how many of the deliveries to ten endpoints of an account enter the first lane. Each endpoint has two.
+    fn admitted(pace: &Pace, account: u128, now: Timestamp) -> usize {
+        let endpoints = (0..20).map(|delivery| endpoint(account, delivery % 10));
+        let lanes: Vec<Lane> = endpoints.map(|endpoint| pace.lane(&endpoint, now)).collect();
+        let first = lanes.iter().filter(|lane| **lane == Lane::First).count();
+        assert_eq!(lanes.iter().filter(|lane| **lane == Lane::Retry).count(), lanes.len() - first);
+        first
+    }
+
+    #[test]
+    fn ten_endpoints_of_an_account_share_its_ten_first_attempts_of_a_second() {
+        let pace = Pace::default();
+        let admitted = [5_000, 5_999, 6_000].map(|millis| admitted(&pace, 1, at(millis)));
+        assert_eq!(admitted, [10, 0, 10]);
+    }
+
+    #[test]
+    fn ten_accounts_have_ten_first_attempts_each() {
+        let pace = Pace::default();
+        let admitted: Vec<usize> = (1..=10).map(|account| admitted(&pace, account, at(5_000))).collect();
+        assert_eq!(admitted, [10; 10]);
+    }
+
+    #[test]
+    fn deliveries_to_a_slow_endpoint_take_the_retry_lane_and_none_of_the_first_attempts() {
+        let pace = Pace::default();
+        let slow = WebhookEndpoint { slow_until: Some(at(5_001)), ..endpoint(1, 11) };
+        assert_eq!([(); 20].map(|()| pace.lane(&slow, at(5_000))), [Lane::Retry; 20]);
+        assert_eq!(admitted(&pace, 1, at(5_000)), 10);
+        assert_eq!(pace.lane(&slow, at(6_000)), Lane::First);
     }
 }

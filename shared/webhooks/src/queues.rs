@@ -103,6 +103,12 @@ impl Queues {
         Self { slow: Some(url), ..self }
     }
 
+    /// Returns the lane whose queue has this ARN. The last part of an ARN is the queue's name.
+    pub fn lane_at(&self, arn: &str) -> Option<Lane> {
+        let name = arn.rsplit(':').next()?;
+        Lane::ALL.into_iter().find(|lane| self.url(*lane).is_ok_and(|url| queues::name(url) == name))
+    }
+
     /// Sends calls. Returns one outcome for each, in order.
     pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
         let mut outcomes = vec![Ok(()); calls.len()];

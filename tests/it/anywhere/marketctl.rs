@@ -53,7 +53,7 @@ async fn check_names_what_is_missing() {
     let good = marketctl(&target.variables, &["--json", "check"], "").await;
     assert_eq!((good.code, &good.json()["ok"]), (0, &json!(true)), "{good:?}");
     let checks = good.json()["checks"].as_array().unwrap().clone();
-    assert_eq!(checks.len(), 4 + 6 + 1 + 1);
+    assert_eq!(checks.len(), 4 + 7 + 1 + 1);
     assert_eq!(checks[0], json!({"kind": "table", "name": "marketplace-keys", "ok": true, "error": null}));
     let other = marketctl(&target.variables, &["--stack", "other", "--json", "check"], "").await;
     assert_eq!((other.code, &other.json()["ok"]), (1, &json!(false)));

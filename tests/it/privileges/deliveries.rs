@@ -1,9 +1,10 @@
-//! Everything that can happen to a delivery: it is held, fails for good, or gets lost and comes back.
+//! Everything that can happen to a delivery: it is held, fails for good, gets lost and comes back, or changes lanes.
 
 use platform::resources::Queue;
 use runtime::Worker;
 use serde_json::Value;
 use tests::{Fault, hand};
+use types::clock::Clock;
 use webhooks::delivery::Status;
 
 use super::Used;
@@ -14,6 +15,7 @@ pub(super) async fn made() -> Used {
     held(&scene).await;
     given_up(&scene).await;
     lost(&scene).await;
+    slow(&scene).await;
     scene.stack.ledger.used()
 }
 
@@ -44,23 +46,35 @@ async fn given_up(scene: &Scene) {
     }
 }
 
-/// A message is lost while both queues may be behind. Probes show that they are not, so the sweep sends the message
+/// A message is lost while every queue may be behind. Probes show that they are not, so the sweep sends the message
 /// again.
 async fn lost(scene: &Scene) {
     let id = scene.event(4).await;
-    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.queue(lane));
-    let (first, retry) = tokio::join!(first, retry);
-    for lane in [&first, &retry] {
+    let [first, retry, slow] = Queue::LANES.map(|lane| scene.stack.queue(lane));
+    let (first, retry, slow) = tokio::join!(first, retry, slow);
+    for lane in [&first, &retry, &slow] {
         lane.purge().await;
         lane.send("{}").await;
     }
     scene.wait(5 * 60);
     sweep(scene).await;
-    let probes = [first.take(2).await, retry.take(2).await].concat();
-    hand(&scene.stack.sender(), &probes).await;
+    for lane in [&first, &retry, &slow] {
+        hand(&scene.stack.sender(), &lane.take(2).await).await;
+    }
     sweep(scene).await;
     assert_eq!(retry.count().await, 1);
     assert_eq!(scene.standing(id).await, (Status::Pending, 0));
+}
+
+/// A message comes on the first lane although its endpoint is slow.
+async fn slow(scene: &Scene) {
+    let id = scene.event(5).await;
+    let message = [scene.stack.next_message(id).await];
+    let until = scene.stack.clock.now().plus_millis(60_000);
+    scene.stack.webhooks().store.mark_slow(scene.endpoint.account_id, scene.endpoint.id, until).await.unwrap();
+    hand(&scene.stack.sender(), &message).await;
+    let slow = scene.stack.queue(Queue::WebhooksSlow).await;
+    assert_eq!((slow.count().await, scene.standing(id).await), (1, (Status::Pending, 0)));
 }
 
 async fn sweep(scene: &Scene) {

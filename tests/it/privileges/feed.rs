@@ -1,10 +1,14 @@
-//! Messages of every type that are applied, refused and postponed, and events that go to both lanes.
+//! Messages of every type that are applied, refused and postponed, and events that go to both lanes for events.
 
+use local::workers::INGEST_INSTANCES;
 use tests::{Fault, Receiver, Stack, balance, market, order, sale, uuid};
 use types::clock::Clock;
 use types::ids::UserId;
 
 use super::Used;
+
+/// More than the instances of `ingest` let into the first lane within a second. The rest go to the retry lane.
+const SALES: u128 = 10 * INGEST_INSTANCES as u128 + 1;
 
 pub(super) async fn applied() -> Used {
     let (stack, receiver) = (Stack::new().await, Receiver::answering(204).await);
@@ -22,9 +26,10 @@ pub(super) async fn applied() -> Used {
 
     let queue = stack.feed_queue();
     let (_workers, proxy) = stack.workers_behind_proxy().await;
-    let messages = market(users[0]).into_iter().chain([sale(1, users[0]), sale(2, users[1])]);
+    let sales = (1..=SALES).map(|event| sale(event, users[0])).chain([sale(SALES + 1, users[1])]);
+    let messages = market(users[0]).into_iter().chain(sales);
     queue.send(&messages.map(|message| message.to_string()).chain(["{}".to_owned()]).collect::<Vec<_>>()).await;
-    receiver.received(2).await;
+    receiver.received(usize::try_from(SALES).unwrap() + 1).await;
     queue.wait_until_empty().await;
 
     let mut postponed = false;

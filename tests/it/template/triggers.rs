@@ -1,6 +1,7 @@
 //! The queues and schedules that trigger functions.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::time::Duration;
 
 use platform::resources::{Batching, COMPACT_PERIOD, Queue, SWEEP_PERIOD};
@@ -11,7 +12,7 @@ use super::names;
 
 #[test]
 fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibility_time_out() {
-    let triggers = [(Queue::Feed, "ingest"), (Queue::WebhooksFirst, "webhook"), (Queue::WebhooksRetry, "webhook")];
+    let triggers = iter::once((Queue::Feed, "ingest")).chain(Queue::LANES.map(|lane| (lane, "webhook")));
     let mut sources = Template::read().resources("AWS::Lambda::EventSourceMapping");
     for (queue, function) in triggers {
         let arn = arn::queue(&names().queue(queue));

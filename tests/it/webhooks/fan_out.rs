@@ -57,7 +57,7 @@ async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     let (first, retry) = (first.await, retry.await);
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
     // No sender has claimed these deliveries, so their messages may never have been sent. They are sent again, in the
-    // retry lane, because ten deliveries to this endpoint have entered the first lane within this second.
+    // retry lane, because ten deliveries of this account have entered the first lane within this second.
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
     let sender = scene.stack.sender();
     // As on Lambda, a batch comes from one queue. So it holds no delivery twice, which would postpone the second

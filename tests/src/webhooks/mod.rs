@@ -61,8 +61,8 @@ impl Stack {
         let lookup = |name: &str| variables.get(name);
         let clock: Arc<dyn Clock> = self.clock.clone();
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
-        let (sqs, [first, retry]) =
-            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).unwrap();
+        let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry];
+        let (sqs, [first, retry]) = queues::from_service(&service, queues).unwrap();
         WebhookAdmin {
             store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap(),
             queues: Queues::new(sqs, first, retry),

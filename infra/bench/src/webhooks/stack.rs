@@ -11,8 +11,8 @@ use guard::{Policy, SystemResolver};
 use local::environment::Variables;
 use local::meter::CostMeter;
 use local::workers::{
-    BackgroundTask, EventSource, INGEST_INSTANCES, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES, poll,
-    poll_with_fleet,
+    BackgroundTask, EventSource, INGEST_INSTANCES, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES,
+    MAX_SLOW_LANE_INSTANCES, poll, poll_with_fleet,
 };
 use platform::aws::{Environment, Patience};
 use platform::preflight;
@@ -54,8 +54,8 @@ impl MeteredStack {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let lookup = |name: &str| self.aws.variables.get(name);
         let service = Service::new(&lookup, Arc::clone(&clock)).map_err(text)?;
-        let (sqs, [first, retry]) =
-            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
+        let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry];
+        let (sqs, [first, retry]) = queues::from_service(&service, queues).map_err(text)?;
         Ok(WebhookAdmin {
             store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).map_err(text)?,
             queues: Queues::new(sqs, first, retry),
@@ -72,17 +72,18 @@ impl MeteredStack {
         let lookup = |name: &str| variables.get(name);
         let service = self.meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
         let sqs = self.meter.attach_to_queues(&self.sqs);
-        let (_, [first, retry]) =
-            queues::from_service(&service, [Queue::WebhooksFirst, Queue::WebhooksRetry]).map_err(text)?;
+        let (_, [first, retry, slow]) = queues::from_service(&service, Queue::LANES).map_err(text)?;
         let schedule = Schedule::scaled_by(time_scale);
         let source = EventSource::open(sqs.clone(), &self.feed, INGEST_TIMEOUT).await?;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
-            running.push(poll(source.clone(), ingest::worker(&service, schedule).map_err(text)?));
+            running.push(poll(source.clone(), ingest::worker(&service).map_err(text)?));
         }
         let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
         let transport = Transport::new(reach).map_err(text)?;
-        for (lane, most) in [(first, MAX_FIRST_LANE_INSTANCES), (retry, MAX_RETRY_LANE_INSTANCES)] {
+        for (lane, most) in
+            [(first, MAX_FIRST_LANE_INSTANCES), (retry, MAX_RETRY_LANE_INSTANCES), (slow, MAX_SLOW_LANE_INSTANCES)]
+        {
             let source = EventSource::open(sqs.clone(), &lane, WEBHOOK_TIMEOUT).await?;
             let sender = webhook::worker(&service, transport.clone(), schedule).map_err(text)?;
             running.push(poll_with_fleet(source, most, move || sender.clone()));

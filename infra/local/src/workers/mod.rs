@@ -34,6 +34,8 @@ pub const INGEST_INSTANCES: usize = 2;
 pub const MAX_FIRST_LANE_INSTANCES: usize = 256;
 /// The most `webhook` instances for the retry lane. They are few so that receivers that hang wait their turn.
 pub const MAX_RETRY_LANE_INSTANCES: usize = 32;
+/// The most `webhook` instances for the slow lane. All receivers that are known to hang share them.
+pub const MAX_SLOW_LANE_INSTANCES: usize = 32;
 
 /// How webhooks are sent.
 #[derive(Clone)]
@@ -57,8 +59,8 @@ impl Workers {
         let missing = |missing: Missing| missing.to_string();
         let [feeder, caller] =
             ["ingest", "webhook"].map(|name| queues::client(&host.environment_of(name), Patience::Bulk));
-        let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry];
-        let (_, [feed, first, retry]) =
+        let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow];
+        let (_, [feed, first, retry, slow]) =
             host.unobserved(|service| queues::from_service(service, queues)).map_err(missing)?;
         let source = EventSource::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
         let switch = |trigger| host.switches().of(trigger);
@@ -66,12 +68,13 @@ impl Workers {
         let SenderConfig { transport, schedule: retries } = webhooks;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
-            let ingest = host.function("ingest", |service| ingest::worker(service, retries)).map_err(missing)?;
+            let ingest = host.function("ingest", ingest::worker).map_err(missing)?;
             running.push(poll(source.clone(), ingest));
         }
         for (lane, queue, most) in [
             (first, Queue::WebhooksFirst, MAX_FIRST_LANE_INSTANCES),
             (retry, Queue::WebhooksRetry, MAX_RETRY_LANE_INSTANCES),
+            (slow, Queue::WebhooksSlow, MAX_SLOW_LANE_INSTANCES),
         ] {
             let source = EventSource::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?;
             let source = source.switched_by(switch(Trigger::Queue(queue)));

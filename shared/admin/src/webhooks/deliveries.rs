@@ -70,7 +70,7 @@ impl WebhookAdmin {
     }
 
     async fn call(&self, lane: Lane, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
-        let call = Call { dispatch: Dispatch::next_of(delivery), delay_seconds: 0 };
+        let call = Call::new(Dispatch::next_of(delivery), 0);
         let sent = self.queues.call_once(lane, call).await;
         sent.map(|()| delivery.id).map_err(|unsent| WebhookAdminError::Late(delivery.id, unsent))
     }

@@ -28,7 +28,7 @@ pub struct Dispatch {
 }
 
 closed_enum! {
-    /// A delivery queue. Each has workers of its own.
+    /// A delivery queue. Each has workers of its own, so that what is slow does not hold up what is fast.
     pub enum Lane {
         /// First attempts.
         First = "first",
