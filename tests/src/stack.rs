@@ -15,7 +15,6 @@ use local::workers::{SenderConfig, Workers};
 use platform::metrics::NAMESPACE_VARIABLE;
 use types::clock::{Clock, ManualClock, SystemClock};
 use types::timestamp::Timestamp;
-use webhooks::Schedule;
 
 use crate::administrator::Administrator;
 use crate::client::Client;
@@ -113,7 +112,7 @@ impl Stack {
     /// Builds an `ingest` at the stack's time that reaches AWS at this endpoint.
     pub fn ingest(&self, endpoint: &str) -> Ingest {
         let host = self.host(endpoint, self.clock.clone());
-        host.function("ingest", |service| ingest::worker(service, Schedule::default())).unwrap()
+        host.function("ingest", ingest::worker).unwrap()
     }
 
     async fn workers_with(&self, endpoint: &str, webhooks: SenderConfig) -> Workers {

@@ -1,6 +1,5 @@
 //! Checks whether the queues are so far behind that a late message is probably not lost.
 
-use futures_util::future::join_all;
 use types::timestamp::Timestamp;
 use webhooks::delivery::Lane;
 
@@ -10,15 +9,15 @@ use crate::Sweep;
 const BEHIND_SECONDS: u32 = 5 * 60;
 
 impl Sweep {
-    /// Returns whether any queue seems to be more than five minutes behind. Sending messages again would then only make
-    /// it longer.
+    /// Returns whether the queue of the first or the retry lane seems to be more than five minutes behind. Sending messages
+    /// again would then only make it longer. The slow lane does not count: only attempts with a place wait there.
     ///
     /// SQS does not tell callers how old its messages are. So each check sends a probe through every queue in which
     /// messages wait, and `webhook` records which probe was the latest to come out. A queue is behind if messages wait
     /// in it and no probe of the last five minutes has come out.
     pub(crate) async fn is_behind(&self, now: Timestamp) -> bool {
-        let lanes = join_all(Lane::ALL.map(|lane| self.is_lane_behind(lane, now))).await;
-        lanes.contains(&true)
+        let (first, retry) = tokio::join!(self.is_lane_behind(Lane::First, now), self.is_lane_behind(Lane::Retry, now));
+        first || retry
     }
 
     async fn is_lane_behind(&self, lane: Lane, now: Timestamp) -> bool {

@@ -32,11 +32,11 @@ pub struct Sweep {
 /// Builds the function from its environment. The caller decides how long retries wait.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
     let store = WebhookStore::from_service(service, Patience::Bulk, webhooks::store::probe_wake_index)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices];
-    let (sqs, [first, retry, slow, notices]) = queues::from_service(service, queues)?;
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
+    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
     Ok(Sweep {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
-        queues: Queues::new(sqs, first, retry).with_slow_lane(slow),
+        queues: Queues::new(sqs, first, retry),
         store,
         schedule,
         clock: Arc::clone(&service.clock),

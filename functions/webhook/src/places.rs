@@ -29,13 +29,15 @@ impl AccountTurn {
 }
 
 /// A place that an attempt has taken.
+#[derive(Clone, Copy)]
 struct Taken {
     number: usize,
     place: Place,
 }
 
 impl Webhook {
-    /// Sends one message to the slow lane if there is a place. All others leave.
+    /// Sends one message to the slow lane if there is a place. All others leave. A delivery in the slow lane is always
+    /// stored: a release without that lane finds it there.
     pub(crate) async fn send_to_slow_lane(
         &self,
         turn: &AccountTurn,
@@ -48,8 +50,25 @@ impl Webhook {
             return self.leave_without_place(&turn.share, endpoint, messages).await;
         }
         let rest = messages.split_off(1.min(messages.len()));
-        let (sent, left) = tokio::join!(self.forward(Lane::Slow, &messages), self.leave(rest));
+        let (sent, left) = tokio::join!(self.send_stored(messages), self.leave(rest));
         [sent, left].concat()
+    }
+
+    async fn send_stored(&self, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
+        let mut stored = Vec::with_capacity(messages.len());
+        let mut outcomes = Vec::new();
+        for message in messages {
+            let is_stored = match &message.carried {
+                Some(carried) => self.store(carried).await,
+                None => Ok(()),
+            };
+            match is_stored {
+                Ok(()) => stored.push(Received { carried: None, ..message }),
+                Err(error) => outcomes.push((message.number, self.or_later(&message, Err(error)).await)),
+            }
+        }
+        outcomes.extend(self.forward(Lane::Slow, &stored).await);
+        outcomes
     }
 
     /// Takes a place and makes attempts one after the other. If the endpoint proves prompt, the place is left, and the

@@ -96,8 +96,7 @@ impl Queues {
         Self { client, first, retry, slow: None }
     }
 
-    /// Adds the URL of the slow lane. Only `webhook` sends there, because it knows when there is a place, and `sweep`,
-    /// which probes it.
+    /// Adds the URL of the slow lane. Only `webhook` sends there, because it knows whether there is a place.
     #[must_use]
     pub fn with_slow_lane(self, url: String) -> Self {
         Self { slow: Some(url), ..self }

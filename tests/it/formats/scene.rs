@@ -217,6 +217,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         secrets: secrets(&["2026-11-20T12:00:00.000Z"]),
         secret_version: 1,
         slow_until: None,
+        is_prompt: false,
     };
     let both = [EventKind::ListingSold, EventKind::WalletDeposit];
     let off = WebhookEndpoint {

@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use ingest::Ingest;
 use platform::aws::Missing;
 use platform::logging::FUNCTION_VARIABLE;
+use platform::resources::Queue;
 use platform::service::Service;
 use runtime::Worker;
 use serde_json::Value;
@@ -44,7 +45,7 @@ impl Stack {
 
     /// Returns an instance of `ingest` whose AWS side is at this URL.
     pub fn ingest_at(&self, endpoint_url: &str) -> Ingest {
-        self.function("ingest", endpoint_url, |service| ingest::worker(service, Schedule::default()))
+        self.function("ingest", endpoint_url, ingest::worker)
     }
 
     /// Returns an instance of `sweep` whose AWS side is at this URL.
@@ -70,17 +71,31 @@ impl Stack {
             other => panic!("not an event: {other:?}"),
         };
         let events = events.iter().map(|message| ((), event(message))).collect();
-        for ((), outcome) in FanOut::new(admin.store, admin.queues, Schedule::default()).apply(events, now).await {
+        for ((), outcome) in FanOut::new(admin.store, admin.queues).apply(events, now).await {
             assert!(outcome.unwrap());
         }
     }
 
-    /// Returns the message that calls for a delivery's next attempt, as it would come from its queue.
+    /// Returns the message that calls for a delivery's next attempt, as it would come from its queue for the first time.
+    /// If the delivery is not stored, the message that carries it is still in a queue.
     pub async fn next_message(&self, id: DeliveryId) -> SqsMessage {
-        let delivery = self.webhooks().delivery(id).await.unwrap();
+        let Some(delivery) = self.webhooks().store.delivery(id).await.unwrap() else {
+            return self.carrying_message(id).await;
+        };
         let dispatch = Dispatch::next_of(&delivery);
         let lane = if (dispatch.round, dispatch.attempt) == (1, 1) { Lane::First } else { Lane::Retry };
         message(lane, &serde_json::to_string(&QueueMessage::Attempt(dispatch)).unwrap())
+    }
+
+    /// Returns the message that carries a delivery, and leaves it in its queue.
+    async fn carrying_message(&self, id: DeliveryId) -> SqsMessage {
+        let word = format!(r#""delivery_id":"{id}""#);
+        for (lane, queue) in [(Lane::First, Queue::WebhooksFirst), (Lane::Retry, Queue::WebhooksRetry)] {
+            if let Some(body) = self.queue(queue).await.find(&word).await {
+                return message(lane, &body);
+            }
+        }
+        panic!("delivery {id} is neither stored nor in a queue")
     }
 
     fn function<W>(
@@ -104,8 +119,16 @@ pub(super) fn record(body: &str, queue_arn: &str) -> SqsMessage {
     let mut record = SqsMessage::default();
     record.message_id = Some(Uuid::new_v4().to_string());
     record.body = Some(body.to_owned());
+    record.attributes.insert("ApproximateReceiveCount".to_owned(), "1".to_owned());
     record.event_source_arn = Some(queue_arn.to_owned());
     record
+}
+
+/// Returns a message as SQS delivers it again.
+pub fn again(message: &SqsMessage) -> SqsMessage {
+    let mut message = message.clone();
+    message.attributes.insert("ApproximateReceiveCount".to_owned(), "2".to_owned());
+    message
 }
 
 /// Hands a batch to an instance. Returns the positions in the batch that it reported as failed.

@@ -90,6 +90,25 @@ impl TestQueue {
         taken
     }
 
+    /// Returns the body of a message that contains this text, and leaves every message in the queue.
+    pub async fn find(&self, text: &str) -> Option<String> {
+        let (mut seen, mut found) = (Vec::new(), None);
+        while found.is_none() {
+            let request = self.client.receive_message().queue_url(&self.url).max_number_of_messages(10);
+            let received = request.visibility_timeout(60).send().await.unwrap().messages.unwrap_or_default();
+            if received.is_empty() {
+                break;
+            }
+            found = received.iter().filter_map(|message| message.body.clone()).find(|body| body.contains(text));
+            seen.extend(received.into_iter().filter_map(|message| message.receipt_handle));
+        }
+        for handle in seen {
+            let back = self.client.change_message_visibility().queue_url(&self.url).receipt_handle(handle);
+            back.visibility_timeout(0).send().await.unwrap();
+        }
+        found
+    }
+
     /// Sends a message.
     pub async fn send(&self, body: &str) {
         self.client.send_message().queue_url(&self.url).message_body(body).send().await.unwrap();

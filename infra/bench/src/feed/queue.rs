@@ -10,7 +10,6 @@ use local::workers::{Backlog, EventSource, INGEST_INSTANCES, poll};
 use platform::aws::{Environment, Patience};
 use platform::resources::{INGEST_TIMEOUT, Queue};
 use types::clock::SystemClock;
-use webhooks::Schedule;
 
 use super::report::WayReport;
 use crate::aws_side::AwsProcess;
@@ -33,7 +32,7 @@ pub(super) async fn apply(way: &str, messages: &[String]) -> Result<WayReport, S
     stream::iter(sent).buffer_unordered(MAX_CALLS_IN_FLIGHT).try_collect::<Vec<()>>().await?;
 
     let source = EventSource::open(meter.attach_to_queues(&sqs), &feed, INGEST_TIMEOUT).await?;
-    let workers = (0..INGEST_INSTANCES).map(|_| ingest::worker(&service, Schedule::default()));
+    let workers = (0..INGEST_INSTANCES).map(|_| ingest::worker(&service));
     let workers: Vec<_> = workers.collect::<Result<_, _>>().map_err(text)?;
     let stopwatch = Stopwatch::start();
     let running: Vec<_> = workers.into_iter().map(|worker| poll(source.clone(), worker)).collect();

@@ -23,6 +23,7 @@ fn endpoint(switch: Switch) -> WebhookEndpoint {
         secrets: Secrets::first("sealed".to_owned(), at(0)),
         secret_version: 1,
         slow_until: None,
+        is_prompt: false,
     }
 }
 

@@ -48,6 +48,7 @@ impl WebhookAdmin {
             secrets: Secrets::first(sealed, now),
             secret_version: 1,
             slow_until: None,
+            is_prompt: false,
         };
         match self.store.add_endpoint(&endpoint).await? {
             Added::Done => Ok((endpoint, secret)),
