@@ -168,6 +168,19 @@ async fn no_message_is_taken_for_lost_while_its_queue_is_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_probe_counts_for_the_lane_that_it_came_out_of() {
+    let scene = Scene::answering(204).await;
+    let (sender, store) = (scene.stack.sender(), scene.stack.webhooks().store);
+    for (lane, minute) in Lane::ALL.into_iter().zip(1..) {
+        let sent_at = format!("2026-11-20T12:0{minute}:00.000Z");
+        let probe = message(lane, &json!({"type": "probe", "sent_at": sent_at}).to_string());
+        assert_eq!(hand(&sender, &[probe]).await, [0; 0]);
+        assert_eq!(json!(store.probed_at(lane).await.unwrap()), json!(sent_at));
+    }
+    assert_eq!(json!(store.probed_at(Lane::First).await.unwrap()), json!("2026-11-20T12:01:00.000Z"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_older_probe_that_comes_out_late_does_not_make_the_queue_look_older() {
     let scene = Scene::answering(204).await;
     let first = scene.stack.queue(Queue::WebhooksFirst).await;
