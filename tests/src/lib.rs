@@ -49,4 +49,4 @@ pub use tables::{
 pub use target::Target;
 pub use template::{Function, Template, monitoring};
 pub use verifiers::{SignatureValidity, Verifier};
-pub use webhooks::{TestQueue, hand, hand_to_die, message, sale, to_loopback};
+pub use webhooks::{TestQueue, again, hand, hand_to_die, message, sale, to_loopback};

@@ -31,7 +31,7 @@ use webhooks::{Queues, Schedule};
 
 use crate::stack::Stack;
 
-pub use steps::{hand, hand_to_die, message};
+pub use steps::{again, hand, hand_to_die, message};
 pub use test_queue::TestQueue;
 
 /// A delivery that has not got this far by then never will.
