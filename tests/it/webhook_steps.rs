@@ -11,10 +11,10 @@ use types::event::EventKind;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
-use webhooks::Schedule;
+use webhooks::{Schedule, Wait};
 use webhooks::delivery::{
     AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition,
-    after_failure, claim, end, end_for_removed_endpoint, hold, resend, succeed, sweep,
+    after_failure, claim, claim_watched, end, end_for_removed_endpoint, hold, leave, resend, succeed, sweep, watch,
 };
 use webhooks::store::{StepOutcome, WebhookStore};
 
@@ -54,12 +54,15 @@ async fn no_step_creates_a_missing_delivery() {
     let dispatch = Dispatch::next_of(&missing);
     let mut steps = vec![
         claim(&dispatch, token, now),
+        claim_watched(&dispatch, token, Schedule::default(), now),
+        leave(&dispatch, token, Wait::Delayed { seconds: 2 }, Schedule::default(), now),
         succeed(&dispatch, Attempt::lost(now)),
         failed(&dispatch, token, now),
         hold(&dispatch, now),
         end(&dispatch, now),
         resend(&missing.progress, token, now),
     ];
+    steps.extend(watch(&Progress { wake_at: None, ..missing.progress.clone() }, Schedule::default(), now));
     steps.extend(end_for_removed_endpoint(&missing.progress, now));
     steps.extend(sweep(Schedule::default(), &missing.progress, now).map(|resending| resending.then));
     for step in steps {
@@ -84,11 +87,24 @@ fn delivery(progress: Progress) -> Delivery {
 fn progress() -> impl Strategy<Value = Progress> {
     let lease = (token(), times()).prop_map(|(id, until)| Lease { id, until });
     let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
-    let times = (0u32..5, times(), option::of(times()), 0u32..3, prop::collection::vec(attempt(), 0..3));
+    let times = (0u32..5, times(), option::of(times()), 0u32..3, 0u32..3, prop::collection::vec(attempt(), 0..3));
     (next, times).prop_map(|(next, times)| {
         let (status, failure, round, failed_attempts, token, lease) = next;
-        let (claims, due, wake_at, resent, attempts) = times;
-        Progress { status, failure, round, failed_attempts, token, lease, claims, due, wake_at, resent, attempts }
+        let (claims, due, wake_at, resent, turns, attempts) = times;
+        Progress {
+            status,
+            failure,
+            round,
+            failed_attempts,
+            token,
+            lease,
+            claims,
+            due,
+            wake_at,
+            resent,
+            turns,
+            attempts,
+        }
     })
 }
 
@@ -100,12 +116,16 @@ fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
         let dispatch = Dispatch::next_of(&delivery(seen.clone()));
         let mut steps = vec![
             claim(&dispatch, lease, now),
+            claim_watched(&dispatch, lease, Schedule::default(), now),
+            leave(&dispatch, lease, Schedule::default().wait(2, now), Schedule::default(), now),
+            leave(&dispatch, lease, Schedule::default().wait(3_600, now), Schedule::default(), now),
             succeed(&dispatch, attempt),
             failed(&dispatch, lease, now),
             hold(&dispatch, now),
             end(&dispatch, now),
             resend(&seen, lease, now),
         ];
+        steps.extend(watch(&seen, Schedule::default(), now));
         steps.extend(end_for_removed_endpoint(&seen, now));
         steps.extend(sweep(Schedule::default(), &seen, now).map(|resending| resending.then));
         select(steps)
@@ -129,6 +149,7 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
             Condition::FailedAttempts(progress.failed_attempts),
             Condition::Token(progress.token),
             Condition::NoLease(now),
+            Condition::NoWakeUp,
         ];
         conditions.extend(progress.lease.map(|lease| Condition::LeaseOf(lease.id)));
         conditions.extend(progress.wake_at.map(Condition::WakeAt));
@@ -152,6 +173,7 @@ fn effects() -> impl Strategy<Value = Vec<Effect>> {
             Effect::Due(progress.due),
             Effect::WakeAt(progress.wake_at),
             Effect::Resent(progress.resent),
+            Effect::Turns(progress.turns),
             Effect::Attempt(attempt),
         ];
         let all = effects.len();
