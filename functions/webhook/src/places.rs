@@ -93,8 +93,8 @@ impl Webhook {
         };
         let mut waiting = messages.into_iter();
         let (mut outcomes, mut is_proven) = (Vec::new(), false);
-        while let Some(message) = waiting.next()
-            && !is_proven
+        while !is_proven
+            && let Some(message) = waiting.next()
         {
             let mut attempt = std::pin::pin!(self.attempt(&message, endpoint));
             let made = match timeout_at(patience, &mut attempt).await {

@@ -18,7 +18,7 @@ async fn attempt_that_dies(scene: &Scene, id: DeliveryId, call: usize, moment: F
     let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
     let died = hand_to_die(&mortal, &proxy, &message, call, moment).await;
     let posts = scene.posts(id).len();
-    let is_claimed = scene.delivery(id).await.progress.claims > 0;
+    let is_claimed = scene.found(id).await.is_some_and(|delivery| delivery.progress.claims > 0);
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
     if is_claimed {
         assert_eq!(scene.posts(id).len(), posts, "a second POST while the first may still be open");

@@ -14,7 +14,7 @@ async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_
     let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
     admin.disable(scene.endpoint.id).await.unwrap();
     let held = [scene.event(1).await, scene.event(2).await];
-    assert_eq!(first.count().await, 0);
+    assert_eq!(hand(&stack.sender(), &first.take(2).await).await, [0; 0]);
     let listed = stack.deliveries(scene.endpoint.id).await;
     assert_eq!(listed.iter().map(|one| one.progress.status).collect::<Vec<_>>(), [Status::Held; 2]);
     assert!(matches!(admin.resend(held[0]).await, Err(WebhookAdminError::Disabled(id)) if id == scene.endpoint.id));

@@ -29,7 +29,7 @@ use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 
 const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 
-/// A stack whose time stands still, with an account's endpoint for sales. Nothing happens by itself: the test hands
+/// A stack whose time stands still, with an account's endpoint for sales that responds promptly. Nothing happens by itself: the test hands
 /// messages to the functions one by one.
 pub(crate) struct Scene {
     pub(crate) stack: Arc<Stack>,
@@ -62,6 +62,7 @@ impl Scene {
     async fn on(stack: Arc<Stack>, receiver: Arc<Receiver>, user: u128) -> Self {
         let user = uuid(user).into();
         let (endpoint, secret) = stack.endpoint(user, &receiver.url).await;
+        stack.prove(&endpoint).await;
         Self { stack, receiver, user, endpoint, secret }
     }
 
@@ -69,6 +70,13 @@ impl Scene {
     pub(crate) async fn event(&self, event: u128) -> DeliveryId {
         self.stack.fan_out(&[sale(event, self.user)]).await;
         delivery_id(uuid(event).into(), self.endpoint.id)
+    }
+
+    /// Fans out an event, and stores its delivery as if its message had come twice. Returns the delivery's id.
+    pub(crate) async fn stored(&self, event: u128) -> DeliveryId {
+        let id = self.event(event).await;
+        self.stack.store_carried(id).await;
+        id
     }
 
     /// Hands a delivery's next message to a new instance of the sender.
@@ -89,7 +97,12 @@ impl Scene {
     }
 
     async fn delivery(&self, id: DeliveryId) -> Delivery {
-        self.stack.webhooks().delivery(id).await.unwrap()
+        self.found(id).await.unwrap()
+    }
+
+    /// Returns a delivery, or `None` if it is not stored.
+    async fn found(&self, id: DeliveryId) -> Option<Delivery> {
+        self.stack.webhooks().store.delivery(id).await.unwrap()
     }
 
     /// Returns a delivery's status and the number of its recorded attempts.

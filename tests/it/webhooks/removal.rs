@@ -16,8 +16,9 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     }
     admin.disable(scene.endpoint.id).await.unwrap();
     let held = scene.event(3).await;
+    scene.attempt(held).await;
     admin.enable(scene.endpoint.id).await.unwrap();
-    let (queued, open) = (scene.event(4).await, scene.event(5).await);
+    let (queued, open) = (scene.stored(4).await, scene.event(5).await);
     let mut messages = Vec::new();
     for id in [parked, delayed, queued, open] {
         messages.push(stack.next_message(id).await);
@@ -70,13 +71,14 @@ async fn the_last_failure_of_a_removed_endpoint_makes_no_notice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_ends_a_delivery_that_the_removal_left_pending() {
     let scene = Scene::answering(204).await;
-    let id = scene.event(1).await;
-    let message = [scene.stack.next_message(id).await];
+    let (id, unstored) = (scene.stored(1).await, scene.event(2).await);
+    let message = [scene.stack.next_message(id).await, scene.stack.next_message(unstored).await];
     // The process that removes the endpoint dies before it ends the deliveries.
     let (admin, endpoint) = (scene.stack.webhooks(), &scene.endpoint);
     let removed = admin.store.remove_endpoint(scene.user, endpoint.id, endpoint.created_at).await;
     assert!(removed.unwrap());
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
     assert_eq!(scene.delivery(id).await.progress.failure, Some(Failure::EndpointRemoved));
+    assert_eq!(scene.found(unstored).await, None, "a delivery that nobody had begun leaves no trace");
     assert_eq!(scene.receiver.so_far().len(), 0);
 }

@@ -16,7 +16,10 @@ use types::clock::Clock;
 use types::ids::DeliveryId;
 use uuid::Uuid;
 use webhook::Webhook;
-use webhooks::delivery::{Dispatch, Lane};
+use webhooks::delivery::{Dispatch, Lane, Token};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::share::Place;
+use webhooks::store::Put;
 use webhooks::{FanOut, QueueMessage, Schedule};
 
 use super::to_loopback;
@@ -85,6 +88,24 @@ impl Stack {
         let dispatch = Dispatch::next_of(&delivery);
         let lane = if (dispatch.round, dispatch.attempt) == (1, 1) { Lane::First } else { Lane::Retry };
         message(lane, &serde_json::to_string(&QueueMessage::Attempt(dispatch)).unwrap())
+    }
+
+    /// Stores a delivery whose message is still in its queue, as a sender does that receives the message again.
+    pub async fn store_carried(&self, id: DeliveryId) {
+        let message = self.carrying_message(id).await;
+        let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) else {
+            panic!("the message of {id} does not carry it");
+        };
+        let delivery = carried.stored(Schedule::default(), self.clock.now());
+        assert_eq!(self.webhooks().store.put_delivery(&delivery).await.unwrap(), Put::New);
+    }
+
+    /// Lets an endpoint prove that it responds promptly. From then on its attempts need no place.
+    pub async fn prove(&self, endpoint: &WebhookEndpoint) {
+        let (store, now) = (self.webhooks().store, self.clock.now());
+        let place = Place::new(endpoint.id, Token::random(), now);
+        assert!(store.take_place(endpoint.account_id, 0, place, false, now).await.unwrap());
+        store.leave_place_promptly(endpoint.account_id, 0, place).await.unwrap();
     }
 
     /// Returns the message that carries a delivery, and leaves it in its queue.
