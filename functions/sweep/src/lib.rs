@@ -5,8 +5,10 @@
 //! Any number of runs may overlap, and any of them may die at any step. A message that is sent twice is void the second
 //! time, and a delivery's wake-up moves only after its message was sent.
 
+mod aside;
 mod backlog;
 mod run;
+mod swept;
 
 use std::sync::Arc;
 

@@ -3,10 +3,7 @@
 use futures_util::future::join_all;
 use futures_util::stream;
 use futures_util::{FutureExt, StreamExt};
-use platform::metrics::{Meter, Metric};
-use platform::rows::log_unreadable;
 use platform::store::StoreError;
-use runtime::Error;
 use tokio::sync::OnceCell;
 use types::timestamp::Timestamp;
 use webhooks::Call;
@@ -14,30 +11,12 @@ use webhooks::delivery::{Delivery, Dispatch, Lane, Resending, sweep};
 use webhooks::store::{DuePage, StartKey, WAKE_SHARDS};
 
 use crate::Sweep;
+use crate::swept::Swept;
 
 /// How many wake-ups of a shard are moved at the same time.
 const CONCURRENCY: usize = 16;
 /// A run begins no new page after this time, so that it ends before the function's time-out of 50 seconds.
 const BEGIN_MILLIS: i64 = 30_000;
-
-/// Counts what a run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Swept {
-    /// Parked retries that were put into the queue.
-    pub(crate) parked: u64,
-    /// Messages that were taken for lost and sent again.
-    pub(crate) overdue: u64,
-    /// Messages that are overdue, but were not sent again because a queue is behind.
-    pub(crate) waiting: u64,
-    /// Notices sent.
-    pub(crate) notices: u64,
-    /// Shards of the index that the run did not finish. The next run does the rest.
-    pub(crate) unfinished: u64,
-    /// Steps that failed, and rows that cannot be read. The next run repeats them.
-    pub(crate) failed: u64,
-    /// The first error.
-    pub(crate) because: Option<String>,
-}
 
 impl Sweep {
     pub(crate) async fn run(&self) -> Swept {
@@ -54,21 +33,19 @@ impl Sweep {
                 Ok(page) => page,
                 Err(error) => return swept.and(Swept::failure(&error.to_string())),
             };
-            let DuePage { deliveries, notices, unreadable, next } = page;
+            let DuePage { deliveries, notices, mut unreadable, next } = page;
             swept = swept.and(self.call(deliveries, now, behind).boxed().await);
-            for id in notices {
+            for (id, wake_up) in notices {
                 swept = swept.and(match self.notices.send(id).await {
                     Ok(()) => Swept { notices: 1, ..Swept::default() },
+                    Err(error @ StoreError::Corrupt { .. }) => {
+                        unreadable.push(wake_up.unreadable(error));
+                        Swept::default()
+                    }
                     Err(error) => Swept::failure(&error.to_string()),
                 });
             }
-            // The wake-up of an unreadable row stays as it is, because this release does not know what the row calls
-            // for. Each run reads the row once, until some release can read it or its TTL ends. What bounds the reads:
-            // runs come once a minute, and a run that failed is not repeated.
-            log_unreadable(&unreadable);
-            for row in unreadable {
-                swept = swept.and(Swept::failure(&format!("unreadable row: {row}")));
-            }
+            swept = swept.and(self.set_aside(unreadable, now).boxed().await);
             from = next;
             if from.is_none() {
                 return swept;
@@ -115,41 +92,5 @@ impl Sweep {
             });
         }
         swept
-    }
-}
-
-impl Swept {
-    /// Writes the run's log line. Returns an error if a step failed.
-    pub(crate) fn report(&self, meter: &Meter) -> Result<(), Error> {
-        let Self { parked, overdue, waiting, notices, unfinished, failed, because } = self;
-        let mut line = meter.line("swept");
-        line.count(Metric::Parked, *parked);
-        line.count(Metric::Overdue, *overdue);
-        line.count(Metric::Waiting, *waiting);
-        line.count(Metric::Notices, *notices);
-        line.count(Metric::Unfinished, *unfinished);
-        line.member("failed", failed);
-        line.known("because", because.as_deref());
-        line.log(*failed > 0);
-        match because {
-            None => Ok(()),
-            Some(because) => Err(format!("{failed} steps failed; the first error: {because}").into()),
-        }
-    }
-
-    fn failure(error: &str) -> Self {
-        Self { failed: 1, because: Some(error.to_owned()), ..Self::default() }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            parked: self.parked + other.parked,
-            overdue: self.overdue + other.overdue,
-            waiting: self.waiting + other.waiting,
-            notices: self.notices + other.notices,
-            unfinished: self.unfinished + other.unfinished,
-            failed: self.failed + other.failed,
-            because: self.because.or(other.because),
-        }
     }
 }

@@ -44,6 +44,8 @@ pub(super) const DISABLED_BY: &str = "disabled_by";
 pub(super) const NOTICE_ID: &str = "notice_id";
 
 pub(super) const NOTICE: &str = "notice";
+/// The wake-up that a sweep gave a row which it could not read. The row is still set aside if that is its wake-up.
+pub(super) const SET_ASIDE: &str = "set_aside";
 pub(super) const PROBED_AT: &str = "probed_at";
 
 pub(super) const ACCOUNT_FORMAT: Format = Format::first("account's endpoints");
@@ -132,6 +134,12 @@ pub(super) fn wake_shard(id: uuid::Uuid) -> String {
 
 pub(super) fn wake_partition(shard: u32) -> String {
     format!("wake#{shard}")
+}
+
+/// Returns the table key of a row.
+pub(super) fn key_of(row: &Row) -> Row {
+    let part = |name: &str| row.get(name).map(|value| (name.to_owned(), value.clone()));
+    [PK, SK].into_iter().filter_map(part).collect()
 }
 
 fn place(pk: String, sk: &str) -> Row {
