@@ -7,6 +7,7 @@
 
 mod aside;
 mod backlog;
+mod memory;
 mod run;
 mod swept;
 
@@ -22,11 +23,14 @@ use types::clock::Clock;
 use webhooks::store::WebhookStore;
 use webhooks::{Notices, Queues, Schedule};
 
+use memory::Memory;
+
 pub struct Sweep {
     store: WebhookStore,
     queues: Queues,
     notices: Notices,
     schedule: Schedule,
+    memory: Memory,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
 }
@@ -41,6 +45,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missin
         queues: Queues::new(sqs, first, retry),
         store,
         schedule,
+        memory: Memory::default(),
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
     })

@@ -18,23 +18,62 @@ const CONCURRENCY: usize = 16;
 /// A run begins no new page after this time, so that it ends before the function's time-out of 50 seconds.
 const BEGIN_MILLIS: i64 = 30_000;
 
+/// A run.
+struct Run {
+    begin: Timestamp,
+    /// Whether a queue is behind, once somebody has asked.
+    behind: OnceCell<bool>,
+}
+
 impl Sweep {
     pub(crate) async fn run(&self) -> Swept {
-        let (begin, behind) = (self.clock.now(), OnceCell::new());
-        let shards = join_all((0..WAKE_SHARDS).map(|shard| self.sweep_shard(shard, begin, &behind))).await;
+        let run = Run { begin: self.clock.now(), behind: OnceCell::new() };
+        if !self.memory.is_empty() && !self.finds_behind(&run).await {
+            self.memory.clear();
+        }
+        let shards = join_all((0..WAKE_SHARDS).map(|shard| self.sweep_shard(shard, &run))).await;
         shards.into_iter().fold(Swept::default(), Swept::and)
     }
 
-    async fn sweep_shard(&self, shard: u32, begin: Timestamp, behind: &OnceCell<bool>) -> Swept {
+    /// Returns whether a queue is behind. Each run finds out at most once.
+    async fn finds_behind(&self, run: &Run) -> bool {
+        *run.behind.get_or_init(|| self.is_behind(run.begin).boxed()).await
+    }
+
+    /// Sweeps a shard, except the part in which earlier runs left only overdue deliveries.
+    async fn sweep_shard(&self, shard: u32, run: &Run) -> Swept {
+        let passed = self.memory.passed(shard, self.schedule, run.begin);
+        let mut left = Vec::new();
+        let (mut swept, end) = self.sweep_from(shard, passed.end, run, &mut left).await;
+        swept.waiting = passed.waiting + left.len() as u64;
+        match end {
+            Some(end) if swept.failed == 0 => {
+                self.memory.remember(shard, passed.extended(self.schedule, run.begin, end, &left));
+            }
+            _ => self.memory.forget(shard),
+        }
+        swept
+    }
+
+    /// Sweeps the wake-ups of a shard from `begin` on. Returns before which wake-up it has read everything, if it
+    /// knows. Adds the wake-ups of the overdue deliveries that it leaves to `left`.
+    async fn sweep_from(
+        &self,
+        shard: u32,
+        begin: Timestamp,
+        run: &Run,
+        left: &mut Vec<Timestamp>,
+    ) -> (Swept, Option<Timestamp>) {
         let (mut swept, mut from): (_, Option<StartKey>) = (Swept::default(), None);
         loop {
             let now = self.clock.now();
-            let page = match self.store.due(shard, now, from.take()).await {
+            let page = match self.store.due(shard, begin, now, from.take()).await {
                 Ok(page) => page,
-                Err(error) => return swept.and(Swept::failure(&error.to_string())),
+                Err(error) => return (swept.and(Swept::failure(&error.to_string())), None),
             };
+            let last_wake_up = page.last_wake_up();
             let DuePage { deliveries, notices, mut unreadable, next } = page;
-            swept = swept.and(self.call(deliveries, now, behind).boxed().await);
+            swept = swept.and(self.call(deliveries, now, run, left).boxed().await);
             for (id, wake_up) in notices {
                 swept = swept.and(match self.notices.send(id).await {
                     Ok(()) => Swept { notices: 1, ..Swept::default() },
@@ -48,30 +87,27 @@ impl Sweep {
             swept = swept.and(self.set_aside(unreadable, now).boxed().await);
             from = next;
             if from.is_none() {
-                return swept;
+                return (swept, Some(run.begin));
             }
-            if self.clock.now() >= begin.plus_millis(BEGIN_MILLIS) {
-                return swept.and(Swept { unfinished: 1, ..Swept::default() });
+            if self.clock.now() >= run.begin.plus_millis(BEGIN_MILLIS) {
+                return (swept.and(Swept { unfinished: 1, ..Swept::default() }), last_wake_up);
             }
         }
     }
 
-    /// Sends the messages of a page's deliveries, then moves their wake-ups. If any are overdue and a queue is
-    /// behind, the overdue ones are left for a later run.
-    async fn call(&self, deliveries: Vec<Delivery>, now: Timestamp, behind: &OnceCell<bool>) -> Swept {
-        let due = deliveries.iter().filter_map(|delivery| {
-            let resending = sweep(self.schedule, &delivery.progress, now)?;
-            Some((Dispatch::next_of(delivery), resending))
-        });
-        let mut due: Vec<(Dispatch, Resending)> = due.collect();
-        let mut swept = Swept::default();
-        if due.iter().any(|(_, resending)| resending.is_overdue)
-            && *behind.get_or_init(|| self.is_behind(now).boxed()).await
-        {
-            let before = due.len();
-            due.retain(|(_, resending)| !resending.is_overdue);
-            swept.waiting = (before - due.len()) as u64;
+    /// Sends the messages of a page's deliveries, then moves their wake-ups. If a queue is behind, overdue ones are left
+    /// for a later run.
+    async fn call(&self, deliveries: Vec<Delivery>, now: Timestamp, run: &Run, left: &mut Vec<Timestamp>) -> Swept {
+        let mut due: Vec<(Dispatch, Resending)> = Vec::new();
+        for delivery in &deliveries {
+            let Some(resending) = sweep(self.schedule, &delivery.progress, now) else { continue };
+            if resending.is_overdue && self.finds_behind(run).await {
+                left.extend(delivery.progress.wake_at);
+            } else {
+                due.push((Dispatch::next_of(delivery), resending));
+            }
         }
+        let mut swept = Swept::default();
         let call = |(dispatch, resending): &(Dispatch, Resending)| Call {
             dispatch: *dispatch,
             delay_seconds: resending.delay_seconds,

@@ -1,5 +1,6 @@
 //! Webhooks, from an event to the receiver's socket.
 
+mod backlog;
 mod crashes;
 mod deployed;
 mod duplicates;

@@ -12,6 +12,7 @@ use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, message, sale, set_row_
 use types::clock::Clock;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
+use types::timestamp::Timestamp;
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
 use webhooks::endpoint::notice_id;
@@ -180,7 +181,9 @@ async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
     let scene = Scene::answering(204).await;
     scene.reminder(7, 0).await;
     let (store, now) = (scene.stack.webhooks().store, scene.stack.clock.now());
-    let [found] = &store.due(0, now, None).await.unwrap().unreadable[..] else { panic!("not one row") };
+    let [found] = &store.due(0, Timestamp::from_millis(0), now, None).await.unwrap().unreadable[..] else {
+        panic!("not one row")
+    };
     set_row_number(&scene.stack, Table::Webhooks, ["reminder#7", "reminder"], WAKE_AT, 8).await;
     let before = rows(&scene.stack, TABLE).await;
     assert!(!store.set_aside(&found.wake_up, now).await.unwrap());

@@ -52,18 +52,33 @@ impl WakeUp {
     }
 }
 
+impl DuePage {
+    /// Returns the last wake-up of the page if there are further pages.
+    pub fn last_wake_up(&self) -> Option<Timestamp> {
+        Attributes(self.next.as_ref()?).number(WAKE_AT).map(Timestamp::from_millis)
+    }
+}
+
 impl WebhookStore {
-    /// Returns a page of one shard's entries whose wake-up has come. The earliest come in the first page.
-    pub async fn due(&self, shard: u32, now: Timestamp, from: Option<StartKey>) -> Result<DuePage, StoreError> {
+    /// Returns a page of one shard's entries whose wake-up has come, and lies at `begin` or later. The earliest come in
+    /// the first page.
+    pub async fn due(
+        &self,
+        shard: u32,
+        begin: Timestamp,
+        now: Timestamp,
+        from: Option<StartKey>,
+    ) -> Result<DuePage, StoreError> {
         let query = self
             .client
             .query()
             .table_name(&self.table)
             .index_name(WAKE_INDEX)
-            .key_condition_expression("#shard = :shard AND #wake_at <= :now")
+            .key_condition_expression("#shard = :shard AND #wake_at BETWEEN :begin AND :now")
             .expression_attribute_names("#shard", WAKE_SHARD)
             .expression_attribute_names("#wake_at", WAKE_AT)
             .expression_attribute_values(":shard", s(table::wake_partition(shard)))
+            .expression_attribute_values(":begin", n(begin.millis()))
             .expression_attribute_values(":now", n(now.millis()))
             .limit(MAX_PAGE_ROWS)
             .set_exclusive_start_key(from);
