@@ -12,6 +12,7 @@ mod isolation;
 mod late;
 mod poison;
 mod removal;
+mod rows_repair;
 mod schedule;
 mod secrets;
 mod sweeping;

@@ -29,25 +29,25 @@ const ASIDE_SECONDS: i64 = 60 * 60;
 const TABLE: &str = "marketplace-webhooks";
 
 impl Scene {
-    async fn set_event(&self, id: DeliveryId, event: &str) {
+    pub(super) async fn set_event(&self, id: DeliveryId, event: &str) {
         let partition = format!("delivery#{id}");
         set_text(&self.stack, Table::Webhooks, [&partition, "delivery"], "event", event).await;
     }
 
-    async fn set_status(&self, id: EndpointId, status: &str) {
+    pub(super) async fn set_status(&self, id: EndpointId, status: &str) {
         let partition = format!("account#{}", self.user);
         let path = format!("endpoint_{id}.status");
         set_text(&self.stack, Table::Webhooks, [&partition, "endpoints"], &path, status).await;
     }
 
     /// Adds a second endpoint to the account.
-    async fn second(&self, event: EventKind) -> EndpointId {
+    pub(super) async fn second(&self, event: EventKind) -> EndpointId {
         let new = NewEndpoint { user_id: self.user, url: self.receiver.url.clone(), events: [event].into() };
         self.stack.webhooks().add(new).await.unwrap().0.id
     }
 
     /// Plants a row of an unknown kind whose wake-up has long come.
-    async fn reminder(&self, number: u32, shard: u32) {
+    pub(super) async fn reminder(&self, number: u32, shard: u32) {
         let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Webhooks);
         let put = dynamodb(&self.stack).put_item().table_name(table).item("pk", S(format!("reminder#{number}")));
         let put = put.item("sk", S("reminder".to_owned())).item(WAKE_SHARD, S(format!("wake#{shard}")));
@@ -59,7 +59,7 @@ impl Scene {
     }
 
     /// Sweeps once. Returns the metrics of the run.
-    async fn swept(&self) -> Value {
+    pub(super) async fn swept(&self) -> Value {
         let listener = Listener::start();
         self.stack.sweep().await;
         let [line] = &listener.take()[..] else { panic!("not one line") };
@@ -67,7 +67,7 @@ impl Scene {
     }
 
     /// Hands everything in the retry queue to a sender. Returns how many messages there were.
-    async fn work_off_retries(&self) -> usize {
+    pub(super) async fn work_off_retries(&self) -> usize {
         let retry = self.stack.queue(Queue::WebhooksRetry).await;
         let messages = retry.take(retry.count().await.try_into().unwrap()).await;
         // With more than four at once to an endpoint, some would wait.

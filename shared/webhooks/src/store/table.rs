@@ -61,8 +61,9 @@ pub const WAKE_SHARDS: u32 = 8;
 
 pub(super) const ACCOUNT_PARTITION: &str = "account#";
 pub(super) const FINDER_PARTITION: &str = "endpoint#";
-const DELIVERY_PARTITION: &str = "delivery#";
-const NOTICE_PARTITION: &str = "notice#";
+pub(super) const DELIVERY_PARTITION: &str = "delivery#";
+pub(super) const NOTICE_PARTITION: &str = "notice#";
+pub(super) const LANE_PARTITION: &str = "lane#";
 
 /// What an entry of the wake-up index stands for.
 pub(super) enum Wake {
@@ -112,7 +113,7 @@ pub(super) fn notice(id: NoticeId) -> Row {
 }
 
 pub(super) fn lane(lane: Lane) -> Row {
-    place(format!("lane#{}", lane.as_str()), "lane")
+    place(format!("{LANE_PARTITION}{}", lane.as_str()), "lane")
 }
 
 /// Returns what a partition key of the table stands for, if such rows have wake-ups.

@@ -124,17 +124,22 @@ impl WebhookStore {
     /// For a release that can read the row, the later wake-up is as good as the earlier one, only later: a retry whose
     /// message was still to be sent is either called for before it is due, or counts as overdue.
     pub async fn set_aside(&self, wake_up: &WakeUp, until: Timestamp) -> Result<bool, StoreError> {
+        self.move_wake_up(wake_up, "SET #wake_at = :to, #aside = :to", until).await
+    }
+
+    /// Changes the wake-up of a row, and the mark that it is set aside, if the wake-up is still there.
+    pub(super) async fn move_wake_up(&self, wake_up: &WakeUp, change: &str, to: Timestamp) -> Result<bool, StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
                 .client
                 .update_item()
                 .table_name(&self.table)
                 .set_key(Some(wake_up.key.clone()))
-                .update_expression("SET #wake_at = :to, #aside = :to")
+                .update_expression(change)
                 .condition_expression("#wake_at = :seen")
                 .expression_attribute_names("#wake_at", WAKE_AT)
                 .expression_attribute_names("#aside", SET_ASIDE)
-                .expression_attribute_values(":to", n(until.millis()))
+                .expression_attribute_values(":to", n(to.millis()))
                 .expression_attribute_values(":seen", wake_up.at.clone());
             let Err(error) = update.send().await else { return Ok(true) };
             match error.as_service_error() {
