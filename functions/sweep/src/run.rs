@@ -44,7 +44,7 @@ impl Sweep {
     async fn sweep_shard(&self, shard: u32, run: &Run) -> Swept {
         let passed = self.memory.passed(shard, self.schedule, run.begin);
         let mut left = Vec::new();
-        let (mut swept, end) = self.sweep_from(shard, passed.end, run, &mut left).await;
+        let (mut swept, end) = self.sweep_from(shard, passed.end, run, &mut left).boxed().await;
         swept.waiting = passed.waiting + left.len() as u64;
         match end {
             Some(end) if swept.failed == 0 => {
