@@ -177,6 +177,28 @@ async fn setting_a_row_aside_changes_nothing_but_its_wake_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_parked_retry_that_was_set_aside_is_made_late_and_once() {
+    let scene = Scene::answering(500).await;
+    let id = scene.event(1).await;
+    for _ in 0..3 {
+        scene.attempt(id).await;
+    }
+    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+        scene.stack.queue(queue).await.purge().await;
+    }
+    scene.set_event(id, UNKNOWN).await;
+    // The retry is due in 31 minutes, and its message is sent at most 14 minutes before.
+    scene.wait(17 * 60);
+    assert_eq!(scene.swept().await, json!({"Unreadable": 1}));
+    scene.set_event(id, "listing.sold").await;
+    scene.wait(ASIDE_SECONDS);
+    assert_eq!(scene.swept().await, json!({"Overdue": 1}));
+    assert_eq!(scene.work_off_retries().await, 1);
+    assert_eq!(scene.standing(id).await, (Status::Pending, 4));
+    assert_eq!(scene.posts(id).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
     let scene = Scene::answering(204).await;
     scene.reminder(7, 0).await;
