@@ -2,7 +2,8 @@
 //! to webhook endpoints.
 //!
 //! A message is acknowledged only after it is applied or a copy of it is sent. If the message is invalid, the copy goes
-//! to the dead-letter queue. If the store was busy or unavailable, the copy goes back to the feed queue with a delay.
+//! to the dead-letter queue. If the store was busy or unavailable, or an event's endpoint cannot be read, the copy goes
+//! back to the feed queue with a delay.
 //!
 //! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
 //! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.
@@ -13,7 +14,6 @@ mod outbox;
 mod outcome;
 
 use accounts::Accounts;
-use feed::ApplyOutcome;
 use market::Market;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -108,10 +108,11 @@ impl Ingest {
             tokio::time::timeout(APPLY_TIMEOUT, applier.apply(messages, now)),
             tokio::time::timeout(APPLY_TIMEOUT, self.fan_out.apply(events, now)),
         );
-        let fanned_out = fanned_out.into_iter().flatten();
-        let fanned_out = fanned_out.map(|(index, changed)| (index, changed.map(ApplyOutcome::from_changed)));
-        for (index, outcome) in written.into_iter().flatten().chain(fanned_out) {
+        for (index, outcome) in written.into_iter().flatten() {
             outcomes[index] = outcome.into();
+        }
+        for (index, fanned_out) in fanned_out.into_iter().flatten() {
+            outcomes[index] = MessageOutcome::from_fan_out(fanned_out);
         }
         outcomes
     }

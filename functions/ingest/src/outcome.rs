@@ -12,11 +12,22 @@ pub(crate) enum MessageOutcome {
     Unchanged,
     /// The message is invalid. A copy goes to the dead-letter queue.
     Refused(Rejection),
-    /// The store was busy or unavailable, which is not the message's fault. A copy goes back to the feed queue with a
-    /// delay, so the message does not use up its receives.
+    /// The store was busy or unavailable, or an event's endpoint cannot be read. That is not the message's fault. A copy
+    /// goes back to the feed queue with a delay, so the message does not use up its receives.
     Postponed(String),
     /// The message stays in the queue. After a few receives it is moved to the dead-letter queue, unchanged.
     Failed(String),
+}
+
+impl MessageOutcome {
+    /// Returns the outcome of an event. If an endpoint cannot be read, its other endpoints have got the event. This one
+    /// gets it as soon as a release runs that can read it.
+    pub(crate) fn from_fan_out(fanned_out: Result<bool, StoreError>) -> Self {
+        match fanned_out {
+            Err(error @ StoreError::Corrupt { .. }) => Self::Postponed(error.to_string()),
+            other => other.map(ApplyOutcome::from_changed).into(),
+        }
+    }
 }
 
 impl From<Result<ApplyOutcome, StoreError>> for MessageOutcome {

@@ -5,8 +5,11 @@
 //! Any number of runs may overlap, and any of them may die at any step. A message that is sent twice is void the second
 //! time, and a delivery's wake-up moves only after its message was sent.
 
+mod aside;
 mod backlog;
+mod memory;
 mod run;
+mod swept;
 
 use std::sync::Arc;
 
@@ -20,11 +23,14 @@ use types::clock::Clock;
 use webhooks::store::WebhookStore;
 use webhooks::{Notices, Queues, Schedule};
 
+use memory::Memory;
+
 pub struct Sweep {
     store: WebhookStore,
     queues: Queues,
     notices: Notices,
     schedule: Schedule,
+    memory: Memory,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
 }
@@ -39,6 +45,7 @@ pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missin
         queues: Queues::new(sqs, first, retry),
         store,
         schedule,
+        memory: Memory::default(),
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
     })

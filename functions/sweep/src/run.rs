@@ -3,10 +3,7 @@
 use futures_util::future::join_all;
 use futures_util::stream;
 use futures_util::{FutureExt, StreamExt};
-use platform::metrics::{Meter, Metric};
-use platform::rows::log_unreadable;
 use platform::store::StoreError;
-use runtime::Error;
 use tokio::sync::OnceCell;
 use types::timestamp::Timestamp;
 use webhooks::Call;
@@ -14,87 +11,103 @@ use webhooks::delivery::{Delivery, Dispatch, Lane, Resending, sweep};
 use webhooks::store::{DuePage, StartKey, WAKE_SHARDS};
 
 use crate::Sweep;
+use crate::swept::Swept;
 
 /// How many wake-ups of a shard are moved at the same time.
 const CONCURRENCY: usize = 16;
 /// A run begins no new page after this time, so that it ends before the function's time-out of 50 seconds.
 const BEGIN_MILLIS: i64 = 30_000;
 
-/// Counts what a run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Swept {
-    /// Parked retries that were put into the queue.
-    pub(crate) parked: u64,
-    /// Messages that were taken for lost and sent again.
-    pub(crate) overdue: u64,
-    /// Messages that are overdue, but were not sent again because a queue is behind.
-    pub(crate) waiting: u64,
-    /// Notices sent.
-    pub(crate) notices: u64,
-    /// Shards of the index that the run did not finish. The next run does the rest.
-    pub(crate) unfinished: u64,
-    /// Steps that failed, and rows that cannot be read. The next run repeats them.
-    pub(crate) failed: u64,
-    /// The first error.
-    pub(crate) because: Option<String>,
+/// A run.
+struct Run {
+    begin: Timestamp,
+    /// Whether a queue is behind, once somebody has asked.
+    behind: OnceCell<bool>,
 }
 
 impl Sweep {
     pub(crate) async fn run(&self) -> Swept {
-        let (begin, behind) = (self.clock.now(), OnceCell::new());
-        let shards = join_all((0..WAKE_SHARDS).map(|shard| self.sweep_shard(shard, begin, &behind))).await;
+        let run = Run { begin: self.clock.now(), behind: OnceCell::new() };
+        if !self.memory.is_empty() && !self.finds_behind(&run).await {
+            self.memory.clear();
+        }
+        let shards = join_all((0..WAKE_SHARDS).map(|shard| self.sweep_shard(shard, &run))).await;
         shards.into_iter().fold(Swept::default(), Swept::and)
     }
 
-    async fn sweep_shard(&self, shard: u32, begin: Timestamp, behind: &OnceCell<bool>) -> Swept {
+    /// Returns whether a queue is behind. Each run finds out at most once.
+    async fn finds_behind(&self, run: &Run) -> bool {
+        *run.behind.get_or_init(|| self.is_behind(run.begin).boxed()).await
+    }
+
+    /// Sweeps a shard, except the part in which earlier runs left only overdue deliveries.
+    async fn sweep_shard(&self, shard: u32, run: &Run) -> Swept {
+        let passed = self.memory.passed(shard, self.schedule, run.begin);
+        let mut left = Vec::new();
+        let (mut swept, end) = self.sweep_from(shard, passed.end, run, &mut left).boxed().await;
+        swept.waiting = passed.waiting + left.len() as u64;
+        match end {
+            Some(end) if swept.failed == 0 => {
+                self.memory.remember(shard, passed.extended(self.schedule, run.begin, end, &left));
+            }
+            _ => self.memory.forget(shard),
+        }
+        swept
+    }
+
+    /// Sweeps the wake-ups of a shard from `begin` on. Returns before which wake-up it has read everything, if it
+    /// knows. Adds the wake-ups of the overdue deliveries that it leaves to `left`.
+    async fn sweep_from(
+        &self,
+        shard: u32,
+        begin: Timestamp,
+        run: &Run,
+        left: &mut Vec<Timestamp>,
+    ) -> (Swept, Option<Timestamp>) {
         let (mut swept, mut from): (_, Option<StartKey>) = (Swept::default(), None);
         loop {
             let now = self.clock.now();
-            let page = match self.store.due(shard, now, from.take()).await {
+            let page = match self.store.due(shard, begin, now, from.take()).await {
                 Ok(page) => page,
-                Err(error) => return swept.and(Swept::failure(&error.to_string())),
+                Err(error) => return (swept.and(Swept::failure(&error.to_string())), None),
             };
-            let DuePage { deliveries, notices, unreadable, next } = page;
-            swept = swept.and(self.call(deliveries, now, behind).boxed().await);
-            for id in notices {
+            let last_wake_up = page.last_wake_up();
+            let DuePage { deliveries, notices, mut unreadable, next } = page;
+            swept = swept.and(self.call(deliveries, now, run, left).boxed().await);
+            for (id, wake_up) in notices {
                 swept = swept.and(match self.notices.send(id).await {
                     Ok(()) => Swept { notices: 1, ..Swept::default() },
+                    Err(error @ StoreError::Corrupt { .. }) => {
+                        unreadable.push(wake_up.unreadable(error));
+                        Swept::default()
+                    }
                     Err(error) => Swept::failure(&error.to_string()),
                 });
             }
-            // The wake-up of an unreadable row stays as it is, because this release does not know what the row calls
-            // for. Each run reads the row once, until some release can read it or its TTL ends. What bounds the reads:
-            // runs come once a minute, and a run that failed is not repeated.
-            log_unreadable(&unreadable);
-            for row in unreadable {
-                swept = swept.and(Swept::failure(&format!("unreadable row: {row}")));
-            }
+            swept = swept.and(self.set_aside(unreadable, now).boxed().await);
             from = next;
             if from.is_none() {
-                return swept;
+                return (swept, Some(run.begin));
             }
-            if self.clock.now() >= begin.plus_millis(BEGIN_MILLIS) {
-                return swept.and(Swept { unfinished: 1, ..Swept::default() });
+            if self.clock.now() >= run.begin.plus_millis(BEGIN_MILLIS) {
+                return (swept.and(Swept { unfinished: 1, ..Swept::default() }), last_wake_up);
             }
         }
     }
 
-    /// Sends the messages of a page's deliveries, then moves their wake-ups. If any are overdue and a queue is
-    /// behind, the overdue ones are left for a later run.
-    async fn call(&self, deliveries: Vec<Delivery>, now: Timestamp, behind: &OnceCell<bool>) -> Swept {
-        let due = deliveries.iter().filter_map(|delivery| {
-            let resending = sweep(self.schedule, &delivery.progress, now)?;
-            Some((Dispatch::next_of(delivery), resending))
-        });
-        let mut due: Vec<(Dispatch, Resending)> = due.collect();
-        let mut swept = Swept::default();
-        if due.iter().any(|(_, resending)| resending.is_overdue)
-            && *behind.get_or_init(|| self.is_behind(now).boxed()).await
-        {
-            let before = due.len();
-            due.retain(|(_, resending)| !resending.is_overdue);
-            swept.waiting = (before - due.len()) as u64;
+    /// Sends the messages of a page's deliveries, then moves their wake-ups. If a queue is behind, overdue ones are left
+    /// for a later run.
+    async fn call(&self, deliveries: Vec<Delivery>, now: Timestamp, run: &Run, left: &mut Vec<Timestamp>) -> Swept {
+        let mut due: Vec<(Dispatch, Resending)> = Vec::new();
+        for delivery in &deliveries {
+            let Some(resending) = sweep(self.schedule, &delivery.progress, now) else { continue };
+            if resending.is_overdue && self.finds_behind(run).await {
+                left.extend(delivery.progress.wake_at);
+            } else {
+                due.push((Dispatch::next_of(delivery), resending));
+            }
         }
+        let mut swept = Swept::default();
         let call = |(dispatch, resending): &(Dispatch, Resending)| Call::new(*dispatch, resending.delay_seconds);
         let calls: Vec<Call> = due.iter().map(call).collect();
         let sent = self.queues.call(Lane::Retry, &calls).await;
@@ -112,41 +125,5 @@ impl Sweep {
             });
         }
         swept
-    }
-}
-
-impl Swept {
-    /// Writes the run's log line. Returns an error if a step failed.
-    pub(crate) fn report(&self, meter: &Meter) -> Result<(), Error> {
-        let Self { parked, overdue, waiting, notices, unfinished, failed, because } = self;
-        let mut line = meter.line("swept");
-        line.count(Metric::Parked, *parked);
-        line.count(Metric::Overdue, *overdue);
-        line.count(Metric::Waiting, *waiting);
-        line.count(Metric::Notices, *notices);
-        line.count(Metric::Unfinished, *unfinished);
-        line.member("failed", failed);
-        line.known("because", because.as_deref());
-        line.log(*failed > 0);
-        match because {
-            None => Ok(()),
-            Some(because) => Err(format!("{failed} steps failed; the first error: {because}").into()),
-        }
-    }
-
-    fn failure(error: &str) -> Self {
-        Self { failed: 1, because: Some(error.to_owned()), ..Self::default() }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            parked: self.parked + other.parked,
-            overdue: self.overdue + other.overdue,
-            waiting: self.waiting + other.waiting,
-            notices: self.notices + other.notices,
-            unfinished: self.unfinished + other.unfinished,
-            failed: self.failed + other.failed,
-            because: self.because.or(other.because),
-        }
     }
 }

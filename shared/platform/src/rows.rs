@@ -66,7 +66,7 @@ impl Unreadable {
 
 /// Logs one warning about the unreadable rows of a read: how many there are, and the first of them as an example. A
 /// rollback may leave thousands of them.
-pub fn log_unreadable(rows: &[Unreadable]) {
+fn log_unreadable(rows: &[Unreadable]) {
     if let Some(first) = rows.first() {
         tracing::warn!(count = rows.len(), row = first.row, what = first.what, "unreadable rows");
     }

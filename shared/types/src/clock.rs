@@ -41,6 +41,15 @@ impl Moment {
         let by_wall = now.wall.millis() - self.wall.millis();
         now.monotonic.saturating_sub(self.monotonic) < age && (0..millis).contains(&by_wall)
     }
+
+    /// Returns by how much the two clocks have moved apart since this moment. The wall clock is ahead if the instance
+    /// was frozen meanwhile, or if the clock was set.
+    pub fn drift(self, clock: &dyn Clock) -> Duration {
+        let now = Self::now(clock);
+        let by_monotonic = now.monotonic.saturating_sub(self.monotonic).as_millis();
+        let by_wall = now.wall.millis() - self.wall.millis();
+        Duration::from_millis(by_wall.abs_diff(i64::try_from(by_monotonic).unwrap_or(i64::MAX)))
+    }
 }
 
 /// The machine's clocks, with the wall clock shifted by a fixed offset.

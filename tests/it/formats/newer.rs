@@ -1,5 +1,7 @@
 //! A layout that this release does not know is refused by name, and is never read as if it were an earlier one.
 
+use std::collections::BTreeSet;
+
 use market::{Log, Record};
 use platform::rows::Rows;
 use platform::store::StoreError;
@@ -9,6 +11,7 @@ use types::records::{PublicItem, PublicListing};
 use webhooks::QueueMessage;
 use webhooks::delivery::Lane;
 use webhooks::endpoint::notice_id;
+use webhooks::store::RowKind;
 
 use super::dynamo::{binary, bytes};
 use super::golden;
@@ -17,11 +20,7 @@ use super::scene::{endpoint, user};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_of_a_newer_layout_is_an_error_that_says_so() {
-    let raised = |mut row: Value| {
-        row["layout"] = json!({"N": "2"});
-        row
-    };
-    let stack = loaded(|_, row| raised(row), &keyring()).await;
+    let stack = raised().await;
     let (stores, admin) = (stack.admin.stores(), stack.webhooks());
     let (market, store) = (&stores.market, &admin.store);
     let log = Log::<PublicItem>::new(market.clone());
@@ -42,6 +41,22 @@ async fn a_row_of_a_newer_layout_is_an_error_that_says_so() {
     for (format, text) in refused {
         assert!(text.ends_with(&format!("{format}: layout 2, written by a newer release")), "{text}");
     }
+}
+
+/// Returns a stack whose rows all have a layout of a newer release.
+async fn raised() -> Stack {
+    let raise = |mut row: Value| {
+        row["layout"] = json!({"N": "2"});
+        row
+    };
+    loaded(|_, row| raise(row), &keyring()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_lists_each_kind_of_row_of_the_webhooks_table_that_has_a_newer_layout() {
+    let found = raised().await.webhooks().repair_rows(true, |_| {}).await.unwrap().unreadable;
+    let kinds: BTreeSet<RowKind> = found.iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, RowKind::ALL.into_iter().filter(|kind| *kind != RowKind::Unknown).collect());
 }
 
 fn error<T>(outcome: Result<T, StoreError>) -> String {

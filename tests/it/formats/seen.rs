@@ -46,5 +46,7 @@ pub(super) async fn seen(stack: &Stack, key: &str) -> BTreeMap<String, Value> {
     for lane in Lane::ALL {
         seen.insert(lane.to_string(), json!(admin.store.probed_at(lane).await.unwrap()));
     }
+    let repair = admin.repair_rows(true, |_| {}).await.unwrap();
+    assert!(repair.unreadable.is_empty(), "{:?}", repair.unreadable);
     seen
 }

@@ -1,5 +1,6 @@
 //! Webhooks, from an event to the receiver's socket.
 
+mod backlog;
 mod crashes;
 mod deployed;
 mod duplicates;
@@ -11,6 +12,7 @@ mod isolation;
 mod late;
 mod poison;
 mod removal;
+mod rows_repair;
 mod schedule;
 mod secrets;
 mod sweeping;

@@ -3,46 +3,51 @@
 use admin::webhooks::NewEndpoint;
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
-use futures_util::FutureExt;
 use local::environment::Variables;
 use platform::resources::{Queue, Resources, Table, WAKE_AT, WAKE_SHARD};
 use platform::rows::Unreadable;
-use runtime::Worker;
 use serde_json::{Value, json};
 use tests::webhooks_cli::WebhooksCli;
-use tests::{RuntimeApi, dynamodb, hand, message, sale, set_text, uuid};
+use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, message, sale, set_row_number, set_text, uuid};
+use types::clock::Clock;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
+use types::timestamp::Timestamp;
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
+use webhooks::endpoint::notice_id;
 use webhooks::store::WAKE_SHARDS;
 
 use super::Scene;
+use crate::repair::rows;
 
 /// A word that this release does not know.
 const UNKNOWN: &str = "known_to_a_newer_release";
 const OVERDUE_SECONDS: i64 = 5 * 60;
+/// How long an unreadable row is set aside.
+const ASIDE_SECONDS: i64 = 60 * 60;
+const TABLE: &str = "marketplace-webhooks";
 
 impl Scene {
-    async fn set_event(&self, id: DeliveryId, event: &str) {
+    pub(super) async fn set_event(&self, id: DeliveryId, event: &str) {
         let partition = format!("delivery#{id}");
         set_text(&self.stack, Table::Webhooks, [&partition, "delivery"], "event", event).await;
     }
 
-    async fn set_status(&self, id: EndpointId, status: &str) {
+    pub(super) async fn set_status(&self, id: EndpointId, status: &str) {
         let partition = format!("account#{}", self.user);
         let path = format!("endpoint_{id}.status");
         set_text(&self.stack, Table::Webhooks, [&partition, "endpoints"], &path, status).await;
     }
 
     /// Adds a second endpoint to the account.
-    async fn second(&self, event: EventKind) -> EndpointId {
+    pub(super) async fn second(&self, event: EventKind) -> EndpointId {
         let new = NewEndpoint { user_id: self.user, url: self.receiver.url.clone(), events: [event].into() };
         self.stack.webhooks().add(new).await.unwrap().0.id
     }
 
     /// Plants a row of an unknown kind whose wake-up has long come.
-    async fn reminder(&self, number: u32, shard: u32) {
+    pub(super) async fn reminder(&self, number: u32, shard: u32) {
         let table = Resources::new(Resources::DEFAULT_STACK).table(Table::Webhooks);
         let put = dynamodb(&self.stack).put_item().table_name(table).item("pk", S(format!("reminder#{number}")));
         let put = put.item("sk", S("reminder".to_owned())).item(WAKE_SHARD, S(format!("wake#{shard}")));
@@ -53,14 +58,16 @@ impl Scene {
         events.map(|event| delivery_id(uuid(event).into(), self.endpoint.id)).collect()
     }
 
-    /// Sweeps once. Returns the error that the run reports.
-    async fn failed_sweep(&self) -> String {
-        let sweep = self.stack.sweep_at(&self.stack.aws.endpoint_url);
-        sweep.work(Value::Null).boxed().await.unwrap_err().to_string()
+    /// Sweeps once. Returns the metrics of the run.
+    pub(super) async fn swept(&self) -> Value {
+        let listener = Listener::start();
+        self.stack.sweep().await;
+        let [line] = &listener.take()[..] else { panic!("not one line") };
+        json!(line.metrics("sweep"))
     }
 
     /// Hands everything in the retry queue to a sender. Returns how many messages there were.
-    async fn work_off_retries(&self) -> usize {
+    pub(super) async fn work_off_retries(&self) -> usize {
         let retry = self.stack.queue(Queue::WebhooksRetry).await;
         let messages = retry.take(retry.count().await.try_into().unwrap()).await;
         // With more than four at once to an endpoint, some would wait.
@@ -71,13 +78,12 @@ impl Scene {
     }
 }
 
-fn feed(event: &Value) -> SqsMessage {
+fn feed_message(event: &Value) -> SqsMessage {
     message(Lane::First, &event.to_string())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_that_cannot_be_read_hold_up_no_others_and_are_not_lost() {
-    const FAILED: &str = "32 steps failed; the first error: unreadable row: delivery#";
     let spoilt = Scene::answering(204).await;
     let other = spoilt.other(6).await;
     let (spoilt_ids, other_ids) = (spoilt.ids(1..=32), other.ids(101..=132));
@@ -93,26 +99,52 @@ async fn deliveries_that_cannot_be_read_hold_up_no_others_and_are_not_lost() {
     }
     spoilt.wait(OVERDUE_SECONDS);
 
-    let error = spoilt.failed_sweep().await;
-    assert!(error.starts_with(FAILED) && error.ends_with(" delivery: event"), "{error}");
+    assert_eq!(spoilt.swept().await, json!({"Overdue": 32, "Unreadable": 32}));
     assert_eq!(spoilt.work_off_retries().await, 32);
     for id in other_ids {
         assert_eq!((other.standing(id).await, other.posts(id).len()), ((Status::Delivered, 1), 1));
     }
 
-    // The next run meets the same rows again, and nothing else.
-    let error = spoilt.failed_sweep().await;
-    assert!(error.starts_with(FAILED), "{error}");
-    assert_eq!(spoilt.work_off_retries().await, 0);
+    // Runs of the next hour do not meet these rows. The one after it looks at each again.
+    spoilt.wait(ASIDE_SECONDS - 1);
+    assert_eq!(spoilt.swept().await, json!({}));
+    spoilt.wait(1);
+    assert_eq!(spoilt.swept().await, json!({"Unreadable": 32}));
 
-    // A release that knows the word finds every wake-up where it was.
+    // A release that knows the word finds them an hour later.
     for id in &spoilt_ids {
         spoilt.set_event(*id, "listing.sold").await;
     }
-    spoilt.stack.sweep().await;
+    assert_eq!(spoilt.swept().await, json!({}));
+    spoilt.wait(ASIDE_SECONDS);
+    assert_eq!(spoilt.swept().await, json!({"Overdue": 32}));
     assert_eq!(spoilt.work_off_retries().await, 32);
     for id in spoilt_ids {
         assert_eq!((spoilt.standing(id).await, spoilt.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_that_cannot_be_read_cost_others_none_of_their_retries() {
+    let spoilt = Scene::answering(500).await;
+    let other = spoilt.other(6).await;
+    for (scene, events) in [(&spoilt, 1..=32), (&other, 101..=132)] {
+        scene.stack.fan_out(&events.map(|event| sale(event, scene.user)).collect::<Vec<_>>()).await;
+    }
+    for id in spoilt.ids(1..=32) {
+        spoilt.set_event(id, UNKNOWN).await;
+    }
+    // The seventh attempt would switch the endpoint off, and the rest would be held.
+    for attempt in 1..=6 {
+        for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+            spoilt.stack.queue(queue).await.purge().await;
+        }
+        spoilt.wait(25 * 60 * 60);
+        assert_eq!(spoilt.swept().await["Unreadable"], 32);
+        assert_eq!(spoilt.work_off_retries().await, 32);
+        for id in other.ids(101..=132) {
+            assert_eq!(other.standing(id).await, (Status::Pending, attempt));
+        }
     }
 }
 
@@ -125,32 +157,107 @@ async fn a_wake_up_of_an_unknown_kind_holds_up_no_delivery() {
         scene.reminder(shard, shard).await;
     }
     scene.wait(OVERDUE_SECONDS);
-    let error = scene.failed_sweep().await;
-    assert!(error.starts_with("8 steps failed; the first error: unreadable row: reminder#"), "{error}");
+    assert_eq!(scene.swept().await, json!({"Overdue": 1, "Unreadable": 8}));
     assert_eq!(scene.work_off_retries().await, 1);
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    assert_eq!(scene.swept().await, json!({}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_logs_one_line_for_the_unreadable_rows_of_a_page() {
+async fn setting_a_row_aside_changes_nothing_but_its_wake_up() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    scene.set_event(id, UNKNOWN).await;
+    let key = [format!("delivery#{id}"), "delivery".to_owned()];
+    let mut expected = rows(&scene.stack, TABLE).await;
+    scene.wait(OVERDUE_SECONDS);
+    scene.stack.sweep().await;
+    let until = N(scene.stack.clock.now().plus_millis(ASIDE_SECONDS * 1_000).millis().to_string());
+    let row = expected.get_mut(&key).unwrap();
+    row.extend([WAKE_AT, "set_aside"].map(|name| (name.to_owned(), until.clone())));
+    assert_eq!(rows(&scene.stack, TABLE).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_retry_that_was_set_aside_is_made_late_and_once() {
+    let scene = Scene::answering(500).await;
+    let id = scene.event(1).await;
+    for _ in 0..3 {
+        scene.attempt(id).await;
+    }
+    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+        scene.stack.queue(queue).await.purge().await;
+    }
+    scene.set_event(id, UNKNOWN).await;
+    // The retry is due in 31 minutes, and its message is sent at most 14 minutes before.
+    scene.wait(17 * 60);
+    assert_eq!(scene.swept().await, json!({"Unreadable": 1}));
+    scene.set_event(id, "listing.sold").await;
+    scene.wait(ASIDE_SECONDS);
+    assert_eq!(scene.swept().await, json!({"Overdue": 1}));
+    assert_eq!(scene.work_off_retries().await, 1);
+    assert_eq!(scene.standing(id).await, (Status::Pending, 4));
+    assert_eq!(scene.posts(id).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
+    let scene = Scene::answering(204).await;
+    scene.reminder(7, 0).await;
+    let (store, now) = (scene.stack.webhooks().store, scene.stack.clock.now());
+    let [found] = &store.due(0, Timestamp::from_millis(0), now, None).await.unwrap().unreadable[..] else {
+        panic!("not one row")
+    };
+    set_row_number(&scene.stack, Table::Webhooks, ["reminder#7", "reminder"], WAKE_AT, 8).await;
+    let before = rows(&scene.stack, TABLE).await;
+    assert!(!store.set_aside(&found.wake_up, now).await.unwrap());
+    assert_eq!(rows(&scene.stack, TABLE).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notice_that_cannot_be_read_is_set_aside_and_sent_once_it_can_be_read() {
+    let scene = Scene::answering(500).await;
+    let id = scene.before_last(1).await;
+    let message = [scene.stack.next_message(id).await];
+    let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+    proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
+    hand(&sender, &message).await;
+    let partition = format!("notice#{}", notice_id(scene.endpoint.id, scene.endpoint.epoch));
+    let set_layout = async |layout| {
+        set_row_number(&scene.stack, Table::Webhooks, [&partition, "notice"], "layout", layout).await;
+    };
+    set_layout(2).await;
+    scene.wait(2 * 60);
+    assert_eq!(scene.swept().await, json!({"Unreadable": 1}));
+    set_layout(1).await;
+    assert_eq!(scene.swept().await, json!({}));
+    scene.wait(ASIDE_SECONDS);
+    assert_eq!(scene.swept().await, json!({"Notices": 1}));
+    assert_eq!(scene.stack.take_notices().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_names_each_row_that_it_sets_aside_once() {
     let scene = Scene::answering(204).await;
     for (number, shard) in [(1, 0), (2, 0), (3, 0), (4, 1)] {
         scene.reminder(number, shard).await;
     }
     let mut sweep = RuntimeApi::run("sweep", &Variables::new(&scene.stack.aws.endpoint_url)).await;
-    sweep.invoke(json!({})).await;
+    for _ in 0..2 {
+        sweep.invoke(json!({})).await;
+    }
     let lines: Vec<Value> = sweep.lines().into_iter().map(|line| line.json).collect();
-    assert_eq!(lines.iter().find(|line| line["message"] == "swept").map(|line| &line["failed"]), Some(&json!(4)));
-    let warned = lines.iter().filter(|line| line["message"] == "unreadable rows");
-    let mut warned: Vec<Value> =
-        warned.map(|line| json!([line["row"], line["count"], line["what"], line["level"]])).collect();
+    let swept = lines.iter().filter(|line| line["message"] == "swept");
+    let swept: Vec<Value> = swept.map(|line| json!([line["failed"], line["Unreadable"]])).collect();
+    assert_eq!(swept, [json!([0, 4]), json!([0, 0])]);
+    let warned = lines.iter().filter(|line| line["message"] == "unreadable row");
+    let mut warned: Vec<Value> = warned.map(|line| json!([line["row"], line["what"], line["level"]])).collect();
     warned.sort_by_key(Value::to_string);
-    let expected = [json!(["reminder#1 reminder", 3, "pk", "WARN"]), json!(["reminder#4 reminder", 1, "pk", "WARN"])];
-    assert_eq!(warned, expected);
+    assert_eq!(warned, [1, 2, 3, 4].map(|number| json!([format!("reminder#{number} reminder"), "pk", "WARN"])));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_cannot_be_read_fails_only_the_events_that_it_may_have_selected() {
+async fn an_endpoint_that_cannot_be_read_puts_off_only_the_events_that_it_may_have_selected() {
     let scene = Scene::answering(204).await;
     let (other, unconcerned) = (scene.other(6).await, scene.other(7).await);
     let second = scene.second(EventKind::ListingSold).await;
@@ -159,8 +266,10 @@ async fn an_endpoint_that_cannot_be_read_fails_only_the_events_that_it_may_have_
     unconcerned.set_status(deposits, UNKNOWN).await;
 
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
-    let batch = [sale(1, scene.user), sale(2, other.user), sale(3, unconcerned.user)].map(|event| feed(&event));
-    assert_eq!(hand(&ingest, &batch).await, [0], "the event is not done, because one endpoint did not get it");
+    let batch = [sale(1, scene.user), sale(2, other.user), sale(3, unconcerned.user)].map(|event| feed_message(&event));
+    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
+    let [feed, dead] = [scene.stack.queue(Queue::Feed).await, scene.stack.queue(Queue::FeedDead).await];
+    assert_eq!(feed.count().await, 1, "the event is not done, because one endpoint did not get it");
     let first = scene.stack.queue(Queue::WebhooksFirst).await;
     assert_eq!(hand(&scene.stack.sender(), &first.take(3).await).await, [0; 0]);
     for (scene, event) in [(&scene, 1), (&other, 2), (&unconcerned, 3)] {
@@ -169,10 +278,11 @@ async fn an_endpoint_that_cannot_be_read_fails_only_the_events_that_it_may_have_
     }
 
     // The message comes again: the readable endpoint gets nothing twice, and the other one gets it once it is read.
-    assert_eq!(hand(&ingest, &batch[..1]).await, [0]);
+    assert_eq!(hand(&ingest, &feed.take(1).await).await, [0; 0]);
     assert_eq!(hand(&scene.stack.sender(), &first.take(1).await).await, [0; 0]);
     scene.set_status(second, "enabled").await;
-    assert_eq!(hand(&ingest, &batch[..1]).await, [0; 0]);
+    assert_eq!(hand(&ingest, &feed.take(1).await).await, [0; 0]);
+    assert_eq!((feed.count().await, dead.count().await), (0, 0));
     assert_eq!(hand(&scene.stack.sender(), &first.take(2).await).await, [0; 0]);
     assert_eq!(scene.standing(delivery_id(uuid(1).into(), second)).await, (Status::Delivered, 1));
     assert_eq!(scene.receiver.so_far().len(), 4);

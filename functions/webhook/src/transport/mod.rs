@@ -4,8 +4,10 @@
 mod answer;
 mod connect;
 mod error;
+mod pool;
 mod reach;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,25 +15,17 @@ use guard::{EndpointUrl, Policy};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::{Instant, timeout};
+use types::clock::{Clock, SystemClock};
 
 use connect::Connector;
 pub use error::{PostError, TlsFailure};
+use pool::Pool;
 pub use reach::Reach;
 
 /// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
 /// last byte of the answer's head (specification 6.7.2).
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept. The time is short because the receiver may close the connection while the
-/// instance is frozen. If a connection is found closed before anything was written, a new one is made and the attempt
-/// does not fail.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// The most idle connections that are kept for each scheme, host and port.
-const MAX_IDLE_PER_HOST: usize = 16;
-/// The longest head of an answer, in bytes (specification 6.7.3).
-const MAX_HEAD_BYTES: usize = 32 * 1_024;
 
 /// A pooled client for POSTs to endpoints. Clones share the pool.
 ///
@@ -39,7 +33,7 @@ const MAX_HEAD_BYTES: usize = 32 * 1_024;
 /// request twice.
 #[derive(Clone)]
 pub struct Transport {
-    client: Client<Connector, Full<Bytes>>,
+    pool: Arc<Pool>,
     policy: Policy,
     deadline: Duration,
 }
@@ -73,15 +67,15 @@ impl Transport {
 
     /// Creates a client that gives receivers another time than [`DEADLINE`].
     pub fn with_deadline(reach: Reach, deadline: Duration) -> Result<Self, rustls::Error> {
+        Self::with_clock(reach, deadline, Arc::new(SystemClock::new()))
+    }
+
+    /// Creates a client that knows by this clock for how long its instance was frozen. Connections from before are not
+    /// used again.
+    pub fn with_clock(reach: Reach, deadline: Duration, clock: Arc<dyn Clock>) -> Result<Self, rustls::Error> {
         let policy = reach.policy;
-        let connector = Connector::new(reach, deadline)?;
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
-            .http1_max_buf_size(MAX_HEAD_BYTES)
-            .build(connector);
-        Ok(Self { client, policy, deadline })
+        let pool = Arc::new(Pool::new(Connector::new(reach, deadline)?, clock));
+        Ok(Self { pool, policy, deadline })
     }
 
     /// Sends a body to an endpoint once. Only the status decides the outcome, not the answer's body. Returns at most
@@ -111,6 +105,6 @@ impl Transport {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url.uri().clone();
         *request.headers_mut() = headers;
-        Ok(self.client.request(request).await?)
+        Ok(self.pool.client().request(request).await?)
     }
 }

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, pending};
-use guard::Resolve;
+use guard::{Resolve, SystemResolver};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
-use webhook::transport::Transport;
+use types::clock::{Clock, ManualClock};
+use types::timestamp::Timestamp;
+use webhook::transport::{DEADLINE, Transport};
 
 use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request, until_closed};
 use crate::resolver::{ScriptedResolver, reach};
@@ -187,4 +189,99 @@ async fn an_idle_connection_is_closed_after_some_seconds() {
     assert!(post(&client, &receiver.url()).await.is_acknowledged());
     let closing = timeout(Duration::from_secs(15), closed.notified());
     closing.await.expect("the idle connection is still open");
+}
+
+const MINUTE_MILLIS: i64 = 60_000;
+
+/// A client whose instance a test can freeze: then the wall clock goes on, and the monotonic clock stands still.
+fn freezing_client() -> (Transport, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_000 * MINUTE_MILLIS)));
+    let client = Transport::with_clock(reach(Arc::new(SystemResolver)), DEADLINE, Arc::clone(&clock) as _);
+    (client.unwrap(), clock)
+}
+
+fn set_ahead(clock: &ManualClock, millis: i64) {
+    clock.set_wall(clock.now().plus_millis(millis));
+}
+
+/// The receiver forgets a connection while the instance is frozen: the next request on it gets no answer.
+#[tokio::test]
+async fn a_connection_from_before_a_freeze_is_not_used_again() {
+    let receiver = Receiver::start(move |mut stream| {
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(OK.as_bytes()).await?;
+            read_request(&mut stream).await.map(drop)
+        })
+    });
+    let receiver = receiver.await;
+    let (client, clock) = freezing_client();
+    for posts in 1..=3 {
+        assert!(post(&client.clone(), &receiver.url()).await.is_acknowledged());
+        assert_eq!(receiver.accepted(), posts);
+        set_ahead(&clock, MINUTE_MILLIS);
+    }
+}
+
+#[tokio::test]
+async fn many_short_freezes_count_like_a_long_one() {
+    let receiver = Receiver::answering(OK).await;
+    let (client, clock) = freezing_client();
+    for connections in [1, 1, 1, 2, 2, 2, 3] {
+        assert!(post(&client, &receiver.url()).await.is_acknowledged());
+        assert_eq!(receiver.accepted(), connections);
+        set_ahead(&clock, 400);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_while_both_clocks_go_on_or_the_wall_clock_is_corrected_a_little() {
+    let receiver = Receiver::answering(OK).await;
+    let (client, clock) = freezing_client();
+    for correction in [0, -300, 200, -100, 300] {
+        assert!(post(&client, &receiver.url()).await.is_acknowledged());
+        clock.advance(Duration::from_mins(1));
+        set_ahead(&clock, correction);
+    }
+    assert_eq!(receiver.accepted(), 1);
+}
+
+/// A wall clock that is set back hides for how long the instance was frozen.
+#[tokio::test]
+async fn a_wall_clock_that_is_set_back_empties_the_pool_as_well() {
+    let receiver = Receiver::answering(OK).await;
+    let (client, clock) = freezing_client();
+    for connections in 1..=3 {
+        assert!(post(&client, &receiver.url()).await.is_acknowledged());
+        assert_eq!(receiver.accepted(), connections);
+        set_ahead(&clock, -MINUTE_MILLIS);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_under_way_keeps_its_connection_when_the_pool_is_emptied() {
+    let (read, may_answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, gate) = (Arc::clone(&read), Arc::clone(&may_answer));
+    let slow = Receiver::start(move |mut stream| {
+        let (told, gate) = (Arc::clone(&told), Arc::clone(&gate));
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            told.notify_one();
+            gate.notified().await;
+            stream.write_all(OK.as_bytes()).await?;
+            until_closed(stream).await
+        })
+    });
+    let (slow, fast) = tokio::join!(slow, Receiver::answering(OK));
+    let (client, clock) = freezing_client();
+    let meanwhile = async {
+        read.notified().await;
+        set_ahead(&clock, MINUTE_MILLIS);
+        let posted = post(&client, &fast.url()).await;
+        may_answer.notify_one();
+        posted
+    };
+    let (first, second) = tokio::join!(post(&client, &slow.url()), meanwhile);
+    assert!(first.is_acknowledged() && second.is_acknowledged(), "{first:?} {second:?}");
+    assert_eq!((slow.accepted(), fast.accepted()), (1, 1));
 }

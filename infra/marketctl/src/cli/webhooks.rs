@@ -69,6 +69,15 @@ pub(crate) enum WebhookCommand {
         /// The delivery's id, as `webhooks deliveries` shows it
         id: DeliveryId,
     },
+    /// List every row that this release cannot read, and bring back the ones that it can read again
+    ///
+    /// A newer release may have written such rows before a rollback. Sweeps set them aside for an hour each time. See
+    /// docs/operations.md.
+    Repair {
+        /// Only list; write nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Add a new key to the keyring and seal every endpoint's secrets with it
     ///
     /// Deliveries continue meanwhile. If the command is interrupted, run it again.
@@ -136,6 +145,8 @@ mod tests {
             panic!("another command")
         };
         assert_eq!((status, limit.map(NonZeroUsize::get)), (Some(Status::Held), Some(7)));
+        assert!(matches!(parsed("repair"), Ok(WebhookCommand::Repair { dry_run: false })));
+        assert!(matches!(parsed("repair --dry-run"), Ok(WebhookCommand::Repair { dry_run: true })));
         assert!(matches!(parsed("rotate-keyring"), Ok(WebhookCommand::RotateKeyring { remove_old: false })));
     }
 

@@ -25,11 +25,18 @@ impl RepairProgress {
         match progress {
             Progress::Comparing(stream) => self.spin(format!("comparing {stream} with its entities")),
             Progress::Writing(stream) => self.spin(format!("writing the base of {stream}")),
-            Progress::Scanning { rows, of: None } => self.spin(format!("{} rows of accounts", HumanCount(rows))),
-            Progress::Scanning { rows, of: Some(of) } => self.fill(rows, of.max(rows), "rows of accounts"),
+            Progress::Scanning { rows, of } => self.show_rows(rows, of, "rows of accounts"),
             Progress::Users { done, of } => self.fill(done, of, "users"),
             Progress::Keys { keys } => self.spin(format!("{} keys", HumanCount(keys))),
             Progress::Endpoints { endpoints } => self.spin(format!("{} webhook endpoints", HumanCount(endpoints))),
+        }
+    }
+
+    /// Shows how many rows were read, of about so many if that is known.
+    pub(crate) fn show_rows(&self, rows: u64, of: Option<u64>, what: &'static str) {
+        match of {
+            None => self.spin(format!("{} {what}", HumanCount(rows))),
+            Some(of) => self.fill(rows, of.max(rows), what),
         }
     }
 

@@ -3,6 +3,7 @@
 mod document;
 mod error;
 mod keyring;
+mod repair;
 mod show;
 
 use std::num::NonZeroUsize;
@@ -73,6 +74,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let delivery_id = admin.resend(id).await?;
             output.print(&SentDelivery { delivery_id }, show::sent)
         }
+        WebhookCommand::Repair { dry_run } => repair::run(&admin, dry_run, output).await,
         WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(&admin, remove_old, output).await,
     }
 }

@@ -7,7 +7,7 @@ use super::stored::ROWS_PER_READ;
 use crate::{Accounts, table};
 use platform::batch_get::get_rows;
 use platform::layout::LAYOUT;
-use platform::store::{Attributes, Row, StoreError};
+use platform::store::{Attributes, Row, StoreError, about_rows};
 use types::ids::UserId;
 
 /// A part of the table.
@@ -23,11 +23,9 @@ pub struct OrdersPage {
 }
 
 impl Accounts {
-    /// Returns about how many rows the table has, if that is known. DynamoDB counts them every few hours.
+    /// Returns about how many rows the table has, if that is known.
     pub async fn about_rows(&self) -> Result<Option<u64>, StoreError> {
-        let described = self.client.describe_table().table_name(&self.table).send().await?;
-        let rows = described.table.and_then(|table| table.item_count);
-        Ok(rows.and_then(|rows| u64::try_from(rows).ok()).filter(|rows| *rows > 0))
+        about_rows(&self.client, &self.table).await
     }
 
     /// Reads a part of the table.

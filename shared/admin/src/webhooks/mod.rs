@@ -6,6 +6,7 @@ mod endpoints;
 mod error;
 mod keyring;
 mod register;
+mod repair;
 mod rotate_secret;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 pub use error::WebhookAdminError;
 pub use keyring::Resealed;
 pub use register::NewEndpoint;
+pub use repair::RowRepair;
 
 use guard::{Policy, Resolve};
 use secrets::KeyringCache;

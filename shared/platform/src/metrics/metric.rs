@@ -56,6 +56,8 @@ closed_enum! {
         Notices = "Notices",
         /// Shards of the index that a run did not come to the end of.
         Unfinished = "Unfinished",
+        /// Rows of the index that cannot be read and were set aside.
+        Unreadable = "Unreadable",
         /// Changes behind the base of the catalog, as a run found them.
         CatalogLogBehind = "CatalogLogBehind",
         /// Changes behind the base of the listings, as a run found them.
@@ -110,7 +112,7 @@ impl Metric {
                 (Unit::Count, Publishers::Only(&["webhook"]))
             }
             Self::EventToPost => (Unit::Milliseconds, Publishers::Only(&["webhook"])),
-            Self::Parked | Self::Overdue | Self::Waiting | Self::Notices | Self::Unfinished => {
+            Self::Parked | Self::Overdue | Self::Waiting | Self::Notices | Self::Unfinished | Self::Unreadable => {
                 (Unit::Count, Publishers::Only(&["sweep"]))
             }
             Self::CatalogLogBehind | Self::ListingsLogBehind => (Unit::Count, Publishers::Only(&["compact"])),

@@ -13,8 +13,10 @@ mod notices;
 mod places;
 mod removal;
 mod repair;
+mod search;
 mod settle;
 mod table;
+mod wake_ups;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::FutureExt;
@@ -22,11 +24,13 @@ use futures_util::FutureExt;
 pub use account::Added;
 pub use accounts::EndpointPage;
 pub use deliveries::{Put, StepOutcome};
-pub use listing::{DeliveryPage, DuePage, StartKey};
+pub use listing::{DeliveryPage, StartKey};
 pub use removal::Removal;
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
+pub use search::{RowKind, SearchedPage, UnreadableRow};
 pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
+pub use wake_ups::{DuePage, UnreadableWakeUp, WakeUp};
 
 use platform::aws::{Missing, Patience};
 use platform::preflight::{Probe, ProbeFuture};

@@ -53,6 +53,8 @@ pub(super) const UNTIL: &str = "until";
 pub(super) const RESERVED_UNTIL: &str = "reserved_until";
 
 pub(super) const NOTICE: &str = "notice";
+/// The wake-up that a sweep gave a row which it could not read. The row is still set aside if that is its wake-up.
+pub(super) const SET_ASIDE: &str = "set_aside";
 pub(super) const PROBED_AT: &str = "probed_at";
 
 pub(super) const ACCOUNT_FORMAT: Format = Format::first("account's endpoints");
@@ -68,8 +70,9 @@ pub const WAKE_SHARDS: u32 = 8;
 
 pub(super) const ACCOUNT_PARTITION: &str = "account#";
 pub(super) const FINDER_PARTITION: &str = "endpoint#";
-const DELIVERY_PARTITION: &str = "delivery#";
-const NOTICE_PARTITION: &str = "notice#";
+pub(super) const DELIVERY_PARTITION: &str = "delivery#";
+pub(super) const NOTICE_PARTITION: &str = "notice#";
+pub(super) const LANE_PARTITION: &str = "lane#";
 
 /// What an entry of the wake-up index stands for.
 pub(super) enum Wake {
@@ -124,7 +127,7 @@ pub(super) fn notice(id: NoticeId) -> Row {
 }
 
 pub(super) fn lane(lane: Lane) -> Row {
-    place(format!("lane#{}", lane.as_str()), "lane")
+    place(format!("{LANE_PARTITION}{}", lane.as_str()), "lane")
 }
 
 /// Returns what a partition key of the table stands for, if such rows have wake-ups.
@@ -146,6 +149,12 @@ pub(super) fn wake_shard(id: uuid::Uuid) -> String {
 
 pub(super) fn wake_partition(shard: u32) -> String {
     format!("wake#{shard}")
+}
+
+/// Returns the table key of a row.
+pub(super) fn key_of(row: &Row) -> Row {
+    let part = |name: &str| row.get(name).map(|value| (name.to_owned(), value.clone()));
+    [PK, SK].into_iter().filter_map(part).collect()
 }
 
 fn place(pk: String, sk: &str) -> Row {

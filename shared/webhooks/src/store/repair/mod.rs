@@ -9,6 +9,7 @@ mod mend;
 mod stored;
 
 pub use finding::{EndpointFinding, EndpointProblem};
+pub(super) use stored::StoredFinder;
 
 use platform::rows::Unreadable;
 use platform::store::StoreError;
@@ -17,7 +18,7 @@ use types::timestamp::Timestamp;
 use super::table::REMOVED_AT;
 use super::{StartKey, WebhookStore, table};
 use crate::endpoint::{Notice, notice_id};
-use stored::{Named, StoredEndpoint, StoredFinder, StoredRows};
+use stored::{Named, StoredEndpoint, StoredRows};
 
 /// What a repair of endpoints may do, and what it must.
 #[derive(Clone, Copy, Debug)]

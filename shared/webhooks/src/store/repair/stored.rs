@@ -22,7 +22,7 @@ pub(super) struct StoredEndpoint {
 }
 
 /// The row that finds an endpoint which is not noted as removed.
-pub(super) struct StoredFinder {
+pub(in crate::store) struct StoredFinder {
     pub(super) endpoint_id: EndpointId,
     pub(super) account_id: UserId,
 }
@@ -64,7 +64,7 @@ impl StoredRows {
 
 impl StoredFinder {
     /// Reads the row. Returns `None` if the endpoint is noted as removed.
-    fn from_row(row: &Row) -> Result<Option<Self>, StoreError> {
+    pub(in crate::store) fn from_row(row: &Row) -> Result<Option<Self>, StoreError> {
         table::FINDER_FORMAT.of_row(row)?;
         let endpoint_id = table::endpoint_of_finder(partition(row)).ok_or_else(|| StoreError::corrupt(PK))?;
         if row.contains_key(REMOVED_AT) {
