@@ -129,6 +129,25 @@ async fn the_addresses_are_tried_in_turn() {
     assert!(post(&client, &receiver.url_at("http", "hooks.example.com")).await.is_acknowledged());
 }
 
+#[tokio::test]
+async fn at_most_eight_addresses_are_tried_and_all_are_checked() {
+    let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    // The receiver listens only on 127.0.0.1.
+    let silent = |count: u8| (1..=count).map(|last| IpAddr::from([127, 9, 9, last])).collect::<Vec<_>>();
+    let inside = IpAddr::from([10, 0, 0, 1]);
+    let names = ScriptedResolver::in_turn(vec![
+        Ok([silent(8), vec![LOOPBACK]].concat()),
+        Ok([silent(8), vec![LOOPBACK, inside]].concat()),
+        Ok([silent(7), vec![LOOPBACK]].concat()),
+    ]);
+    let client = Transport::new(reach(Arc::new(names))).unwrap();
+    let url = receiver.url_at("http", "hooks.example.com");
+    assert_eq!(post(&client, &url).await.outcome, Err(PostError::Unreachable));
+    assert_eq!(post(&client, &url).await.outcome, Err(PostError::NotPublic));
+    assert_eq!(receiver.accepted(), 0);
+    assert_eq!(post(&client, &url).await.outcome, Ok(200));
+}
+
 /// An error names neither a resolved address nor the system's message about it: either would help to map the internal
 /// network.
 #[tokio::test]
