@@ -84,11 +84,24 @@ fn delivery(progress: Progress) -> Delivery {
 fn progress() -> impl Strategy<Value = Progress> {
     let lease = (token(), times()).prop_map(|(id, until)| Lease { id, until });
     let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
-    let times = (0u32..5, times(), option::of(times()), 0u32..3, prop::collection::vec(attempt(), 0..3));
+    let times = (0u32..5, times(), option::of(times()), 0u32..3, attempts(), 0usize..3);
     (next, times).prop_map(|(next, times)| {
         let (status, failure, round, failed_attempts, token, lease) = next;
-        let (claims, due, wake_at, resent, attempts) = times;
-        Progress { status, failure, round, failed_attempts, token, lease, claims, due, wake_at, resent, attempts }
+        let (claims, due, wake_at, resent, attempts, dropped_attempts) = times;
+        Progress {
+            status,
+            failure,
+            round,
+            failed_attempts,
+            token,
+            lease,
+            claims,
+            due,
+            wake_at,
+            resent,
+            attempts,
+            dropped_attempts,
+        }
     })
 }
 
@@ -140,7 +153,7 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
 
 /// Some effects, each on another attribute, because an update cannot set one twice.
 fn effects() -> impl Strategy<Value = Vec<Effect>> {
-    (progress(), attempt(), any::<bool>()).prop_flat_map(|(progress, attempt, is_claimed)| {
+    (progress(), attempt(), any::<[bool; 2]>()).prop_flat_map(|(progress, attempt, [is_claimed, is_recorded])| {
         let effects = vec![
             Effect::Status(progress.status),
             Effect::Failure(progress.failure),
@@ -152,11 +165,17 @@ fn effects() -> impl Strategy<Value = Vec<Effect>> {
             Effect::Due(progress.due),
             Effect::WakeAt(progress.wake_at),
             Effect::Resent(progress.resent),
-            Effect::Attempt(attempt),
+            if is_recorded { Effect::Attempt(attempt) } else { Effect::Attempts(progress.attempts) },
+            Effect::DroppedAttempts(progress.dropped_attempts),
         ];
         let all = effects.len();
         subsequence(effects, 1..=all)
     })
+}
+
+/// Mostly a few attempts, and now and then so many that a new round drops some.
+fn attempts() -> impl Strategy<Value = Vec<Attempt>> {
+    prop_oneof![3 => prop::collection::vec(attempt(), 0..3), 1 => prop::collection::vec(attempt(), 12..24)]
 }
 
 fn attempt() -> impl Strategy<Value = Attempt> {

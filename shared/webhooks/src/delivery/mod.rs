@@ -4,6 +4,7 @@
 //! (`tests/delivery_model`) plays them against each other.
 
 mod attempt;
+mod bounds;
 mod dispatch;
 mod steps;
 mod sweep;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use attempt::Attempt;
+pub use bounds::{MAX_KEPT_ATTEMPTS, MAX_ROUNDS};
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
     AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, end, end_for_removed_endpoint, hold,
@@ -69,8 +71,11 @@ pub struct Progress {
     pub wake_at: Option<Timestamp>,
     /// How often `sweep` has taken the next attempt's message for lost and sent it again.
     pub resent: u32,
-    /// The recorded attempts of all rounds, in the order in which they were recorded.
+    /// The latest recorded attempts of all rounds, in the order in which they were recorded. There are at most twenty,
+    /// unless an earlier release recorded more.
     pub attempts: Vec<Attempt>,
+    /// How many attempts were recorded before these.
+    pub dropped_attempts: usize,
 }
 
 /// A unique name of a message or of a lease. When a failure is recorded, the id of its lease becomes the token of
@@ -155,7 +160,13 @@ impl Progress {
             wake_at: (status == Status::Pending).then_some(wake_at),
             resent: 0,
             attempts: Vec::new(),
+            dropped_attempts: 0,
         }
+    }
+
+    /// Returns how many attempts were ever recorded, over all rounds.
+    pub fn recorded_attempts(&self) -> usize {
+        self.dropped_attempts + self.attempts.len()
     }
 
     /// Returns whether somebody may be making an attempt at this time.

@@ -41,6 +41,8 @@ pub enum Effect {
     Resent(u32),
     /// Adds an attempt to the record.
     Attempt(Attempt),
+    Attempts(Vec<Attempt>),
+    DroppedAttempts(usize),
 }
 
 impl Transition {
@@ -84,6 +86,8 @@ impl Effect {
             Self::WakeAt(at) => progress.wake_at = *at,
             Self::Resent(resent) => progress.resent = *resent,
             Self::Attempt(attempt) => progress.attempts.push(attempt.clone()),
+            Self::Attempts(attempts) => progress.attempts.clone_from(attempts),
+            Self::DroppedAttempts(dropped) => progress.dropped_attempts = *dropped,
         }
     }
 }
