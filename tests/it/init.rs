@@ -32,7 +32,7 @@ const FUNCTIONS: [Needs; 12] = [
     (
         "webhook",
         &[Table::Webhooks],
-        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices],
+        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksDead, Queue::Notices],
         &[ResourceKind::Secret],
     ),
     ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], &[]),

@@ -40,10 +40,7 @@ impl Webhook {
                     let noted = self.store.probed(self.lane(record), sent_at).await;
                     (
                         place,
-                        noted.map_or_else(
-                            |error| DispatchOutcome::Failed(error.to_string()),
-                            |()| DispatchOutcome::Probed,
-                        ),
+                        noted.map_or_else(|error| DispatchOutcome::stopped_by(&error), |()| DispatchOutcome::Probed),
                     )
                 }),
                 Err(error) => outcomes[place] = DispatchOutcome::Failed(error),
@@ -112,9 +109,7 @@ impl Webhook {
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
                 self.postpone(dispatch, up_to_twice(AWAY_SECONDS), error.to_string()).await
             }
-            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
-                DispatchOutcome::Failed(error.to_string())
-            }
+            Err(error) => DispatchOutcome::stopped_by(&error),
         }
     }
 

@@ -1,12 +1,13 @@
 //! The `webhook` function, triggered by the two delivery queues: makes the attempts that their messages call for.
 //!
 //! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
-//! was sent to the retry queue. After a crash at any step the message arrives again. The delivery's lease, token and
-//! attempt count then decide whether it still calls for an attempt.
+//! was sent: to the retry queue or, if it met a defect, to the dead-letter queue. After a crash at any step the message
+//! arrives again. The delivery's lease, token and attempt count then decide whether it still calls for an attempt.
 
 mod attempt;
 mod attend;
 mod batch;
+mod defects;
 mod headers;
 mod outcome;
 mod settle;
@@ -45,17 +46,20 @@ pub struct Webhook {
     waits: Arc<Mutex<Vec<u64>>>,
     /// The name of the first lane's queue, which is the last part of its ARN.
     first_queue: String,
+    sqs: queues::Client,
+    /// The URL of the dead-letter queue.
+    dead_queue: String,
 }
 
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
-    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksDead, Queue::Notices];
+    let (sqs, [first, retry, dead_queue, notices]) = queues::from_service(service, queues)?;
     let first_queue = queues::name(&first).to_owned();
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
-        queues: Queues::new(sqs, first, retry),
+        queues: Queues::new(sqs.clone(), first, retry),
         keyring: KeyringCache::from_service(service)?,
         store,
         transport,
@@ -64,6 +68,8 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
         first_queue,
+        sqs,
+        dead_queue,
     })
 }
 
@@ -78,7 +84,8 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        let outcomes = self.handle(&event.records).await;
+        let mut outcomes = self.handle(&event.records).await;
+        self.bury_defective(&event.records, &mut outcomes).await;
         let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
         outcome::log(&self.meter, &event.records, &outcomes, &waits);
         let mut response = SqsBatchResponse::default();

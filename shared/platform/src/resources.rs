@@ -33,7 +33,7 @@ pub enum Queue {
     WebhooksFirst,
     /// The retry lane: all other attempts, and first attempts that the first lane does not take.
     WebhooksRetry,
-    /// Webhook messages that could not be read, or whose function crashed again and again.
+    /// Webhook messages that could not be read, that met a defect, or whose function crashed again and again.
     WebhooksDead,
     /// Notices to the owners of endpoints that were switched off. This is a FIFO queue.
     Notices,

@@ -1,6 +1,7 @@
 //! Webhooks, from an event to the receiver's socket.
 
 mod crashes;
+mod defects;
 mod deployed;
 mod duplicates;
 mod exhaustion;
