@@ -38,6 +38,7 @@ async fn no_spelling_of_an_internal_address_is_connected_to() {
             assert_eq!(post(&client, &url).await.outcome, Err(PostError::Url(UrlRefusal::Address)), "{url}");
         }
     }
+    let grows = format!("http://hooks.example.com/{}", "😀".repeat(180));
     for (url, refusal) in [
         ("http://localhost:{port}/", UrlRefusal::LocalName),
         ("http://metadata.google.internal/", UrlRefusal::LocalName),
@@ -45,6 +46,7 @@ async fn no_spelling_of_an_internal_address_is_connected_to() {
         ("http://hooks.example.com:22/", UrlRefusal::Port),
         ("file:///etc/passwd", UrlRefusal::Scheme),
         ("http://hooks.example.com/ HTTP/1.1\r\nx: y", UrlRefusal::Character),
+        (&grows, UrlRefusal::TooLong),
     ] {
         let url = url.replace("{port}", &port.to_string());
         assert_eq!(post(&client, &url).await.outcome, Err(PostError::Url(refusal)), "{url}");
