@@ -197,18 +197,20 @@ async fn a_record_that_cannot_be_read_ends_in_redrive_and_costs_no_other_message
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_the_store_takes_for_invalid_ends_in_redrive_and_costs_no_other_message() {
+async fn a_message_that_the_store_takes_for_invalid_becomes_a_dead_letter_at_once_and_costs_no_other_message() {
     let stack = Stack::new().await;
     let queue = stack.feed_queue();
-    queue.set_attribute(QueueAttributeName::VisibilityTimeout, "1").await;
+    // A message that is received twice would stay hidden longer than the test waits.
+    queue.set_attribute(QueueAttributeName::VisibilityTimeout, "600").await;
     let (_workers, proxy) = stack.workers_behind_proxy().await;
     proxy.plan(|operation| if operation == "TransactWriteItems" { Fault::Invalid("poison") } else { Fault::None });
     let mut items: Vec<Value> = (0..9).map(|number| item(&format!("i{number}"), "skin", None, 1)).collect();
     items.insert(4, item("poison", "skin", None, 1));
     queue.send(&texts(&items)).await;
     queue.wait_until_empty().await;
-    let body = items[4].to_string();
-    assert_eq!(queue.take_dead_letters().await, [DeadLetter { body, attributes: [].into() }]);
+    let [letter] = &queue.take_dead_letters().await[..] else { panic!("not one letter") };
+    assert_eq!(letter.body, items[4].to_string());
+    assert!(letter.attribute("defect").starts_with("invalid request: ValidationException"), "{letter:?}");
     let catalog = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/catalog").await;
     assert_eq!(catalog.json()["total"], 9);
     tests::assert_the_log_tells_all(&stack).await;

@@ -32,15 +32,10 @@ const FUNCTIONS: [Needs; 12] = [
     (
         "webhook",
         &[Table::Webhooks],
-        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices],
+        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead, Queue::Notices],
         &[ResourceKind::Secret],
     ),
-    (
-        "sweep",
-        &[Table::Webhooks],
-        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices],
-        &[],
-    ),
+    ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], &[]),
 ];
 
 /// Starts a function that must fail. Returns the problems that it names.

@@ -11,12 +11,12 @@ use types::event::EventKind;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
-use webhooks::{Schedule, Wait};
 use webhooks::delivery::{
     AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition,
     after_failure, claim, claim_watched, end, end_for_removed_endpoint, hold, leave, resend, succeed, sweep, watch,
 };
 use webhooks::store::{StepOutcome, WebhookStore};
+use webhooks::{Schedule, Wait};
 
 const CASES: u32 = 400;
 
@@ -87,10 +87,10 @@ fn delivery(progress: Progress) -> Delivery {
 fn progress() -> impl Strategy<Value = Progress> {
     let lease = (token(), times()).prop_map(|(id, until)| Lease { id, until });
     let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
-    let times = (0u32..5, times(), option::of(times()), 0u32..3, 0u32..3, prop::collection::vec(attempt(), 0..3));
+    let times = (0u32..5, times(), option::of(times()), 0u32..3, 0u32..3, attempts(), 0usize..3);
     (next, times).prop_map(|(next, times)| {
         let (status, failure, round, failed_attempts, token, lease) = next;
-        let (claims, due, wake_at, resent, turns, attempts) = times;
+        let (claims, due, wake_at, resent, turns, attempts, dropped_attempts) = times;
         Progress {
             status,
             failure,
@@ -104,6 +104,7 @@ fn progress() -> impl Strategy<Value = Progress> {
             resent,
             turns,
             attempts,
+            dropped_attempts,
         }
     })
 }
@@ -161,7 +162,7 @@ fn condition(progress: Progress) -> impl Strategy<Value = Condition> {
 
 /// Some effects, each on another attribute, because an update cannot set one twice.
 fn effects() -> impl Strategy<Value = Vec<Effect>> {
-    (progress(), attempt(), any::<bool>()).prop_flat_map(|(progress, attempt, is_claimed)| {
+    (progress(), attempt(), any::<[bool; 2]>()).prop_flat_map(|(progress, attempt, [is_claimed, is_recorded])| {
         let effects = vec![
             Effect::Status(progress.status),
             Effect::Failure(progress.failure),
@@ -174,11 +175,17 @@ fn effects() -> impl Strategy<Value = Vec<Effect>> {
             Effect::WakeAt(progress.wake_at),
             Effect::Resent(progress.resent),
             Effect::Turns(progress.turns),
-            Effect::Attempt(attempt),
+            if is_recorded { Effect::Attempt(attempt) } else { Effect::Attempts(progress.attempts) },
+            Effect::DroppedAttempts(progress.dropped_attempts),
         ];
         let all = effects.len();
         subsequence(effects, 1..=all)
     })
+}
+
+/// Mostly a few attempts, and now and then so many that a new round drops some.
+fn attempts() -> impl Strategy<Value = Vec<Attempt>> {
+    prop_oneof![3 => prop::collection::vec(attempt(), 0..3), 1 => prop::collection::vec(attempt(), 12..24)]
 }
 
 fn attempt() -> impl Strategy<Value = Attempt> {

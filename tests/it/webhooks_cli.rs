@@ -31,8 +31,8 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     let body: Value = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
     assert_eq!((&body["id"], &body["event"]), (&json!(first), &json!("listing.sold")));
     let expected = json!({"id": first, "endpoint_id": id, "event": "listing.sold", "status": "pending",
-        "failure": null, "attempts": [], "next_attempt_at": at[1], "created_at": at[1], "round": 1, "test": true,
-        "body": shown["body"]});
+        "failure": null, "attempts": [], "attempts_dropped": 0, "next_attempt_at": at[1], "created_at": at[1],
+        "round": 1, "test": true, "body": shown["body"]});
     assert_eq!(shown, expected);
 
     assert_eq!(cli.done(&format!("resend {first}")).await, json!({"delivery_id": first}));

@@ -103,7 +103,7 @@ impl FeedQueue {
 }
 
 impl DeadLetter {
-    fn from_message(message: Message) -> Self {
+    pub(crate) fn from_message(message: Message) -> Self {
         let attributes = message.message_attributes.unwrap_or_default().into_iter();
         let attributes = attributes.map(|(name, value)| (name, value.string_value.unwrap())).collect();
         Self { body: message.body.unwrap(), attributes }

@@ -10,8 +10,8 @@ use crate::outcome::MessageOutcome;
 /// A message that is postponed this often gets a log line of its own. By then it has waited for 23 to 47 minutes.
 const STUCK_POSTPONEMENTS: u64 = 12;
 
-/// Logs one line for the batch, and one for each message that was refused, failed or is postponed again and again. No
-/// line contains a message's body.
+/// Logs one line for the batch, and one for each message that was refused, met a defect, failed or is postponed again
+/// and again. No line contains a message's body.
 pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutcome]) {
     for (record, outcome) in records.iter().zip(outcomes) {
         let message_id = record.message_id.as_deref();
@@ -19,6 +19,7 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutc
             MessageOutcome::Refused(Rejection { field, reason }) => {
                 tracing::warn!(message_id, field, reason, "refused");
             }
+            MessageOutcome::Defective(defect) => tracing::error!(message_id, defect, "defective"),
             MessageOutcome::Failed(error) => tracing::error!(message_id, error, "failed"),
             MessageOutcome::Postponed(reason) => {
                 let times = u64::from(times_postponed(record)) + 1;
@@ -43,6 +44,7 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutc
     line.count(Metric::Postponed, times.len() as u64);
     line.samples(Metric::PostponedTimes, &times);
     line.known("postponed_because", because);
+    line.count(Metric::Defects, count(|outcome| matches!(outcome, MessageOutcome::Defective(_))));
     line.count(Metric::Failed, count(|outcome| matches!(outcome, MessageOutcome::Failed(_))));
     line.log(false);
 }

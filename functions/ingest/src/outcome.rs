@@ -12,6 +12,9 @@ pub(crate) enum MessageOutcome {
     Unchanged,
     /// The message is invalid. A copy goes to the dead-letter queue.
     Refused(Rejection),
+    /// The store takes what the message calls for as invalid, or the code cannot put it together. Neither would change
+    /// with another try. A copy goes to the dead-letter queue.
+    Defective(String),
     /// The store was busy or unavailable, or an event's endpoint cannot be read. That is not the message's fault. A copy
     /// goes back to the feed queue with a delay, so the message does not use up its receives.
     Postponed(String),
@@ -37,9 +40,8 @@ impl From<Result<ApplyOutcome, StoreError>> for MessageOutcome {
             Ok(ApplyOutcome::Unchanged) => Self::Unchanged,
             Ok(ApplyOutcome::Rejected(rejection)) => Self::Refused(rejection),
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Self::Postponed(error.to_string()),
-            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
-                Self::Failed(error.to_string())
-            }
+            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_))) => Self::Defective(error.to_string()),
+            Err(error @ StoreError::Corrupt { .. }) => Self::Failed(error.to_string()),
         }
     }
 }

@@ -68,7 +68,7 @@ impl Webhook {
 
     async fn note(&self, number: usize, lane: Lane, sent_at: Timestamp) -> (usize, DispatchOutcome) {
         let noted = self.store.probed(lane, sent_at).await;
-        (number, noted.map_or_else(|error| DispatchOutcome::Failed(error.to_string()), |()| DispatchOutcome::Probed))
+        (number, noted.map_or_else(|error| DispatchOutcome::stopped_by(&error), |()| DispatchOutcome::Probed))
     }
 
     async fn handle_attempts(&self, lane: Lane, received: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
@@ -92,7 +92,8 @@ impl Webhook {
             turns.entry(account_id).or_insert_with(|| AccountTurn::new(Share::default()));
             messages.entry(endpoint_id).or_default().push(message);
         }
-        let turn_of = |messages: &[Received]| messages.first().and_then(|message| turns.get(&message.dispatch.account_id));
+        let turn_of =
+            |messages: &[Received]| messages.first().and_then(|message| turns.get(&message.dispatch.account_id));
         let handled = messages.into_iter().filter_map(|(id, messages)| {
             let turn = turn_of(&messages)?;
             Some(self.handle_endpoint(lane, turn, endpoints.get(&id), messages))

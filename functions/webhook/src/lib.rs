@@ -1,12 +1,13 @@
 //! The `webhook` function, triggered by the delivery queues: makes the attempts that their messages call for.
 //!
 //! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
-//! was sent to the retry queue. After a crash at any step the message arrives again. The delivery's lease, token and
-//! attempt count then decide whether it still calls for an attempt.
+//! was sent: to the retry queue or, if it met a defect, to the dead-letter queue. After a crash at any step the message
+//! arrives again. The delivery's lease, token and attempt count then decide whether it still calls for an attempt.
 
 mod attempt;
 mod attend;
 mod batch;
+mod defects;
 mod headers;
 mod leave;
 mod outcome;
@@ -46,16 +47,19 @@ pub struct Webhook {
     /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
     /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
+    sqs: queues::Client,
+    /// The URL of the dead-letter queue.
+    dead_queue: String,
 }
 
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::Notices];
-    let (sqs, [first, retry, slow, notices]) = queues::from_service(service, queues)?;
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead, Queue::Notices];
+    let (sqs, [first, retry, slow, dead_queue, notices]) = queues::from_service(service, queues)?;
     Ok(Webhook {
         notices: Notices::new(store.clone(), sqs.clone(), notices),
-        queues: Queues::new(sqs, first, retry).with_slow_lane(slow),
+        queues: Queues::new(sqs.clone(), first, retry).with_slow_lane(slow),
         keyring: KeyringCache::from_service(service)?,
         store,
         transport,
@@ -63,6 +67,8 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
+        sqs,
+        dead_queue,
     })
 }
 
@@ -77,7 +83,8 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        let outcomes = self.handle(&event.records).await;
+        let mut outcomes = self.handle(&event.records).await;
+        self.bury_defective(&event.records, &mut outcomes).await;
         let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
         outcome::log(&self.meter, &event.records, &outcomes, &waits);
         let mut response = SqsBatchResponse::default();

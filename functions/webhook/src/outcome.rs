@@ -2,6 +2,7 @@
 
 use aws_lambda_events::sqs::SqsMessage;
 use platform::metrics::{Meter, Metric};
+use platform::store::StoreError;
 use webhooks::Unsent;
 
 /// The outcome of a message.
@@ -26,22 +27,39 @@ pub(crate) enum DispatchOutcome {
     Postponed(String),
     /// The message was a probe, and when it was sent is recorded.
     Probed,
+    /// The store takes what the message calls for as invalid, or the code cannot put it together. Neither would change
+    /// with another try. A copy goes to the dead-letter queue.
+    Defective(String),
     /// The message stays in its queue. After a few receives it is moved to the dead-letter queue.
     Failed(String),
 }
 
 impl DispatchOutcome {
+    /// Returns the outcome of a message that an error of the store stops for good.
+    pub(crate) fn stopped_by(error: &StoreError) -> Self {
+        match error {
+            StoreError::InvalidRequest(_) | StoreError::Defect(_) => Self::Defective(error.to_string()),
+            StoreError::Conflict | StoreError::Unavailable(_) | StoreError::Corrupt { .. } => {
+                Self::Failed(error.to_string())
+            }
+        }
+    }
+
     /// Returns the outcome of a message whose copy cannot be sent.
     pub(crate) fn uncopied(unsent: &Unsent) -> Self {
         Self::Failed(format!("its copy cannot be sent: {unsent}"))
     }
 }
 
-/// Logs one line for the batch, and one for each message that failed. No line contains a body, a URL or a secret.
+/// Logs one line for the batch, and one for each message that met a defect or failed. No line contains a body, a URL or
+/// a secret.
 pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOutcome], waits: &[u64]) {
     for (record, outcome) in records.iter().zip(outcomes) {
-        if let DispatchOutcome::Failed(error) = outcome {
-            tracing::error!(message_id = record.message_id.as_deref(), error, "failed");
+        let message_id = record.message_id.as_deref();
+        match outcome {
+            DispatchOutcome::Defective(defect) => tracing::error!(message_id, defect, "defective"),
+            DispatchOutcome::Failed(error) => tracing::error!(message_id, error, "failed"),
+            _ => {}
         }
     }
     let tally = Tally::new(outcomes);
@@ -59,6 +77,7 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOut
     line.member("forwarded", &tally.forwarded);
     line.count(Metric::Postponed, tally.postponed);
     line.known("postponed_because", because);
+    line.count(Metric::Defects, tally.defective);
     line.count(Metric::Failed, tally.failed);
     line.samples(Metric::EventToPost, waits);
     line.log(false);
@@ -77,6 +96,7 @@ struct Tally {
     void: u64,
     forwarded: u64,
     postponed: u64,
+    defective: u64,
     failed: u64,
 }
 
@@ -108,6 +128,7 @@ impl Tally {
             DispatchOutcome::Postponed(_) => self.postponed += 1,
             // A probe is no delivery.
             DispatchOutcome::Probed => {}
+            DispatchOutcome::Defective(_) => self.defective += 1,
             DispatchOutcome::Failed(_) => self.failed += 1,
         }
     }

@@ -93,9 +93,7 @@ impl Webhook {
         };
         let mut waiting = messages.into_iter();
         let (mut outcomes, mut is_proven) = (Vec::new(), false);
-        while !is_proven
-            && let Some(message) = waiting.next()
-        {
+        while !is_proven && let Some(message) = waiting.next() {
             let mut attempt = std::pin::pin!(self.attempt(&message, endpoint));
             let made = match timeout_at(patience, &mut attempt).await {
                 Ok(made) => made,
@@ -148,9 +146,8 @@ impl Webhook {
     }
 
     async fn all_later(&self, messages: &[Received], error: &StoreError) -> Vec<(usize, DispatchOutcome)> {
-        let later = messages.iter().map(|message| async {
-            (message.number, self.or_later(message, Err(error.clone())).await)
-        });
+        let later =
+            messages.iter().map(|message| async { (message.number, self.or_later(message, Err(error.clone())).await) });
         futures_util::future::join_all(later).await
     }
 }

@@ -67,13 +67,13 @@ impl Webhook {
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
                 self.postpone(received, up_to_twice(AWAY_SECONDS), error.to_string()).await
             }
-            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
+            Err(error) => {
                 if let Some(carried) = &received.carried
                     && let Err(error) = self.store(carried).await
                 {
                     tracing::warn!(delivery_id = %carried.delivery_id, %error, "cannot store the delivery");
                 }
-                DispatchOutcome::Failed(error.to_string())
+                DispatchOutcome::stopped_by(&error)
             }
         }
     }
@@ -91,7 +91,8 @@ impl Webhook {
         let calls: Vec<Call> = messages.iter().map(|message| message.call(0)).collect();
         let sent = self.queues.call(lane, &calls).await;
         let outcomes = messages.iter().zip(sent).map(|(message, sent)| {
-            let forwarded = sent.map_or_else(|unsent| DispatchOutcome::uncopied(&unsent), |()| DispatchOutcome::Forwarded);
+            let forwarded =
+                sent.map_or_else(|unsent| DispatchOutcome::uncopied(&unsent), |()| DispatchOutcome::Forwarded);
             (message.number, forwarded)
         });
         outcomes.collect()

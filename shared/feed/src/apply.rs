@@ -119,8 +119,8 @@ impl Applier {
     }
 }
 
-/// Commits writes in as few transactions as possible. If the store takes a transaction for invalid, its halves are tried
-/// by themselves, so that in the end only the invalid writes fail.
+/// Commits writes in as few transactions as possible. If the store takes a transaction for invalid, or it cannot be put
+/// together, its halves are tried by themselves, so that in the end only the invalid writes fail.
 async fn commit<T: Copy, R: Record>(
     log: &Log<R>,
     tagged: Vec<(T, Result<Write<R>, StoreError>)>,
@@ -141,7 +141,7 @@ async fn commit<T: Copy, R: Record>(
     while let Some(mut batch) = batches.pop() {
         let committed: Vec<_> = match log.commit(&batch, writer, now).await {
             Ok(changed) => changed.into_iter().map(|changed| Ok(ApplyOutcome::from_changed(changed))).collect(),
-            Err(StoreError::InvalidRequest(_)) if batch.len() > 1 => {
+            Err(StoreError::InvalidRequest(_) | StoreError::Defect(_)) if batch.len() > 1 => {
                 let upper = batch.split_off(batch.len() / 2);
                 batches.extend([upper, batch]);
                 continue;

@@ -11,7 +11,8 @@ use url::{Host, SyntaxViolation, Url};
 
 use super::policy::Policy;
 
-/// The length limit of a URL, in characters as the owner wrote it.
+/// The length limit of a URL, in characters: as the owner wrote it, and as the parser spells it. Percent-encoding can
+/// make a URL twelve times as long.
 const MAX_URL_CHARS: usize = 2_048;
 /// The longest host name and the longest label in it, in bytes (RFC 1035, section 2.3.4).
 const MAX_NAME: usize = 253;
@@ -32,7 +33,7 @@ pub struct EndpointUrl {
 /// The rule that a URL breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UrlRefusal {
-    #[error("must have at most 2,048 characters")]
+    #[error("must have at most 2,048 characters, as written and after percent-encoding")]
     TooLong,
     /// A character cannot be seen, or the parser would drop it.
     #[error("must not contain white space or control characters")]
@@ -73,6 +74,7 @@ impl EndpointUrl {
         }
         check_target(&url, policy)?;
         let text = String::from(url);
+        check_length(&text)?;
         let uri = text.parse().map_err(|_| UrlRefusal::Malformed)?;
         Ok(Self { text, uri })
     }
@@ -94,10 +96,13 @@ impl fmt::Display for EndpointUrl {
     }
 }
 
+fn check_length(text: &str) -> Result<(), UrlRefusal> {
+    if text.chars().nth(MAX_URL_CHARS).is_some() { Err(UrlRefusal::TooLong) } else { Ok(()) }
+}
+
+/// Checks the text before it is parsed, so that no long text is parsed.
 fn check_text(raw: &str) -> Result<(), UrlRefusal> {
-    if raw.chars().nth(MAX_URL_CHARS).is_some() {
-        return Err(UrlRefusal::TooLong);
-    }
+    check_length(raw)?;
     if raw.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err(UrlRefusal::Character);
     }

@@ -201,11 +201,20 @@ fn scheme_user_info_fragment_and_port_are_bounded() {
 }
 
 #[test]
-fn length_is_counted_in_characters_as_written() {
-    let of = |length: usize, filler: &str| format!("https://hooks.example.com/{}", filler.repeat(length - 26));
-    accepted(&of(2_048, "a"));
-    accepted(&of(2_048, "😀"));
-    assert_eq!(refused(&of(2_049, "a")), UrlRefusal::TooLong);
+fn length_is_limited_as_written_and_as_called() {
+    let ending_in = |path: &str| format!("https://hooks.example.com/{path}");
+    let called = |emoji: usize, letters: usize| ending_in(&("😀".repeat(emoji) + &"a".repeat(letters)));
+    // Each emoji is one character as written, and twelve as called.
+    for (emoji, letters) in [(0, 2_022), (1, 2_010), (168, 6)] {
+        assert_eq!(accepted(&called(emoji, letters)).len(), 2_048);
+        assert_eq!(refused(&called(emoji, letters + 1)), UrlRefusal::TooLong);
+    }
+    // The parser would shorten this one.
+    assert_eq!(refused(&ending_in(&"./".repeat(1_012))), UrlRefusal::TooLong);
+    assert_eq!(
+        UrlRefusal::TooLong.to_string(),
+        "must have at most 2,048 characters, as written and after percent-encoding"
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub enum Queue {
     WebhooksRetry,
     /// The slow lane: attempts to endpoints that are known to be slow.
     WebhooksSlow,
-    /// Webhook messages that could not be read, or whose function crashed again and again.
+    /// Webhook messages that could not be read, that met a defect, or whose function crashed again and again.
     WebhooksDead,
     /// Notices to the owners of endpoints that were switched off. This is a FIFO queue.
     Notices,

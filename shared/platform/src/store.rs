@@ -80,6 +80,7 @@ where
         match error.code() {
             Some("TransactionConflictException" | "TransactionInProgressException") => Self::Conflict,
             Some(code) if INVALID.contains(&code) => Self::InvalidRequest(explain(&error)),
+            _ if matches!(error, SdkError::ConstructionFailure(_)) => Self::Defect(explain(&error)),
             _ if error.raw_response().is_some_and(|response| response.status().as_u16() == CONTENT_TOO_LARGE) => {
                 Self::InvalidRequest(explain(&error))
             }
@@ -250,4 +251,15 @@ pub fn n(number: impl ToString) -> AttributeValue {
 /// Makes a binary attribute.
 pub fn b(bytes: impl Into<Vec<u8>>) -> AttributeValue {
     AttributeValue::B(aws_sdk_dynamodb::primitives::Blob::new(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_the_client_cannot_put_together_is_a_defect() {
+        let error = SdkError::<PutItemError, HttpResponse>::construction_failure("a member is missing");
+        assert!(matches!(StoreError::from(error), StoreError::Defect(_)));
+    }
 }

@@ -1,11 +1,13 @@
-//! The way to SQS: a client, the URLs of the queues that a function uses, their check before its first event, and the
-//! batches that SQS accepts.
+//! The way to SQS: a client, the URLs of the queues that a function uses, their check before its first event, the
+//! batches that SQS accepts, and copies of received messages.
 
 mod batches;
+mod copies;
 
 pub use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 pub use batches::{MAX_BATCH_BYTES, batches};
+pub use copies::{MessageCopy, UnsentCopy, attribute, send_copies};
 use futures_util::FutureExt;
 use platform::aws::{Environment, Missing, Patience};
 use platform::preflight::{ProbeFuture, ResourceKind};

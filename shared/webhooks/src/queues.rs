@@ -176,7 +176,8 @@ impl Queues {
 }
 
 fn entry(call: &Call, place: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
-    let entry = SendMessageBatchRequestEntry::builder().id(place.to_string()).message_body(call.body().map_err(unsent)?);
+    let entry =
+        SendMessageBatchRequestEntry::builder().id(place.to_string()).message_body(call.body().map_err(unsent)?);
     // In a standard queue, message groups make SQS serve accounts fairly. Nothing here depends on it.
     let entry = entry.message_group_id(call.dispatch.account_id.to_string());
     let delay = call.delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();

@@ -252,7 +252,7 @@ fn delivery(id: u128, endpoint: &WebhookEndpoint) -> Delivery {
     }
 }
 
-/// A test that is being made, in its second round, after two attempts.
+/// A test that is being made, in its second round, after ten attempts.
 fn leased(endpoint: &WebhookEndpoint) -> Delivery {
     let (delivery, now) = (delivery(0xd3, endpoint), noon());
     let answered = Attempt {
@@ -270,6 +270,7 @@ fn leased(endpoint: &WebhookEndpoint) -> Delivery {
         claims: 2,
         resent: 1,
         attempts: vec![answered, Attempt::lost(now)],
+        dropped_attempts: 8,
         ..delivery.progress
     };
     Delivery { is_test: true, progress, ..delivery }

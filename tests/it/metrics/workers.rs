@@ -99,6 +99,33 @@ async fn a_sender_whose_store_is_away_counts_what_it_puts_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_that_the_store_takes_for_invalid_are_counted() {
+    let stack = Stack::new().await;
+    let user = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
+    stack.fan_out(&[sale(1, user)]).await;
+    let message = stack.next_message(delivery_id(uuid(1).into(), endpoint.id)).await;
+    let (sender, proxy) = stack.sender_behind_proxy().await;
+    let listener = Listener::start();
+    proxy.plan(|operation| match operation {
+        "PutItem" | "UpdateItem" => Fault::Error("ValidationException"),
+        _ => Fault::None,
+    });
+    hand(&sender, &[message]).await;
+    let line = listener.take().pop().unwrap();
+    assert_metrics(&timeless_metrics(&line, "webhook", &[]), &json!({"Defects": 1}));
+
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let mut ingest = RuntimeApi::run("ingest", &variables).await;
+    ingest.invoke(json!(batch(&[item("ak", "skin", Some("AK"), 1).to_string()]))).await;
+    proxy.set_fault(Fault::Error("ValidationException"));
+    ingest.invoke(json!(batch(&[item("m4", "skin", None, 1).to_string()]))).await;
+    let line = ingest.lines().pop().unwrap();
+    assert_metrics(&timeless_metrics(&line, "ingest", &[]), &json!({"Defects": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
     let stack = Stack::new().await;
     let user = uuid(5).into();

@@ -14,6 +14,7 @@ pub(super) async fn made() -> Used {
     let scene = Scene::answering(500).await;
     held(&scene).await;
     given_up(&scene).await;
+    defective(&scene).await;
     lost(&scene).await;
     slow(&scene).await;
     scene.stack.ledger.used()
@@ -46,7 +47,25 @@ async fn given_up(scene: &Scene) {
     }
 }
 
-/// A message is lost while every queue may be behind. Probes show that they are not, so the sweep sends the message
+/// The store takes the claim of a delivery for invalid. Afterwards the delivery is held, so that no sweep finds it.
+async fn defective(scene: &Scene) {
+    let id = scene.stored(6).await;
+    let message = [scene.stack.next_message(id).await];
+    let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+    proxy.plan(|operation| match operation {
+        "PutItem" | "UpdateItem" => Fault::Error("ValidationException"),
+        _ => Fault::None,
+    });
+    hand(&sender, &message).await;
+    assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.take_letters(1).await.len(), 1);
+    let admin = scene.stack.webhooks();
+    admin.disable(scene.endpoint.id).await.unwrap();
+    hand(&scene.stack.sender(), &message).await;
+    assert_eq!(scene.standing(id).await, (Status::Held, 0));
+    admin.enable(scene.endpoint.id).await.unwrap();
+}
+
+/// A message is lost while both queues may be behind. Probes show that they are not, so the sweep sends the message
 /// again.
 async fn lost(scene: &Scene) {
     let id = scene.event(4).await;

@@ -2,8 +2,10 @@
 
 use admin::webhooks::WebhookAdminError;
 use platform::resources::Queue;
-use tests::{Answer, hand};
-use webhooks::delivery::Status;
+use tests::{Answer, hand, uuid};
+use types::clock::Clock;
+use types::ids::DeliveryId;
+use webhooks::delivery::{Attempt, Delivery, MAX_KEPT_ATTEMPTS, MAX_ROUNDS, Progress, Status};
 
 use super::Scene;
 
@@ -117,5 +119,60 @@ async fn a_delivery_cannot_be_resent_while_its_post_is_open() {
         scene.receiver.release_all();
     };
     tokio::join!(hand(&sender, &message), asked);
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_is_sent_again_and_again_keeps_its_latest_attempts_and_counts_all() {
+    let scene = Scene::answering(500).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.event(1).await);
+    let mut sent = Vec::new();
+    for round in 1..=5 {
+        if round > 1 {
+            admin.enable(scene.endpoint.id).await.unwrap();
+            admin.resend(id).await.unwrap();
+        }
+        for _ in 0..7 {
+            scene.wait(1);
+            sent.push(scene.stack.clock.now());
+            scene.attempt(id).await;
+            let progress = scene.delivery(id).await.progress;
+            let kept: Vec<_> = progress.attempts.iter().map(|attempt| attempt.at).collect();
+            assert!(kept.len() <= MAX_KEPT_ATTEMPTS, "{} are kept", kept.len());
+            assert_eq!(kept, sent[sent.len() - kept.len()..]);
+            assert_eq!(progress.recorded_attempts(), sent.len());
+        }
+    }
+    assert_eq!(scene.standing(id).await, (Status::Failed, MAX_KEPT_ATTEMPTS));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_an_earlier_release_filled_has_room_again_once_it_is_sent_again() {
+    let scene = Scene::answering(204).await;
+    let (admin, id) = (scene.stack.webhooks(), DeliveryId::from(uuid(1)));
+    let now = scene.stack.clock.now();
+    // As JSON, each of these answers takes two kilobytes, and all together almost 400 KB.
+    let attempt = Attempt { response: Some("\"".repeat(1_024)), ..Attempt::lost(now) };
+    let attempts = vec![attempt; 185];
+    let progress = Progress { round: 27, attempts, ..Progress::new(id, Status::Held, now, now) };
+    let full = Delivery { id, progress, body: "{}".to_owned(), ..scene.delivery(scene.event(2).await).await };
+    admin.store.put_delivery(&full).await.unwrap();
+    admin.resend(id).await.unwrap();
+    scene.attempt(id).await;
+    let progress = scene.delivery(id).await.progress;
+    assert_eq!((progress.status, progress.attempts.len(), progress.recorded_attempts()), (Status::Delivered, 14, 186));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_has_a_hundred_rounds_at_most() {
+    let scene = Scene::answering(204).await;
+    let (admin, id, now) = (scene.stack.webhooks(), DeliveryId::from(uuid(1)), scene.stack.clock.now());
+    let progress = Progress { round: MAX_ROUNDS - 1, ..Progress::new(id, Status::Held, now, now) };
+    let before_last = Delivery { id, progress, ..scene.delivery(scene.event(2).await).await };
+    admin.store.put_delivery(&before_last).await.unwrap();
+    admin.resend(id).await.unwrap();
+    scene.attempt(id).await;
+    let refused = admin.resend(id).await.unwrap_err();
+    assert_eq!(refused.to_string(), format!("delivery {id} has had 100 rounds of attempts and cannot be sent again"));
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
 }

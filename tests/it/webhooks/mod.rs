@@ -2,6 +2,7 @@
 
 mod backlog;
 mod crashes;
+mod defects;
 mod deployed;
 mod duplicates;
 mod exhaustion;

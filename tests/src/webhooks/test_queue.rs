@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::Message;
 use aws_sdk_sqs::types::QueueAttributeName::{self, QueueArn};
 use local::environment::Variables;
 use local::workers::Backlog;
@@ -13,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use webhooks::endpoint::Notice;
 
 use super::steps::record;
+use crate::queue::DeadLetter;
 use crate::stack::Stack;
 
 /// A message that takes longer than this never comes.
@@ -76,15 +78,26 @@ impl TestQueue {
 
     /// Waits for this many messages and takes them out.
     pub async fn take(&self, count: usize) -> Vec<SqsMessage> {
+        let taken = self.take_out(count).await;
+        taken.into_iter().map(|message| record(&message.body.unwrap(), &self.arn)).collect()
+    }
+
+    /// Waits for this many dead letters and takes them out.
+    pub async fn take_letters(&self, count: usize) -> Vec<DeadLetter> {
+        self.take_out(count).await.into_iter().map(DeadLetter::from_message).collect()
+    }
+
+    async fn take_out(&self, count: usize) -> Vec<Message> {
         let (mut taken, begun) = (Vec::new(), Instant::now());
         while taken.len() < count {
             assert!(begun.elapsed() < WAIT_TIMEOUT, "{} of {count} messages", taken.len());
             let most = i32::try_from((count - taken.len()).min(10)).unwrap();
             let request = self.client.receive_message().queue_url(&self.url).max_number_of_messages(most);
+            let request = request.message_attribute_names("All");
             for message in request.wait_time_seconds(1).send().await.unwrap().messages.unwrap_or_default() {
                 let delete = self.client.delete_message().queue_url(&self.url);
-                delete.set_receipt_handle(message.receipt_handle).send().await.unwrap();
-                taken.push(record(&message.body.unwrap(), &self.arn));
+                delete.set_receipt_handle(message.receipt_handle.clone()).send().await.unwrap();
+                taken.push(message);
             }
         }
         taken

@@ -27,6 +27,10 @@ use super::reach::Reach;
 /// How long an address may take to accept a connection if there are others to try.
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(1);
 
+/// The most addresses of a name that one attempt tries. All others are checked as well, but not connected to: whoever
+/// has the name decides how many addresses it has.
+const MAX_ADDRESSES: usize = 8;
+
 /// A TCP connection, with TLS inside if the URL is `https`.
 type MaybeTlsStream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
@@ -108,10 +112,10 @@ impl Parts {
     }
 }
 
-/// Connects to the first address that accepts, trying them in order.
+/// Connects to the first address that accepts, trying at most [`MAX_ADDRESSES`] in order.
 async fn connect_to_one(addresses: &[IpAddr], port: u16) -> Result<TcpStream, PostError> {
-    let mut left = addresses.len();
-    for address in addresses {
+    let mut left = addresses.len().min(MAX_ADDRESSES);
+    for address in addresses.iter().take(MAX_ADDRESSES) {
         left -= 1;
         let limit = if left == 0 { Duration::MAX } else { NEXT_ADDRESS_AFTER };
         if let Ok(Ok(stream)) = timeout(limit, TcpStream::connect((*address, port))).await {

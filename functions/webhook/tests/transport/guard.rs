@@ -38,6 +38,7 @@ async fn no_spelling_of_an_internal_address_is_connected_to() {
             assert_eq!(post(&client, &url).await.outcome, Err(PostError::Url(UrlRefusal::Address)), "{url}");
         }
     }
+    let grows = format!("http://hooks.example.com/{}", "😀".repeat(180));
     for (url, refusal) in [
         ("http://localhost:{port}/", UrlRefusal::LocalName),
         ("http://metadata.google.internal/", UrlRefusal::LocalName),
@@ -45,6 +46,7 @@ async fn no_spelling_of_an_internal_address_is_connected_to() {
         ("http://hooks.example.com:22/", UrlRefusal::Port),
         ("file:///etc/passwd", UrlRefusal::Scheme),
         ("http://hooks.example.com/ HTTP/1.1\r\nx: y", UrlRefusal::Character),
+        (&grows, UrlRefusal::TooLong),
     ] {
         let url = url.replace("{port}", &port.to_string());
         assert_eq!(post(&client, &url).await.outcome, Err(PostError::Url(refusal)), "{url}");
@@ -127,6 +129,25 @@ async fn the_addresses_are_tried_in_turn() {
     let order = addresses(&["127.9.9.9", "::1", "127.0.0.1"]);
     let client = Transport::new(reach(Arc::new(ScriptedResolver::in_turn(vec![Ok(order)])))).unwrap();
     assert!(post(&client, &receiver.url_at("http", "hooks.example.com")).await.is_acknowledged());
+}
+
+#[tokio::test]
+async fn at_most_eight_addresses_are_tried_and_all_are_checked() {
+    let receiver = Receiver::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    // The receiver listens only on 127.0.0.1.
+    let silent = |count: u8| (1..=count).map(|last| IpAddr::from([127, 9, 9, last])).collect::<Vec<_>>();
+    let inside = IpAddr::from([10, 0, 0, 1]);
+    let names = ScriptedResolver::in_turn(vec![
+        Ok([silent(8), vec![LOOPBACK]].concat()),
+        Ok([silent(8), vec![LOOPBACK, inside]].concat()),
+        Ok([silent(7), vec![LOOPBACK]].concat()),
+    ]);
+    let client = Transport::new(reach(Arc::new(names))).unwrap();
+    let url = receiver.url_at("http", "hooks.example.com");
+    assert_eq!(post(&client, &url).await.outcome, Err(PostError::Unreachable));
+    assert_eq!(post(&client, &url).await.outcome, Err(PostError::NotPublic));
+    assert_eq!(receiver.accepted(), 0);
+    assert_eq!(post(&client, &url).await.outcome, Ok(200));
 }
 
 /// An error names neither a resolved address nor the system's message about it: either would help to map the internal

@@ -281,7 +281,8 @@ async fn a_request_that_is_under_way_keeps_its_connection_when_the_pool_is_empti
         may_answer.notify_one();
         posted
     };
-    let (first, second) = tokio::join!(post(&client, &slow.url()), meanwhile);
+    let url = slow.url();
+    let (first, second) = tokio::join!(post(&client, &url), meanwhile);
     assert!(first.is_acknowledged() && second.is_acknowledged(), "{first:?} {second:?}");
     assert_eq!((slow.accepted(), fast.accepted()), (1, 1));
 }

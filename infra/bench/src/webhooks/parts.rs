@@ -52,8 +52,7 @@ pub(super) async fn measure() -> Result<Vec<Part>, String> {
     });
     let update = update.await?;
     let accounts = (0..10).map(account).collect();
-    let get =
-        part("BatchGetItem of 10", 0.2, &stack, async || store.accounts(&accounts).await.map(drop).map_err(text));
+    let get = part("BatchGetItem of 10", 0.2, &stack, async || store.accounts(&accounts).await.map(drop).map_err(text));
     let get = get.await?;
     let queue = part("SQS, 10 messages", 0.6, &stack, async || {
         let queued = super::load::burst(&stack, 10, 0..1);

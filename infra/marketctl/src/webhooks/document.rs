@@ -50,7 +50,7 @@ pub(super) struct DeliveryRow {
     pub(super) endpoint_id: EndpointId,
     pub(super) event: EventKind,
     pub(super) status: Status,
-    /// The number of recorded attempts, over all rounds.
+    /// The number of recorded attempts, over all rounds, also of those that are not kept.
     pub(super) attempts: usize,
     pub(super) created_at: Timestamp,
     pub(super) next_attempt_at: Option<Timestamp>,
@@ -65,7 +65,10 @@ pub(super) struct DeliveryDocument<'a> {
     pub(super) event: EventKind,
     pub(super) status: Status,
     pub(super) failure: Option<Failure>,
+    /// The latest attempts, over all rounds.
     pub(super) attempts: &'a [Attempt],
+    /// How many older attempts are not kept.
+    pub(super) attempts_dropped: usize,
     pub(super) next_attempt_at: Option<Timestamp>,
     pub(super) created_at: Timestamp,
     pub(super) round: u32,
@@ -97,7 +100,7 @@ impl From<&Delivery> for DeliveryRow {
             endpoint_id: delivery.endpoint_id,
             event: delivery.event,
             status: delivery.progress.status,
-            attempts: delivery.progress.attempts.len(),
+            attempts: delivery.progress.recorded_attempts(),
             created_at: delivery.created_at,
             next_attempt_at: next_attempt_at(delivery),
             test: delivery.is_test,
@@ -114,6 +117,7 @@ impl<'a> From<&'a Delivery> for DeliveryDocument<'a> {
             status: delivery.progress.status,
             failure: delivery.progress.failure,
             attempts: &delivery.progress.attempts,
+            attempts_dropped: delivery.progress.dropped_attempts,
             next_attempt_at: next_attempt_at(delivery),
             created_at: delivery.created_at,
             round: delivery.progress.round,

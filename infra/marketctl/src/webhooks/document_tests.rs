@@ -41,7 +41,8 @@ fn delivery(status: Status) -> Delivery {
         attempt(at(30_000), None, Some("timed out"), None),
     ];
     let failure = (status == Status::Failed).then_some(Failure::Unacknowledged);
-    let progress = Progress { attempts, failure, due: at(330_000), ..Progress::new(id, status, at(0), at(0)) };
+    let new = Progress::new(id, status, at(0), at(0));
+    let progress = Progress { attempts, dropped_attempts: 8, failure, due: at(330_000), ..new };
     Delivery {
         id,
         endpoint_id: ID.parse().unwrap(),
@@ -86,7 +87,7 @@ fn the_one_time_that_a_secret_is_shown_it_stands_beside_the_rest() {
 fn a_delivery_in_a_list_counts_its_attempts() {
     let row = |status| serde_json::to_value(DeliveryRow::from(&delivery(status))).unwrap();
     let expected = json!({
-        "id": ID, "endpoint_id": ID, "event": "listing.sold", "status": "pending", "attempts": 2,
+        "id": ID, "endpoint_id": ID, "event": "listing.sold", "status": "pending", "attempts": 10,
         "created_at": EPOCH, "next_attempt_at": "1970-01-01T00:05:30.000Z", "test": false,
     });
     assert_eq!(row(Status::Pending), expected);
@@ -104,7 +105,7 @@ fn a_delivery_is_shown_with_its_attempts_and_its_body_as_it_is_sent() {
             {"at": EPOCH, "status": 500, "latency_ms": 12, "error": "answered 500", "response": "oops"},
             {"at": "1970-01-01T00:00:30.000Z", "status": null, "latency_ms": 12, "error": "timed out"},
         ],
-        "next_attempt_at": null, "created_at": EPOCH, "round": 1, "test": false, "body": "{\"a\": 1}",
+        "attempts_dropped": 8, "next_attempt_at": null, "created_at": EPOCH, "round": 1, "test": false, "body": "{\"a\": 1}",
     });
     assert_eq!(shown, expected);
 }

@@ -32,6 +32,9 @@ fn hint(error: &WebhookAdminError) -> &'static str {
             "Add a new endpoint with `marketctl webhooks add`; it receives the events that happen from then on."
         }
         WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows the result within two minutes.",
+        WebhookAdminError::TooManyRounds(_) => {
+            "`marketctl webhooks show DELIVERY_ID` shows its body, which you can hand to the receiver yourself."
+        }
         WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
         WebhookAdminError::Rotation(RotationError::NoNext) => "Create one with `marketctl webhooks rotate-secret ID`.",
         WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",

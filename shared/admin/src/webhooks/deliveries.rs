@@ -6,7 +6,7 @@ use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId};
 use types::timestamp::DAY_MILLIS;
-use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status, Token, overdue_at, resend};
+use webhooks::delivery::{Delivery, Dispatch, Lane, MAX_ROUNDS, Progress, Status, Token, overdue_at, resend};
 use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
 use webhooks::{Call, Schedule, body, delivery_id};
 
@@ -51,12 +51,15 @@ impl WebhookAdmin {
     }
 
     /// Begins a new round of attempts, whatever the delivery's status (specification 6.10.4). The endpoint must be on,
-    /// and no attempt may be under way.
+    /// no attempt may be under way, and the delivery must have had fewer than [`MAX_ROUNDS`] rounds.
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         let now = self.clock.now();
         if seen.created_at.plus_millis(RESENDABLE_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
+        }
+        if seen.progress.round >= MAX_ROUNDS {
+            return Err(WebhookAdminError::TooManyRounds(id));
         }
         let endpoint = self.store.endpoint(seen.account_id, seen.endpoint_id).await?;
         if !endpoint.ok_or(WebhookAdminError::Removed(seen.endpoint_id))?.is_on() {

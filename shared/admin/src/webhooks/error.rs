@@ -7,6 +7,7 @@ use secrets::KeyringAccessError;
 use types::ids::{DeliveryId, EndpointId};
 use types::rotation::RotationError;
 use webhooks::Unsent;
+use webhooks::delivery::MAX_ROUNDS;
 use webhooks::endpoint::MAX_ENDPOINTS;
 
 /// Why something was not done. Nothing has changed, unless the text says so.
@@ -39,6 +40,9 @@ pub enum WebhookAdminError {
     /// An attempt is being made, so no new round can begin.
     #[error("an attempt of delivery {0} is being made right now")]
     Busy(DeliveryId),
+    /// The delivery has had as many rounds of attempts as it can have.
+    #[error("delivery {0} has had {MAX_ROUNDS} rounds of attempts and cannot be sent again")]
+    TooManyRounds(DeliveryId),
     #[error(transparent)]
     Rotation(#[from] RotationError),
     /// Older keys have to stay in the keyring, because this many endpoints cannot be read, or have a secret that does

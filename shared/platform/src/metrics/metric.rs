@@ -32,6 +32,8 @@ closed_enum! {
         Postponed = "Postponed",
         /// For each message that was put off, how often that has happened to it by now.
         PostponedTimes = "PostponedTimes",
+        /// Messages that the store takes for invalid. A copy of each lies in the dead-letter queue.
+        Defects = "Defects",
         /// Messages that stay in their queue, on the way to its dead-letter queue.
         Failed = "Failed",
         /// Deliveries that were acknowledged.
@@ -107,7 +109,7 @@ impl Metric {
             Self::Changed | Self::Unchanged | Self::Refused | Self::PostponedTimes => {
                 (Unit::Count, Publishers::Only(&["ingest"]))
             }
-            Self::Postponed | Self::Failed => (Unit::Count, Publishers::Only(&["ingest", "webhook"])),
+            Self::Postponed | Self::Defects | Self::Failed => (Unit::Count, Publishers::Only(&["ingest", "webhook"])),
             Self::Delivered | Self::Unacknowledged | Self::Exhausted | Self::SwitchedOff | Self::Held => {
                 (Unit::Count, Publishers::Only(&["webhook"]))
             }

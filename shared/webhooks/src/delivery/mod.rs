@@ -4,6 +4,7 @@
 //! (`tests/delivery_model`) plays them against each other.
 
 mod attempt;
+mod bounds;
 mod carried;
 mod dispatch;
 mod steps;
@@ -16,14 +17,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use crate::schedule::overdue_at;
 pub use attempt::Attempt;
+pub use bounds::{MAX_KEPT_ATTEMPTS, MAX_ROUNDS};
 pub use carried::{CARRIED_LAYOUT, Carried};
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
-    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_watched, end, end_for_removed_endpoint, hold,
-    leave, refusal, resend, succeed, watch,
+    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_watched, end,
+    end_for_removed_endpoint, hold, leave, refusal, resend, succeed, watch,
 };
-pub use crate::schedule::overdue_at;
 pub use sweep::{Resending, sweep};
 pub use transition::{Condition, Effect, Transition};
 
@@ -75,8 +77,11 @@ pub struct Progress {
     pub resent: u32,
     /// How often the next attempt has left without a place ([`crate::share`]).
     pub turns: u32,
-    /// The recorded attempts of all rounds, in the order in which they were recorded.
+    /// The latest recorded attempts of all rounds, in the order in which they were recorded. There are at most twenty,
+    /// unless an earlier release recorded more.
     pub attempts: Vec<Attempt>,
+    /// How many attempts were recorded before these.
+    pub dropped_attempts: usize,
 }
 
 /// A unique name of a message or of a lease. When a failure is recorded, the id of its lease becomes the token of
@@ -162,7 +167,13 @@ impl Progress {
             resent: 0,
             turns: 0,
             attempts: Vec::new(),
+            dropped_attempts: 0,
         }
+    }
+
+    /// Returns how many attempts were ever recorded, over all rounds.
+    pub fn recorded_attempts(&self) -> usize {
+        self.dropped_attempts + self.attempts.len()
     }
 
     /// Returns whether somebody may be making an attempt at this time.

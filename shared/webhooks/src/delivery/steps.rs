@@ -3,6 +3,7 @@
 //! Some conditions look odd. In each of these cases the simpler condition would lose or repeat something in some
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
+use super::bounds::make_room;
 use super::{Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
 use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
@@ -155,9 +156,10 @@ pub fn end_for_removed_endpoint(seen: &Progress, now: Timestamp) -> Option<Trans
 }
 
 /// Begins a new round of attempts, whatever became of the one before, unless an attempt is being made. It makes older
-/// messages void.
+/// messages void, and drops the oldest attempts of a record that is nearly full. Each record of an attempt changes the
+/// status or the number of failed attempts, so the conditions also say that no attempt was recorded since `seen`.
 pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
-    let then = vec![
+    let mut then = vec![
         Effect::Status(Status::Pending),
         Effect::Failure(None),
         Effect::Round(seen.round + 1),
@@ -170,7 +172,14 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
         Effect::Resent(0),
         Effect::Turns(0),
     ];
-    Transition { when: vec![Condition::Round(seen.round), Condition::NoLease(now)], then }
+    then.extend(make_room(seen));
+    let when = vec![
+        Condition::Status(seen.status),
+        Condition::Round(seen.round),
+        Condition::FailedAttempts(seen.failed_attempts),
+        Condition::NoLease(now),
+    ];
+    Transition { when, then }
 }
 
 /// Requires that the message calls for the attempt that comes next, and that nobody is making it.

@@ -43,6 +43,8 @@ pub enum Effect {
     Turns(u32),
     /// Adds an attempt to the record.
     Attempt(Attempt),
+    Attempts(Vec<Attempt>),
+    DroppedAttempts(usize),
 }
 
 impl Transition {
@@ -88,6 +90,8 @@ impl Effect {
             Self::Resent(resent) => progress.resent = *resent,
             Self::Turns(turns) => progress.turns = *turns,
             Self::Attempt(attempt) => progress.attempts.push(attempt.clone()),
+            Self::Attempts(attempts) => progress.attempts.clone_from(attempts),
+            Self::DroppedAttempts(dropped) => progress.dropped_attempts = *dropped,
         }
     }
 }

@@ -4,9 +4,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DUE, ENDPOINT_ID, EVENT, FAILED_ATTEMPTS, FAILURE, IS_TEST,
-    LEASE_ID, LEASE_UNTIL, PK, RESENT, ROUND, STATUS, TOKEN, TTL, TURNS, WAKE_AT,
-    WAKE_SHARD,
+    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DROPPED_ATTEMPTS, DUE, ENDPOINT_ID, EVENT, FAILED_ATTEMPTS,
+    FAILURE, IS_TEST, LEASE_ID, LEASE_UNTIL, PK, RESENT, ROUND, STATUS, TOKEN, TTL, TURNS, WAKE_AT, WAKE_SHARD,
 };
 use crate::delivery::{Attempt, Delivery, Lease, Progress};
 use platform::store::{Attributes, Row, StoreError, n, s};
@@ -18,7 +17,6 @@ pub(super) const DELIVERY_TTL_MILLIS: i64 = 37 * DAY_MILLIS;
 
 pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
     let progress = &delivery.progress;
-    let attempts = progress.attempts.iter().map(|attempt| Ok(s(serde_json::to_string(attempt)?)));
     let mut row = table::delivery(delivery.id);
     row.extend(
         [
@@ -34,7 +32,7 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
             (CLAIMS, n(progress.claims)),
             (DUE, n(progress.due.millis())),
             (RESENT, n(progress.resent)),
-            (ATTEMPTS, AttributeValue::L(attempts.collect::<Result<_, StoreError>>()?)),
+            (ATTEMPTS, attempts_value(&progress.attempts)?),
             (WAKE_SHARD, s(table::wake_shard(delivery.id.uuid()))),
             (TTL, n(delivery.created_at.plus_millis(DELIVERY_TTL_MILLIS).seconds())),
         ]
@@ -47,9 +45,16 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
         (LEASE_UNTIL, progress.lease.map(|lease| n(lease.until.millis()))),
         (WAKE_AT, progress.wake_at.map(|at| n(at.millis()))),
         (TURNS, (progress.turns > 0).then(|| n(progress.turns))),
+        (DROPPED_ATTEMPTS, (progress.dropped_attempts > 0).then(|| n(progress.dropped_attempts))),
     ];
     row.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(row)
+}
+
+/// Returns the attribute of these attempts.
+pub(super) fn attempts_value(attempts: &[Attempt]) -> Result<AttributeValue, StoreError> {
+    let attempts = attempts.iter().map(|attempt| Ok(s(serde_json::to_string(attempt)?)));
+    Ok(AttributeValue::L(attempts.collect::<Result<_, StoreError>>()?))
 }
 
 pub(super) fn from_row(row: &Row) -> Result<Delivery, StoreError> {
@@ -88,6 +93,7 @@ fn progress(row: &Row) -> Result<Progress, StoreError> {
         resent: read.required_number(RESENT)?,
         turns: read.optional_number(TURNS)?.unwrap_or_default(),
         attempts: attempts(row)?,
+        dropped_attempts: read.optional_number(DROPPED_ATTEMPTS)?.unwrap_or_default(),
     })
 }
 

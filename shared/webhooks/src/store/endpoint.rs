@@ -6,7 +6,9 @@ use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::endpoint_row::{DISABLED, ENABLED};
-use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS};
+use super::table::{
+    DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS,
+};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::endpoint::DisabledReason;
 use platform::store::{StoreError, n, retry_conflicts, s};

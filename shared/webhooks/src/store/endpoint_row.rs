@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL,
-    STATUS, URL,
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION, SECRETS,
+    SLOW_UNTIL, STATUS, URL,
 };
 use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, WebhookEndpoint};
 use platform::rows::Unreadable;

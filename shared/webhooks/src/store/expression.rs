@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::delivery_row::attempts_value;
 use super::table::{
-    ATTEMPTS, CLAIMS, DUE, FAILED_ATTEMPTS, FAILURE, LEASE_ID, LEASE_UNTIL, RESENT, ROUND, STATUS, TOKEN, TURNS, WAKE_AT,
+    ATTEMPTS, CLAIMS, DROPPED_ATTEMPTS, DUE, FAILED_ATTEMPTS, FAILURE, LEASE_ID, LEASE_UNTIL, RESENT, ROUND, STATUS,
+    TOKEN, TURNS, WAKE_AT,
 };
 use crate::delivery::{Condition, Effect, Transition};
 use platform::store::{StoreError, n, s};
@@ -85,10 +87,12 @@ impl Expression {
             Effect::Resent(resent) => self.set(RESENT, n(resent)),
             Effect::Turns(turns) => self.set_or_remove(TURNS, (*turns > 0).then(|| n(turns))),
             Effect::Attempt(attempt) => {
-                let attempt = AttributeValue::L(vec![s(serde_json::to_string(attempt)?)]);
+                let attempt = attempts_value(std::slice::from_ref(attempt))?;
                 let (name, value) = (self.name(ATTEMPTS), self.value(attempt));
                 self.set.push(format!("{name} = list_append({name}, {value})"));
             }
+            Effect::Attempts(attempts) => self.set(ATTEMPTS, attempts_value(attempts)?),
+            Effect::DroppedAttempts(dropped) => self.set(DROPPED_ATTEMPTS, n(dropped)),
         }
         Ok(())
     }

@@ -88,7 +88,8 @@ impl WebhookStore {
             .valued(":now", n(now.millis()));
         for other in 0..PLACES {
             let is_free = format!("attribute_not_exists(#p{other}) OR #p{other}.#until < :now");
-            let is_free = if other == number { is_free } else { format!("{is_free} OR #p{other}.#endpoint <> :endpoint") };
+            let is_free =
+                if other == number { is_free } else { format!("{is_free} OR #p{other}.#endpoint <> :endpoint") };
             change = change.named(&format!("#p{other}"), place_attribute(other)).when(is_free);
         }
         if !is_retry {

@@ -29,6 +29,8 @@ pub(super) const RESENT: &str = "resent";
 /// Absent if it is 0.
 pub(super) const TURNS: &str = "turns";
 pub(super) const ATTEMPTS: &str = "attempts";
+/// The number of older attempts that are not kept. Absent if it is 0.
+pub(super) const DROPPED_ATTEMPTS: &str = "attempts_dropped";
 
 /// The number of endpoints that an account has.
 pub(super) const COUNT: &str = "count";

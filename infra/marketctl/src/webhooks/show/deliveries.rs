@@ -44,6 +44,9 @@ pub(in crate::webhooks) fn delivery(delivery: &DeliveryDocument<'_>) -> String {
             parts.push(table(["ATTEMPT AT", "STATUS", "LATENCY", "ERROR", "ANSWER"], attempts.iter().map(attempt)));
         }
     }
+    if delivery.attempts_dropped > 0 {
+        parts.push(format!("Older attempts that are not kept: {}.", delivery.attempts_dropped));
+    }
     if delivery.status == Status::Held || delivery.failure == Some(Failure::Unacknowledged) {
         parts.push(format!("To send it again:\n\n    marketctl webhooks resend {id}"));
     }

@@ -1,0 +1,110 @@
+//! Copies of received messages. A function sends them before it acknowledges the messages.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::BuildError;
+use aws_sdk_sqs::types::builders::SendMessageBatchRequestEntryBuilder;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use futures_util::future::join_all;
+use platform::store::explain;
+
+use super::batches::batches;
+
+/// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the
+/// size limit of SQS.
+const MAX_ATTRIBUTE_CHARS: usize = 256;
+/// The message attribute that says why the store takes what a message calls for as invalid.
+const DEFECT: &str = "defect";
+
+/// A copy of a message.
+#[derive(Clone, Debug)]
+pub struct MessageCopy {
+    /// The message's place in its batch.
+    place: usize,
+    entry: SendMessageBatchRequestEntry,
+}
+
+/// The place of a message whose copy may not have been sent, and the reason.
+pub type UnsentCopy = (usize, String);
+
+impl MessageCopy {
+    /// Makes a copy from the message's place in its batch, its body, and a builder with everything else.
+    pub fn new(
+        place: usize,
+        body: Option<String>,
+        copy: SendMessageBatchRequestEntryBuilder,
+    ) -> Result<Self, BuildError> {
+        // Message ids may repeat in a batch, but places do not.
+        let entry = copy.id(place.to_string()).set_message_body(body).build()?;
+        Ok(Self { place, entry })
+    }
+
+    /// Makes a copy for the dead-letter queue of a message that met a defect.
+    pub fn defective(place: usize, body: Option<String>, defect: &str) -> Result<Self, BuildError> {
+        let copy = SendMessageBatchRequestEntry::builder();
+        Self::new(place, body, copy.message_attributes(DEFECT, attribute("String", defect)?))
+    }
+
+    /// Returns its size as SQS counts it.
+    pub fn bytes(&self) -> usize {
+        let attributes = self.entry.message_attributes.iter().flatten();
+        let attributes = attributes.map(|(name, attribute)| {
+            let value = attribute.string_value.as_deref().unwrap_or_default();
+            name.len() + attribute.data_type.len() + value.len()
+        });
+        self.entry.message_body.len() + attributes.sum::<usize>()
+    }
+}
+
+/// Sends copies to a queue, and returns those that may not have been sent.
+pub async fn send_copies(client: &Client, queue_url: &str, copies: Vec<MessageCopy>) -> Vec<UnsentCopy> {
+    let batches = batches(copies, MessageCopy::bytes).into_iter().map(|batch| send(client, queue_url, batch));
+    join_all(batches).await.into_iter().flatten().collect()
+}
+
+async fn send(client: &Client, queue_url: &str, copies: Vec<MessageCopy>) -> Vec<UnsentCopy> {
+    let (places, entries): (Vec<usize>, Vec<_>) = copies.into_iter().map(|copy| (copy.place, copy.entry)).unzip();
+    // Body and attributes of one message together may exceed the size limit of SQS. Then this fails on every
+    // receive, until the redrive policy moves the message itself.
+    let request = client.send_message_batch().queue_url(queue_url).set_entries(Some(entries));
+    let sent = match request.send().await {
+        Ok(sent) => sent,
+        Err(error) => return places.into_iter().map(|place| (place, explain(&error))).collect(),
+    };
+    let accepted = |place: usize| sent.successful.iter().any(|entry| entry.id == place.to_string());
+    let reason = |place: usize| {
+        let failure = sent.failed.iter().find(|entry| entry.id == place.to_string());
+        failure.map_or_else(|| "SQS says nothing about it".to_owned(), |failure| failure.code.clone())
+    };
+    places.into_iter().filter(|place| !accepted(*place)).map(|place| (place, reason(place))).collect()
+}
+
+/// Builds a message attribute from the beginning of a text. Characters that XML 1.0 cannot hold are replaced, because
+/// SQS refuses them.
+pub fn attribute(data_type: &str, text: &str) -> Result<MessageAttributeValue, BuildError> {
+    let accepted = |c: char| match c {
+        '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'.. => c,
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    let value: String = text.chars().take(MAX_ATTRIBUTE_CHARS).map(accepted).collect();
+    MessageAttributeValue::builder().data_type(data_type).string_value(value).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_holds_only_what_sqs_takes() {
+        let value = |text: &str| attribute("String", text).unwrap().string_value.unwrap();
+        assert_eq!(value("tab\tand\0and\u{1b}[2J\u{ffff}é𝄞"), "tab\tand\u{fffd}and\u{fffd}[2J\u{fffd}é𝄞");
+        assert_eq!(value(&"é".repeat(100_000)).chars().count(), MAX_ATTRIBUTE_CHARS);
+    }
+
+    #[test]
+    fn the_size_of_a_copy_counts_its_body_and_attributes() {
+        let copy = MessageCopy::defective(3, Some("é".repeat(100)), "no").unwrap();
+        let attributes = ["defect", "String", "no"];
+        assert_eq!(copy.bytes(), 200 + attributes.map(str::len).iter().sum::<usize>());
+        assert_eq!(copy.entry.id, "3");
+    }
+}
