@@ -32,12 +32,13 @@ pub(super) struct BareLoop<'s> {
     feed: &'s str,
     first: String,
     url: String,
+    first_account: u64,
     left: AtomicU64,
 }
 
 impl<'s> BareLoop<'s> {
-    /// Creates a loop that POSTs to this URL.
-    pub(super) fn new(stack: &'s MeteredStack, url: String) -> Result<Self, String> {
+    /// Creates a loop that POSTs to this URL. The stack's accounts are numbered from `first_account`.
+    pub(super) fn new(stack: &'s MeteredStack, first_account: u64, url: String) -> Result<Self, String> {
         let variable = |name: &str| stack.aws.variables.get(name);
         let missing = || "a variable is missing".to_owned();
         Ok(Self {
@@ -48,6 +49,7 @@ impl<'s> BareLoop<'s> {
             feed: &stack.feed,
             first: variable(Queue::WebhooksFirst.variable()).ok_or_else(missing)?,
             url,
+            first_account,
             left: AtomicU64::new(0),
         })
     }
@@ -151,7 +153,7 @@ impl<'s> BareLoop<'s> {
     }
 
     async fn read_accounts(&self) -> Result<(), String> {
-        let keys = (0..10).map(|number| {
+        let keys = (self.first_account..self.first_account + 10).map(|number| {
             Row::from([
                 ("pk".to_owned(), AttributeValue::S(format!("account#{}", account(number)))),
                 ("sk".to_owned(), AttributeValue::S("endpoints".to_owned())),

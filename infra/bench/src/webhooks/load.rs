@@ -15,6 +15,17 @@ use crate::output::text;
 const MAX_BATCH_EVENTS: u64 = 10;
 const MAX_CALLS_IN_FLIGHT: usize = 4;
 
+/// How much is delivered, and by how many stacks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// The number of events in a burst.
+    pub(super) events: u64,
+    /// The number of accounts, each with one endpoint.
+    pub(super) endpoints: u64,
+    /// The number of stacks, each with embedded stores of its own.
+    pub(super) stores: u64,
+}
+
 /// Returns the account with this number. Accounts are numbered from 0 and have one endpoint each.
 pub(super) fn account(number: u64) -> UserId {
     Uuid::from_u128(0xacc0_0000 + u128::from(number)).into()
