@@ -3,6 +3,7 @@
 mod bare;
 mod cost;
 mod dead;
+mod hanging_accounts;
 mod isolation;
 mod load;
 mod parts;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::cost::{Cost, CostPerDelivery};
 use super::dead::NeverAcknowledged;
+use super::hanging_accounts::{BesideHangingAccounts, ENDPOINTS};
 use super::isolation::Isolation;
 use super::parts::Part;
 use super::throughput::{Run, Throughput};
@@ -85,18 +86,41 @@ pub(super) fn parts(parts: &[Part], throughput: Option<&Throughput>) -> String {
     table(header, rows.chain([sums]).chain(measured))
 }
 
-/// Formats whether a receiver that hangs delays others.
+/// Formats whether receivers that hang delay others.
 pub(super) fn isolation(isolation: &Isolation) -> String {
-    let row = |name: &str, times: &Percentiles| {
-        [name.to_owned(), number(times.p50_us / 1e3), number(times.p99_us / 1e3), times.samples.to_string()]
-    };
     let rows =
-        [row("undisturbed", &isolation.undisturbed), row("beside one that hangs", &isolation.beside_a_hanging_one)];
+        [times("undisturbed", &isolation.undisturbed), times("beside one that hangs", &isolation.beside_a_hanging_one)];
     format!(
-        "{}\n\nThe one that hangs had {} attempts meanwhile.",
+        "{}\n\nThe one that hangs had {} attempts meanwhile.\n\n{}",
         table(["event to POST, ms", "p50", "p99", "samples"], rows),
-        isolation.hanging_attempts
+        isolation.hanging_attempts,
+        beside_hanging_accounts(&isolation.beside_hanging_accounts),
     )
+}
+
+fn beside_hanging_accounts(isolation: &BesideHangingAccounts) -> String {
+    let BesideHangingAccounts { undisturbed, disturbed, .. } = isolation;
+    let rows = [
+        times("first attempts, undisturbed", &undisturbed.first),
+        times(&format!("first attempts, beside {ENDPOINTS} that hang"), &disturbed.first),
+        times("retries, undisturbed", &undisturbed.retry),
+        times(&format!("retries, beside {ENDPOINTS} that hang"), &disturbed.retry),
+    ];
+    let missing = match undisturbed.missing + disturbed.missing {
+        0 => String::new(),
+        missing => format!(" {missing} healthy attempts were not there after two minutes, and are not counted."),
+    };
+    format!(
+        "{}\n\np99 beside them: {:.2} times the undisturbed one for first attempts, {:.2} times for retries. Meanwhile {} attempts hung.{missing} The local queue ignores message groups, so this is without the queue's own fairness.",
+        table(["late, ms", "p50", "p99", "samples"], rows),
+        isolation.first_p99_ratio,
+        isolation.retry_p99_ratio,
+        isolation.hanging_attempts,
+    )
+}
+
+fn times(name: &str, times: &Percentiles) -> [String; 4] {
+    [name.to_owned(), number(times.p50_us / 1e3), number(times.p99_us / 1e3), times.samples.to_string()]
 }
 
 /// Formats calls, units and list prices.
