@@ -149,6 +149,13 @@ pub(crate) struct WebhookOptions {
     /// Measure only these parts.
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     pub(crate) only: Vec<WebhookSection>,
+    /// Take turns with another webhook server instead. The shell starts the command, which operates that server as
+    /// `docs/benchmarks.md` says.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "only")]
+    pub(crate) peer: Option<String>,
+    /// The number of turns of each side.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) pairs: u64,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use types::clock::{Clock, SystemClock};
@@ -60,6 +60,11 @@ pub(super) async fn steady(
     sending.try_collect::<Vec<()>>().await.map(drop)
 }
 
+/// Returns the data of every event.
+pub(super) fn event_data() -> Value {
+    json!({"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"})
+}
+
 async fn send(
     stack: &MeteredStack,
     numbers: std::ops::Range<u64>,
@@ -71,7 +76,7 @@ async fn send(
         let event = json!({
             "type": "event", "id": Uuid::new_v4(), "event": "listing.sold",
             "account_id": account(accounts.start + number % width), "created_at": now,
-            "data": {"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"},
+            "data": event_data(),
         });
         let entry = SendMessageBatchRequestEntry::builder().id((number % MAX_BATCH_EVENTS).to_string());
         entry.message_body(event.to_string()).build().map_err(text)

@@ -7,6 +7,8 @@ mod hanging_accounts;
 mod isolation;
 mod load;
 mod parts;
+mod peer;
+mod ratios;
 pub(crate) mod receiver;
 mod report;
 pub(crate) mod section;
@@ -30,6 +32,9 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
     let load = Load { events: options.events, endpoints: options.endpoints, stores: options.stores };
     if load.stores > load.endpoints {
         return Err("each of the --stores needs one of the --endpoints".to_owned());
+    }
+    if let Some(command) = &options.peer {
+        return peer::run(command, options.pairs, load, output).await;
     }
     let mut report = WebhooksReport::new(Machine::this());
     let is_asked = |section: &WebhookSection| options.only.is_empty() || options.only.contains(section);

@@ -15,7 +15,7 @@ use crate::cpu::{Stopwatch, TimeSpent};
 /// The number of runs of each way. The best counts.
 const RUNS_PER_WAY: usize = 3;
 /// The number of events that are sent before a measurement, to open connections and page in code.
-const WARM_UP_EVENTS: u64 = 500;
+pub(super) const WARM_UP_EVENTS: u64 = 500;
 
 /// The results of both ways.
 #[derive(Debug, Serialize)]
