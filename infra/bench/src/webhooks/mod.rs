@@ -1,6 +1,7 @@
 //! Measures what webhooks cost, from an event in the feed to a POST at a receiver.
 
 mod bare;
+mod compare;
 mod cost;
 mod dead;
 mod hanging_accounts;
@@ -35,6 +36,9 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
     }
     if let Some(command) = &options.peer {
         return peer::run(command, options.pairs, load, output).await;
+    }
+    if let Some(older) = &options.compare {
+        return compare::run(older, options.pairs, load, output).await;
     }
     let mut report = WebhooksReport::new(Machine::this());
     let is_asked = |section: &WebhookSection| options.only.is_empty() || options.only.contains(section);
