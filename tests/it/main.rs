@@ -49,6 +49,7 @@ mod starts_beside_a_writer;
 mod template;
 mod unreadable;
 mod verifiers;
+mod webhook_bench;
 mod webhook_steps;
 mod webhooks;
 mod webhooks_cli;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::read_model::cold::{ReplicaStream, Work};
 use crate::scale::section::Section;
+use crate::webhooks::section::WebhookSection;
 
 /// Benchmarks of the marketplace API.
 #[derive(Debug, Parser)]
@@ -136,11 +137,28 @@ pub(crate) struct ColdStartOptions {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WebhookOptions {
     /// The number of events in a burst.
-    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) events: u64,
     /// The number of accounts, each with one endpoint.
-    #[arg(long, default_value_t = 50, value_name = "N")]
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) endpoints: u64,
+    /// The number of stacks side by side for the throughput, each with embedded stores of its own. The accounts are
+    /// divided among them.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = value_parser!(u64).range(1..=4))]
+    pub(crate) stores: u64,
+    /// Measure only these parts.
+    #[arg(long, value_delimiter = ',', value_name = "PART,…")]
+    pub(crate) only: Vec<WebhookSection>,
+    /// Take turns with another webhook server instead. The shell starts the command, which operates that server as
+    /// `docs/benchmarks.md` says.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "only")]
+    pub(crate) peer: Option<String>,
+    /// Take turns with an older build of this program instead.
+    #[arg(long, value_name = "BINARY", conflicts_with_all = ["only", "peer", "stores"])]
+    pub(crate) compare: Option<PathBuf>,
+    /// The number of turns of each side.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) pairs: u64,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::process_tree::ProcessStat;
+
 /// Returns the CPU time of the calling thread so far.
 pub(crate) fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
@@ -14,14 +16,10 @@ pub(crate) fn process_time() -> Duration {
     read(ClockId::ProcessCPUTime)
 }
 
-/// Returns the CPU time of all threads of a child so far, exact to one clock tick, usually a hundredth of a second.
-/// Returns zero if the child has ended, or if the system does not tell (proc(5), `stat`).
+/// Returns the CPU time of all threads of a child so far, and of what it has started and waited for. Returns zero if
+/// the child has ended, or if the system does not tell.
 pub(crate) fn child_time(child: &tokio::process::Child) -> Duration {
-    let stat = child.id().and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok()).unwrap_or_default();
-    // The name stands in brackets and may hold anything. User and system time are fields 14 and 15.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
+    child.id().and_then(ProcessStat::read).map_or(Duration::ZERO, |stat| stat.cpu)
 }
 
 fn read(clock: ClockId) -> Duration {

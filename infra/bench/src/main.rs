@@ -13,6 +13,7 @@ mod market;
 mod memory;
 mod output;
 mod percentiles;
+mod process_tree;
 mod read_model;
 mod scale;
 mod webhooks;

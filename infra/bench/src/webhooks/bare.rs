@@ -1,10 +1,10 @@
 //! The bare loop: the same calls as the functions make, and nothing else. It shows the least that a delivery costs with
 //! these libraries and stores.
 //!
-//! Each task repeats two steps. First it receives up to ten events from the feed, reads ten accounts, puts a row with
-//! two index entries for each event, sends a message for each, and deletes the events. Then it receives up to ten
-//! messages and reads ten accounts. For each message it updates the row, POSTs the body and updates the row again.
-//! In the end it deletes the messages.
+//! Each task repeats two steps. First it receives up to ten events from the feed, reads ten accounts, sends a message
+//! for each event, which carries the delivery, and deletes the events. Then it receives up to ten messages and reads
+//! ten accounts. For each message it puts a row with one index entry, POSTs the body and updates the row. In the end
+//! it deletes the messages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use futures_util::future::try_join_all;
 use platform::aws::{Environment, Patience};
 use platform::resources::{Queue, Table};
 use platform::store::Row;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::load::account;
@@ -32,12 +32,13 @@ pub(super) struct BareLoop<'s> {
     feed: &'s str,
     first: String,
     url: String,
+    first_account: u64,
     left: AtomicU64,
 }
 
 impl<'s> BareLoop<'s> {
-    /// Creates a loop that POSTs to this URL.
-    pub(super) fn new(stack: &'s MeteredStack, url: String) -> Result<Self, String> {
+    /// Creates a loop that POSTs to this URL. The stack's accounts are numbered from `first_account`.
+    pub(super) fn new(stack: &'s MeteredStack, first_account: u64, url: String) -> Result<Self, String> {
         let variable = |name: &str| stack.aws.variables.get(name);
         let missing = || "a variable is missing".to_owned();
         Ok(Self {
@@ -48,6 +49,7 @@ impl<'s> BareLoop<'s> {
             feed: &stack.feed,
             first: variable(Queue::WebhooksFirst.variable()).ok_or_else(missing)?,
             url,
+            first_account,
             left: AtomicU64::new(0),
         })
     }
@@ -73,18 +75,12 @@ impl<'s> BareLoop<'s> {
             return Ok(());
         }
         self.read_accounts().await?;
-        let items: Vec<Row> = events.iter().map(item).collect::<Option<_>>().ok_or("an event is unreadable")?;
-        try_join_all(items.iter().map(|item| async {
-            let put = self.dynamodb.put_item().table_name(&self.table).set_item(Some(item.clone()));
-            let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", "pk");
-            put.send().await.map(drop).map_err(|error| platform::store::explain(&error))
-        }))
-        .await?;
-        let entries = items.iter().zip(0..).map(|(item, number)| {
+        let entries = events.iter().zip(0..).map(|(event, number)| {
+            let message = carried(event).ok_or("an event is unreadable")?;
             let entry = SendMessageBatchRequestEntry::builder().id(number.to_string());
-            entry.message_body(item["pk"].as_s().map_or("", String::as_str)).build().map_err(text)
+            entry.message_body(message.to_string()).build().map_err(text)
         });
-        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let entries = entries.collect::<Result<Vec<_>, String>>()?;
         let sent = self.sqs.send_message_batch().queue_url(&self.first).set_entries(Some(entries)).send().await;
         sent.map_err(|error| platform::store::explain(&error))?;
         self.delete(self.feed, &events).await
@@ -96,62 +92,50 @@ impl<'s> BareLoop<'s> {
             return Ok(0);
         }
         self.read_accounts().await?;
-        try_join_all(messages.iter().map(|message| self.deliver(message.body.clone().unwrap_or_default()))).await?;
+        try_join_all(messages.iter().map(|message| self.deliver(message))).await?;
         self.delete(&self.first, &messages).await?;
         Ok(messages.len() as u64)
     }
 
-    async fn deliver(&self, pk: String) -> Result<(), String> {
-        let lease = Uuid::new_v4().to_string();
-        let claim = self.update(&pk)
-            .update_expression("SET #lease = :lease, #until = :until, #claims = #claims + :one")
-            .condition_expression("#status = :pending AND #round = :one AND #recorded = :zero AND #token = :token AND (attribute_not_exists(#until) OR #until < :now)")
-            .expression_attribute_names("#until", "lease_until").expression_attribute_names("#claims", "claims")
-            .expression_attribute_names("#recorded", "recorded").expression_attribute_names("#token", "token")
-            .expression_attribute_values(":lease", AttributeValue::S(lease))
-            .expression_attribute_values(":until", number(9_999_999_999_999))
-            .expression_attribute_values(":now", number(1)).expression_attribute_values(":zero", number(0))
-            .expression_attribute_values(":token", AttributeValue::S(pk.clone()));
-        let claimed = claim.expression_attribute_names("#lease", "lease_id").send().await;
-        let claimed = claimed.map_err(|error| platform::store::explain(&error))?.attributes.unwrap_or_default();
-        let body = claimed.get("body").and_then(|body| body.as_s().ok()).cloned().unwrap_or_default();
+    async fn deliver(&self, message: &Message) -> Result<(), String> {
+        let carried: Value = serde_json::from_str(message.body.as_deref().unwrap_or_default()).map_err(text)?;
+        let row = claimed_row(&carried).ok_or("a message is unreadable")?;
+        let (pk, body) = (row["pk"].clone(), carried["body"].as_str().unwrap_or_default().to_owned());
+        let put = self.dynamodb.put_item().table_name(&self.table).set_item(Some(row));
+        let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", "pk");
+        put.send().await.map_err(|error| platform::store::explain(&error))?;
         let posted = self.http.post(&self.url).body(body).send().await.map_err(text)?;
         posted.bytes().await.map_err(text)?;
         let record = self
-            .update(&pk)
+            .dynamodb
+            .update_item()
+            .table_name(&self.table)
+            .key("pk", pk)
+            .key("sk", AttributeValue::S("delivery".to_owned()))
             .update_expression(
-                "SET #status = :delivered, #attempts = list_append(#attempts, :attempt) REMOVE #lease, #until, #wake",
+                "SET #status = :delivered, #attempts = list_append(#attempts, :attempt) REMOVE #lease, #until",
             )
             .condition_expression("#status = :pending AND #round = :one")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_names("#round", "round")
             .expression_attribute_names("#until", "lease_until")
-            .expression_attribute_names("#wake", "wake_at")
             .expression_attribute_names("#attempts", "attempts")
             .expression_attribute_names("#lease", "lease_id")
+            .expression_attribute_values(":pending", AttributeValue::S("pending".to_owned()))
+            .expression_attribute_values(":one", number(1))
             .expression_attribute_values(":delivered", AttributeValue::S("delivered".to_owned()))
             .expression_attribute_values(
                 ":attempt",
                 AttributeValue::L(vec![AttributeValue::S(
                     r#"{"at":"2026-11-20T10:00:00.000Z","status":204,"latency_ms":1,"error":null}"#.to_owned(),
                 )]),
-            );
+            )
+            .return_values(ReturnValue::AllNew);
         record.send().await.map(drop).map_err(|error| platform::store::explain(&error))
     }
 
-    fn update(&self, pk: &str) -> aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder {
-        self.dynamodb
-            .update_item()
-            .table_name(&self.table)
-            .key("pk", AttributeValue::S(pk.to_owned()))
-            .key("sk", AttributeValue::S("delivery".to_owned()))
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_names("#round", "round")
-            .expression_attribute_values(":pending", AttributeValue::S("pending".to_owned()))
-            .expression_attribute_values(":one", number(1))
-            .return_values(ReturnValue::AllNew)
-    }
-
     async fn read_accounts(&self) -> Result<(), String> {
-        let keys = (0..10).map(|number| {
+        let keys = (self.first_account..self.first_account + 10).map(|number| {
             Row::from([
                 ("pk".to_owned(), AttributeValue::S(format!("account#{}", account(number)))),
                 ("sk".to_owned(), AttributeValue::S("endpoints".to_owned())),
@@ -178,31 +162,36 @@ impl<'s> BareLoop<'s> {
     }
 }
 
-/// Returns a row as large as a delivery's, with the same two index entries.
-fn item(event: &Message) -> Option<Row> {
+/// Returns what a message carries: a delivery of the event, with a body as large as a delivery's.
+fn carried(event: &Message) -> Option<Value> {
     let event: Value = serde_json::from_str(event.body.as_deref()?).ok()?;
     let id = Uuid::new_v4();
-    let body = serde_json::json!({"id": id, "event": event["event"], "created_at": event["created_at"], "data": event["data"]});
+    let body = json!({"id": id, "event": event["event"], "created_at": event["created_at"], "data": event["data"]});
+    Some(json!({"id": id, "account_id": event["account_id"], "body": body.to_string()}))
+}
+
+/// Returns a row as large as a claimed delivery's, with the same index entry.
+fn claimed_row(carried: &Value) -> Option<Row> {
     let text = |value: &str| AttributeValue::S(value.to_owned());
-    let pk = format!("delivery#{id}");
+    let (pk, account) = (format!("delivery#{}", carried["id"].as_str()?), carried["account_id"].as_str()?);
     Some(Row::from([
         ("pk".to_owned(), text(&pk)),
         ("sk".to_owned(), text("delivery")),
-        ("endpoint_id".to_owned(), text(event["account_id"].as_str()?)),
-        ("account_id".to_owned(), text(event["account_id"].as_str()?)),
+        ("endpoint_id".to_owned(), text(account)),
+        ("account_id".to_owned(), text(account)),
         ("event".to_owned(), text("listing.sold")),
         ("created_at".to_owned(), number(1_795_176_000_000)),
-        ("body".to_owned(), text(&body.to_string())),
+        ("body".to_owned(), text(carried["body"].as_str()?)),
         ("status".to_owned(), text("pending")),
         ("round".to_owned(), number(1)),
         ("recorded".to_owned(), number(0)),
         ("token".to_owned(), text(&pk)),
-        ("claims".to_owned(), number(0)),
+        ("claims".to_owned(), number(1)),
+        ("lease_id".to_owned(), text(&Uuid::new_v4().to_string())),
+        ("lease_until".to_owned(), number(9_999_999_999_999)),
         ("due".to_owned(), number(1_795_176_000_000)),
         ("resent".to_owned(), number(0)),
         ("attempts".to_owned(), AttributeValue::L(Vec::new())),
-        ("wake_shard".to_owned(), text(&format!("wake#{}", id.as_u128() % 8))),
-        ("wake_at".to_owned(), number(1_795_176_300_000)),
         ("ttl".to_owned(), number(1_798_176_300)),
     ]))
 }

@@ -2,7 +2,7 @@
 
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use types::clock::{Clock, SystemClock};
@@ -14,6 +14,17 @@ use crate::output::text;
 
 const MAX_BATCH_EVENTS: u64 = 10;
 const MAX_CALLS_IN_FLIGHT: usize = 4;
+
+/// How much is delivered, and by how many stacks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// The number of events in a burst.
+    pub(super) events: u64,
+    /// The number of accounts, each with one endpoint.
+    pub(super) endpoints: u64,
+    /// The number of stacks, each with embedded stores of its own.
+    pub(super) stores: u64,
+}
 
 /// Returns the account with this number. Accounts are numbered from 0 and have one endpoint each.
 pub(super) fn account(number: u64) -> UserId {
@@ -49,6 +60,11 @@ pub(super) async fn steady(
     sending.try_collect::<Vec<()>>().await.map(drop)
 }
 
+/// Returns the data of every event.
+pub(super) fn event_data() -> Value {
+    json!({"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"})
+}
+
 async fn send(
     stack: &MeteredStack,
     numbers: std::ops::Range<u64>,
@@ -60,7 +76,7 @@ async fn send(
         let event = json!({
             "type": "event", "id": Uuid::new_v4(), "event": "listing.sold",
             "account_id": account(accounts.start + number % width), "created_at": now,
-            "data": {"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"},
+            "data": event_data(),
         });
         let entry = SendMessageBatchRequestEntry::builder().id((number % MAX_BATCH_EVENTS).to_string());
         entry.message_body(event.to_string()).build().map_err(text)

@@ -45,7 +45,7 @@ pub(super) async fn measure() -> Result<Vec<Part>, String> {
     });
     let put = put.await?;
     let mut each = deliveries.iter();
-    let update = part("UpdateItem", 2.0, &stack, async || {
+    let update = part("UpdateItem", 1.0, &stack, async || {
         let Some(delivery) = each.next() else { return Ok(()) };
         let step = claim(&Dispatch::next_of(delivery), Token::random(), SystemClock::new().now());
         store.step(delivery.id, &step).await.map(drop).map_err(text)

@@ -1,9 +1,10 @@
 //! The results, as one document and as tables.
 
-use local::meter::Bill;
 use serde::Serialize;
 
+use super::cost::{Cost, CostPerDelivery};
 use super::dead::NeverAcknowledged;
+use super::hanging_accounts::{BesideHangingAccounts, ENDPOINTS};
 use super::isolation::Isolation;
 use super::parts::Part;
 use super::throughput::{Run, Throughput};
@@ -11,24 +12,32 @@ use crate::machine::Machine;
 use crate::output::{number, table};
 use crate::percentiles::Percentiles;
 
-/// List prices of us-east-1 on 2026-11-21, in dollars per million.
-const WRITE_UNIT_DOLLARS_PER_MILLION: f64 = 0.625;
-const READ_UNIT_DOLLARS_PER_MILLION: f64 = 0.125;
-const QUEUE_CALL_DOLLARS_PER_MILLION: f64 = 0.40;
-
-/// Everything that was measured.
+/// Everything that was measured. Parts that were not asked for are missing.
 #[derive(Debug, Serialize)]
 pub(super) struct WebhooksReport {
     pub(super) machine: Machine,
-    pub(super) throughput: Throughput,
-    pub(super) parts: Vec<Part>,
-    pub(super) isolation: Isolation,
-    pub(super) dead: NeverAcknowledged,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) throughput: Option<Throughput>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parts: Option<Vec<Part>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) isolation: Option<Isolation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) dead: Option<NeverAcknowledged>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cost: Option<Cost>,
+}
+
+impl WebhooksReport {
+    /// Returns a report without any part.
+    pub(super) const fn new(machine: Machine) -> Self {
+        Self { machine, throughput: None, parts: None, isolation: None, dead: None, cost: None }
+    }
 }
 
 /// Formats deliveries per second, and what each takes.
 pub(super) fn throughput(throughput: &Throughput) -> String {
-    let Throughput { functions, bare } = throughput;
+    let Throughput { stores, functions, bare } = throughput;
     let row = |name: &str, run: &Run| {
         [
             name.to_owned(),
@@ -41,21 +50,20 @@ pub(super) fn throughput(throughput: &Throughput) -> String {
     let header = ["deliveries", "a second", "service CPU µs", "stores CPU µs", "receiver CPU µs"];
     let rows = [row("functions", functions), row("bare loop", bare)];
     let ratio = (functions.service_us + functions.stores_us) / (bare.service_us + bare.stores_us);
-    let (dynamodb, queues) = calls(&functions.bill);
-    let each = |calls: u64| calls as f64 / functions.events as f64;
+    let each = CostPerDelivery::new(&functions.bill, functions.events);
     format!(
-        "{}, {} events\n\n{}\n\nCPU of service and stores: {:.2} times that of the bare loop. Calls each: {:.2} of DynamoDB, {:.2} of SQS.",
+        "{}, {} events, embedded stores: {stores}\n\n{}\n\nCPU of service and stores: {:.2} times that of the bare loop. Calls each: {:.2} of DynamoDB, {:.2} of SQS.",
         Machine::this(),
         functions.events,
         table(header, rows),
         ratio,
-        each(dynamodb),
-        each(queues),
+        each.dynamodb_calls,
+        each.queue_calls,
     )
 }
 
-/// Formats where the time goes.
-pub(super) fn parts(parts: &[Part], throughput: &Throughput) -> String {
+/// Formats where the time goes. If the throughput was measured, its CPU time stands below the sum.
+pub(super) fn parts(parts: &[Part], throughput: Option<&Throughput>) -> String {
     let header = ["of a delivery's CPU µs", "times", "service each", "stores each", "service", "stores"];
     let rows = parts.iter().map(|part| {
         [
@@ -68,65 +76,61 @@ pub(super) fn parts(parts: &[Part], throughput: &Throughput) -> String {
         ]
     });
     let sum = |value: fn(&Part) -> f64| parts.iter().map(|part| value(part) * part.per_delivery).sum::<f64>();
-    let (service, stores) = (sum(|part| part.service_us), sum(|part| part.stores_us));
-    let run = &throughput.functions;
-    let last = [
-        ["sum".to_owned(), String::new(), String::new(), String::new(), number(service), number(stores)],
-        [
-            "measured".to_owned(),
-            String::new(),
-            String::new(),
-            String::new(),
-            number(run.service_us),
-            number(run.stores_us),
-        ],
-    ];
-    table(header, rows.chain(last))
+    let total = |name: &str, service: f64, stores: f64| {
+        let none = String::new;
+        [name.to_owned(), none(), none(), none(), number(service), number(stores)]
+    };
+    let sums = total("sum", sum(|part| part.service_us), sum(|part| part.stores_us));
+    let measured = throughput.map(|Throughput { functions, .. }| functions);
+    let measured = measured.map(|run| total("measured", run.service_us, run.stores_us));
+    table(header, rows.chain([sums]).chain(measured))
 }
 
-/// Formats whether a receiver that hangs delays others.
+/// Formats whether receivers that hang delay others.
 pub(super) fn isolation(isolation: &Isolation) -> String {
-    let row = |name: &str, times: &Percentiles| {
-        [name.to_owned(), number(times.p50_us / 1e3), number(times.p99_us / 1e3), times.samples.to_string()]
-    };
     let rows =
-        [row("undisturbed", &isolation.undisturbed), row("beside one that hangs", &isolation.beside_a_hanging_one)];
+        [times("undisturbed", &isolation.undisturbed), times("beside one that hangs", &isolation.beside_a_hanging_one)];
     format!(
-        "{}\n\nThe one that hangs had {} attempts meanwhile.",
+        "{}\n\nThe one that hangs had {} attempts meanwhile.\n\n{}",
         table(["event to POST, ms", "p50", "p99", "samples"], rows),
-        isolation.hanging_attempts
+        isolation.hanging_attempts,
+        beside_hanging_accounts(&isolation.beside_hanging_accounts),
     )
 }
 
-/// Formats calls, units and list prices.
-pub(super) fn cost(throughput: &Throughput, dead: &NeverAcknowledged) -> String {
-    let functions = &throughput.functions;
-    let row = |name: &str, bill: &Bill, deliveries: u64| {
-        let (dynamodb, queues) = calls(bill);
-        let each = |value: f64| value / deliveries as f64;
-        let price = bill.write_units * WRITE_UNIT_DOLLARS_PER_MILLION
-            + bill.read_units * READ_UNIT_DOLLARS_PER_MILLION
-            + queues as f64 * QUEUE_CALL_DOLLARS_PER_MILLION;
-        [
-            name.to_owned(),
-            format!("{:.1}", each(dynamodb as f64)),
-            format!("{:.1}", each(queues as f64)),
-            format!("{:.1}", each(bill.read_units)),
-            format!("{:.1}", each(bill.write_units)),
-            format!("{:.2}", each(price)),
-        ]
-    };
+fn beside_hanging_accounts(isolation: &BesideHangingAccounts) -> String {
+    let BesideHangingAccounts { undisturbed, disturbed, .. } = isolation;
     let rows = [
-        row("delivered at once", &functions.bill, functions.events),
-        row("never acknowledged", &dead.bill, dead.deliveries),
+        times("first attempts, undisturbed", &undisturbed.first),
+        times(&format!("first attempts, beside {ENDPOINTS} that hang"), &disturbed.first),
+        times("retries, undisturbed", &undisturbed.retry),
+        times(&format!("retries, beside {ENDPOINTS} that hang"), &disturbed.retry),
     ];
-    let header = ["delivery", "DynamoDB calls", "SQS calls", "read units", "write units", "$ per million"];
-    table(header, rows)
+    let missing = match undisturbed.missing + disturbed.missing {
+        0 => String::new(),
+        missing => format!(" {missing} healthy attempts were not there after two minutes, and are not counted."),
+    };
+    format!(
+        "{}\n\np99 beside them: {:.2} times the undisturbed one for first attempts, {:.2} times for retries. Meanwhile {} attempts hung.{missing} The local queue ignores message groups, so this is without the queue's own fairness.",
+        table(["late, ms", "p50", "p99", "samples"], rows),
+        isolation.first_p99_ratio,
+        isolation.retry_p99_ratio,
+        isolation.hanging_attempts,
+    )
 }
 
-/// Returns the number of calls to DynamoDB and to SQS.
-fn calls(bill: &Bill) -> (u64, u64) {
-    let of_queues = |name: &str| name.contains("Message") || name.contains("Queue");
-    let queues = bill.calls.iter().filter(|(name, _)| of_queues(name)).map(|(_, calls)| calls).sum();
-    (bill.all_calls() - queues, queues)
+fn times(name: &str, times: &Percentiles) -> [String; 4] {
+    [name.to_owned(), number(times.p50_us / 1e3), number(times.p99_us / 1e3), times.samples.to_string()]
+}
+
+/// Formats calls, units and list prices.
+pub(super) fn cost(cost: &Cost) -> String {
+    let row = |name: &str, each: &CostPerDelivery| {
+        let units = [each.dynamodb_calls, each.queue_calls, each.read_units, each.write_units];
+        let [dynamodb, queues, read, write] = units.map(|value| format!("{value:.1}"));
+        [name.to_owned(), dynamodb, queues, read, write, format!("{:.2}", each.dollars_per_million)]
+    };
+    let rows = [row("delivered at once", &cost.delivered_at_once), row("never acknowledged", &cost.never_acknowledged)];
+    let header = ["delivery", "DynamoDB calls", "SQS calls", "read units", "write units", "$ per million"];
+    table(header, rows)
 }
