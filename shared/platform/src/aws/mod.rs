@@ -1,6 +1,7 @@
 //! AWS SDK clients for a function. Credentials, region and endpoint come from its environment variables, which are
 //! all that Lambda gives it.
 
+mod headers;
 mod transport;
 
 use std::sync::{Arc, OnceLock};
@@ -16,6 +17,7 @@ use aws_sdk_dynamodb::config::{
 use aws_types::SdkConfig;
 use thiserror::Error;
 
+use headers::LeanHeaders;
 pub use transport::client_over;
 
 /// Looks up an environment variable by its name.
@@ -84,9 +86,12 @@ impl Environment {
         aws_sdk_dynamodb::Client::from_conf(config.build())
     }
 
-    /// Returns the interceptors that see every call of a client.
+    /// Returns the interceptors that see every call of a client. They are for one client, because they keep its user
+    /// agent.
     pub fn interceptors(&self) -> impl IntoIterator<Item = SharedInterceptor> {
-        self.interceptors.clone()
+        let mut interceptors = self.interceptors.clone();
+        interceptors.push(SharedInterceptor::permanent(LeanHeaders::default()));
+        interceptors
     }
 
     /// Returns the configuration that a client of any AWS service is made from.
@@ -145,3 +150,6 @@ impl Patience {
             .with_max_backoff(Duration::from_millis(longest))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Checks what the calls of AWS clients leave out.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+
+use super::{Environment, Patience};
+
+/// A request as it was sent.
+#[derive(Debug)]
+struct Sent {
+    headers: BTreeMap<String, String>,
+}
+
+/// Keeps every request, and answers it with an empty object.
+#[derive(Clone, Debug, Default)]
+struct Recorder(Arc<Mutex<Vec<Sent>>>);
+
+impl Recorder {
+    fn environment(&self) -> Environment {
+        let lookup = |name: &str| match name {
+            "AWS_REGION" => Some("us-east-1".to_owned()),
+            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
+            _ => None,
+        };
+        let recorder = self.clone();
+        let http = http_client_fn(move |_, _| SharedHttpConnector::new(recorder.clone()));
+        Environment::read(&lookup).unwrap().reached_by(http)
+    }
+
+    fn take(&self) -> Vec<Sent> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl HttpConnector for Recorder {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let headers = request.headers().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self.0.lock().unwrap().push(Sent { headers });
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(StatusCode::try_from(200_u16).unwrap(), SdkBody::from("{}"))))
+    }
+}
+
+async fn get(client: &Client, table: &str) {
+    client.get_item().table_name(table).key("pk", AttributeValue::S("any".to_owned())).send().await.unwrap();
+}
+
+#[tokio::test]
+async fn only_the_first_call_tells_more_about_the_client_than_its_user_agent() {
+    let recorder = Recorder::default();
+    let client = recorder.environment().dynamodb(Patience::Request);
+    for _ in 0..3 {
+        get(&client, "keys").await;
+    }
+    let calls = recorder.take();
+    let others = ["x-amz-user-agent", "amz-sdk-invocation-id", "amz-sdk-request"];
+    let others_of = |call: &Sent| others.iter().filter(|name| call.headers.contains_key(**name)).count();
+    assert_eq!(calls.iter().map(others_of).collect::<Vec<_>>(), [3, 0, 0]);
+    let user_agent = &calls[0].headers["user-agent"];
+    assert!(user_agent.starts_with("aws-sdk-rust/") && user_agent.contains("api/dynamodb/"), "{user_agent}");
+    for call in &calls {
+        assert_eq!(&call.headers["user-agent"], user_agent);
+        assert!(call.headers["authorization"].starts_with("AWS4-HMAC-SHA256"), "{call:?}");
+    }
+}
