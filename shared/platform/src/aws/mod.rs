@@ -2,6 +2,7 @@
 //! all that Lambda gives it.
 
 mod headers;
+mod identity;
 mod transport;
 
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,7 @@ use aws_types::SdkConfig;
 use thiserror::Error;
 
 use headers::LeanHeaders;
+use identity::StaticIdentityCache;
 pub use transport::client_over;
 
 /// Looks up an environment variable by its name.
@@ -100,6 +102,7 @@ impl Environment {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(self.region.clone()))
             .credentials_provider(SharedCredentialsProvider::new(self.credentials.clone()))
+            .identity_cache(StaticIdentityCache::default())
             .http_client(self.http.get_or_init(transport::client).clone())
             // The time-outs already limit every call, and this protection would have to watch each body as well.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())

@@ -1,8 +1,12 @@
 //! Checks what the calls of AWS clients leave out.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
@@ -47,6 +51,23 @@ impl HttpConnector for Recorder {
     }
 }
 
+/// Counts how often its credentials are asked for.
+#[derive(Debug)]
+struct CountingProvider {
+    asked: Arc<AtomicU64>,
+    expiry: Option<SystemTime>,
+}
+
+impl ProvideCredentials for CountingProvider {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        future::ProvideCredentials::ready(Ok(Credentials::new("id", "secret", None, self.expiry, "test")))
+    }
+}
+
 async fn get(client: &Client, table: &str) {
     client.get_item().table_name(table).key("pk", AttributeValue::S("any".to_owned())).send().await.unwrap();
 }
@@ -68,4 +89,22 @@ async fn only_the_first_call_tells_more_about_the_client_than_its_user_agent() {
         assert_eq!(&call.headers["user-agent"], user_agent);
         assert!(call.headers["authorization"].starts_with("AWS4-HMAC-SHA256"), "{call:?}");
     }
+}
+
+#[tokio::test]
+async fn credentials_are_asked_for_once_unless_they_expire() {
+    async fn asked_in_three_calls(expiry: Option<SystemTime>) -> u64 {
+        let (recorder, asked) = (Recorder::default(), Arc::default());
+        let provider = SharedCredentialsProvider::new(CountingProvider { asked: Arc::clone(&asked), expiry });
+        let config = recorder.environment().config(Patience::Request).into_builder().credentials_provider(provider);
+        let client = Client::new(&config.build());
+        for _ in 0..3 {
+            get(&client, "keys").await;
+        }
+        asked.load(Ordering::SeqCst)
+    }
+
+    assert_eq!(asked_in_three_calls(None).await, 1);
+    let far_away = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    assert_eq!(asked_in_three_calls(Some(far_away)).await, 3);
 }
