@@ -1,6 +1,7 @@
 //! AWS SDK clients for a function. Credentials, region and endpoint come from its environment variables, which are
 //! all that Lambda gives it.
 
+mod endpoint;
 mod headers;
 mod identity;
 mod transport;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::endpoint::ResolveEndpoint;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
@@ -18,6 +20,7 @@ use aws_sdk_dynamodb::config::{
 use aws_types::SdkConfig;
 use thiserror::Error;
 
+use endpoint::EndpointCache;
 use headers::LeanHeaders;
 use identity::StaticIdentityCache;
 pub use transport::client_over;
@@ -84,6 +87,7 @@ impl Environment {
         if let Some(endpoint) = &self.dynamodb_endpoint {
             config.set_endpoint_url(Some(endpoint.clone()));
         }
+        config.set_endpoint_resolver(Some(EndpointCache::default().into_shared_resolver()));
         config.set_interceptors(self.interceptors());
         aws_sdk_dynamodb::Client::from_conf(config.build())
     }

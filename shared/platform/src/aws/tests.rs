@@ -1,4 +1,4 @@
-//! Checks what the calls of AWS clients leave out.
+//! Checks what the calls of AWS clients leave out, and that they still go where they should.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::endpoint::Params;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
@@ -16,9 +17,12 @@ use aws_smithy_types::body::SdkBody;
 
 use super::{Environment, Patience};
 
+const HOST_OF_REGION: &str = "https://dynamodb.us-east-1.amazonaws.com/";
+
 /// A request as it was sent.
 #[derive(Debug)]
 struct Sent {
+    uri: String,
     headers: BTreeMap<String, String>,
 }
 
@@ -41,12 +45,16 @@ impl Recorder {
     fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
+
+    fn take_uris(&self) -> Vec<String> {
+        self.take().into_iter().map(|sent| sent.uri).collect()
+    }
 }
 
 impl HttpConnector for Recorder {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let headers = request.headers().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        self.0.lock().unwrap().push(Sent { headers });
+        self.0.lock().unwrap().push(Sent { uri: request.uri().to_owned(), headers });
         HttpConnectorFuture::ready(Ok(HttpResponse::new(StatusCode::try_from(200_u16).unwrap(), SdkBody::from("{}"))))
     }
 }
@@ -89,6 +97,38 @@ async fn only_the_first_call_tells_more_about_the_client_than_its_user_agent() {
         assert_eq!(&call.headers["user-agent"], user_agent);
         assert!(call.headers["authorization"].starts_with("AWS4-HMAC-SHA256"), "{call:?}");
     }
+}
+
+#[tokio::test]
+async fn tables_by_name_share_an_endpoint_and_an_arn_has_the_one_of_its_account() {
+    let recorder = Recorder::default();
+    let client = recorder.environment().dynamodb(Patience::Request);
+    for table in ["keys", "market", "arn:aws:dynamodb:us-east-1:222222222222:table/keys", "keys"] {
+        get(&client, table).await;
+    }
+    let of_account = "https://222222222222.ddb.us-east-1.amazonaws.com/";
+    assert_eq!(recorder.take_uris(), [HOST_OF_REGION, HOST_OF_REGION, of_account, HOST_OF_REGION]);
+}
+
+#[tokio::test]
+async fn a_client_made_from_anothers_configuration_has_its_own_endpoint() {
+    let recorder = Recorder::default();
+    let client = recorder.environment().dynamodb(Patience::Request);
+    get(&client, "keys").await;
+    let elsewhere = client.config().to_builder().endpoint_url("http://localhost:8000").build();
+    get(&Client::from_conf(elsewhere), "keys").await;
+    get(&client, "keys").await;
+    assert_eq!(recorder.take_uris(), [HOST_OF_REGION, "http://localhost:8000/", HOST_OF_REGION]);
+}
+
+/// If the SDK's rules ask for anything new, the cache of endpoints has to compare it.
+#[test]
+fn the_rules_ask_for_nothing_that_the_cache_of_endpoints_ignores() {
+    let params = format!("{:?}", Params::builder().build().unwrap());
+    let fields = params.trim_start_matches("Params { ").trim_end_matches(" }").split(", ");
+    let names: Vec<&str> = fields.map(|field| field.split(':').next().unwrap()).collect();
+    let compared = ["region", "use_dual_stack", "use_fips", "endpoint", "account_id", "account_id_endpoint_mode"];
+    assert_eq!(names, [&compared[..], &["resource_arn", "resource_arn_list", "is_search_operation"]].concat());
 }
 
 #[tokio::test]
