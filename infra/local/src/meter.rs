@@ -43,23 +43,32 @@ pub struct CostMeter(Arc<Mutex<Bill>>);
 impl CostMeter {
     /// Returns what functions are built from. The calls of all their clients are counted.
     pub fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
-        let environment = Environment::read(lookup)?.watched_by(SharedInterceptor::new(self.clone()));
+        let environment = Environment::read(lookup)?.watched_by(self.interceptor());
         Ok(Service::with_environment(environment, lookup, clock))
     }
 
     /// Returns the client with its calls counted.
     pub fn attach(&self, client: &Client) -> Client {
-        Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
+        let mut config = client.config().to_builder();
+        config.push_interceptor(self.interceptor());
+        Client::from_conf(config.build())
     }
 
     /// Returns the client of queues with its calls counted.
     pub fn attach_to_queues(&self, client: &aws_sdk_sqs::Client) -> aws_sdk_sqs::Client {
-        aws_sdk_sqs::Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
+        let mut config = client.config().to_builder();
+        config.push_interceptor(self.interceptor());
+        aws_sdk_sqs::Client::from_conf(config.build())
     }
 
     /// Returns what has been counted since the last call.
     pub fn take(&self) -> Bill {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Nobody turns the meter off. So the SDK need not look in each hook of each call whether somebody has.
+    fn interceptor(&self) -> SharedInterceptor {
+        SharedInterceptor::permanent(self.clone())
     }
 
     fn count(&self, count: impl FnOnce(&mut Bill)) {

@@ -1,6 +1,9 @@
 //! AWS SDK clients for a function. Credentials, region and endpoint come from its environment variables, which are
 //! all that Lambda gives it.
 
+mod endpoint;
+mod headers;
+mod identity;
 mod transport;
 
 use std::sync::{Arc, OnceLock};
@@ -8,6 +11,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::endpoint::ResolveEndpoint;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
@@ -16,6 +20,9 @@ use aws_sdk_dynamodb::config::{
 use aws_types::SdkConfig;
 use thiserror::Error;
 
+use endpoint::EndpointCache;
+use headers::LeanHeaders;
+use identity::StaticIdentityCache;
 pub use transport::client_over;
 
 /// Looks up an environment variable by its name.
@@ -80,13 +87,17 @@ impl Environment {
         if let Some(endpoint) = &self.dynamodb_endpoint {
             config.set_endpoint_url(Some(endpoint.clone()));
         }
+        config.set_endpoint_resolver(Some(EndpointCache::default().into_shared_resolver()));
         config.set_interceptors(self.interceptors());
         aws_sdk_dynamodb::Client::from_conf(config.build())
     }
 
-    /// Returns the interceptors that see every call of a client.
+    /// Returns the interceptors that see every call of a client. They are for one client, because they keep its user
+    /// agent.
     pub fn interceptors(&self) -> impl IntoIterator<Item = SharedInterceptor> {
-        self.interceptors.clone()
+        let mut interceptors = self.interceptors.clone();
+        interceptors.push(SharedInterceptor::permanent(LeanHeaders::default()));
+        interceptors
     }
 
     /// Returns the configuration that a client of any AWS service is made from.
@@ -95,6 +106,7 @@ impl Environment {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(self.region.clone()))
             .credentials_provider(SharedCredentialsProvider::new(self.credentials.clone()))
+            .identity_cache(StaticIdentityCache::default())
             .http_client(self.http.get_or_init(transport::client).clone())
             // The time-outs already limit every call, and this protection would have to watch each body as well.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
@@ -145,3 +157,6 @@ impl Patience {
             .with_max_backoff(Duration::from_millis(longest))
     }
 }
+
+#[cfg(test)]
+mod tests;

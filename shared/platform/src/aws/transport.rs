@@ -51,8 +51,9 @@ where
 {
     let mut client = Client::builder(TokioExecutor::new());
     let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIMEOUT).build(connector);
-    let transport = AwsTransport(client);
-    http_client_fn(move |_, _| SharedHttpConnector::new(transport.clone()))
+    // The SDK asks for a connector before each attempt. A pool's client is expensive to clone.
+    let transport = SharedHttpConnector::new(AwsTransport(client));
+    http_client_fn(move |_, _| transport.clone())
 }
 
 fn roots() -> RootCertStore {
@@ -65,7 +66,7 @@ fn tls(roots: RootCertStore) -> ClientConfig {
     config.with_root_certificates(roots).with_no_client_auth()
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct AwsTransport<C>(Client<C, SdkBody>);
 
 impl<C> HttpConnector for AwsTransport<C>
@@ -73,11 +74,14 @@ where
     C: connect::Connect + Clone + Debug + Send + Sync + 'static,
 {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Self(client) = self.clone();
+        let request = match request.try_into_http1x() {
+            Ok(request) => request,
+            Err(error) => return HttpConnectorFuture::ready(Err(ConnectorError::user(error.into()))),
+        };
+        let response = self.0.request(request);
         HttpConnectorFuture::new(async move {
-            let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
             // The SDK retries I/O errors, unless the call has already taken too long.
-            let response = client.request(request).await.map_err(|error| ConnectorError::io(error.into()))?;
+            let response = response.await.map_err(|error| ConnectorError::io(error.into()))?;
             let response = HttpResponse::try_from(response.map(SdkBody::from_body_1_x));
             response.map_err(|error| ConnectorError::other(error.into(), None))
         })

@@ -39,7 +39,7 @@ impl Meter {
 
     /// Returns an interceptor that counts the DynamoDB calls of AWS clients, or `None` if no metrics are published.
     pub fn interceptor(&self) -> Option<SharedInterceptor> {
-        self.namespace().is_some().then(|| SharedInterceptor::new(StoreCalls(Arc::clone(&self.counts))))
+        self.namespace().is_some().then(|| SharedInterceptor::permanent(StoreCalls(Arc::clone(&self.counts))))
     }
 
     /// Resets the counts, because a request begins.

@@ -33,13 +33,12 @@ pub enum StepOutcome {
 impl WebhookStore {
     /// Writes a new delivery, unless it exists already.
     pub async fn put_delivery(&self, delivery: &Delivery) -> Result<Put, StoreError> {
-        let row = to_row(delivery)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let put = self
                 .client
                 .put_item()
                 .table_name(&self.table)
-                .set_item(Some(row.clone()))
+                .set_item(Some(to_row(delivery)?))
                 .condition_expression("attribute_not_exists(#pk)")
                 .expression_attribute_names("#pk", PK)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -62,10 +61,9 @@ impl WebhookStore {
 
     /// Makes a step in one conditional write, which also returns the delivery.
     pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<StepOutcome, StoreError> {
-        let expression = Expression::new(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
-                .update(id, &expression)
+                .update(id, Expression::new(transition)?)
                 .return_values(ReturnValue::AllNew)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             let error = match update.send().await {
@@ -89,9 +87,9 @@ impl WebhookStore {
 
     /// Makes a step in one conditional write. Returns whether its conditions held.
     pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
-        let expression = Expression::new(transition)?;
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            let Err(error) = self.update(id, &expression).send().await else { return Ok(true) };
+            let update = self.update(id, Expression::new(transition)?);
+            let Err(error) = update.send().await else { return Ok(true) };
             match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
                 _ => Err(error.into()),
@@ -100,14 +98,14 @@ impl WebhookStore {
         .await
     }
 
-    fn update(&self, id: DeliveryId, expression: &Expression) -> UpdateItemFluentBuilder {
+    fn update(&self, id: DeliveryId, expression: Expression) -> UpdateItemFluentBuilder {
         self.client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(table::delivery(id)))
             .update_expression(expression.update())
             .condition_expression(expression.condition())
-            .set_expression_attribute_names(Some(expression.names.clone()))
-            .set_expression_attribute_values(Some(expression.values.clone()))
+            .set_expression_attribute_names(Some(expression.names))
+            .set_expression_attribute_values(Some(expression.values))
     }
 }
