@@ -25,7 +25,7 @@ const FUNCTIONS: [Needs; 12] = [
     (
         "ingest",
         &[Table::Market, Table::Accounts, Table::Webhooks],
-        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow],
+        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry],
         &[],
     ),
     ("compact", &[Table::Market], &[], &[ResourceKind::Bucket]),
@@ -142,8 +142,8 @@ async fn a_missing_permission_and_refused_credentials_are_named() {
         proxy.set_fault(Fault::Error(code));
         let checked = checked(&variables).await;
         assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
-        assert_eq!(problems("ingest", &variables).await.len(), 3 + 5);
-        assert_eq!(problems("webhook", &variables).await.len(), 1 + 4 + 1);
+        assert_eq!(problems("ingest", &variables).await.len(), 3 + 4);
+        assert_eq!(problems("webhook", &variables).await.len(), 1 + 5 + 1);
     }
 }
 

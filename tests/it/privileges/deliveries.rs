@@ -68,16 +68,16 @@ async fn defective(scene: &Scene) {
 /// A message is lost while both queues may be behind. Probes show that they are not, so the sweep sends the message
 /// again.
 async fn lost(scene: &Scene) {
-    let id = scene.event(4).await;
-    let [first, retry, slow] = Queue::LANES.map(|lane| scene.stack.queue(lane));
-    let (first, retry, slow) = tokio::join!(first, retry, slow);
-    for lane in [&first, &retry, &slow] {
+    let id = scene.stored(4).await;
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.queue(lane));
+    let (first, retry) = tokio::join!(first, retry);
+    for lane in [&first, &retry] {
         lane.purge().await;
         lane.send("{}").await;
     }
     scene.wait(5 * 60);
     sweep(scene).await;
-    for lane in [&first, &retry, &slow] {
+    for lane in [&first, &retry] {
         hand(&scene.stack.sender(), &lane.take(2).await).await;
     }
     sweep(scene).await;
@@ -87,7 +87,7 @@ async fn lost(scene: &Scene) {
 
 /// A message comes on the first lane although its endpoint is slow.
 async fn slow(scene: &Scene) {
-    let id = scene.event(5).await;
+    let id = scene.event(7).await;
     let message = [scene.stack.next_message(id).await];
     let until = scene.stack.clock.now().plus_millis(60_000);
     scene.stack.webhooks().store.mark_slow(scene.endpoint.account_id, scene.endpoint.id, until).await.unwrap();

@@ -5,7 +5,7 @@ use platform::resources::Queue;
 use runtime::Worker;
 use serde_json::{Value, json};
 use sweep::Sweep;
-use tests::{Listener, Proxy, sale};
+use tests::{Listener, Proxy};
 use webhooks::delivery::Status;
 
 use super::Scene;
@@ -46,7 +46,9 @@ async fn a_warm_sweep_reads_a_backlog_once_and_sends_the_retries_that_become_due
     retry.purge().await;
     // The messages of these wait, so their queue may be behind.
     scene.wait(2 * 60);
-    scene.stack.fan_out(&(1..=BACKLOG).map(|event| sale(event.into(), scene.user)).collect::<Vec<_>>()).await;
+    for event in 1..=BACKLOG {
+        scene.stored(event.into()).await;
+    }
 
     // They have been overdue for more than two minutes.
     let warm = WarmSweep::start(&scene).await;
@@ -76,7 +78,7 @@ async fn a_warm_sweep_reads_a_backlog_once_and_sends_the_retries_that_become_due
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cold_sweep_reads_a_backlog_once_more() {
     let scene = Scene::answering(204).await;
-    scene.event(1).await;
+    scene.stored(1).await;
     scene.wait(8 * 60);
     for _ in 0..2 {
         let sweep = WarmSweep::start(&scene).await;

@@ -9,7 +9,7 @@ use super::Scene;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_the_store_takes_for_invalid_becomes_a_dead_letter_with_the_reason_at_once() {
     let scene = Scene::answering(204).await;
-    let [poison, other] = [scene.event(1).await, scene.event(2).await];
+    let [poison, other] = [scene.stored(1).await, scene.event(2).await];
     let [dead, retry] = [Queue::WebhooksDead, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
     let (dead, retry) = tokio::join!(dead, retry);
     let batch = [scene.stack.next_message(poison).await, scene.stack.next_message(other).await];

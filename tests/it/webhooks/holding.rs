@@ -155,7 +155,7 @@ async fn a_row_that_an_earlier_release_filled_has_room_again_once_it_is_sent_aga
     let attempt = Attempt { response: Some("\"".repeat(1_024)), ..Attempt::lost(now) };
     let attempts = vec![attempt; 185];
     let progress = Progress { round: 27, attempts, ..Progress::new(id, Status::Held, now, now) };
-    let full = Delivery { id, progress, body: "{}".to_owned(), ..scene.delivery(scene.event(2).await).await };
+    let full = Delivery { id, progress, body: "{}".to_owned(), ..scene.delivery(scene.stored(2).await).await };
     admin.store.put_delivery(&full).await.unwrap();
     admin.resend(id).await.unwrap();
     scene.attempt(id).await;
@@ -168,7 +168,7 @@ async fn a_delivery_has_a_hundred_rounds_at_most() {
     let scene = Scene::answering(204).await;
     let (admin, id, now) = (scene.stack.webhooks(), DeliveryId::from(uuid(1)), scene.stack.clock.now());
     let progress = Progress { round: MAX_ROUNDS - 1, ..Progress::new(id, Status::Held, now, now) };
-    let before_last = Delivery { id, progress, ..scene.delivery(scene.event(2).await).await };
+    let before_last = Delivery { id, progress, ..scene.delivery(scene.stored(2).await).await };
     admin.store.put_delivery(&before_last).await.unwrap();
     admin.resend(id).await.unwrap();
     scene.attempt(id).await;

@@ -1,99 +1,124 @@
-//! A receiver that hangs must not delay anybody else.
+//! Receivers that hang must not delay anybody else.
 
 use std::time::Duration;
 
+use admin::webhooks::NewEndpoint;
 use guard::Policy;
 use local::workers::SenderConfig;
 use platform::resources::Queue;
 use tests::{Answer, Receiver, Stack, hand, sale, uuid};
+use types::event::EventKind;
 use types::ids::UserId;
 use webhook::transport::{Reach, Transport};
-use webhooks::Schedule;
-use webhooks::delivery::Status;
+use webhooks::delivery::{Delivery, Dispatch, Lane, Progress, Status};
+use webhooks::share::PLACES;
+use webhooks::{Call, Schedule, delivery_id};
 
 use super::Scene;
 
-/// More deliveries than the first lane has instances for, even with one message per batch.
-const HANGING_DELIVERIES: u128 = 2_000;
+const HANGING_ACCOUNTS: u128 = 10;
+const ENDPOINTS: u128 = 10;
+const EVENTS: u128 = 10;
 const HEALTHY_ENDPOINTS: u128 = 50;
-/// The time that a receiver has to answer. It is long, so that the order of events does not depend on the speed of
-/// the machine.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// The time that a receiver has to respond. It is long, so that the order of events does not depend on the speed of the
+/// machine.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn patient() -> SenderConfig {
     let reach = Reach { policy: Policy::with_loopback(), ..Reach::public() };
-    let transport = Transport::with_deadline(reach, ANSWER_TIMEOUT).unwrap();
+    let transport = Transport::with_deadline(reach, RESPONSE_TIMEOUT).unwrap();
     SenderConfig { transport, schedule: Schedule::default() }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_hangs_delays_nobody_else() {
-    let stack = Stack::new().await;
-    let (hanging, healthy) = (Receiver::start(|_, _| Answer::Hang).await, Receiver::answering(204).await);
-    let user: UserId = uuid(5).into();
-    let (endpoint, _) = stack.endpoint(user, &hanging.url).await;
-    let events: Vec<_> = (0..HANGING_DELIVERIES).map(|event| sale(event, user)).collect();
-    for some in events.chunks(100) {
-        stack.fan_out(some).await;
+/// Adds ten endpoints to an account. Each has a path of its own.
+async fn ten_endpoints(stack: &Stack, user_id: UserId, url: &str) {
+    for number in 0..ENDPOINTS {
+        let new = NewEndpoint { user_id, url: format!("{url}/{number}"), events: [EventKind::ListingSold].into() };
+        stack.webhooks().add(new).await.unwrap();
     }
-    let mut behind = Vec::new();
+}
+
+/// Stores a delivery whose first attempt failed, and sends the message for the second.
+async fn retry(stack: &Stack, event: u128, user: UserId) {
+    let (endpoint, now) = (stack.endpoint_of(user).await, stack.now());
+    let id = delivery_id(uuid(event).into(), endpoint.id);
+    let progress = Progress { failed_attempts: 1, ..Progress::new(id, Status::Pending, now, now) };
+    let delivery = Delivery {
+        id,
+        endpoint_id: endpoint.id,
+        account_id: user,
+        event: EventKind::ListingSold,
+        is_test: false,
+        created_at: now,
+        body: "{}".to_owned(),
+        progress,
+    };
+    let admin = stack.webhooks();
+    admin.store.put_delivery(&delivery).await.unwrap();
+    admin.queues.call_once(Lane::Retry, Call::new(Dispatch::next_of(&delivery), 0)).await.unwrap();
+}
+
+/// Ten accounts of ten endpoints that never respond have a thousand deliveries in the queues, and half of them had their
+/// endpoints proved prompt before. Behind these, others have first attempts and retries.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_that_hang_delay_neither_first_attempts_nor_retries_of_others() {
+    let (stack, healthy) = (Stack::new().await, Receiver::answering(204).await);
+    let mut hanging = Vec::new();
+    for account in 0..HANGING_ACCOUNTS {
+        let (receiver, user) = (Receiver::start(|_, _| Answer::Hang).await, UserId::from(uuid(1_000 + account)));
+        ten_endpoints(&stack, user, &receiver.url).await;
+        let events: Vec<_> = (0..EVENTS).map(|event| sale(10_000 + 100 * account + event, user)).collect();
+        stack.fan_out(&events).await;
+        hanging.push(receiver);
+    }
     for other in 0..HEALTHY_ENDPOINTS {
         let user = uuid(100 + other).into();
-        stack.endpoint(user, &healthy.url).await;
-        behind.push(sale(HANGING_DELIVERIES + other, user));
+        let (endpoint, _) = stack.endpoint(user, &healthy.url).await;
+        stack.prove(&endpoint).await;
+        stack.fan_out(&[sale(other, user)]).await;
+        retry(&stack, 500 + other, user).await;
     }
-    stack.fan_out(&behind).await;
 
     let _workers = stack.workers_sending(patient()).await;
-    healthy.received(behind.len()).await;
-    // By then none of the hanging attempts has ended.
-    let admin = stack.webhooks();
-    let (mut deliveries, mut from) = (0, None);
-    loop {
-        let page = admin.deliveries(endpoint.id, from).await.unwrap();
-        deliveries += page.deliveries.len();
-        for delivery in &page.deliveries {
-            assert_eq!(delivery.progress.attempts, []);
-        }
-        from = page.next;
-        if from.is_none() {
-            break;
-        }
+    healthy.received(2 * usize::try_from(HEALTHY_ENDPOINTS).unwrap()).await;
+    // By then no attempt has ended that hangs, and no account has had more of them than it has places.
+    for receiver in &hanging {
+        let mut paths: Vec<_> = receiver.so_far().into_iter().map(|attempt| attempt.path).collect();
+        assert!(paths.len() <= PLACES, "{paths:?}");
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), receiver.so_far().len(), "two attempts to one endpoint: {paths:?}");
     }
-    assert_eq!(deliveries, events.len());
-    stack.endpoint_when(user, |endpoint| endpoint.slow_until.is_some()).await;
-    let [first, retry, slow] = Queue::LANES.map(|lane| stack.queue(lane));
-    let (first, retry, slow) = (first.await, retry.await, slow.await);
-    assert_eq!(first.visible_count().await, 0);
-    // Each fan-out of a hundred lets ten into the first lane. The others are in the retry lane, or went on to the slow
-    // lane once the endpoint was known to be slow.
-    let waiting = retry.count().await + slow.count().await;
-    assert!(waiting >= u64::try_from(HANGING_DELIVERIES / 10 * 9).unwrap(), "{waiting}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_took_a_second_stays_in_the_slow_lane_for_a_minute() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
-    let [first, slow] = [Queue::WebhooksFirst, Queue::WebhooksSlow].map(|queue| scene.stack.queue(queue));
-    let (first, slow) = (first.await, slow.await);
-    let (held, before) = (scene.event(1).await, scene.event(2).await);
+    let [first, retry, slow] = Queue::LANES.map(|queue| scene.stack.queue(queue));
+    let (first, retry, slow) = (first.await, retry.await, slow.await);
+    let held = scene.event(1).await;
     let (sender, message) = (scene.stack.sender(), [scene.stack.next_message(held).await]);
-    let answered = async {
+    let responded = async {
         scene.stack.endpoint_when(scene.user, |endpoint| endpoint.slow_until.is_some()).await;
         scene.receiver.release_all();
     };
-    tokio::join!(hand(&sender, &message), answered);
+    tokio::join!(hand(&sender, &message), responded);
     assert_eq!(scene.standing(held).await, (Status::Delivered, 1));
+    first.purge().await;
 
-    assert_eq!(first.take(2).await.len(), 2);
-    let message = [scene.stack.next_message(before).await];
-    assert_eq!(hand(&sender, &message).await, [0; 0]);
-    assert_eq!(scene.standing(before).await, (Status::Pending, 0));
-    scene.event(3).await;
-    assert_eq!((first.count().await, slow.count().await), (0, 2));
-    assert_eq!(hand(&sender, &slow.take(2).await).await, [0; 0]);
-    assert_eq!(scene.receiver.so_far().len(), 3);
+    // Its next deliveries take the retry lane, and go on to the slow lane, one at a time.
+    let [second, third] = [scene.event(2).await, scene.event(3).await];
+    assert_eq!((first.count().await, retry.count().await), (0, 2));
+    assert_eq!(hand(&sender, &retry.take(2).await).await, [0; 0]);
+    assert_eq!((retry.count().await, slow.count().await), (1, 1), "one has left");
+    assert_eq!([scene.standing(second).await, scene.standing(third).await], [(Status::Pending, 0); 2]);
+    assert_eq!(hand(&sender, &slow.take(1).await).await, [0; 0]);
+    assert_eq!(scene.receiver.so_far().len(), 2);
+    assert!(!scene.stack.endpoint_of(scene.user).await.is_prompt, "a minute must pass");
+
     scene.wait(60);
-    scene.event(4).await;
-    assert_eq!((first.count().await, slow.count().await), (1, 0));
+    let last = scene.event(4).await;
+    assert_eq!(hand(&sender, &first.take(1).await).await, [0; 0]);
+    assert_eq!(scene.standing(last).await, (Status::Delivered, 1));
+    assert!(scene.stack.endpoint_of(scene.user).await.is_prompt);
 }

@@ -11,6 +11,7 @@ mod faults;
 mod holding;
 mod isolation;
 mod late;
+mod places;
 mod poison;
 mod removal;
 mod rows_repair;

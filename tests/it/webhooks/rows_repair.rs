@@ -17,7 +17,7 @@ const UNKNOWN: &str = "known_to_a_newer_release";
 /// read a row of each of four kinds, and a sweep has set aside those that have a wake-up.
 async fn spoilt() -> (Scene, [DeliveryId; 2], Value) {
     let scene = Scene::answering(204).await;
-    let ids = [scene.event(1).await, scene.event(2).await];
+    let ids = [scene.stored(1).await, scene.stored(2).await];
     for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
         scene.stack.queue(queue).await.purge().await;
     }
@@ -95,7 +95,7 @@ async fn repair_brings_back_what_was_set_aside_and_can_be_read_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn repair_finds_nothing_wrong_with_rows_that_wait_for_their_time() {
     let scene = Scene::answering(500).await;
-    let id = scene.event(1).await;
+    let id = scene.stored(1).await;
     for _ in 0..3 {
         scene.attempt(id).await;
     }

@@ -129,7 +129,9 @@ async fn deliveries_that_cannot_be_read_cost_others_none_of_their_retries() {
     let spoilt = Scene::answering(500).await;
     let other = spoilt.other(6).await;
     for (scene, events) in [(&spoilt, 1..=32), (&other, 101..=132)] {
-        scene.stack.fan_out(&events.map(|event| sale(event, scene.user)).collect::<Vec<_>>()).await;
+        for event in events {
+            scene.stored(event).await;
+        }
     }
     for id in spoilt.ids(1..=32) {
         spoilt.set_event(id, UNKNOWN).await;
@@ -166,7 +168,7 @@ async fn a_wake_up_of_an_unknown_kind_holds_up_no_delivery() {
 #[tokio::test(flavor = "multi_thread")]
 async fn setting_a_row_aside_changes_nothing_but_its_wake_up() {
     let scene = Scene::answering(204).await;
-    let id = scene.event(1).await;
+    let id = scene.stored(1).await;
     scene.set_event(id, UNKNOWN).await;
     let key = [format!("delivery#{id}"), "delivery".to_owned()];
     let mut expected = rows(&scene.stack, TABLE).await;
@@ -181,7 +183,7 @@ async fn setting_a_row_aside_changes_nothing_but_its_wake_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_parked_retry_that_was_set_aside_is_made_late_and_once() {
     let scene = Scene::answering(500).await;
-    let id = scene.event(1).await;
+    let id = scene.stored(1).await;
     for _ in 0..3 {
         scene.attempt(id).await;
     }

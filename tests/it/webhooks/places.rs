@@ -1,0 +1,182 @@
+//! Attempts that need a place in their account's share.
+
+use admin::webhooks::NewEndpoint;
+use platform::resources::Queue;
+use tests::{Answer, Fault, Receiver, Stack, hand, hand_to_die, sale, uuid};
+use types::event::EventKind;
+use types::ids::{DeliveryId, UserId};
+use webhooks::delivery::{Delivery, LEASE_SECONDS, Status};
+use webhooks::delivery_id;
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::share::{PLACES, Share};
+
+use super::Scene;
+
+/// An account with endpoints that have proved nothing yet, and one event that went to all of them.
+struct Crowd {
+    stack: Stack,
+    receiver: Receiver,
+    user: UserId,
+    deliveries: Vec<DeliveryId>,
+}
+
+impl Crowd {
+    async fn new(endpoints: usize, answer: fn(usize) -> Answer) -> Self {
+        let (stack, receiver, user) =
+            (Stack::new().await, Receiver::start(move |n, _| answer(n)).await, uuid(5).into());
+        let mut ids = Vec::new();
+        for number in 0..endpoints {
+            let url = format!("{}/{number}", receiver.url);
+            let new = NewEndpoint { user_id: user, url, events: [EventKind::ListingSold].into() };
+            ids.push(stack.webhooks().add(new).await.unwrap().0.id);
+        }
+        stack.fan_out(&[sale(1, user)]).await;
+        let deliveries = ids.iter().map(|id| delivery_id(uuid(1).into(), *id)).collect();
+        Self { stack, receiver, user, deliveries }
+    }
+
+    async fn found(&self, id: DeliveryId) -> Option<Delivery> {
+        self.stack.webhooks().store.delivery(id).await.unwrap()
+    }
+
+    async fn share(&self) -> Share {
+        share(&self.stack, self.user).await
+    }
+}
+
+async fn share(stack: &Stack, user: UserId) -> Share {
+    let mut accounts = stack.webhooks().store.accounts(&[user].into()).await.unwrap();
+    accounts.remove(&user).unwrap().share
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_endpoints_of_an_account_take_turns_within_a_batch_and_are_known_to_be_prompt_afterwards() {
+    let crowd = Crowd::new(10, |_| Answer::Status(500)).await;
+    let batch = crowd.stack.queue(Queue::WebhooksFirst).await.take(10).await;
+    assert_eq!(hand(&crowd.stack.sender(), &batch).await, [0; 0]);
+    assert_eq!(crowd.receiver.so_far().len(), 10);
+    for id in &crowd.deliveries {
+        let progress = crowd.found(*id).await.unwrap().progress;
+        assert_eq!((progress.failed_attempts, progress.turns), (1, 0));
+    }
+    let endpoints = crowd.stack.webhooks().list(crowd.user).await.unwrap().readable;
+    assert!(endpoints.iter().all(|endpoint| endpoint.is_prompt), "a failure may be prompt");
+    assert_eq!(crowd.share().await, Share::default(), "every place was left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_three_places_across_all_senders_and_what_finds_none_comes_back_later() {
+    let crowd = Crowd::new(4, |_| Answer::Held(204)).await;
+    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| crowd.stack.queue(queue));
+    let (first, retry) = (first.await, retry.await);
+    let messages = first.take(4).await;
+    let senders: Vec<_> = messages.iter().map(|_| crowd.stack.sender()).collect();
+    let crowded = async {
+        crowd.receiver.received(PLACES).await;
+        assert_eq!(hand(&senders[3], &messages[3..]).await, [0; 0]);
+        assert_eq!((retry.count().await, retry.visible_count().await), (1, 0), "its message is delayed");
+        assert_eq!(crowd.share().await.places.iter().flatten().count(), PLACES);
+        crowd.receiver.release_all();
+    };
+    tokio::join!(
+        hand(&senders[0], &messages[..1]),
+        hand(&senders[1], &messages[1..2]),
+        hand(&senders[2], &messages[2..3]),
+        crowded
+    );
+    assert_eq!(crowd.receiver.so_far().len(), PLACES);
+    let mut waiting = Vec::new();
+    for id in &crowd.deliveries {
+        waiting.extend(crowd.found(*id).await.filter(|delivery| delivery.progress.status == Status::Pending));
+    }
+    let [waiting] = &waiting[..] else { panic!("{waiting:?}") };
+    assert_eq!((waiting.progress.turns, waiting.progress.claims), (1, 0));
+    assert!(waiting.progress.wake_at.is_some(), "a sweep finds it if its message is lost");
+
+    // The message of before is void, and the new one calls for the attempt.
+    assert_eq!(hand(&senders[3], &messages[3..]).await, [0; 0]);
+    assert_eq!(crowd.receiver.so_far().len(), PLACES);
+    let next = crowd.stack.next_message(waiting.id).await;
+    assert_eq!(hand(&senders[3], &[next]).await, [0; 0]);
+    assert_eq!(crowd.found(waiting.id).await.unwrap().progress.status, Status::Delivered);
+}
+
+/// Makes an endpoint slow, with one place taken by an attempt that is under way.
+async fn occupy(scene: &Scene) -> WebhookEndpoint {
+    let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
+    let endpoint = scene.stack.endpoint_of(scene.user).await;
+    store.mark_slow(scene.user, endpoint.id, now.plus_millis(60_000)).await.unwrap();
+    let holder = webhooks::delivery::Token::random();
+    let place = webhooks::share::Place::new(endpoint.id, holder, now);
+    assert!(store.take_place(scene.user, 0, place, false, now).await.unwrap());
+    endpoint
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_attempt_without_a_place_waits_longer_each_time_and_then_in_the_table() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let mut delays = Vec::new();
+    for turn in 1..=11 {
+        occupy(&scene).await;
+        let begun = scene.stack.now();
+        assert_eq!(hand(&scene.stack.sender(), &[scene.stack.next_message(id).await]).await, [0; 0]);
+        let progress = scene.delivery(id).await.progress;
+        assert_eq!((progress.status, progress.turns, progress.claims), (Status::Pending, turn, 0));
+        delays.push((progress.due.millis() - begun.millis()) / 1_000);
+        let is_parked = progress.wake_at.unwrap() < progress.due;
+        assert_eq!(retry.count().await, u64::from(!is_parked), "turn {turn}");
+        retry.purge().await;
+        scene.wait(LEASE_SECONDS + 1);
+    }
+    for (delay, shortest) in delays.iter().zip([2, 4, 8, 16, 32, 64, 128, 256]) {
+        assert!((shortest..=2 * shortest).contains(delay), "{delays:?}");
+    }
+    assert!(delays.iter().all(|delay| *delay <= 2 * 60 * 60 + 60), "{delays:?}");
+    assert_eq!(scene.receiver.so_far().len(), 0);
+    scene.attempt(id).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    assert_eq!(scene.delivery(id).await.progress.attempts.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn first_attempts_leave_the_places_to_a_retry_that_found_none() {
+    let scene = Scene::with(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
+    let id = scene.event(1).await;
+    scene.attempt(id).await;
+    occupy(&scene).await;
+    // The retry finds no place.
+    scene.attempt(id).await;
+    assert!(share(&scene.stack, scene.user).await.is_reserved(scene.stack.now()));
+    let waits = scene.delivery(id).await.progress;
+    assert!((10..=20).contains(&((waits.due.millis() - scene.stack.now().millis()) / 1_000)), "{waits:?}");
+
+    // The place is free again, and the endpoint no longer slow, but a first attempt does not take it.
+    let account =
+        scene.stack.webhooks().store.accounts(&[scene.user].into()).await.unwrap().remove(&scene.user).unwrap();
+    let place = account.share.places[0].unwrap();
+    scene.stack.webhooks().store.leave_place(scene.user, 0, place).await.unwrap();
+    scene.wait(60);
+    scene.stack.webhooks().store.reserve_places(scene.user, scene.endpoint.id, scene.stack.now()).await.unwrap();
+    let other = scene.event(2).await;
+    scene.attempt(other).await;
+    assert_eq!(scene.standing(other).await, (Status::Pending, 0));
+    scene.attempt(id).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_place_of_a_sender_that_died_is_free_again_after_its_time() {
+    let crowd = Crowd::new(1, |_| Answer::Status(204)).await;
+    let message = crowd.stack.queue(Queue::WebhooksFirst).await.take(1).await;
+    let (mortal, proxy) = crowd.stack.sender_behind_proxy().await;
+    // The accounts, the keyring or the place, and the claim come before the record of the attempt.
+    assert!(hand_to_die(&mortal, &proxy, &message, 5, Fault::Hang).await);
+    let [Some(place), None, None] = crowd.share().await.places else { panic!("{:?}", crowd.share().await) };
+    assert_eq!(place.until, crowd.stack.now().plus_millis(LEASE_SECONDS * 1_000));
+    crowd.stack.clock.advance(std::time::Duration::from_secs(LEASE_SECONDS.unsigned_abs() + 1));
+    assert_eq!(hand(&crowd.stack.sender(), &[tests::again(&message[0])]).await, [0; 0]);
+    assert_eq!(crowd.found(crowd.deliveries[0]).await.unwrap().progress.status, Status::Delivered);
+    assert_eq!(crowd.share().await, Share::default());
+}
