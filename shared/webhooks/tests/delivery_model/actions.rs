@@ -47,7 +47,8 @@ impl Model for Bounds {
         actions.push(Action::Advance);
         for (message, _) in world.received(self) {
             actions.extend(self.skews.iter().map(|&skew| Action::Receive { message, skew }));
-            actions.extend([Action::Duplicate { message }, Action::Lose { message }]);
+            actions.push(Action::Duplicate { message });
+            actions.extend(Some(Action::Lose { message }).filter(|_| !world.is_needed(message)));
             actions.extend(LATE.map(|by| Action::Delay { message, by }));
         }
         for (index, worker) in world.workers.iter().enumerate() {
@@ -84,7 +85,7 @@ impl Model for Bounds {
         }
         match action {
             Action::Advance => world.advance(self).then_some(())?,
-            Action::Receive { message, skew } => world.receive(message, skew),
+            Action::Receive { message, skew } => world.receive(message, skew, self.max_receives),
             Action::Duplicate { message } => world.duplicate(message),
             Action::Lose { message } => world.lose(message),
             Action::Delay { message, by } => world.delay(message, by),
@@ -100,6 +101,7 @@ impl Model for Bounds {
             Action::Operate { operator } => world.operate(operator),
             Action::CrashOperator { operator } => world.crash_operator(operator),
         }
+        world.check_wake_ups();
         world.check_removal();
         Some(world)
     }
@@ -112,9 +114,9 @@ impl Model for Bounds {
 impl World {
     /// Whether every delivery has settled for good.
     fn is_over(&self) -> bool {
-        let is_final = |status| matches!(status, Status::Delivered | Status::Failed);
+        let is_final = |status| matches!(status, Some(Status::Delivered | Status::Failed));
         let is_operated = !self.operators.is_empty() || self.left.resends > 0;
-        !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.progress.status))
+        !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.status()))
     }
 
     /// The messages that a free worker can receive now, each distinct one once.

@@ -7,13 +7,24 @@ use crate::time::{Millis, SECOND};
 /// What a run starts with, and what can go wrong in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// The number of failed attempts that each delivery starts with, one entry per delivery.
-    pub(crate) failed: Vec<u32>,
+    /// How each delivery starts.
+    pub(crate) starts: Vec<Start>,
     /// How many attempts can be made at the same time.
     pub(crate) workers: usize,
     /// By how many milliseconds a clock can be wrong.
     pub(crate) skews: Vec<Millis>,
+    /// How often a message is received before the queue gives it up. `None` if that is more often than workers crash.
+    pub(crate) max_receives: Option<u32>,
     pub(crate) left: Left,
+}
+
+/// How a delivery starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// It is not stored: its first message carries it.
+    Carried,
+    /// It is stored with this number of failed attempts, and a message calls for the next one.
+    After(u32),
 }
 
 /// How often something may still happen.
@@ -47,12 +58,21 @@ const SKEWS: [Millis; 2] = [-30 * SECOND, 30 * SECOND];
 impl Bounds {
     /// One delivery with `failed` failed attempts, and two workers whose clocks are right.
     pub(crate) fn after(failed: u32, left: Left) -> Self {
-        Self { failed: vec![failed], workers: 2, skews: vec![0], left }
+        Self { starts: vec![Start::After(failed)], workers: 2, skews: vec![0], max_receives: None, left }
     }
 
     /// Like `after`, but with clocks that may be wrong.
     pub(crate) fn skewed(failed: u32, left: Left) -> Self {
-        Self { skews: SKEWS.into(), ..Self::after(failed, left) }
+        Self::after(failed, left).with_wrong_clocks()
+    }
+
+    /// One delivery that its first message carries, and two workers whose clocks are right.
+    pub(crate) fn carried(left: Left) -> Self {
+        Self { starts: vec![Start::Carried], ..Self::after(0, left) }
+    }
+
+    pub(crate) fn with_wrong_clocks(self) -> Self {
+        Self { skews: SKEWS.into(), ..self }
     }
 }
 

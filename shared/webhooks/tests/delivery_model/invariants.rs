@@ -1,7 +1,7 @@
 //! The invariants that must hold in every state.
 
 use stateright::Property;
-use webhooks::delivery::{MAX_CLAIMS, Status};
+use webhooks::delivery::{MAX_CLAIMS, Progress, Status};
 
 use crate::bounds::Bounds;
 use crate::world::World;
@@ -12,7 +12,8 @@ pub(crate) const INVARIANTS: &str = "the invariants";
 /// The invariants, each named after what is wrong when it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Broken {
-    /// A delivery has a wake-up if and only if it is pending.
+    /// A settled delivery has no wake-up. A pending one has one, or a message that carries it is in the queue or with a
+    /// worker. So is that of a delivery that is not stored, unless its endpoint was removed.
     NoWakeUp,
     /// Whatever goes wrong, every delivery settles.
     Unsettled,
@@ -59,16 +60,23 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
         Property::sometimes("held", |_, world: &World| is_any(world, Status::Held)),
         Property::sometimes("removed", |_, world: &World| world.endpoint.is_none() && is_any(world, Status::Failed)),
         Property::sometimes("no result", |_, world: &World| {
-            world.deliveries.iter().any(|delivery| delivery.progress.claims > MAX_CLAIMS)
+            progress(world).any(|progress| progress.claims > MAX_CLAIMS)
         }),
         Property::sometimes("switched off", |_, world: &World| !world.notices.is_empty()),
         Property::sometimes("switched off twice", |_, world: &World| world.notices.len() > 1),
-        Property::sometimes("sent again", |_, world: &World| {
-            world.deliveries.iter().any(|delivery| delivery.progress.round > 1)
+        Property::sometimes("sent again", |_, world: &World| progress(world).any(|progress| progress.round > 1)),
+        Property::sometimes("never stored", |_, world: &World| {
+            let is_handled = world.queue.is_empty() && world.workers.is_empty();
+            world.endpoint.is_none() && is_handled && progress(world).count() == 0
         }),
+        Property::sometimes("a message lost", |_, world: &World| world.has_lost),
     ]
 }
 
 fn is_any(world: &World, status: Status) -> bool {
-    world.deliveries.iter().any(|delivery| delivery.progress.status == status)
+    progress(world).any(|progress| progress.status == status)
+}
+
+fn progress(world: &World) -> impl Iterator<Item = &Progress> {
+    world.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref())
 }

@@ -75,7 +75,7 @@ impl World {
             }
             Luck::Away { is_made } => {
                 self.step_if(is_made, &worker);
-                self.send(worker.dispatch, AWAY_SECONDS);
+                self.postpone(&worker, AWAY_SECONDS);
             }
             Luck::Late => {
                 self.come_back(&worker);
@@ -95,7 +95,8 @@ impl World {
         match then {
             _ if worker.is_late => {}
             Then::Done => {}
-            Then::Postpone(seconds) => self.send(worker.dispatch, seconds),
+            Then::Read => self.go_on(worker.clone().after_reading(self.endpoint)),
+            Then::Postpone(seconds) => self.postpone(worker, seconds),
             Then::Go(phase) => {
                 if phase == Phase::Post {
                     self.check_post(worker);
@@ -112,6 +113,7 @@ impl World {
 
     /// Makes the worker's message visible again once its visibility time-out is over.
     fn come_back(&mut self, worker: &Worker) {
-        self.put(QueuedMessage { visible_at: worker.received_at + VISIBILITY, dispatch: worker.dispatch });
+        let Worker { dispatch, kind, receives, .. } = *worker;
+        self.put(QueuedMessage { visible_at: worker.received_at + VISIBILITY, dispatch, kind, receives });
     }
 }

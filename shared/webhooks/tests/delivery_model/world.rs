@@ -7,7 +7,7 @@ use webhooks::ATTEMPTS;
 use webhooks::Schedule;
 use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
 
-use crate::bounds::{Bounds, Left};
+use crate::bounds::{Bounds, Left, Start};
 use crate::invariants::Broken;
 use crate::operator::Operator;
 use crate::sweeper::Sweeper;
@@ -50,8 +50,8 @@ pub(crate) struct EndpointSwitch {
 /// A delivery, with what only the model knows about its round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tracked {
-    /// The stored progress without its attempts, which are counted below.
-    pub(crate) progress: Progress,
+    /// The stored progress without its attempts, which are counted below. `None` until the delivery is stored.
+    pub(crate) progress: Option<Progress>,
     pub(crate) began_at: Millis,
     /// The recorded attempts of this round, failed or not.
     pub(crate) attempts: u32,
@@ -66,6 +66,18 @@ pub(crate) struct Tracked {
 pub(crate) struct QueuedMessage {
     pub(crate) visible_at: Millis,
     pub(crate) dispatch: Dispatch,
+    pub(crate) kind: Kind,
+    /// How often it counts as received.
+    pub(crate) receives: u32,
+}
+
+/// What a message is, as `webhooks::QueueMessage` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// It calls for an attempt of a delivery that is stored.
+    Attempt,
+    /// It carries the delivery, and calls for the first attempt.
+    First,
 }
 
 impl World {
@@ -85,9 +97,15 @@ impl World {
             is_cut_short: false,
             broken: None,
         };
-        for (index, failed) in bounds.failed.iter().enumerate() {
-            world.deliveries.push(Tracked::after(index, *failed));
-            world.send(Dispatch::next_of(&world.delivery(index)), 0);
+        for (index, start) in bounds.starts.iter().enumerate() {
+            let (failed, kind) = match *start {
+                Start::Carried => (0, Kind::First),
+                Start::After(failed) => (failed, Kind::Attempt),
+            };
+            let progress = progress_after(index, failed);
+            let dispatch = Dispatch::next_of(&Self::delivery(index, progress.clone()));
+            world.put(QueuedMessage { visible_at: 0, dispatch, kind, receives: 0 });
+            world.deliveries.push(Tracked::after(failed, (kind == Kind::Attempt).then_some(progress)));
         }
         world
     }
@@ -97,8 +115,8 @@ impl World {
         Timestamp::from_millis(self.now + skew)
     }
 
-    /// Returns a delivery as the code's own type.
-    pub(crate) fn delivery(&self, index: usize) -> Delivery {
+    /// Returns a delivery with this progress, as the code's own type.
+    pub(crate) fn delivery(index: usize, progress: Progress) -> Delivery {
         Delivery {
             id: number(index).into(),
             endpoint_id: Uuid::nil().into(),
@@ -107,7 +125,7 @@ impl World {
             is_test: false,
             created_at: Timestamp::from_millis(0),
             body: String::new(),
-            progress: self.deliveries[index].progress.clone(),
+            progress,
         }
     }
 
@@ -116,16 +134,30 @@ impl World {
         (dispatch.delivery_id.uuid().as_u128() - FIRST) as usize
     }
 
-    /// The progress that a message is about.
+    /// The progress of a delivery that is stored.
+    pub(crate) fn stored(&self, index: usize) -> &Progress {
+        self.deliveries[index].progress.as_ref().expect("the delivery is stored")
+    }
+
+    pub(crate) fn is_stored(&self, dispatch: &Dispatch) -> bool {
+        self.deliveries[Self::index_of(dispatch)].progress.is_some()
+    }
+
+    /// The progress that a message is about. Its delivery is stored.
     pub(crate) fn progress_of(&self, dispatch: &Dispatch) -> &Progress {
-        &self.deliveries[Self::index_of(dispatch)].progress
+        self.stored(Self::index_of(dispatch))
+    }
+
+    /// Whether a delivery is still to settle. Without a row it is, unless its endpoint was removed.
+    pub(crate) fn is_open(&self, delivery: &Tracked) -> bool {
+        delivery.status().map_or(self.endpoint.is_some(), |status| status == Status::Pending)
     }
 
     /// Makes a step if its conditions hold. Returns whether it was made, and the progress before it.
     pub(crate) fn write(&mut self, index: usize, step: &Transition) -> (bool, Progress) {
-        let before = self.deliveries[index].progress.clone();
+        let before = self.stored(index).clone();
         let Some(after) = step.apply(&before) else { return (false, before) };
-        let broken = self.deliveries[index].change(after, self.now);
+        let broken = self.deliveries[index].change(&before, after, self.now);
         self.note(broken);
         (true, before)
     }
@@ -141,7 +173,7 @@ impl World {
 
     /// Returns a token that nothing uses. Always the first free one, because which one it is does not matter.
     pub(crate) fn free_token(&self) -> Token {
-        let stored = self.deliveries.iter().map(|delivery| &delivery.progress);
+        let stored = self.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref());
         let mut used: Vec<Token> = stored.clone().map(|progress| progress.token).collect();
         used.extend(stored.filter_map(|progress| Some(progress.lease?.id)));
         used.extend(self.queue.iter().map(|message| message.dispatch.token));
@@ -154,18 +186,17 @@ impl World {
 }
 
 impl Tracked {
-    fn after(index: usize, failed: u32) -> Self {
-        let (start, delays) = (Timestamp::from_millis(0), &DELAYS[..failed as usize]);
-        let wake_at = overdue_at(Schedule::default(), start, 0);
-        let mut progress = Progress::new(number(index).into(), Status::Pending, start, wake_at);
-        progress.failed_attempts = failed;
+    fn after(failed: u32, progress: Option<Progress>) -> Self {
+        let delays = &DELAYS[..failed as usize];
         let failed_at = delays.last().map(|delay| -delay);
         Self { progress, began_at: -delays.iter().sum::<Millis>(), attempts: failed, failed_at, posts: 0 }
     }
 
-    fn change(&mut self, after: Progress, now: Millis) -> Option<Broken> {
-        let before = std::mem::replace(&mut self.progress, after);
-        let after = &mut self.progress;
+    pub(crate) fn status(&self) -> Option<Status> {
+        self.progress.as_ref().map(|progress| progress.status)
+    }
+
+    fn change(&mut self, before: &Progress, mut after: Progress, now: Millis) -> Option<Broken> {
         let is_resent = after.round > before.round;
         if is_resent {
             (self.began_at, self.attempts, self.failed_at) = (now, 0, None);
@@ -181,13 +212,20 @@ impl Tracked {
         let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some());
         let acknowledged = u32::from(after.status == Status::Delivered);
         let broken = [
-            (is_settled == after.wake_at.is_some(), Broken::NoWakeUp),
+            (is_settled && after.wake_at.is_some(), Broken::NoWakeUp),
             (is_final || is_repeated, Broken::Reopened),
             (is_worn, Broken::Worn),
             (self.attempts > ATTEMPTS || self.attempts != after.failed_attempts + acknowledged, Broken::Miscounted),
         ];
+        self.progress = Some(after);
         broken.into_iter().find_map(|(is_broken, broken)| is_broken.then_some(broken))
     }
+}
+
+fn progress_after(index: usize, failed: u32) -> Progress {
+    let start = Timestamp::from_millis(0);
+    let new = Progress::new(number(index).into(), Status::Pending, start, overdue_at(Schedule::default(), start, 0));
+    Progress { failed_attempts: failed, ..new }
 }
 
 const FIRST: u128 = 1 << 64;
