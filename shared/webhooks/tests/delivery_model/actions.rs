@@ -6,7 +6,7 @@ use webhooks::delivery::Status;
 use crate::bounds::Bounds;
 use crate::luck::{LUCK, Luck};
 use crate::time::{Millis, SECOND};
-use crate::worker::Phase;
+use crate::worker::{Phase, Response};
 use crate::world::{QueuedMessage, World};
 
 /// How late a delayed message comes: after an attempt's lease has ended, or after the sweep has taken it for lost.
@@ -20,7 +20,7 @@ pub(crate) enum Action {
     Lose { message: usize },
     Delay { message: usize, by: Millis },
     Work { worker: usize, luck: Luck },
-    Answer { worker: usize, is_acknowledged: bool },
+    Answer { worker: usize, response: Response },
     BeginSweep { delivery: usize, skew: Millis },
     Sweep { sweeper: usize },
     CrashSweep { sweeper: usize },
@@ -52,7 +52,8 @@ impl Model for Bounds {
             actions.extend(LATE.map(|by| Action::Delay { message, by }));
         }
         for (index, worker) in world.workers.iter().enumerate() {
-            let answers = [true, false].map(|is_acknowledged| Action::Answer { worker: index, is_acknowledged });
+            let responses = [Response::Acknowledged, Response::Refused, Response::Hung];
+            let answers = responses.map(|response| Action::Answer { worker: index, response });
             actions.extend(answers.into_iter().filter(|_| worker.phase == Phase::Post));
             actions.extend(LUCK.map(|luck| Action::Work { worker: index, luck }));
         }
@@ -90,7 +91,7 @@ impl Model for Bounds {
             Action::Lose { message } => world.lose(message),
             Action::Delay { message, by } => world.delay(message, by),
             Action::Work { worker, luck } => world.work(worker, luck)?,
-            Action::Answer { worker, is_acknowledged } => world.answer(worker, is_acknowledged),
+            Action::Answer { worker, response } => world.answer(worker, response),
             Action::BeginSweep { delivery, skew } => world.begin_sweep(delivery, skew)?,
             Action::Sweep { sweeper } => world.sweep(sweeper),
             Action::CrashSweep { sweeper } => world.crash_sweep(sweeper),

@@ -16,6 +16,12 @@ impl World {
             Phase::Watch => self.watch(worker),
             Phase::Create => self.create(worker),
             Phase::Claim => self.claim(worker),
+            Phase::TakePlace => self.take_place(worker),
+            Phase::Reserve => self.reserve(worker),
+            Phase::CallAgain => self.call_again(worker),
+            Phase::LeaveNew => self.leave_new(worker),
+            Phase::Leave => self.leave(worker),
+            Phase::LeavePlace => self.leave_place(worker),
             Phase::Post => Then::Done,
             Phase::Succeed => self.succeed(worker),
             Phase::Call(failed) => {

@@ -10,7 +10,7 @@ use crate::worker::{Phase, Then, Worker};
 use crate::world::World;
 
 /// Returns the delivery that a first message carries.
-fn carried(dispatch: &Dispatch) -> Carried {
+pub(crate) fn carried(dispatch: &Dispatch) -> Carried {
     let (id, whose) = (dispatch.delivery_id, (dispatch.account_id, dispatch.endpoint_id));
     let created_at = Timestamp::from_millis(0);
     Carried::new(id, whose, EventKind::ListingSold, created_at, "{}".to_owned()).expect("the body is JSON")

@@ -33,8 +33,9 @@ pub(crate) enum Broken {
     /// An acknowledgement in a pending delivery's current round ends the delivery, however late it comes.
     AcknowledgementIgnored,
     /// A delivered or failed delivery stays so until it is resent, and no round and no attempt begins twice.
+    /// An attempt that leaves goes on under another token, and counts its turn.
     Reopened,
-    /// The next attempt begins without claims and without a lease.
+    /// The next attempt begins without claims and without a lease, and has not left.
     Worn,
     /// A worker that handles an older round changes nothing.
     OlderRound,
@@ -49,6 +50,11 @@ pub(crate) enum Broken {
     LeftBehind,
     /// When a retry was recorded or a wake-up was moved, a message for it exists or was lost.
     Uncalled,
+    /// An attempt that needs a place has one. At most one of them is under way per endpoint, and at most three per
+    /// account.
+    Crowded,
+    /// However long others have the places, an attempt finds one after some turns.
+    CrowdedOut,
 }
 
 /// The property that the invariants hold in every state, and the outcomes that some state must reach.
@@ -69,6 +75,11 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
             let is_handled = world.queue.is_empty() && world.workers.is_empty();
             world.endpoint.is_none() && is_handled && progress(world).count() == 0
         }),
+        Property::sometimes("without a place", |_, world: &World| progress(world).any(|progress| progress.turns > 0)),
+        Property::sometimes("ten turns", |_, world: &World| progress(world).any(|progress| progress.turns > 9)),
+        Property::sometimes("kept for retries", |_, world: &World| world.share.reserved_until.is_some()),
+        Property::sometimes("prompt", |_, world: &World| !world.prompt.is_empty()),
+        Property::sometimes("slow", |_, world: &World| world.prompt.is_empty()),
         Property::sometimes("a message lost", |_, world: &World| world.has_lost),
     ]
 }

@@ -13,6 +13,8 @@ mod carried_runs;
 mod invariants;
 mod luck;
 mod operator;
+mod place_runs;
+mod places;
 mod queue;
 mod runs;
 mod settle;

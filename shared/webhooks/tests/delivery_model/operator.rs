@@ -76,8 +76,8 @@ impl World {
         match task {
             Task::Resend { delivery, seen, token } => {
                 if self.write(delivery, &resend(&seen, token, clock)).0 {
-                    let resent = Self::delivery(delivery, self.stored(delivery).clone());
-                    self.command(Task::Call(Dispatch::next_of(&resent)), skew);
+                    let next = self.next_dispatch(delivery, self.stored(delivery).clone());
+                    self.command(Task::Call(next), skew);
                 }
             }
             Task::Call(dispatch) => self.send(dispatch, 0),

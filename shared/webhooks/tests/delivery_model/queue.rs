@@ -48,7 +48,9 @@ impl World {
         let receives = (receives + 1).min(countable);
         let received = QueuedMessage { receives, ..self.queue.remove(message) };
         let lease = self.free_token();
-        self.workers.push(Worker::new(received, skew, lease, self.now, self.endpoint));
+        let worker = Worker::new(received, skew, lease, self.now);
+        let worker = if worker.must_store() { worker } else { self.read(worker) };
+        self.workers.push(worker);
         self.workers.sort_unstable();
     }
 

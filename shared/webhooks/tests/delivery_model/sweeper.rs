@@ -4,7 +4,7 @@
 use platform::resources::SWEEP_TIMEOUT;
 use types::timestamp::Timestamp;
 use webhooks::Schedule;
-use webhooks::delivery::{Dispatch, Progress, sweep};
+use webhooks::delivery::{Progress, sweep};
 
 use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
@@ -49,8 +49,7 @@ impl World {
         let mut sweeper = self.sweepers.remove(index);
         let Some(resending) = sweep(Schedule::default(), &sweeper.seen, sweeper.clock) else { return };
         if !sweeper.is_sent {
-            let delivery = Self::delivery(sweeper.delivery, sweeper.seen.clone());
-            self.send(Dispatch::next_of(&delivery), resending.delay_seconds);
+            self.send(self.next_dispatch(sweeper.delivery, sweeper.seen.clone()), resending.delay_seconds);
             sweeper.is_sent = true;
             self.sweepers.insert(index, sweeper);
             return;

@@ -5,11 +5,14 @@ use types::timestamp::Timestamp;
 use webhooks::delivery::{AfterFailure, Attempt, Dispatch, Progress, StepRefusal, Token, after_failure, refusal};
 use webhooks::{Schedule, Wait};
 
+use crate::places::{Taken, Turn};
 use crate::time::{Millis, SECOND};
 use crate::world::{EndpointSwitch, Kind, QueuedMessage};
 
 /// The function's time-out.
 const TIMEOUT: Millis = WEBHOOK_TIMEOUT.as_secs().cast_signed() * SECOND;
+/// A postponed message comes back after this many seconds.
+const AWAY_SECONDS: u32 = 10;
 
 /// A worker that has received a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +25,8 @@ pub(crate) struct Worker {
     pub(crate) skew: Millis,
     /// The endpoint as it was when the worker read it.
     pub(crate) seen: Option<EndpointSwitch>,
+    /// If its attempt needs a place, what it knows of the places.
+    pub(crate) turn: Option<Turn>,
     pub(crate) lease: Token,
     pub(crate) phase: Phase,
     /// The worker's write took effect, but the answer was lost.
@@ -42,6 +47,17 @@ pub(crate) enum Phase {
     /// A delivery is stored as claimed, unless it is stored already.
     Create,
     Claim,
+    /// A place is taken for the attempt.
+    TakePlace,
+    /// The places are kept for retries, because this one found none.
+    Reserve,
+    /// The message that brings an attempt back is sent, before the attempt leaves.
+    CallAgain,
+    /// A delivery is stored as it waits for a place, unless it is stored already.
+    LeaveNew,
+    Leave,
+    /// What became of the message is done; only the place is still to be left.
+    LeavePlace,
     /// The POST is sent, and its answer is still to come.
     Post,
     Succeed,
@@ -64,11 +80,25 @@ pub(crate) struct Failed {
     pub(crate) is_lost: bool,
 }
 
+/// How an endpoint responds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Response {
+    Acknowledged,
+    /// With a failure, but promptly.
+    Refused,
+    /// Not at all, until the attempt's time is up.
+    Hung,
+}
+
 /// What follows a step.
 pub(crate) enum Then {
     Go(Phase),
-    /// The endpoint is read.
+    /// The account is read.
     Read,
+    /// The worker has this place.
+    Take(Taken),
+    /// The message stays in the queue.
+    Keep,
     /// The message is acknowledged.
     Done,
     /// A copy is sent with this delay in seconds, and the message is acknowledged.
@@ -76,49 +106,56 @@ pub(crate) enum Then {
 }
 
 impl Worker {
-    /// Returns a worker that has just received a message. It reads the endpoint, unless it has to store the delivery
-    /// before that.
-    pub(crate) fn new(
-        message: QueuedMessage,
-        skew: Millis,
-        lease: Token,
-        now: Millis,
-        endpoint: Option<EndpointSwitch>,
-    ) -> Self {
+    /// Returns a worker that has just received a message.
+    pub(crate) const fn new(message: QueuedMessage, skew: Millis, lease: Token, now: Millis) -> Self {
         let QueuedMessage { dispatch, kind, receives, .. } = message;
-        let worker = Self {
+        Self {
             dispatch,
             kind,
             receives,
             received_at: now,
             skew,
             seen: None,
+            turn: None,
             lease,
             phase: Phase::Store,
             is_applied: false,
             is_late: false,
             is_overtaken: false,
-        };
-        if kind == Kind::First && receives > 1 { worker } else { worker.after_reading(endpoint) }
+        }
     }
 
-    /// Returns the worker after it has read the endpoint.
-    pub(crate) fn after_reading(self, endpoint: Option<EndpointSwitch>) -> Self {
-        let is_new = self.kind == Kind::First && self.receives == 1;
-        let phase = match (endpoint, is_new) {
-            (None, _) => Phase::End,
-            (Some(EndpointSwitch { is_on: false, .. }), true) => Phase::HoldNew,
-            (Some(EndpointSwitch { is_on: false, .. }), false) => Phase::Hold,
-            (Some(EndpointSwitch { is_on: true, .. }), true) => Phase::Create,
-            (Some(EndpointSwitch { is_on: true, .. }), false) => Phase::Claim,
+    /// Returns the worker after it has read its account.
+    pub(crate) fn after_reading(self, endpoint: Option<EndpointSwitch>, turn: Option<Turn>) -> Self {
+        let phase = match endpoint {
+            None => Phase::End,
+            Some(EndpointSwitch { is_on: false, .. }) if self.is_new() => Phase::HoldNew,
+            Some(EndpointSwitch { is_on: false, .. }) => Phase::Hold,
+            Some(EndpointSwitch { is_on: true, .. }) if turn.is_some() => Phase::TakePlace,
+            Some(EndpointSwitch { is_on: true, .. }) => self.first_phase(),
         };
-        Self { seen: endpoint, phase, is_applied: false, ..self }
+        Self { seen: endpoint, turn, phase, is_applied: false, ..self }
+    }
+
+    /// Returns the first step of its attempt.
+    pub(crate) const fn first_phase(&self) -> Phase {
+        if self.is_new() { Phase::Create } else { Phase::Claim }
+    }
+
+    /// Whether its message carries the delivery and has not come before.
+    const fn is_new(&self) -> bool {
+        matches!(self.kind, Kind::First) && self.receives == 1
+    }
+
+    /// Whether its message carries the delivery and has come before. Then it stores the delivery first of all.
+    pub(crate) const fn must_store(&self) -> bool {
+        matches!(self.kind, Kind::First) && self.receives > 1
     }
 
     /// Whether it takes its message for one that carries the delivery. Once it has stored the delivery, it does not,
     /// and sends copies that carry nothing.
     pub(crate) const fn carries(&self) -> bool {
-        matches!(self.kind, Kind::First) && (self.receives == 1 || matches!(self.phase, Phase::Store | Phase::Watch))
+        self.is_new() || self.must_store() && matches!(self.phase, Phase::Store | Phase::Watch)
     }
 
     /// When its time-out ends it.
@@ -154,9 +191,22 @@ impl Worker {
         }
     }
 
-    /// Returns the next step after an acknowledgement, or after a failure or a time-out.
-    pub(crate) fn answered(&self, is_acknowledged: bool, now: Millis) -> Phase {
-        if is_acknowledged { Phase::Succeed } else { self.failed(Failed { at: now, is_lost: false }) }
+    /// Returns the next step after a response, or after a time-out.
+    pub(crate) fn answered(&self, response: Response, now: Millis) -> Phase {
+        match response {
+            Response::Acknowledged => Phase::Succeed,
+            Response::Refused | Response::Hung => self.failed(Failed { at: now, is_lost: false }),
+        }
+    }
+
+    /// Returns what follows a step whose outcome the worker does not learn.
+    pub(crate) fn unanswered(&self) -> Then {
+        match self.phase {
+            Phase::Reserve => Then::Go(self.leaving()),
+            Phase::CallAgain => Then::Keep,
+            Phase::LeavePlace => Then::Done,
+            _ => Then::Postpone(AWAY_SECONDS),
+        }
     }
 
     pub(crate) fn refused(&self, found: &Progress, token: Token, now: Millis) -> Then {

@@ -1,15 +1,20 @@
 //! The state of the model: an endpoint, its deliveries, a queue, and whoever works on them.
 
+use std::collections::BTreeSet;
+
 use types::event::EventKind;
+use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::ATTEMPTS;
 use webhooks::Schedule;
 use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
+use webhooks::share::Share;
 
-use crate::bounds::{Bounds, Left, Start};
+use crate::bounds::{Bounds, Endpoints, Left, Start};
 use crate::invariants::Broken;
 use crate::operator::Operator;
+use crate::places::share_with;
 use crate::sweeper::Sweeper;
 use crate::time::{DELAYS, Millis};
 use crate::worker::Worker;
@@ -21,6 +26,10 @@ pub(crate) struct World {
     pub(crate) now: Millis,
     /// `None` once it is removed.
     pub(crate) endpoint: Option<EndpointSwitch>,
+    /// The endpoints that are known to be prompt. Attempts to all others need places.
+    pub(crate) prompt: BTreeSet<EndpointId>,
+    /// The places of the account to which all endpoints belong.
+    pub(crate) share: Share,
     pub(crate) deliveries: Vec<Tracked>,
     /// In order.
     pub(crate) queue: Vec<QueuedMessage>,
@@ -50,6 +59,7 @@ pub(crate) struct EndpointSwitch {
 /// A delivery, with what only the model knows about its round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tracked {
+    pub(crate) endpoint_id: EndpointId,
     /// The stored progress without its attempts, which are counted below. `None` until the delivery is stored.
     pub(crate) progress: Option<Progress>,
     pub(crate) began_at: Millis,
@@ -86,6 +96,11 @@ impl World {
         let mut world = Self {
             now: 0,
             endpoint: Some(EndpointSwitch { is_on: true, epoch: 1 }),
+            prompt: (bounds.endpoints == Endpoints::Prompt)
+                .then(|| EndpointId::from(Uuid::nil()))
+                .into_iter()
+                .collect(),
+            share: share_with(bounds.endpoints),
             deliveries: Vec::new(),
             queue: Vec::new(),
             workers: Vec::new(),
@@ -98,14 +113,17 @@ impl World {
             broken: None,
         };
         for (index, start) in bounds.starts.iter().enumerate() {
-            let (failed, kind) = match *start {
-                Start::Carried => (0, Kind::First),
-                Start::After(failed) => (failed, Kind::Attempt),
+            let (failed, turns, kind) = match *start {
+                Start::Carried => (0, 0, Kind::First),
+                Start::After(failed) => (failed, 0, Kind::Attempt),
+                Start::Turned(turns) => (0, turns, Kind::Attempt),
             };
-            let progress = progress_after(index, failed);
-            let dispatch = Dispatch::next_of(&Self::delivery(index, progress.clone()));
+            let progress = Progress { turns, ..progress_after(index, failed) };
+            let endpoint = if bounds.endpoints == Endpoints::Apart { number(index) } else { Uuid::nil() };
+            let dispatch = Dispatch::next_of(&Self::delivery(index, endpoint.into(), progress.clone()));
             world.put(QueuedMessage { visible_at: 0, dispatch, kind, receives: 0 });
-            world.deliveries.push(Tracked::after(failed, (kind == Kind::Attempt).then_some(progress)));
+            let progress = Some(progress).filter(|_| kind == Kind::Attempt);
+            world.deliveries.push(Tracked::after(failed, endpoint.into(), progress));
         }
         world
     }
@@ -116,10 +134,10 @@ impl World {
     }
 
     /// Returns a delivery with this progress, as the code's own type.
-    pub(crate) fn delivery(index: usize, progress: Progress) -> Delivery {
+    fn delivery(index: usize, endpoint_id: EndpointId, progress: Progress) -> Delivery {
         Delivery {
             id: number(index).into(),
-            endpoint_id: Uuid::nil().into(),
+            endpoint_id,
             account_id: Uuid::nil().into(),
             event: EventKind::ListingSold,
             is_test: false,
@@ -127,6 +145,11 @@ impl World {
             body: String::new(),
             progress,
         }
+    }
+
+    /// Returns the message for the next attempt of a delivery with this progress.
+    pub(crate) fn next_dispatch(&self, index: usize, progress: Progress) -> Dispatch {
+        Dispatch::next_of(&Self::delivery(index, self.deliveries[index].endpoint_id, progress))
     }
 
     /// Which delivery a message is about.
@@ -180,16 +203,18 @@ impl World {
         used.extend(self.workers.iter().flat_map(|worker| [worker.dispatch.token, worker.lease]));
         used.extend(self.sweepers.iter().map(|sweeper| sweeper.seen.token));
         used.extend(self.operators.iter().filter_map(Operator::token));
+        used.extend(self.share.places.iter().flatten().map(|place| place.holder));
         let mut tokens = (1..).map(|number| Token(Uuid::from_u128(number)));
         tokens.find(|token| !used.contains(token)).expect("tokens never run out")
     }
 }
 
 impl Tracked {
-    fn after(failed: u32, progress: Option<Progress>) -> Self {
+    fn after(failed: u32, endpoint_id: EndpointId, progress: Option<Progress>) -> Self {
         let delays = &DELAYS[..failed as usize];
         let failed_at = delays.last().map(|delay| -delay);
-        Self { progress, began_at: -delays.iter().sum::<Millis>(), attempts: failed, failed_at, posts: 0 }
+        let began_at = -delays.iter().sum::<Millis>();
+        Self { endpoint_id, progress, began_at, attempts: failed, failed_at, posts: 0 }
     }
 
     pub(crate) fn status(&self) -> Option<Status> {
@@ -208,13 +233,15 @@ impl Tracked {
         }
         let is_settled = after.status != Status::Pending;
         let is_final = matches!(before.status, Status::Delivered | Status::Failed) && !is_resent;
-        let is_repeated = after.round < before.round || after.token != before.token && !is_next;
-        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some());
+        let has_left = after.turns == before.turns + 1;
+        let is_repeated = after.round < before.round || after.token != before.token && !is_next && !has_left;
+        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some() || after.turns > 0);
         let acknowledged = u32::from(after.status == Status::Delivered);
         let broken = [
             (is_settled && after.wake_at.is_some(), Broken::NoWakeUp),
             (is_final || is_repeated, Broken::Reopened),
             (is_worn, Broken::Worn),
+            (after.turns > MAX_TURNS, Broken::CrowdedOut),
             (self.attempts > ATTEMPTS || self.attempts != after.failed_attempts + acknowledged, Broken::Miscounted),
         ];
         self.progress = Some(after);
@@ -228,6 +255,8 @@ fn progress_after(index: usize, failed: u32) -> Progress {
     Progress { failed_attempts: failed, ..new }
 }
 
+/// How often an attempt leaves at most within these bounds.
+const MAX_TURNS: u32 = 40;
 const FIRST: u128 = 1 << 64;
 
 fn number(index: usize) -> Uuid {
