@@ -6,7 +6,7 @@ use webhooks::delivery::Status;
 use crate::bounds::Bounds;
 use crate::luck::{LUCK, Luck};
 use crate::time::{Millis, SECOND};
-use crate::worker::Phase;
+use crate::worker::{Phase, Response};
 use crate::world::{QueuedMessage, World};
 
 /// How late a delayed message comes: after an attempt's lease has ended, or after the sweep has taken it for lost.
@@ -20,7 +20,7 @@ pub(crate) enum Action {
     Lose { message: usize },
     Delay { message: usize, by: Millis },
     Work { worker: usize, luck: Luck },
-    Answer { worker: usize, is_acknowledged: bool },
+    Answer { worker: usize, response: Response },
     BeginSweep { delivery: usize, skew: Millis },
     Sweep { sweeper: usize },
     CrashSweep { sweeper: usize },
@@ -47,11 +47,13 @@ impl Model for Bounds {
         actions.push(Action::Advance);
         for (message, _) in world.received(self) {
             actions.extend(self.skews.iter().map(|&skew| Action::Receive { message, skew }));
-            actions.extend([Action::Duplicate { message }, Action::Lose { message }]);
+            actions.push(Action::Duplicate { message });
+            actions.extend(Some(Action::Lose { message }).filter(|_| !world.is_needed(message)));
             actions.extend(LATE.map(|by| Action::Delay { message, by }));
         }
         for (index, worker) in world.workers.iter().enumerate() {
-            let answers = [true, false].map(|is_acknowledged| Action::Answer { worker: index, is_acknowledged });
+            let responses = [Response::Acknowledged, Response::Refused, Response::Hung];
+            let answers = responses.map(|response| Action::Answer { worker: index, response });
             actions.extend(answers.into_iter().filter(|_| worker.phase == Phase::Post));
             actions.extend(LUCK.map(|luck| Action::Work { worker: index, luck }));
         }
@@ -84,12 +86,12 @@ impl Model for Bounds {
         }
         match action {
             Action::Advance => world.advance(self).then_some(())?,
-            Action::Receive { message, skew } => world.receive(message, skew),
+            Action::Receive { message, skew } => world.receive(message, skew, self.max_receives),
             Action::Duplicate { message } => world.duplicate(message),
             Action::Lose { message } => world.lose(message),
             Action::Delay { message, by } => world.delay(message, by),
             Action::Work { worker, luck } => world.work(worker, luck)?,
-            Action::Answer { worker, is_acknowledged } => world.answer(worker, is_acknowledged),
+            Action::Answer { worker, response } => world.answer(worker, response),
             Action::BeginSweep { delivery, skew } => world.begin_sweep(delivery, skew)?,
             Action::Sweep { sweeper } => world.sweep(sweeper),
             Action::CrashSweep { sweeper } => world.crash_sweep(sweeper),
@@ -100,6 +102,7 @@ impl Model for Bounds {
             Action::Operate { operator } => world.operate(operator),
             Action::CrashOperator { operator } => world.crash_operator(operator),
         }
+        world.check_wake_ups();
         world.check_removal();
         Some(world)
     }
@@ -112,9 +115,9 @@ impl Model for Bounds {
 impl World {
     /// Whether every delivery has settled for good.
     fn is_over(&self) -> bool {
-        let is_final = |status| matches!(status, Status::Delivered | Status::Failed);
+        let is_final = |status| matches!(status, Some(Status::Delivered | Status::Failed));
         let is_operated = !self.operators.is_empty() || self.left.resends > 0;
-        !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.progress.status))
+        !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.status()))
     }
 
     /// The messages that a free worker can receive now, each distinct one once.

@@ -1,7 +1,7 @@
 //! The invariants that must hold in every state.
 
 use stateright::Property;
-use webhooks::delivery::{MAX_CLAIMS, Status};
+use webhooks::delivery::{MAX_CLAIMS, Progress, Status};
 
 use crate::bounds::Bounds;
 use crate::world::World;
@@ -12,7 +12,8 @@ pub(crate) const INVARIANTS: &str = "the invariants";
 /// The invariants, each named after what is wrong when it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Broken {
-    /// A delivery has a wake-up if and only if it is pending.
+    /// A settled delivery has no wake-up. A pending one has one, or a message that carries it is in the queue or with a
+    /// worker. So is that of a delivery that is not stored, unless its endpoint was removed.
     NoWakeUp,
     /// Whatever goes wrong, every delivery settles.
     Unsettled,
@@ -32,8 +33,9 @@ pub(crate) enum Broken {
     /// An acknowledgement in a pending delivery's current round ends the delivery, however late it comes.
     AcknowledgementIgnored,
     /// A delivered or failed delivery stays so until it is resent, and no round and no attempt begins twice.
+    /// An attempt that leaves goes on under another token, and counts its turn.
     Reopened,
-    /// The next attempt begins without claims and without a lease.
+    /// The next attempt begins without claims and without a lease, and has not left.
     Worn,
     /// A worker that handles an older round changes nothing.
     OlderRound,
@@ -48,6 +50,11 @@ pub(crate) enum Broken {
     LeftBehind,
     /// When a retry was recorded or a wake-up was moved, a message for it exists or was lost.
     Uncalled,
+    /// An attempt that needs a place has one. At most one of them is under way per endpoint, and at most three per
+    /// account.
+    Crowded,
+    /// However long others have the places, an attempt finds one after some turns.
+    CrowdedOut,
 }
 
 /// The property that the invariants hold in every state, and the outcomes that some state must reach.
@@ -59,16 +66,28 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
         Property::sometimes("held", |_, world: &World| is_any(world, Status::Held)),
         Property::sometimes("removed", |_, world: &World| world.endpoint.is_none() && is_any(world, Status::Failed)),
         Property::sometimes("no result", |_, world: &World| {
-            world.deliveries.iter().any(|delivery| delivery.progress.claims > MAX_CLAIMS)
+            progress(world).any(|progress| progress.claims > MAX_CLAIMS)
         }),
         Property::sometimes("switched off", |_, world: &World| !world.notices.is_empty()),
         Property::sometimes("switched off twice", |_, world: &World| world.notices.len() > 1),
-        Property::sometimes("sent again", |_, world: &World| {
-            world.deliveries.iter().any(|delivery| delivery.progress.round > 1)
+        Property::sometimes("sent again", |_, world: &World| progress(world).any(|progress| progress.round > 1)),
+        Property::sometimes("never stored", |_, world: &World| {
+            let is_handled = world.queue.is_empty() && world.workers.is_empty();
+            world.endpoint.is_none() && is_handled && progress(world).count() == 0
         }),
+        Property::sometimes("without a place", |_, world: &World| progress(world).any(|progress| progress.turns > 0)),
+        Property::sometimes("ten turns", |_, world: &World| progress(world).any(|progress| progress.turns > 9)),
+        Property::sometimes("kept for retries", |_, world: &World| world.share.reserved_until.is_some()),
+        Property::sometimes("prompt", |_, world: &World| !world.prompt.is_empty()),
+        Property::sometimes("slow", |_, world: &World| world.prompt.is_empty()),
+        Property::sometimes("a message lost", |_, world: &World| world.has_lost),
     ]
 }
 
 fn is_any(world: &World, status: Status) -> bool {
-    world.deliveries.iter().any(|delivery| delivery.progress.status == status)
+    progress(world).any(|progress| progress.status == status)
+}
+
+fn progress(world: &World) -> impl Iterator<Item = &Progress> {
+    world.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref())
 }

@@ -3,7 +3,7 @@
 use platform::resources::Queue;
 
 use crate::time::{Millis, SECOND};
-use crate::worker::{Phase, Then, Worker};
+use crate::worker::{Phase, Response, Then, Worker};
 use crate::world::{QueuedMessage, World};
 
 /// The ways in which a worker's step can go.
@@ -37,14 +37,16 @@ pub(crate) const LUCK: [Luck; 7] = [
 
 /// A received message that is not acknowledged comes back after this time.
 const VISIBILITY: Millis = Queue::WebhooksRetry.visibility_seconds().cast_signed() * SECOND;
-/// A postponed message comes back after this many seconds.
-const AWAY_SECONDS: u32 = 10;
 
 impl World {
-    pub(crate) fn answer(&mut self, index: usize, is_acknowledged: bool) {
+    /// The endpoint responds. If it hangs, it is marked as slow.
+    pub(crate) fn answer(&mut self, index: usize, response: Response) {
         let worker = self.workers.remove(index);
-        let phase = worker.answered(is_acknowledged, self.now);
-        self.go_on(Worker { phase, ..worker });
+        let phase = worker.answered(response, self.now);
+        if response == Response::Hung {
+            self.prompt.remove(&worker.dispatch.endpoint_id);
+        }
+        self.go_on(Worker { phase, ..worker.after_response(response != Response::Hung) });
     }
 
     /// Makes a worker's next step with this luck. Returns `None` if the step cannot go that way.
@@ -75,7 +77,7 @@ impl World {
             }
             Luck::Away { is_made } => {
                 self.step_if(is_made, &worker);
-                self.send(worker.dispatch, AWAY_SECONDS);
+                self.follow(&worker, worker.unanswered());
             }
             Luck::Late => {
                 self.come_back(&worker);
@@ -94,14 +96,34 @@ impl World {
     fn follow(&mut self, worker: &Worker, then: Then) {
         match then {
             _ if worker.is_late => {}
-            Then::Done => {}
-            Then::Postpone(seconds) => self.send(worker.dispatch, seconds),
+            Then::Done => self.end_turn(worker),
+            Then::Read => self.go_on(self.read(worker.clone())),
+            Then::Take(taken) => self.go_on(worker.clone().in_place(taken)),
+            Then::Keep => self.come_back(worker),
+            Then::Postpone(seconds) => {
+                self.postpone(worker, seconds);
+                self.end_turn(worker);
+            }
             Then::Go(phase) => {
                 if phase == Phase::Post {
                     self.check_post(worker);
+                    self.check_places(worker);
                 }
                 self.go_on(Worker { phase, is_applied: false, ..worker.clone() });
             }
+        }
+    }
+
+    /// A worker reads its account: the endpoint, and the share.
+    pub(crate) fn read(&self, worker: Worker) -> Worker {
+        let turn = self.turn(&worker);
+        worker.after_reading(self.endpoint, turn)
+    }
+
+    /// A worker with a place leaves it in the end. Only then is its message acknowledged.
+    fn end_turn(&mut self, worker: &Worker) {
+        if worker.has_place() && worker.phase != Phase::LeavePlace {
+            self.go_on(Worker { phase: Phase::LeavePlace, is_applied: false, ..worker.clone() });
         }
     }
 
@@ -112,6 +134,7 @@ impl World {
 
     /// Makes the worker's message visible again once its visibility time-out is over.
     fn come_back(&mut self, worker: &Worker) {
-        self.put(QueuedMessage { visible_at: worker.received_at + VISIBILITY, dispatch: worker.dispatch });
+        let Worker { dispatch, kind, receives, .. } = *worker;
+        self.put(QueuedMessage { visible_at: worker.received_at + VISIBILITY, dispatch, kind, receives });
     }
 }

@@ -2,15 +2,22 @@
 //! operator that crash, answers that get lost, and messages that are repeated, late or lost.
 //!
 //! The steps and the schedule are the ones of the code (`webhooks::delivery`). The order of the steps, and what the
-//! store checks beside them, copies `functions/webhook`, `functions/sweep`, `admin::webhooks` and `webhooks::store`.
+//! store checks beside them, copies `functions/webhook`, `functions/sweep`, `admin::webhooks` and `webhooks::store`. All
+//! lanes are one queue, because a message may be in any of them.
 
 mod actions;
+mod attempt;
 mod bounds;
+mod carried;
+mod carried_runs;
 mod invariants;
 mod luck;
 mod operator;
+mod place_runs;
+mod places;
 mod queue;
 mod runs;
+mod settle;
 mod sweeper;
 mod time;
 mod worker;

@@ -25,7 +25,7 @@ enum Task {
     /// The new round is written; its message is still to be sent.
     Call(Dispatch),
     /// The endpoint is removed; this delivery and the ones after it are still to be ended.
-    Cease { delivery: usize, seen: Progress },
+    Cease { delivery: usize, seen: Option<Progress> },
 }
 
 impl Operator {
@@ -54,7 +54,7 @@ impl World {
 
     pub(crate) fn begin_resend(&mut self, delivery: usize, skew: Millis) -> Option<()> {
         self.endpoint.filter(|endpoint| endpoint.is_on)?;
-        let (seen, token) = (self.deliveries[delivery].progress.clone(), self.free_token());
+        let (seen, token) = (self.deliveries[delivery].progress.clone()?, self.free_token());
         self.command(Task::Resend { delivery, seen, token }, skew);
         Some(())
     }
@@ -76,12 +76,13 @@ impl World {
         match task {
             Task::Resend { delivery, seen, token } => {
                 if self.write(delivery, &resend(&seen, token, clock)).0 {
-                    self.command(Task::Call(Dispatch::next_of(&self.delivery(delivery))), skew);
+                    let next = self.next_dispatch(delivery, self.stored(delivery).clone());
+                    self.command(Task::Call(next), skew);
                 }
             }
             Task::Call(dispatch) => self.send(dispatch, 0),
             Task::Cease { delivery, seen } => {
-                if let Some(step) = end_for_removed_endpoint(&seen, clock)
+                if let Some(step) = seen.and_then(|seen| end_for_removed_endpoint(&seen, clock))
                     && self.write(delivery, &step).0
                 {
                     self.check(self.endpoint.is_none(), Broken::EndedWhileThere);
@@ -105,7 +106,7 @@ impl World {
 
     pub(crate) fn check_removal(&mut self) {
         if self.is_quiet() && self.endpoint.is_none() && !self.is_cut_short {
-            let is_held = self.deliveries.iter().any(|delivery| delivery.progress.status == Status::Held);
+            let is_held = self.deliveries.iter().any(|delivery| delivery.status() == Some(Status::Held));
             self.check(!is_held, Broken::LeftBehind);
         }
     }

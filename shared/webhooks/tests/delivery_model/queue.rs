@@ -4,15 +4,26 @@ use queues::MAX_DELAY_SECONDS;
 use webhooks::delivery::{Dispatch, Token};
 
 use crate::bounds::Bounds;
+use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
 use crate::worker::Worker;
-use crate::world::{QueuedMessage, World};
+use crate::world::{Kind, QueuedMessage, World};
 
 impl World {
-    /// Sends a message with a delay.
+    /// Sends a message for a delivery that is stored.
     pub(crate) fn send(&mut self, dispatch: Dispatch, delay_seconds: u32) {
+        self.send_new(dispatch, Kind::Attempt, delay_seconds);
+    }
+
+    /// Sends a copy of a worker's message.
+    pub(crate) fn postpone(&mut self, worker: &Worker, delay_seconds: u32) {
+        let kind = if worker.carries() { Kind::First } else { Kind::Attempt };
+        self.send_new(worker.dispatch, kind, delay_seconds);
+    }
+
+    fn send_new(&mut self, dispatch: Dispatch, kind: Kind, delay_seconds: u32) {
         let delay = Millis::from(delay_seconds.min(MAX_DELAY_SECONDS)) * SECOND;
-        self.put(QueuedMessage { visible_at: self.now + delay, dispatch });
+        self.put(QueuedMessage { visible_at: self.now + delay, dispatch, kind, receives: 0 });
     }
 
     pub(crate) fn put(&mut self, message: QueuedMessage) {
@@ -24,11 +35,22 @@ impl World {
         self.workers.iter().filter(|worker| !worker.is_late).count() < bounds.workers
     }
 
-    /// A worker takes a message and reads the endpoint.
-    pub(crate) fn receive(&mut self, message: usize, skew: Millis) {
-        let QueuedMessage { dispatch, .. } = self.queue.remove(message);
+    /// A worker takes a message. One that has come too often goes to the dead-letter queue instead. That happens to no
+    /// message that is still needed: it comes five times, and one of the last four gets as far as the first write.
+    pub(crate) fn receive(&mut self, message: usize, skew: Millis, max_receives: Option<u32>) {
+        let QueuedMessage { receives, kind, .. } = self.queue[message];
+        if max_receives.is_some_and(|max| receives >= max) && !self.is_needed(message) {
+            self.lose(message);
+            return;
+        }
+        // What makes no difference is not counted.
+        let countable = max_receives.unwrap_or(if kind == Kind::First { 2 } else { 0 });
+        let receives = (receives + 1).min(countable);
+        let received = QueuedMessage { receives, ..self.queue.remove(message) };
         let lease = self.free_token();
-        self.workers.push(Worker::new(dispatch, skew, lease, self.now, self.endpoint));
+        let worker = Worker::new(received, skew, lease, self.now);
+        let worker = if worker.must_store() { worker } else { self.read(worker) };
+        self.workers.push(worker);
         self.workers.sort_unstable();
     }
 
@@ -42,8 +64,37 @@ impl World {
     }
 
     pub(crate) fn delay(&mut self, message: usize, by: Millis) {
-        let QueuedMessage { dispatch, .. } = self.queue.remove(message);
-        self.put(QueuedMessage { visible_at: self.now + by, dispatch });
+        let delayed = QueuedMessage { visible_at: self.now + by, ..self.queue.remove(message) };
+        self.put(delayed);
+    }
+
+    /// Whether a delivery hangs on this message: only this one carries it, and no sweep would find it. The model loses
+    /// none of these, because SQS does not lose messages. It loses others, in place of whatever else may go wrong.
+    pub(crate) fn is_needed(&self, message: usize) -> bool {
+        let QueuedMessage { dispatch, kind, .. } = self.queue[message];
+        let delivery = Self::index_of(&dispatch);
+        kind == Kind::First && self.is_unwatched(delivery) && self.carriers(delivery) == 1
+    }
+
+    /// A delivery that has to be found again is carried by a message, or has a wake-up.
+    pub(crate) fn check_wake_ups(&mut self) {
+        let is_lost = |delivery: usize| self.is_unwatched(delivery) && self.carriers(delivery) == 0;
+        let are_found = !(0..self.deliveries.len()).any(is_lost);
+        self.check(are_found, Broken::NoWakeUp);
+    }
+
+    /// Whether a delivery is still to settle, and no sweep would find it.
+    fn is_unwatched(&self, delivery: usize) -> bool {
+        let delivery = &self.deliveries[delivery];
+        self.is_open(delivery) && delivery.progress.as_ref().is_none_or(|progress| progress.wake_at.is_none())
+    }
+
+    /// How many messages carry a delivery, in the queue or with a worker.
+    fn carriers(&self, delivery: usize) -> usize {
+        let waiting = self.queue.iter().filter(|message| message.kind == Kind::First).map(|message| message.dispatch);
+        let received = self.workers.iter().filter(|worker| worker.kind == Kind::First && !worker.is_late);
+        let carried = waiting.chain(received.map(|worker| worker.dispatch));
+        carried.filter(|dispatch| Self::index_of(dispatch) == delivery).count()
     }
 
     /// Whether a message with this token is in the queue or with a worker, or some message was lost.

@@ -1,6 +1,6 @@
 //! The runs: a few faults of each kind at a time, at the points of a delivery's life that differ.
 
-use crate::bounds::{Bounds, Left};
+use crate::bounds::{Bounds, Left, Start};
 use crate::play;
 
 #[test]
@@ -74,7 +74,7 @@ fn an_endpoint_may_be_removed() {
 #[test]
 fn two_deliveries_may_fail_at_once() {
     let left = Left { failures: 2, crashes: 1, enables: 1, ..Left::default() };
-    let both = Bounds { failed: vec![6, 6], ..Bounds::after(6, left) };
+    let both = Bounds { starts: vec![Start::After(6); 2], ..Bounds::after(6, left) };
     play(both, &["held", "switched off", "switched off twice"]);
 }
 
@@ -93,5 +93,6 @@ fn more_of_everything() {
     let left = Left { failures: 1, crashes: 1, duplicates: 1, resends: 1, ..Left::default() };
     play(Bounds::after(6, left), &["sent again", "delivered"]);
     let left = Left { failures: 2, crashes: 1, duplicates: 1, late_writes: 1, enables: 1, ..Left::default() };
-    play(Bounds { failed: vec![6, 6], workers: 3, ..Bounds::after(6, left) }, &["held", "switched off twice"]);
+    let both = Bounds { starts: vec![Start::After(6); 2], workers: 3, ..Bounds::after(6, left) };
+    play(both, &["held", "switched off twice"]);
 }

@@ -4,7 +4,7 @@
 use platform::resources::SWEEP_TIMEOUT;
 use types::timestamp::Timestamp;
 use webhooks::Schedule;
-use webhooks::delivery::{Dispatch, Progress, sweep};
+use webhooks::delivery::{Progress, sweep};
 
 use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
@@ -26,7 +26,8 @@ pub(crate) struct Sweeper {
 impl World {
     /// Whether a sweep with this clock error finds the delivery due.
     pub(crate) fn is_due(&self, delivery: usize, skew: Millis) -> bool {
-        sweep(Schedule::default(), &self.deliveries[delivery].progress, self.clock(skew)).is_some()
+        let seen = self.deliveries[delivery].progress.as_ref();
+        seen.is_some_and(|seen| sweep(Schedule::default(), seen, self.clock(skew)).is_some())
     }
 
     pub(crate) fn is_swept(&self, delivery: usize) -> bool {
@@ -37,7 +38,7 @@ impl World {
         if self.is_swept(delivery) {
             self.left.overlaps = self.left.overlaps.checked_sub(1)?;
         }
-        let seen = self.deliveries[delivery].progress.clone();
+        let seen = self.deliveries[delivery].progress.clone()?;
         let (clock, until) = (self.clock(skew), self.now + TIMEOUT);
         self.sweepers.push(Sweeper { delivery, seen, clock, until, is_sent: false });
         Some(())
@@ -48,9 +49,7 @@ impl World {
         let mut sweeper = self.sweepers.remove(index);
         let Some(resending) = sweep(Schedule::default(), &sweeper.seen, sweeper.clock) else { return };
         if !sweeper.is_sent {
-            let mut delivery = self.delivery(sweeper.delivery);
-            delivery.progress = sweeper.seen.clone();
-            self.send(Dispatch::next_of(&delivery), resending.delay_seconds);
+            self.send(self.next_dispatch(sweeper.delivery, sweeper.seen.clone()), resending.delay_seconds);
             sweeper.is_sent = true;
             self.sweepers.insert(index, sweeper);
             return;

@@ -1,7 +1,5 @@
 //! Time moves in leaps, from one instant at which something can happen to the next.
 
-use webhooks::delivery::Status;
-
 use crate::bounds::Bounds;
 use crate::invariants::Broken;
 use crate::worker::Worker;
@@ -31,8 +29,7 @@ impl World {
         self.now = next;
         let limit = DELAYS.iter().sum::<Millis>() + GRACE;
         let is_late = |began_at: Millis| next - began_at > limit;
-        let pending = self.deliveries.iter().filter(|delivery| delivery.progress.status == Status::Pending);
-        let settles = !pending.map(|delivery| delivery.began_at).any(is_late);
+        let settles = !self.deliveries.iter().any(|delivery| self.is_open(delivery) && is_late(delivery.began_at));
         self.check(settles, Broken::Unsettled);
         true
     }
@@ -56,8 +53,9 @@ impl World {
     /// The instants at which something can happen, in no order.
     fn instants(&self, bounds: &Bounds) -> impl Iterator<Item = Millis> {
         let messages = self.queue.iter().map(|message| message.visible_at);
-        let wake_ups = self.deliveries.iter().filter_map(|delivery| Some(delivery.progress.wake_at?.millis()));
-        let leases = self.deliveries.iter().filter_map(|delivery| Some(delivery.progress.lease?.until.millis() + 1));
+        let stored = self.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref());
+        let wake_ups = stored.clone().filter_map(|progress| Some(progress.wake_at?.millis()));
+        let leases = stored.filter_map(|progress| Some(progress.lease?.until.millis() + 1));
         let leases = leases.filter(|_| self.left.resends + self.left.removals > 0);
         let shown = wake_ups.chain(leases).flat_map(|shown| bounds.skews.iter().map(move |skew| shown - skew));
         let deadlines = self.deadlines().filter(|_| self.left.crashes > 0);

@@ -1,15 +1,20 @@
 //! The state of the model: an endpoint, its deliveries, a queue, and whoever works on them.
 
+use std::collections::BTreeSet;
+
 use types::event::EventKind;
+use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::ATTEMPTS;
 use webhooks::Schedule;
 use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
+use webhooks::share::Share;
 
-use crate::bounds::{Bounds, Left};
+use crate::bounds::{Bounds, Endpoints, Left, Start};
 use crate::invariants::Broken;
 use crate::operator::Operator;
+use crate::places::share_with;
 use crate::sweeper::Sweeper;
 use crate::time::{DELAYS, Millis};
 use crate::worker::Worker;
@@ -21,6 +26,10 @@ pub(crate) struct World {
     pub(crate) now: Millis,
     /// `None` once it is removed.
     pub(crate) endpoint: Option<EndpointSwitch>,
+    /// The endpoints that are known to be prompt. Attempts to all others need places.
+    pub(crate) prompt: BTreeSet<EndpointId>,
+    /// The places of the account to which all endpoints belong.
+    pub(crate) share: Share,
     pub(crate) deliveries: Vec<Tracked>,
     /// In order.
     pub(crate) queue: Vec<QueuedMessage>,
@@ -50,8 +59,9 @@ pub(crate) struct EndpointSwitch {
 /// A delivery, with what only the model knows about its round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tracked {
-    /// The stored progress without its attempts, which are counted below.
-    pub(crate) progress: Progress,
+    pub(crate) endpoint_id: EndpointId,
+    /// The stored progress without its attempts, which are counted below. `None` until the delivery is stored.
+    pub(crate) progress: Option<Progress>,
     pub(crate) began_at: Millis,
     /// The recorded attempts of this round, failed or not.
     pub(crate) attempts: u32,
@@ -66,6 +76,18 @@ pub(crate) struct Tracked {
 pub(crate) struct QueuedMessage {
     pub(crate) visible_at: Millis,
     pub(crate) dispatch: Dispatch,
+    pub(crate) kind: Kind,
+    /// How often it counts as received.
+    pub(crate) receives: u32,
+}
+
+/// What a message is, as `webhooks::QueueMessage` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// It calls for an attempt of a delivery that is stored.
+    Attempt,
+    /// It carries the delivery, and calls for the first attempt.
+    First,
 }
 
 impl World {
@@ -74,6 +96,11 @@ impl World {
         let mut world = Self {
             now: 0,
             endpoint: Some(EndpointSwitch { is_on: true, epoch: 1 }),
+            prompt: (bounds.endpoints == Endpoints::Prompt)
+                .then(|| EndpointId::from(Uuid::nil()))
+                .into_iter()
+                .collect(),
+            share: share_with(bounds.endpoints),
             deliveries: Vec::new(),
             queue: Vec::new(),
             workers: Vec::new(),
@@ -85,9 +112,18 @@ impl World {
             is_cut_short: false,
             broken: None,
         };
-        for (index, failed) in bounds.failed.iter().enumerate() {
-            world.deliveries.push(Tracked::after(index, *failed));
-            world.send(Dispatch::next_of(&world.delivery(index)), 0);
+        for (index, start) in bounds.starts.iter().enumerate() {
+            let (failed, turns, kind) = match *start {
+                Start::Carried => (0, 0, Kind::First),
+                Start::After(failed) => (failed, 0, Kind::Attempt),
+                Start::Turned(turns) => (0, turns, Kind::Attempt),
+            };
+            let progress = Progress { turns, ..progress_after(index, failed) };
+            let endpoint = if bounds.endpoints == Endpoints::Apart { number(index) } else { Uuid::nil() };
+            let dispatch = Dispatch::next_of(&Self::delivery(index, endpoint.into(), progress.clone()));
+            world.put(QueuedMessage { visible_at: 0, dispatch, kind, receives: 0 });
+            let progress = Some(progress).filter(|_| kind == Kind::Attempt);
+            world.deliveries.push(Tracked::after(failed, endpoint.into(), progress));
         }
         world
     }
@@ -97,18 +133,23 @@ impl World {
         Timestamp::from_millis(self.now + skew)
     }
 
-    /// Returns a delivery as the code's own type.
-    pub(crate) fn delivery(&self, index: usize) -> Delivery {
+    /// Returns a delivery with this progress, as the code's own type.
+    fn delivery(index: usize, endpoint_id: EndpointId, progress: Progress) -> Delivery {
         Delivery {
             id: number(index).into(),
-            endpoint_id: Uuid::nil().into(),
+            endpoint_id,
             account_id: Uuid::nil().into(),
             event: EventKind::ListingSold,
             is_test: false,
             created_at: Timestamp::from_millis(0),
             body: String::new(),
-            progress: self.deliveries[index].progress.clone(),
+            progress,
         }
+    }
+
+    /// Returns the message for the next attempt of a delivery with this progress.
+    pub(crate) fn next_dispatch(&self, index: usize, progress: Progress) -> Dispatch {
+        Dispatch::next_of(&Self::delivery(index, self.deliveries[index].endpoint_id, progress))
     }
 
     /// Which delivery a message is about.
@@ -116,16 +157,30 @@ impl World {
         (dispatch.delivery_id.uuid().as_u128() - FIRST) as usize
     }
 
-    /// The progress that a message is about.
+    /// The progress of a delivery that is stored.
+    pub(crate) fn stored(&self, index: usize) -> &Progress {
+        self.deliveries[index].progress.as_ref().expect("the delivery is stored")
+    }
+
+    pub(crate) fn is_stored(&self, dispatch: &Dispatch) -> bool {
+        self.deliveries[Self::index_of(dispatch)].progress.is_some()
+    }
+
+    /// The progress that a message is about. Its delivery is stored.
     pub(crate) fn progress_of(&self, dispatch: &Dispatch) -> &Progress {
-        &self.deliveries[Self::index_of(dispatch)].progress
+        self.stored(Self::index_of(dispatch))
+    }
+
+    /// Whether a delivery is still to settle. Without a row it is, unless its endpoint was removed.
+    pub(crate) fn is_open(&self, delivery: &Tracked) -> bool {
+        delivery.status().map_or(self.endpoint.is_some(), |status| status == Status::Pending)
     }
 
     /// Makes a step if its conditions hold. Returns whether it was made, and the progress before it.
     pub(crate) fn write(&mut self, index: usize, step: &Transition) -> (bool, Progress) {
-        let before = self.deliveries[index].progress.clone();
+        let before = self.stored(index).clone();
         let Some(after) = step.apply(&before) else { return (false, before) };
-        let broken = self.deliveries[index].change(after, self.now);
+        let broken = self.deliveries[index].change(&before, after, self.now);
         self.note(broken);
         (true, before)
     }
@@ -141,31 +196,32 @@ impl World {
 
     /// Returns a token that nothing uses. Always the first free one, because which one it is does not matter.
     pub(crate) fn free_token(&self) -> Token {
-        let stored = self.deliveries.iter().map(|delivery| &delivery.progress);
+        let stored = self.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref());
         let mut used: Vec<Token> = stored.clone().map(|progress| progress.token).collect();
         used.extend(stored.filter_map(|progress| Some(progress.lease?.id)));
         used.extend(self.queue.iter().map(|message| message.dispatch.token));
         used.extend(self.workers.iter().flat_map(|worker| [worker.dispatch.token, worker.lease]));
         used.extend(self.sweepers.iter().map(|sweeper| sweeper.seen.token));
         used.extend(self.operators.iter().filter_map(Operator::token));
+        used.extend(self.share.places.iter().flatten().map(|place| place.holder));
         let mut tokens = (1..).map(|number| Token(Uuid::from_u128(number)));
         tokens.find(|token| !used.contains(token)).expect("tokens never run out")
     }
 }
 
 impl Tracked {
-    fn after(index: usize, failed: u32) -> Self {
-        let (start, delays) = (Timestamp::from_millis(0), &DELAYS[..failed as usize]);
-        let wake_at = overdue_at(Schedule::default(), start, 0);
-        let mut progress = Progress::new(number(index).into(), Status::Pending, start, wake_at);
-        progress.failed_attempts = failed;
+    fn after(failed: u32, endpoint_id: EndpointId, progress: Option<Progress>) -> Self {
+        let delays = &DELAYS[..failed as usize];
         let failed_at = delays.last().map(|delay| -delay);
-        Self { progress, began_at: -delays.iter().sum::<Millis>(), attempts: failed, failed_at, posts: 0 }
+        let began_at = -delays.iter().sum::<Millis>();
+        Self { endpoint_id, progress, began_at, attempts: failed, failed_at, posts: 0 }
     }
 
-    fn change(&mut self, after: Progress, now: Millis) -> Option<Broken> {
-        let before = std::mem::replace(&mut self.progress, after);
-        let after = &mut self.progress;
+    pub(crate) fn status(&self) -> Option<Status> {
+        self.progress.as_ref().map(|progress| progress.status)
+    }
+
+    fn change(&mut self, before: &Progress, mut after: Progress, now: Millis) -> Option<Broken> {
         let is_resent = after.round > before.round;
         if is_resent {
             (self.began_at, self.attempts, self.failed_at) = (now, 0, None);
@@ -177,19 +233,30 @@ impl Tracked {
         }
         let is_settled = after.status != Status::Pending;
         let is_final = matches!(before.status, Status::Delivered | Status::Failed) && !is_resent;
-        let is_repeated = after.round < before.round || after.token != before.token && !is_next;
-        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some());
+        let has_left = after.turns == before.turns + 1;
+        let is_repeated = after.round < before.round || after.token != before.token && !is_next && !has_left;
+        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some() || after.turns > 0);
         let acknowledged = u32::from(after.status == Status::Delivered);
         let broken = [
-            (is_settled == after.wake_at.is_some(), Broken::NoWakeUp),
+            (is_settled && after.wake_at.is_some(), Broken::NoWakeUp),
             (is_final || is_repeated, Broken::Reopened),
             (is_worn, Broken::Worn),
+            (after.turns > MAX_TURNS, Broken::CrowdedOut),
             (self.attempts > ATTEMPTS || self.attempts != after.failed_attempts + acknowledged, Broken::Miscounted),
         ];
+        self.progress = Some(after);
         broken.into_iter().find_map(|(is_broken, broken)| is_broken.then_some(broken))
     }
 }
 
+fn progress_after(index: usize, failed: u32) -> Progress {
+    let start = Timestamp::from_millis(0);
+    let new = Progress::new(number(index).into(), Status::Pending, start, overdue_at(Schedule::default(), start, 0));
+    Progress { failed_attempts: failed, ..new }
+}
+
+/// How often an attempt leaves at most within these bounds.
+const MAX_TURNS: u32 = 40;
 const FIRST: u128 = 1 << 64;
 
 fn number(index: usize) -> Uuid {
