@@ -66,7 +66,8 @@ impl Webhook {
     }
 
     /// Records that a message has left. If its delivery has moved on, or somebody is making the attempt, there is
-    /// nothing to record: the delivery has a wake-up, or another message that carries it.
+    /// nothing to record. But whoever claimed the delivery may have died without giving it a wake-up, so it gets one
+    /// before the last message goes that carries it.
     async fn left(&self, leaving: &Leaving) -> Result<DispatchOutcome, platform::store::StoreError> {
         let Leaving { received, token, wait, at } = leaving;
         if let Some(carried) = &received.carried {
@@ -76,8 +77,13 @@ impl Webhook {
             }
         }
         let step = leave(&received.dispatch, *token, *wait, self.schedule, *at);
-        let is_made = self.store.settle(received.dispatch.delivery_id, &step).await?;
-        Ok(if is_made { DispatchOutcome::Forwarded } else { DispatchOutcome::Void })
+        if self.store.settle(received.dispatch.delivery_id, &step).await? {
+            return Ok(DispatchOutcome::Forwarded);
+        }
+        if let Some(carried) = &received.carried {
+            self.store(carried).await?;
+        }
+        Ok(DispatchOutcome::Void)
     }
 }
 

@@ -11,7 +11,10 @@ use crate::world::World;
 impl World {
     /// Makes a worker's step. Returns what follows if the worker gets the answer.
     pub(crate) fn step(&mut self, worker: &Worker) -> Then {
+        let is_stored = self.is_stored(&worker.dispatch);
         match worker.phase {
+            // There is nothing to change, so the message is void. It may have come before the delivery was stored.
+            Phase::Claim | Phase::Leave | Phase::Hold | Phase::End if !is_stored => Then::Done,
             Phase::Store => self.store(worker),
             Phase::Watch => self.watch(worker),
             Phase::Create => self.create(worker),

@@ -26,12 +26,13 @@ impl World {
         }
     }
 
+    /// Gives a delivery that was stored already a wake-up, if it lacks one.
     pub(crate) fn watch(&mut self, worker: &Worker) -> Then {
         let found = self.progress_of(&worker.dispatch);
         if let Some(step) = watch(found, Schedule::default(), worker.clock()) {
             self.write_for(worker, &step);
         }
-        Then::Read
+        if worker.must_store() { Then::Read } else { Then::Done }
     }
 
     /// Stores a delivery as claimed. If it is stored already, it is claimed as any other.

@@ -53,6 +53,8 @@ pub(crate) enum Broken {
     /// An attempt that needs a place has one. At most one of them is under way per endpoint, and at most three per
     /// account.
     Crowded,
+    /// A first attempt takes no place while the places are kept for retries.
+    OutOfTurn,
     /// However long others have the places, an attempt finds one after some turns.
     CrowdedOut,
 }

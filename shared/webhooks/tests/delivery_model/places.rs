@@ -105,6 +105,8 @@ impl World {
         if let Some(&number) = seen.find(|number| is_there && free.contains(number)) {
             let place = Place::new(dispatch.endpoint_id, worker.lease, now);
             self.share.places[number] = Some(place);
+            let is_kept = self.share.reserved_until.is_some_and(|until| until >= now);
+            self.check(dispatch.is_retry() || !is_kept, Broken::OutOfTurn);
             return Then::Take(Taken { number, place });
         }
         let is_reserved = worker.turn.as_ref().is_some_and(|turn| turn.is_reserved);
@@ -135,13 +137,12 @@ impl World {
         if self.put_delivery(waiting).is_none() { Then::Done } else { Then::Go(Phase::Leave) }
     }
 
-    /// Records that the attempt has left. If the delivery has moved on, there is nothing to record.
+    /// Records that the attempt has left. If the delivery has moved on, or somebody is making the attempt, there is nothing
+    /// to record. But before a message that carries the delivery goes, the delivery gets a wake-up.
     pub(crate) fn leave(&mut self, worker: &Worker) -> Then {
-        self.write_for(
-            worker,
-            &leave(&worker.dispatch, worker.lease, worker.wait(), Schedule::default(), worker.clock()),
-        );
-        Then::Done
+        let step = leave(&worker.dispatch, worker.lease, worker.wait(), Schedule::default(), worker.clock());
+        let (applied, _) = self.write_for(worker, &step);
+        if !applied && worker.carries() { Then::Go(Phase::Watch) } else { Then::Done }
     }
 
     /// Leaves the worker's place, unless somebody else has it meanwhile.

@@ -74,11 +74,7 @@ impl World {
         Then::Done
     }
 
-    /// Ends the delivery. If it was never stored, there is nothing to end.
     pub(crate) fn end(&mut self, worker: &Worker) -> Then {
-        if !self.is_stored(&worker.dispatch) {
-            return Then::Done;
-        }
         let (applied, found) = self.write_for(worker, &end(&worker.dispatch, worker.clock()));
         if !applied {
             return worker.refused(&found, Token(Uuid::nil()), self.now);

@@ -42,7 +42,7 @@ pub(crate) struct Worker {
 pub(crate) enum Phase {
     /// A message that carries its delivery has come again: the delivery is stored, unless it is already.
     Store,
-    /// The delivery was stored already, and gets a wake-up.
+    /// A delivery that was stored already gets a wake-up.
     Watch,
     /// A delivery is stored as claimed, unless it is stored already.
     Create,
