@@ -6,7 +6,7 @@ use secrets::{EndpointSecret, Keyring};
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, Receiver, Stack, hand, marketplace, message, uuid};
 use webhooks::delivery::{Lane, Status};
-use webhooks::delivery_id;
+use webhooks::{Call, delivery_id};
 
 use super::golden;
 use super::loaded::{keyring, loaded, loaded_as_it_is, with_more_members};
@@ -28,10 +28,20 @@ fn golden_message(name: &str) -> Value {
 async fn every_message_is_written_as_the_golden_files_say() {
     let stack = Scene::new().await.stack;
     let minute_later = noon().plus_millis(60_000);
-    stack.webhooks().queues.probe(Lane::Retry, minute_later).await.unwrap();
+    let (queues, id) = (stack.webhooks().queues, delivery_id(uuid(1).into(), endpoint()));
+    let dispatch = stack.carried(id).await.dispatch();
+    queues.call_once(Lane::Retry, Call::new(dispatch, 0)).await.unwrap();
+    let attempt = taken(&stack, Queue::WebhooksRetry).await;
+    queues.probe(Lane::Retry, minute_later).await.unwrap();
     stack.sweep().await;
     let written = [
-        ("attempt", MESSAGES_IN, "Calls for an attempt.", taken(&stack, Queue::WebhooksFirst).await),
+        (
+            "first",
+            MESSAGES_IN,
+            "Calls for the first attempt of the delivery that it carries. The body is sent byte for byte.",
+            taken(&stack, Queue::WebhooksFirst).await,
+        ),
+        ("attempt", MESSAGES_IN, "Calls for an attempt.", attempt),
         ("probe", MESSAGES_IN, "Measures how far behind a queue is.", taken(&stack, Queue::WebhooksRetry).await),
         (
             "notice-message",
@@ -52,12 +62,19 @@ fn redirected(row: &Value, url: &str) -> Value {
     serde_json::from_str(&row.to_string().replace(URL, url)).unwrap()
 }
 
-/// Hands the golden messages to a sender whose stack has the golden rows, and asserts what they do.
+/// Hands the golden messages to a sender whose stack has the golden rows, and asserts what they do. Both that call for an
+/// attempt call for the same.
 async fn messages_are_followed(change: fn(Value) -> Value) {
+    for name in ["first", "attempt"] {
+        message_is_followed(name, change).await;
+    }
+}
+
+async fn message_is_followed(name: &str, change: fn(Value) -> Value) {
     let receiver = Receiver::answering(204).await;
     let stack = loaded(|_, row| redirected(&row, &receiver.url), &change(keyring())).await;
     let body = |name| change(golden_message(name)).to_string();
-    let batch = [message(Lane::First, &body("attempt")), message(Lane::Retry, &body("probe"))];
+    let batch = [message(Lane::First, &body(name)), message(Lane::Retry, &body("probe"))];
     for one in batch {
         assert_eq!(hand(&stack.sender(), &[one]).await, [0; 0]);
     }

@@ -93,10 +93,10 @@ async fn packed_bytes_of_a_newer_layout_are_an_error_that_says_so() {
 
 #[test]
 fn a_message_of_a_newer_layout_is_an_error_that_says_so() {
-    for name in ["attempt", "probe"] {
+    for name in ["first", "attempt", "probe"] {
         let mut message = golden::read(name)["message"].take();
-        message["layout"] = json!(2);
+        message["layout"] = json!(3);
         let refused = QueueMessage::parse(&message.to_string()).unwrap_err();
-        assert_eq!(refused.to_string(), "unreadable message: delivery queue: layout 2, written by a newer release");
+        assert_eq!(refused.to_string(), "unreadable message: delivery queue: layout 3, written by a newer release");
     }
 }

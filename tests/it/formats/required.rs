@@ -7,7 +7,8 @@ use super::golden;
 use super::kinds::KINDS;
 
 /// The members of messages without which the release before cannot read them.
-const MESSAGES: [(&str, &[&str]); 3] = [
+const MESSAGES: [(&str, &[&str]); 4] = [
+    ("first", &["type", "layout", "delivery_id", "account_id", "endpoint_id", "event", "created_at", "body"]),
     ("attempt", &["type", "delivery_id", "account_id", "endpoint_id", "round", "attempt", "token"]),
     ("probe", &["type", "sent_at"]),
     ("notice-message", &["type", "notice_id", "endpoint_id", "account_id", "url", "delivery_id", "disabled_at"]),

@@ -12,12 +12,13 @@ use types::ids::{EndpointId, UserId};
 use types::records::{PublicItem, PublicListing};
 use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
-use webhooks::Schedule;
 use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Failure, Lane, Lease, Progress, Status, Token, after_failure, claim,
 };
 use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
+use webhooks::share::Place;
 use webhooks::store::{Added, DisableOutcome, WebhookStore};
+use webhooks::{Schedule, delivery_id};
 
 use super::dynamo::{scan, text};
 use super::kinds::{RowKind, TABLES, kind_of};
@@ -194,7 +195,15 @@ async fn webhooks(stack: &Stack) {
         assert_eq!(store.add_endpoint(endpoint).await.unwrap(), Added::Done);
     }
     assert!(store.remove_endpoint(user(), removed.id, now).await.unwrap());
+    // The message for the endpoint that is on came twice, and that for the other was held.
     stack.fan_out(&[sale(1, user())]).await;
+    stack.store_carried(delivery_id(uuid(1).into(), on.id)).await;
+    let held = stack.carried(delivery_id(uuid(1).into(), off.id)).await.held(now);
+    assert_eq!(store.hold_new(&held, &off).await.unwrap(), DisableOutcome::Done);
+    stack.queue(Queue::WebhooksRetry).await.take(1).await;
+    let place = Place { endpoint_id: off.id, holder: Token(uuid(0xc4)), until: now.plus_millis(90_000) };
+    assert!(store.take_place(user(), 1, place, false, now).await.unwrap());
+    store.reserve_places(user(), off.id, now).await.unwrap();
     for delivery in [leased(&on), ended(&removed)] {
         store.put_delivery(&delivery).await.unwrap();
     }
@@ -229,7 +238,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         ..new(0xe2, &both)
     };
     let deposits = [EventKind::WalletDeposit];
-    [new(0xe1, &both), off, new(0xe3, &deposits), new(0xe4, &deposits)]
+    [WebhookEndpoint { is_prompt: true, ..new(0xe1, &both) }, off, new(0xe3, &deposits), new(0xe4, &deposits)]
 }
 
 /// Returns secrets that are active from these times.
@@ -269,6 +278,7 @@ fn leased(endpoint: &WebhookEndpoint) -> Delivery {
         lease: Some(Lease { id: Token(uuid(0xc2)), until: now.plus_millis(90_000) }),
         claims: 2,
         resent: 1,
+        turns: 3,
         attempts: vec![answered, Attempt::lost(now)],
         dropped_attempts: 8,
         ..delivery.progress

@@ -1,5 +1,7 @@
 //! The functions behind webhooks, one invocation at a time. The test decides which message comes when, and how often.
 
+use std::sync::Arc;
+
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use compact::Compact;
 use feed::{Message, parse};
@@ -16,7 +18,7 @@ use types::clock::Clock;
 use types::ids::DeliveryId;
 use uuid::Uuid;
 use webhook::Webhook;
-use webhooks::delivery::{Dispatch, Lane, Token};
+use webhooks::delivery::{Carried, Dispatch, Lane, Token};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::share::Place;
 use webhooks::store::Put;
@@ -90,14 +92,32 @@ impl Stack {
         message(lane, &serde_json::to_string(&QueueMessage::Attempt(dispatch)).unwrap())
     }
 
-    /// Stores a delivery whose message is still in its queue, as a sender does that receives the message again.
-    pub async fn store_carried(&self, id: DeliveryId) {
+    /// Returns the delivery that a message in a queue carries.
+    pub async fn carried(&self, id: DeliveryId) -> Arc<Carried> {
         let message = self.carrying_message(id).await;
         let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) else {
             panic!("the message of {id} does not carry it");
         };
-        let delivery = carried.stored(Schedule::default(), self.clock.now());
+        carried
+    }
+
+    /// Stores a delivery whose message is still in its queue, as a sender does that receives the message again.
+    pub async fn store_carried(&self, id: DeliveryId) {
+        let delivery = self.carried(id).await.stored(Schedule::default(), self.clock.now());
         assert_eq!(self.webhooks().store.put_delivery(&delivery).await.unwrap(), Put::New);
+    }
+
+    /// Takes every message that carries a delivery out of its queue, and stores the delivery.
+    pub async fn store_all_carried(&self) {
+        let (store, now) = (self.webhooks().store, self.clock.now());
+        for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+            let queue = self.queue(queue).await;
+            for message in queue.take(usize::try_from(queue.visible_count().await).unwrap()).await {
+                if let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) {
+                    store.put_delivery(&carried.stored(Schedule::default(), now)).await.unwrap();
+                }
+            }
+        }
     }
 
     /// Lets an endpoint prove that it responds promptly. From then on its attempts need no place.
