@@ -5,6 +5,7 @@ use auth::{KeyRecord, KeyText};
 use base::Columnar;
 use feed::ApplyOutcome;
 use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild, SortedRun};
+use platform::resources::Queue;
 use serde_json::{Value, json};
 use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
 use types::event::EventKind;

@@ -182,3 +182,22 @@ async fn the_place_of_a_sender_that_died_is_free_again_after_its_time() {
     assert_eq!(crowd.found(crowd.deliveries[0]).await.unwrap().progress.status, Status::Delivered);
     assert_eq!(crowd.share().await, Share::default());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_response_of_the_store_costs_no_place_and_no_second_post() {
+    // The place, the record of the attempt, and the end of the place.
+    for lost in 1..=3 {
+        let crowd = Crowd::new(1, |_| Answer::Status(204)).await;
+        let message = crowd.stack.queue(Queue::WebhooksFirst).await.take(1).await;
+        let (sender, proxy) = crowd.stack.sender_behind_proxy().await;
+        let mut updates = 0;
+        proxy.plan(move |operation| {
+            updates += usize::from(operation == "UpdateItem");
+            if operation == "UpdateItem" && updates == lost { Fault::LoseAnswer } else { Fault::None }
+        });
+        assert_eq!(hand(&sender, &message).await, [0; 0], "{lost}");
+        assert_eq!(crowd.found(crowd.deliveries[0]).await.unwrap().progress.status, Status::Delivered, "{lost}");
+        assert_eq!((crowd.receiver.so_far().len(), crowd.share().await), (1, Share::default()), "{lost}");
+        assert!(crowd.stack.endpoint_of(crowd.user).await.is_prompt, "{lost}");
+    }
+}

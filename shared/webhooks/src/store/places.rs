@@ -61,8 +61,8 @@ impl Change {
 }
 
 impl WebhookStore {
-    /// Takes the place with this number for an attempt to `place.endpoint_id`. Returns whether it was free, and whether
-    /// the endpoint had no other.
+    /// Takes the place with this number for an attempt to `place.endpoint_id`. Returns whether it was free, or the
+    /// holder's own already, and the endpoint had no other.
     pub async fn take_place(
         &self,
         account: UserId,
@@ -83,13 +83,15 @@ impl WebhookStore {
             .update(&format!("SET #p{number} = :place"))
             .named("#until", UNTIL)
             .named("#endpoint", ENDPOINT_ID)
+            .named("#holder", HOLDER)
             .valued(":place", AttributeValue::M(value))
             .valued(":endpoint", s(place.endpoint_id.to_string()))
+            .valued(":holder", s(place.holder.to_string()))
             .valued(":now", n(now.millis()));
         for other in 0..PLACES {
             let is_free = format!("attribute_not_exists(#p{other}) OR #p{other}.#until < :now");
-            let is_free =
-                if other == number { is_free } else { format!("{is_free} OR #p{other}.#endpoint <> :endpoint") };
+            let or = if other == number { "#holder = :holder" } else { "#endpoint <> :endpoint" };
+            let is_free = format!("{is_free} OR #p{other}.{or}");
             change = change.named(&format!("#p{other}"), place_attribute(other)).when(is_free);
         }
         if !is_retry {
