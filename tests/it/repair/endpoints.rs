@@ -114,6 +114,7 @@ pub(super) async fn cut_removals(stack: &Stack, url: &str) -> Vec<CutRemoval> {
     for subset in 0..4 {
         let (endpoint, _) = stack.endpoint(user(subset), url).await;
         stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
+        stack.store_all_carried().await;
         let before = rows(stack, TABLE).await;
         // The deliveries end later. Here the restore has none of that.
         assert!(store.remove_endpoint(endpoint.account_id, endpoint.id, stack.now()).await.unwrap());
@@ -191,6 +192,7 @@ async fn an_endpoint_is_off_and_its_owner_is_told_whichever_rows_of_its_switch_o
     for subset in 0..8 {
         let (endpoint, _) = stack.endpoint(user(subset), NOWHERE).await;
         stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
+        stack.store_all_carried().await;
         let (delivery, lease) = last_attempt(&stack, &endpoint).await;
         let before = rows(&stack, TABLE).await;
         let notice = switch_off(&stack, &endpoint, &delivery, lease).await;
@@ -227,6 +229,7 @@ async fn a_switch_off_after_a_restore_has_another_notice_than_one_that_the_resto
     let (endpoint, _) = stack.endpoint(user(1), NOWHERE).await;
     let (failing, _) = stack.endpoint(user(2), NOWHERE).await;
     stack.fan_out(&[sale(1, user(1)), sale(2, user(2))]).await;
+    stack.store_all_carried().await;
     let (delivery, lease) = last_attempt(&stack, &failing).await;
     switch_off(&stack, &failing, &delivery, lease).await;
     let (delivery, lease) = last_attempt(&stack, &endpoint).await;

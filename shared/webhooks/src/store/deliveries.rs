@@ -106,6 +106,6 @@ impl WebhookStore {
             .update_expression(expression.update())
             .condition_expression(expression.condition())
             .set_expression_attribute_names(Some(expression.names))
-            .set_expression_attribute_values(Some(expression.values))
+            .set_expression_attribute_values(Some(expression.values).filter(|values| !values.is_empty()))
     }
 }

@@ -124,7 +124,7 @@ impl WebhookStore {
             .update_expression(expression.update())
             .condition_expression(expression.condition())
             .set_expression_attribute_names(Some(expression.names))
-            .set_expression_attribute_values(Some(expression.values))
+            .set_expression_attribute_values(Some(expression.values).filter(|values| !values.is_empty()))
             .build()?;
         let mut writes = vec![TransactWriteItem::builder().update(delivery).build()];
         writes.extend(others);
