@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use webhooks::delivery::Lane;
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::share::Crowding;
 
 use crate::Webhook;
 use crate::attempt::SLOW_AFTER;
@@ -25,13 +26,12 @@ impl Webhook {
         endpoint: &WebhookEndpoint,
         messages: Vec<Received>,
     ) -> Vec<(usize, DispatchOutcome)> {
-        let now = self.clock.now();
-        if endpoint.needs_no_place(now) {
+        if endpoint.needs_no_place(self.clock.now()) {
             self.attempt_all(lane, endpoint, messages).await
-        } else if endpoint.is_slow(now) && lane != Lane::Slow {
-            self.send_to_slow_lane(turn, endpoint, messages).await
+        } else if lane == Lane::Slow {
+            self.attempt_in_place(turn, endpoint, messages).await
         } else {
-            self.attempt_in_place(lane, turn, endpoint, messages).await
+            self.send_to_slow_lane(turn, endpoint, messages).await
         }
     }
 
@@ -77,7 +77,7 @@ impl Webhook {
     async fn give_way(&self, lane: Lane, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
         match lane {
             Lane::First => self.forward(Lane::Retry, &messages).await,
-            Lane::Retry | Lane::Slow => self.leave(messages).await,
+            Lane::Retry | Lane::Slow => self.leave(messages, Crowding::Slow).await,
         }
     }
 }

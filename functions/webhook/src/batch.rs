@@ -12,7 +12,6 @@ use types::timestamp::Timestamp;
 use webhooks::QueueMessage;
 use webhooks::delivery::{Carried, Dispatch, Lane};
 use webhooks::endpoint::{Endpoints, WebhookAccount, WebhookEndpoint};
-use webhooks::share::Share;
 
 use crate::Webhook;
 use crate::outcome::DispatchOutcome;
@@ -83,13 +82,14 @@ impl Webhook {
                 return join_all(later).await;
             }
         };
+        let now = self.clock.now();
         let mut turns: HashMap<UserId, AccountTurn> =
-            accounts.iter().map(|(id, account)| (*id, AccountTurn::new(account.share.clone()))).collect();
+            accounts.iter().map(|(id, account)| (*id, AccountTurn::new(account, now))).collect();
         let endpoints: Found = accounts.into_values().flat_map(by_id).collect();
         let mut messages = BTreeMap::<EndpointId, Vec<Received>>::new();
         for message in received {
             let Dispatch { account_id, endpoint_id, .. } = message.dispatch;
-            turns.entry(account_id).or_insert_with(|| AccountTurn::new(Share::default()));
+            turns.entry(account_id).or_insert_with(|| AccountTurn::new(&WebhookAccount::default(), now));
             messages.entry(endpoint_id).or_default().push(message);
         }
         let turn_of =

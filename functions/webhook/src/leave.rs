@@ -4,12 +4,13 @@ use futures_util::future::join_all;
 use types::timestamp::Timestamp;
 use webhooks::delivery::{Dispatch, Lane, Token, leave};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::share::{RESERVED_SECONDS, Share, turn_seconds};
+use webhooks::share::{Crowding, RESERVED_SECONDS, turn_seconds};
 use webhooks::store::Put;
 use webhooks::{Call, Wait};
 
 use crate::Webhook;
 use crate::outcome::DispatchOutcome;
+use crate::places::AccountTurn;
 use crate::received::{Received, up_to_twice};
 
 /// A message that leaves: the token under which its attempt goes on, and how it waits.
@@ -25,25 +26,25 @@ impl Webhook {
     /// to them for a while.
     pub(crate) async fn leave_without_place(
         &self,
-        share: &Share,
+        turn: &AccountTurn,
         endpoint: &WebhookEndpoint,
         messages: Vec<Received>,
     ) -> Vec<(usize, DispatchOutcome)> {
         let now = self.clock.now();
         let has_retry = messages.iter().any(|message| message.dispatch.is_retry());
-        if has_retry && !share.is_reserved(now.plus_millis(RESERVED_SECONDS * 500)) {
+        if has_retry && !turn.share.is_reserved(now.plus_millis(RESERVED_SECONDS * 500)) {
             let reserved = self.store.reserve_places(endpoint.account_id, endpoint.id, now).await;
             if let Err(error) = reserved {
                 tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot keep the places for retries");
             }
         }
-        self.leave(messages).await
+        self.leave(messages, turn.crowding).await
     }
 
     /// Puts attempts off. Each delivery is stored with the time at which it is due again. If that is soon, a message
     /// is sent before; otherwise a sweep sends it.
-    pub(crate) async fn leave(&self, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
-        let leaving: Vec<Leaving> = messages.into_iter().map(|received| self.leaving(received)).collect();
+    pub(crate) async fn leave(&self, messages: Vec<Received>, crowding: Crowding) -> Vec<(usize, DispatchOutcome)> {
+        let leaving: Vec<Leaving> = messages.into_iter().map(|received| self.leaving(received, crowding)).collect();
         let calls: Vec<Call> = leaving.iter().filter_map(Leaving::call).collect();
         let mut sent = self.queues.call(Lane::Retry, &calls).await.into_iter();
         let outcomes = leaving.iter().map(|one| {
@@ -59,9 +60,9 @@ impl Webhook {
         join_all(outcomes).await
     }
 
-    fn leaving(&self, received: Received) -> Leaving {
+    fn leaving(&self, received: Received, crowding: Crowding) -> Leaving {
         let at = self.clock.now();
-        let seconds = self.schedule.scaled(up_to_twice(turn_seconds(&received.dispatch)));
+        let seconds = self.schedule.scaled(up_to_twice(turn_seconds(&received.dispatch, crowding)));
         Leaving { received, token: Token::random(), wait: self.schedule.wait(seconds, at), at }
     }
 

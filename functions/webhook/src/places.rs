@@ -1,12 +1,14 @@
-//! Attempts to endpoints that are slow, or not known to be prompt. Each needs a place in its account's share.
+//! Attempts to endpoints that are slow, or not known to be prompt. Each needs a place in its account's share, and is made
+//! in the slow lane.
 
 use platform::store::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use types::ids::EndpointId;
+use types::timestamp::Timestamp;
 use webhooks::delivery::{Lane, Token};
-use webhooks::endpoint::WebhookEndpoint;
-use webhooks::share::{PLACES, Place, Share};
+use webhooks::endpoint::{WebhookAccount, WebhookEndpoint};
+use webhooks::share::{Crowding, PLACES, Place, Share};
 
 use crate::Webhook;
 use crate::attempt::SLOW_AFTER;
@@ -16,15 +18,19 @@ use crate::received::Received;
 /// An account's turn in a batch.
 pub(crate) struct AccountTurn {
     /// The share as it was when the batch was received.
-    share: Share,
+    pub(crate) share: Share,
+    /// Why there may be no place.
+    pub(crate) crowding: Crowding,
     /// Lets no more of the account's endpoints try for a place than there are, so that they take turns within the
     /// batch.
     tries: Semaphore,
 }
 
 impl AccountTurn {
-    pub(crate) const fn new(share: Share) -> Self {
-        Self { share, tries: Semaphore::const_new(PLACES) }
+    pub(crate) fn new(account: &WebhookAccount, now: Timestamp) -> Self {
+        let is_slow = account.endpoints.readable.iter().any(|endpoint| endpoint.is_slow(now));
+        let crowding = if is_slow { Crowding::Slow } else { Crowding::Unknown };
+        Self { share: account.share.clone(), crowding, tries: Semaphore::const_new(PLACES) }
     }
 }
 
@@ -47,10 +53,10 @@ impl Webhook {
         let mut messages = retries_first(messages);
         let is_retry = messages.first().is_some_and(|message| message.dispatch.is_retry());
         if turn.share.free(endpoint.id, is_retry, self.clock.now()).is_empty() {
-            return self.leave_without_place(&turn.share, endpoint, messages).await;
+            return self.leave_without_place(turn, endpoint, messages).await;
         }
         let rest = messages.split_off(1.min(messages.len()));
-        let (sent, left) = tokio::join!(self.send_stored(messages), self.leave(rest));
+        let (sent, left) = tokio::join!(self.send_stored(messages), self.leave(rest, turn.crowding));
         [sent, left].concat()
     }
 
@@ -75,7 +81,6 @@ impl Webhook {
     /// remaining attempts are made as for any prompt endpoint. Messages that still wait after a second leave.
     pub(crate) async fn attempt_in_place(
         &self,
-        lane: Lane,
         turn: &AccountTurn,
         endpoint: &WebhookEndpoint,
         messages: Vec<Received>,
@@ -83,12 +88,12 @@ impl Webhook {
         let messages = retries_first(messages);
         let patience = Instant::now() + SLOW_AFTER;
         let Ok(Ok(_try)) = timeout_at(patience, turn.tries.acquire()).await else {
-            return self.leave_without_place(&turn.share, endpoint, messages).await;
+            return self.leave_without_place(turn, endpoint, messages).await;
         };
         let is_retry = messages.first().is_some_and(|message| message.dispatch.is_retry());
         let taken = match self.take_place(&turn.share, endpoint, is_retry).await {
             Ok(Some(taken)) => taken,
-            Ok(None) => return self.leave_without_place(&turn.share, endpoint, messages).await,
+            Ok(None) => return self.leave_without_place(turn, endpoint, messages).await,
             Err(error) => return self.all_later(&messages, &error).await,
         };
         let mut waiting = messages.into_iter();
@@ -98,7 +103,7 @@ impl Webhook {
             let made = match timeout_at(patience, &mut attempt).await {
                 Ok(made) => made,
                 Err(_) => {
-                    let (made, left) = tokio::join!(attempt, self.leave(waiting.by_ref().collect()));
+                    let (made, left) = tokio::join!(attempt, self.leave(waiting.by_ref().collect(), Crowding::Slow));
                     outcomes.extend(left);
                     made
                 }
@@ -107,7 +112,7 @@ impl Webhook {
             outcomes.push((message.number, self.or_later(&message, made.outcome).await));
         }
         self.leave_place(endpoint, &taken, is_proven).await;
-        outcomes.extend(self.attempt_all(lane, endpoint, waiting.collect()).await);
+        outcomes.extend(self.attempt_all(Lane::Slow, endpoint, waiting.collect()).await);
         outcomes
     }
 

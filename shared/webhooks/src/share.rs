@@ -13,8 +13,11 @@ use crate::delivery::{Dispatch, LEASE_SECONDS, Token};
 pub const PLACES: usize = 3;
 /// How long first attempts leave the places to a retry that found none, in seconds.
 pub const RESERVED_SECONDS: i64 = 60;
-/// The shortest delay of a first attempt that leaves, in seconds. It doubles each time.
+/// The shortest delay of a first attempt that leaves, in seconds, if no endpoint of its account is slow. Then the places
+/// are free again soon. It doubles each time.
 const FIRST_TURN_SECONDS: u32 = 2;
+/// The same if an endpoint of its account is slow. Each return costs a write, so it is worth waiting longer.
+const SLOW_TURN_SECONDS: u32 = 30;
 /// The longest delay of a first attempt that leaves.
 const LONGEST_TURN_SECONDS: u32 = 60 * 60;
 /// The delay of a retry that leaves, in seconds. It is shorter than [`RESERVED_SECONDS`], and does not grow, because
@@ -64,13 +67,26 @@ impl Share {
     }
 }
 
+/// Why an attempt finds no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crowding {
+    /// None of the account's endpoints is known to be slow: other attempts will end soon, or show which endpoint is.
+    Unknown,
+    /// An endpoint of the account is slow.
+    Slow,
+}
+
 /// Returns the shortest delay of an attempt that leaves without a place, in seconds before scaling. The delay is a
 /// random time from this to twice this.
-pub fn turn_seconds(dispatch: &Dispatch) -> u32 {
+pub fn turn_seconds(dispatch: &Dispatch, crowding: Crowding) -> u32 {
     if dispatch.is_retry() {
         return RETRY_TURN_SECONDS;
     }
-    FIRST_TURN_SECONDS.saturating_mul(1 << dispatch.turns.min(16)).min(LONGEST_TURN_SECONDS)
+    let shortest = match crowding {
+        Crowding::Unknown => FIRST_TURN_SECONDS,
+        Crowding::Slow => SLOW_TURN_SECONDS,
+    };
+    shortest.saturating_mul(1 << dispatch.turns.min(16)).min(LONGEST_TURN_SECONDS)
 }
 
 #[cfg(test)]
@@ -119,7 +135,9 @@ mod tests {
             token: Token(Uuid::nil()),
             turns,
         };
-        assert_eq!([0, 1, 2, 8, u32::MAX].map(|turns| turn_seconds(&call(1, turns))), [2, 4, 8, 512, 3_600]);
-        assert_eq!([0, 8].map(|turns| turn_seconds(&call(2, turns))), [10, 10]);
+        let seconds = |crowding| [0, 1, 2, 8, u32::MAX].map(|turns| turn_seconds(&call(1, turns), crowding));
+        assert_eq!(seconds(Crowding::Unknown), [2, 4, 8, 512, 3_600]);
+        assert_eq!(seconds(Crowding::Slow), [30, 60, 120, 3_600, 3_600]);
+        assert_eq!([0, 8].map(|turns| turn_seconds(&call(2, turns), Crowding::Slow)), [10, 10]);
     }
 }

@@ -34,8 +34,8 @@ pub const INGEST_INSTANCES: usize = 2;
 pub const MAX_FIRST_LANE_INSTANCES: usize = 256;
 /// The most `webhook` instances for the retry lane. Receivers that are known to be slow occupy none of them.
 pub const MAX_RETRY_LANE_INSTANCES: usize = 32;
-/// The most `webhook` instances for the slow lane. They are few so that receivers that hang wait their turn.
-pub const MAX_SLOW_LANE_INSTANCES: usize = 32;
+/// The most `webhook` instances for the slow lane. An account whose receivers hang occupies three of them.
+pub const MAX_SLOW_LANE_INSTANCES: usize = 128;
 
 /// How webhooks are sent.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::delivery::{Token, leave};
-use webhooks::share::{PLACES, Place, RESERVED_SECONDS, Share, turn_seconds};
+use webhooks::share::{Crowding, PLACES, Place, RESERVED_SECONDS, Share, turn_seconds};
 use webhooks::{Schedule, Wait};
 
 use crate::bounds::Endpoints;
@@ -68,7 +68,7 @@ impl Worker {
 
     /// How long its attempt waits if it leaves.
     fn wait(&self) -> Wait {
-        Schedule::default().wait(turn_seconds(&self.dispatch), self.clock())
+        Schedule::default().wait(turn_seconds(&self.dispatch, Crowding::Unknown), self.clock())
     }
 
     /// Returns the first step of a worker that leaves.
