@@ -101,6 +101,18 @@ async fn an_account_has_three_places_across_all_senders_and_what_finds_none_come
     assert_eq!(crowd.found(waiting.id).await.unwrap().progress.status, Status::Delivered);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_whose_response_does_not_end_is_not_known_to_be_prompt() {
+    let crowd = Crowd::new(1, |_| Answer::Endless(200)).await;
+    let message = crowd.stack.queue(Queue::WebhooksFirst).await.take(1).await;
+    assert_eq!(hand(&crowd.stack.sender(), &message).await, [0; 0]);
+    assert_eq!(crowd.found(crowd.deliveries[0]).await.unwrap().progress.status, Status::Delivered);
+    let endpoint = crowd.stack.endpoint_of(crowd.user).await;
+    // The attempt ends a second after the response's head, and the endpoint is marked a second after its beginning.
+    assert_eq!(endpoint.is_prompt, endpoint.slow_until.is_none());
+    assert_eq!(crowd.share().await, Share::default(), "the place was left");
+}
+
 /// Makes an endpoint slow, with one place taken by an attempt that is under way.
 async fn occupy(scene: &Scene) -> WebhookEndpoint {
     let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
