@@ -125,6 +125,20 @@ async fn occupy(scene: &Scene) -> WebhookEndpoint {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_sends_no_more_messages_of_an_account_to_the_slow_lane_than_it_has_places() {
+    let crowd = Crowd::new(10, |_| Answer::Status(204)).await;
+    let (store, until) = (crowd.stack.webhooks().store, crowd.stack.now().plus_millis(60_000));
+    for endpoint in crowd.stack.webhooks().list(crowd.user).await.unwrap().readable {
+        assert!(store.mark_slow(crowd.user, endpoint.id, until).await.unwrap());
+    }
+    let [first, retry, slow] = Queue::LANES.map(|queue| crowd.stack.queue(queue));
+    let (first, retry, slow) = (first.await, retry.await, slow.await);
+    assert_eq!(hand(&crowd.stack.sender(), &first.take(10).await).await, [0; 0]);
+    assert_eq!((slow.count().await, retry.count().await), (3, 7));
+    assert_eq!(crowd.receiver.so_far().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_first_attempt_without_a_place_waits_longer_each_time_and_then_in_the_table() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
