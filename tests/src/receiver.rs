@@ -1,14 +1,16 @@
 //! A webhook receiver on a real socket. It keeps what arrives and answers as the test says.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::stream;
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
-use local::server::Server;
+use http_body_util::{BodyExt, Empty, StreamBody};
+use hyper::body::{Frame, Incoming};
+use local::server::{Body, Server};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -31,6 +33,8 @@ pub enum Answer {
     Status(u16),
     /// Answers with this status once the test lets the receiver go on.
     Held(u16),
+    /// Answers with this status, and with a body that never ends.
+    Endless(u16),
     /// Never answers.
     Hang,
 }
@@ -66,15 +70,16 @@ impl Receiver {
                     all.push(one.clone());
                     number = all.len();
                 });
-                let status = match answer(number, &one) {
-                    Answer::Status(status) => status,
+                let (status, body) = match answer(number, &one) {
+                    Answer::Status(status) => (status, empty()),
                     Answer::Held(status) => {
                         let _ = signal.wait_for(|last| *last >= number).await;
-                        status
+                        (status, empty())
                     }
+                    Answer::Endless(status) => (status, endless()),
                     Answer::Hang => std::future::pending().await,
                 };
-                let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed());
+                let mut response = Response::new(body);
                 *response.status_mut() = StatusCode::from_u16(status).unwrap();
                 response
             }
@@ -105,6 +110,14 @@ impl Receiver {
         let so_far = self.so_far().len();
         arrived.unwrap_or_else(|_| panic!("{so_far} of {count} deliveries arrived")).unwrap().clone()
     }
+}
+
+fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed()
+}
+
+fn endless() -> Body {
+    StreamBody::new(stream::pending::<io::Result<Frame<Bytes>>>()).boxed()
 }
 
 impl Received {

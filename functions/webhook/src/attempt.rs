@@ -28,7 +28,7 @@ const SLOW_FOR_MILLIS: i64 = 60_000;
 /// What became of a message's attempt.
 pub(crate) struct Made {
     pub(crate) outcome: Result<DispatchOutcome, StoreError>,
-    /// Whether something was sent, and the endpoint responded before it would be marked as slow.
+    /// Whether something was sent, and the endpoint was done with it before it would be marked as slow.
     pub(crate) is_prompt: bool,
 }
 
@@ -75,8 +75,8 @@ impl Webhook {
         let attempt = if delivery.progress.claims > MAX_CLAIMS {
             Attempt::lost(now)
         } else {
-            let (attempt, took) = self.send(&delivery, endpoint, &secrets).await?;
-            *is_prompt = took < SLOW_AFTER;
+            let (attempt, was_prompt) = self.send(&delivery, endpoint, &secrets).await?;
+            *is_prompt = was_prompt;
             attempt
         };
         self.record(&message.dispatch, &delivery, endpoint, lease, attempt).await
@@ -118,13 +118,14 @@ impl Webhook {
         })
     }
 
-    /// Sends a delivery. Returns the attempt, and how long the endpoint took.
+    /// Sends a delivery. Returns the attempt, and whether the endpoint was done before it would be marked as slow. The
+    /// body of its response counts as well, because it occupies the worker.
     async fn send(
         &self,
         delivery: &Delivery,
         endpoint: &WebhookEndpoint,
         secrets: &Secrets<EndpointSecret>,
-    ) -> Result<(Attempt, Duration), StoreError> {
+    ) -> Result<(Attempt, bool), StoreError> {
         let at = self.clock.now();
         if delivery.is_first_attempt() {
             let waited = u64::try_from(at.millis() - delivery.created_at.millis()).unwrap_or_default();
@@ -133,22 +134,18 @@ impl Webhook {
         let headers = headers(delivery, secrets, at).map_err(|error| StoreError::Defect(error.to_string()))?;
         let body = Bytes::copy_from_slice(delivery.body.as_bytes());
         let mut post = std::pin::pin!(self.transport.post(&endpoint.url, headers, body));
-        let posted = match tokio::time::timeout(SLOW_AFTER, &mut post).await {
-            Ok(posted) => posted,
-            Err(_) => tokio::join!(post, self.mark_slow(endpoint)).0,
+        let (posted, was_prompt) = match tokio::time::timeout(SLOW_AFTER, &mut post).await {
+            Ok(posted) => (posted, true),
+            Err(_) => (tokio::join!(post, self.mark_slow(endpoint)).0, false),
         };
-        let took = posted.latency;
-        Ok((recorded_attempt(at, posted), took))
+        Ok((recorded_attempt(at, posted), was_prompt))
     }
 
-    /// Marks an endpoint as slow. An error is only logged: without the mark, other receivers may wait longer, but
-    /// nothing is lost.
+    /// Marks an endpoint as slow, even if it is marked already: as long as it keeps the slow lane waiting, it must not
+    /// come back to the other lanes every minute. An error is only logged: without the mark, other receivers may wait
+    /// longer, but nothing is lost.
     async fn mark_slow(&self, endpoint: &WebhookEndpoint) {
-        let now = self.clock.now();
-        if endpoint.is_slow(now) {
-            return;
-        }
-        let until = now.plus_millis(SLOW_FOR_MILLIS);
+        let until = self.clock.now().plus_millis(SLOW_FOR_MILLIS);
         if let Err(error) = self.store.mark_slow(endpoint.account_id, endpoint.id, until).await {
             tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot mark the endpoint as slow");
         }

@@ -1,6 +1,8 @@
 //! Attempts to endpoints that are slow, or not known to be prompt. Each needs a place in its account's share, and is made
 //! in the slow lane.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use platform::store::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -24,13 +26,26 @@ pub(crate) struct AccountTurn {
     /// Lets no more of the account's endpoints try for a place than there are, so that they take turns within the
     /// batch.
     tries: Semaphore,
+    /// How many messages of the account the batch has sent to the slow lane.
+    sent_on: AtomicUsize,
 }
 
 impl AccountTurn {
     pub(crate) fn new(account: &WebhookAccount, now: Timestamp) -> Self {
         let is_slow = account.endpoints.readable.iter().any(|endpoint| endpoint.is_slow(now));
         let crowding = if is_slow { Crowding::Slow } else { Crowding::Unknown };
-        Self { share: account.share.clone(), crowding, tries: Semaphore::const_new(PLACES) }
+        Self {
+            share: account.share.clone(),
+            crowding,
+            tries: Semaphore::const_new(PLACES),
+            sent_on: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns whether one more message may go to the slow lane. There are no more of a batch than places look free.
+    fn sends_on(&self, endpoint: &WebhookEndpoint, is_retry: bool, now: Timestamp) -> bool {
+        let free = self.share.free(endpoint.id, is_retry, now).len();
+        free > 0 && self.sent_on.fetch_add(1, Ordering::Relaxed) < free
     }
 }
 
@@ -52,7 +67,7 @@ impl Webhook {
     ) -> Vec<(usize, DispatchOutcome)> {
         let mut messages = retries_first(messages);
         let is_retry = messages.first().is_some_and(|message| message.dispatch.is_retry());
-        if turn.share.free(endpoint.id, is_retry, self.clock.now()).is_empty() {
+        if !turn.sends_on(endpoint, is_retry, self.clock.now()) {
             return self.leave_without_place(turn, endpoint, messages).await;
         }
         let rest = messages.split_off(1.min(messages.len()));

@@ -101,6 +101,18 @@ async fn an_account_has_three_places_across_all_senders_and_what_finds_none_come
     assert_eq!(crowd.found(waiting.id).await.unwrap().progress.status, Status::Delivered);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_whose_response_does_not_end_is_not_known_to_be_prompt() {
+    let crowd = Crowd::new(1, |_| Answer::Endless(200)).await;
+    let message = crowd.stack.queue(Queue::WebhooksFirst).await.take(1).await;
+    assert_eq!(hand(&crowd.stack.sender(), &message).await, [0; 0]);
+    assert_eq!(crowd.found(crowd.deliveries[0]).await.unwrap().progress.status, Status::Delivered);
+    let endpoint = crowd.stack.endpoint_of(crowd.user).await;
+    // The attempt ends a second after the response's head, and the endpoint is marked a second after its beginning.
+    assert_eq!(endpoint.is_prompt, endpoint.slow_until.is_none());
+    assert_eq!(crowd.share().await, Share::default(), "the place was left");
+}
+
 /// Makes an endpoint slow, with one place taken by an attempt that is under way.
 async fn occupy(scene: &Scene) -> WebhookEndpoint {
     let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
@@ -110,6 +122,20 @@ async fn occupy(scene: &Scene) -> WebhookEndpoint {
     let place = webhooks::share::Place::new(endpoint.id, holder, now);
     assert!(store.take_place(scene.user, 0, place, false, now).await.unwrap());
     endpoint
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_sends_no_more_messages_of_an_account_to_the_slow_lane_than_it_has_places() {
+    let crowd = Crowd::new(10, |_| Answer::Status(204)).await;
+    let (store, until) = (crowd.stack.webhooks().store, crowd.stack.now().plus_millis(60_000));
+    for endpoint in crowd.stack.webhooks().list(crowd.user).await.unwrap().readable {
+        assert!(store.mark_slow(crowd.user, endpoint.id, until).await.unwrap());
+    }
+    let [first, retry, slow] = Queue::LANES.map(|queue| crowd.stack.queue(queue));
+    let (first, retry, slow) = (first.await, retry.await, slow.await);
+    assert_eq!(hand(&crowd.stack.sender(), &first.take(10).await).await, [0; 0]);
+    assert_eq!((slow.count().await, retry.count().await), (3, 7));
+    assert_eq!(crowd.receiver.so_far().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
