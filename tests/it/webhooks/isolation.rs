@@ -119,6 +119,7 @@ async fn an_endpoint_that_took_a_second_stays_in_the_slow_lane_for_a_minute() {
     scene.wait(60);
     let last = scene.event(4).await;
     assert_eq!(hand(&sender, &first.take(1).await).await, [0; 0]);
+    assert_eq!(hand(&sender, &slow.take(1).await).await, [0; 0]);
     assert_eq!(scene.standing(last).await, (Status::Delivered, 1));
     assert!(scene.stack.endpoint_of(scene.user).await.is_prompt);
 }

@@ -128,6 +128,13 @@ impl Stack {
         store.leave_place_promptly(endpoint.account_id, 0, place).await.unwrap();
     }
 
+    /// Returns the message that calls for a stored delivery's next attempt, as the slow lane delivers it.
+    pub async fn slow_message(&self, id: DeliveryId) -> SqsMessage {
+        let delivery = self.webhooks().delivery(id).await.unwrap();
+        let call = QueueMessage::Attempt(Dispatch::next_of(&delivery));
+        message(Lane::Slow, &serde_json::to_string(&call).unwrap())
+    }
+
     /// Returns the message that carries a delivery, and leaves it in its queue.
     async fn carrying_message(&self, id: DeliveryId) -> SqsMessage {
         let word = format!(r#""delivery_id":"{id}""#);
