@@ -87,10 +87,18 @@ impl Webhook {
             accounts.iter().map(|(id, account)| (*id, AccountTurn::new(account.share.clone()))).collect();
         let endpoints: Found = accounts.into_values().flat_map(by_id).collect();
         let mut messages = BTreeMap::<EndpointId, Vec<Received>>::new();
+        let mut off = BTreeMap::<UserId, Vec<(Received, &WebhookEndpoint)>>::new();
         for message in received {
             let Dispatch { account_id, endpoint_id, .. } = message.dispatch;
-            turns.entry(account_id).or_insert_with(|| AccountTurn::new(Share::default()));
-            messages.entry(endpoint_id).or_default().push(message);
+            match endpoints.get(&endpoint_id) {
+                Some(Ok(endpoint)) if !endpoint.is_on() && message.carried.is_some() => {
+                    off.entry(account_id).or_default().push((message, endpoint));
+                }
+                _ => {
+                    turns.entry(account_id).or_insert_with(|| AccountTurn::new(Share::default()));
+                    messages.entry(endpoint_id).or_default().push(message);
+                }
+            }
         }
         let turn_of =
             |messages: &[Received]| messages.first().and_then(|message| turns.get(&message.dispatch.account_id));
@@ -98,7 +106,9 @@ impl Webhook {
             let turn = turn_of(&messages)?;
             Some(self.handle_endpoint(lane, turn, endpoints.get(&id), messages))
         });
-        stream::iter(handled).buffer_unordered(usize::MAX).collect::<Vec<_>>().await.concat()
+        let held: Vec<BoxFuture<'_, _>> =
+            off.into_iter().map(|(account, messages)| self.hold_new(account, messages).boxed()).collect();
+        stream::iter(handled.chain(held)).buffer_unordered(usize::MAX).collect::<Vec<_>>().await.concat()
     }
 
     /// Handles all messages for one endpoint: makes attempts if it is on, holds the deliveries if it is off, and ends

@@ -9,6 +9,7 @@ mod attend;
 mod batch;
 mod defects;
 mod headers;
+mod hold;
 mod leave;
 mod outcome;
 mod places;

@@ -1,11 +1,13 @@
 //! Events that come while an endpoint is off.
 
-use admin::webhooks::WebhookAdminError;
+use admin::webhooks::{NewEndpoint, WebhookAdminError};
 use platform::resources::Queue;
 use tests::{Answer, hand, uuid};
 use types::clock::Clock;
+use types::event::EventKind;
 use types::ids::DeliveryId;
 use webhooks::delivery::{Attempt, Delivery, MAX_KEPT_ATTEMPTS, MAX_ROUNDS, Progress, Status};
+use webhooks::delivery_id;
 
 use super::Scene;
 
@@ -33,6 +35,31 @@ async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_
     assert_eq!(scene.standing(held[1]).await, (Status::Held, 0));
     assert_eq!(scene.receiver.so_far().len(), 1);
     assert_eq!(scene.posts(held[0])[0].body, scene.delivery(held[0]).await.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_new_deliveries_of_a_batch_are_held_in_one_transaction_for_an_account() {
+    let scene = Scene::answering(204).await;
+    let admin = scene.stack.webhooks();
+    for number in 1..10 {
+        let url = format!("{}/{number}", scene.receiver.url);
+        admin.add(NewEndpoint { user_id: scene.user, url, events: [EventKind::ListingSold].into() }).await.unwrap();
+    }
+    let endpoints = admin.list(scene.user).await.unwrap().readable;
+    for endpoint in &endpoints {
+        admin.disable(endpoint.id).await.unwrap();
+    }
+    scene.event(1).await;
+    let messages = scene.stack.queue(Queue::WebhooksFirst).await.take(10).await;
+    let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+    assert_eq!(hand(&sender, &messages).await, [0; 0]);
+    let calls = proxy.take_calls();
+    assert_eq!(calls.iter().filter(|call| call.operation == "TransactWriteItems").count(), 1);
+    // The messages may come again, and then some of the deliveries are stored.
+    assert_eq!(hand(&sender, &messages).await, [0; 0]);
+    for endpoint in &endpoints {
+        assert_eq!(scene.standing(delivery_id(uuid(1).into(), endpoint.id)).await, (Status::Held, 0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

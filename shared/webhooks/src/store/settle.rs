@@ -1,6 +1,8 @@
 //! Makes the steps of a delivery that depend on its endpoint. Each is one transaction that also checks or changes the
 //! endpoint.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 
 use super::delivery_row::to_row;
@@ -12,7 +14,7 @@ use crate::delivery::{Delivery, Transition};
 use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
 use platform::store::{StoreError, n, retry_conflicts, s};
 use platform::transaction;
-use types::ids::DeliveryId;
+use types::ids::{DeliveryId, EndpointId, UserId};
 use types::timestamp::Timestamp;
 
 /// What became of a step that depends on the endpoint.
@@ -35,7 +37,7 @@ impl WebhookStore {
         step: &Transition,
         endpoint: &WebhookEndpoint,
     ) -> Result<DisableOutcome, StoreError> {
-        self.both(id, step, vec![self.still_off(endpoint)?]).await
+        self.both(id, step, vec![self.still_off(endpoint.account_id, [endpoint])?]).await
     }
 
     /// Stores a delivery as held, with the same check, unless it is stored already. So an endpoint that was removed has
@@ -45,27 +47,57 @@ impl WebhookStore {
         delivery: &Delivery,
         endpoint: &WebhookEndpoint,
     ) -> Result<DisableOutcome, StoreError> {
+        let off = self.still_off(endpoint.account_id, [endpoint])?;
+        self.all(vec![self.new_delivery(delivery)?, off]).await
+    }
+
+    /// Stores new deliveries of an account as held, all or none, with the same check of each endpoint. Transactions of
+    /// their own would be in each other's way, because each reads the account's row. Returns whether they were stored.
+    pub async fn hold_all_new(
+        &self,
+        account: UserId,
+        held: &[(Delivery, &WebhookEndpoint)],
+    ) -> Result<bool, StoreError> {
+        let mut writes = Vec::with_capacity(held.len() + 1);
+        for (delivery, _) in held {
+            writes.push(self.new_delivery(delivery)?);
+        }
+        let endpoints: BTreeMap<EndpointId, &WebhookEndpoint> =
+            held.iter().map(|(_, endpoint)| (endpoint.id, *endpoint)).collect();
+        writes.push(self.still_off(account, endpoints.into_values())?);
+        Ok(self.all(writes).await? == DisableOutcome::Done)
+    }
+
+    fn new_delivery(&self, delivery: &Delivery) -> Result<TransactWriteItem, StoreError> {
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(to_row(delivery)?))
             .condition_expression("attribute_not_exists(#pk)")
             .expression_attribute_names("#pk", PK)
             .build()?;
-        self.all(vec![TransactWriteItem::builder().put(put).build(), self.still_off(endpoint)?]).await
+        Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    /// Returns the check that an endpoint is off, and has not been on since it was read.
-    fn still_off(&self, endpoint: &WebhookEndpoint) -> Result<TransactWriteItem, StoreError> {
-        let check = ConditionCheck::builder()
+    /// Returns the check that endpoints of an account are off, and have not been on since they were read.
+    fn still_off<'a>(
+        &self,
+        account: UserId,
+        endpoints: impl IntoIterator<Item = &'a WebhookEndpoint>,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let mut check = ConditionCheck::builder()
             .table_name(&self.table)
-            .set_key(Some(table::account(endpoint.account_id)))
-            .condition_expression("#e.#status = :status AND #e.#epoch = :epoch")
-            .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
+            .set_key(Some(table::account(account)))
             .expression_attribute_names("#status", STATUS)
             .expression_attribute_names("#epoch", EPOCH)
-            .expression_attribute_values(":status", s(DISABLED))
-            .expression_attribute_values(":epoch", n(endpoint.epoch))
-            .build()?;
+            .expression_attribute_values(":status", s(DISABLED));
+        let mut conditions = Vec::new();
+        for (number, endpoint) in endpoints.into_iter().enumerate() {
+            conditions.push(format!("#e{number}.#status = :status AND #e{number}.#epoch = :epoch{number}"));
+            check = check
+                .expression_attribute_names(format!("#e{number}"), table::endpoint_attribute(endpoint.id))
+                .expression_attribute_values(format!(":epoch{number}"), n(endpoint.epoch));
+        }
+        let check = check.condition_expression(conditions.join(" AND ")).build()?;
         Ok(TransactWriteItem::builder().condition_check(check).build())
     }
 
