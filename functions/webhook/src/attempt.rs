@@ -141,14 +141,11 @@ impl Webhook {
         Ok((recorded_attempt(at, posted), was_prompt))
     }
 
-    /// Marks an endpoint as slow. An error is only logged: without the mark, other receivers may wait longer, but
-    /// nothing is lost.
+    /// Marks an endpoint as slow, even if it is marked already: as long as it keeps the slow lane waiting, it must not
+    /// come back to the other lanes every minute. An error is only logged: without the mark, other receivers may wait
+    /// longer, but nothing is lost.
     async fn mark_slow(&self, endpoint: &WebhookEndpoint) {
-        let now = self.clock.now();
-        if endpoint.is_slow(now) {
-            return;
-        }
-        let until = now.plus_millis(SLOW_FOR_MILLIS);
+        let until = self.clock.now().plus_millis(SLOW_FOR_MILLIS);
         if let Err(error) = self.store.mark_slow(endpoint.account_id, endpoint.id, until).await {
             tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot mark the endpoint as slow");
         }

@@ -58,8 +58,8 @@ async fn retry(stack: &Stack, event: u128, user: UserId) {
     admin.queues.call_once(Lane::Retry, Call::new(Dispatch::next_of(&delivery), 0)).await.unwrap();
 }
 
-/// Ten accounts of ten endpoints that never respond have a thousand deliveries in the queues, and half of them had their
-/// endpoints proved prompt before. Behind these, others have first attempts and retries.
+/// Ten accounts of ten new endpoints that never respond have a thousand deliveries in the queues. Behind these, others
+/// have first attempts and retries.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_that_hang_delay_neither_first_attempts_nor_retries_of_others() {
     let (stack, healthy) = (Stack::new().await, Receiver::answering(204).await);
@@ -121,4 +121,23 @@ async fn an_endpoint_that_took_a_second_stays_in_the_slow_lane_for_a_minute() {
     assert_eq!(hand(&sender, &first.take(1).await).await, [0; 0]);
     assert_eq!(scene.standing(last).await, (Status::Delivered, 1));
     assert!(scene.stack.endpoint_of(scene.user).await.is_prompt);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_keeps_the_slow_lane_waiting_stays_there_for_another_minute() {
+    let scene = Scene::with(|_| Answer::Held(204)).await;
+    let marked_until = scene.stack.now().plus_millis(60_000);
+    scene.stack.webhooks().store.mark_slow(scene.user, scene.endpoint.id, marked_until).await.unwrap();
+    let id = scene.event(1).await;
+    let [_, retry, slow] = Queue::LANES.map(|queue| scene.stack.queue(queue));
+    let (retry, slow, sender) = (retry.await, slow.await, scene.stack.sender());
+    assert_eq!(hand(&sender, &retry.take(1).await).await, [0; 0]);
+    let message = slow.take(1).await;
+    scene.wait(50);
+    let marked_again = async {
+        scene.stack.endpoint_when(scene.user, |endpoint| endpoint.slow_until > Some(marked_until)).await;
+        scene.receiver.release_all();
+    };
+    tokio::join!(hand(&sender, &message), marked_again);
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
 }
