@@ -1,10 +1,12 @@
 //! Messages that leave because their account has no place for them now.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Dispatch, Lane, Token, leave};
+use webhooks::delivery::{Lane, Token, leave};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::share::{Crowding, RESERVED_SECONDS, turn_seconds};
+use webhooks::share::{Crowding, reserved_seconds, turn_seconds};
 use webhooks::store::Put;
 use webhooks::{Call, Wait};
 
@@ -31,9 +33,11 @@ impl Webhook {
         messages: Vec<Received>,
     ) -> Vec<(usize, DispatchOutcome)> {
         let now = self.clock.now();
-        let has_retry = messages.iter().any(|message| message.dispatch.is_retry());
-        if has_retry && !turn.share.is_reserved(now.plus_millis(RESERVED_SECONDS * 500)) {
-            let reserved = self.store.reserve_places(endpoint.account_id, endpoint.id, now).await;
+        let after = |seconds| now.plus_millis(i64::from(self.schedule.scaled(seconds)) * 1_000);
+        let retries = messages.iter().filter(|message| message.dispatch.is_retry());
+        let longest = retries.map(|message| reserved_seconds(&message.dispatch)).max();
+        if let Some((_, kept)) = longest.filter(|(needed, _)| !turn.share.is_reserved(after(*needed))) {
+            let reserved = self.store.reserve_places(endpoint.account_id, endpoint.id, after(kept)).await;
             if let Err(error) = reserved {
                 tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot keep the places for retries");
             }
@@ -41,8 +45,8 @@ impl Webhook {
         self.leave(messages, turn.crowding).await
     }
 
-    /// Puts attempts off. Each delivery is stored with the time at which it is due again. If that is soon, a message
-    /// is sent before; otherwise a sweep sends it.
+    /// Puts attempts off. If an attempt is due again soon, a message brings it back, and goes on carrying its delivery if it
+    /// did. Otherwise a sweep does. A stored delivery gets the time at which it is due.
     pub(crate) async fn leave(&self, messages: Vec<Received>, crowding: Crowding) -> Vec<(usize, DispatchOutcome)> {
         let leaving: Vec<Leaving> = messages.into_iter().map(|received| self.leaving(received, crowding)).collect();
         let calls: Vec<Call> = leaving.iter().filter_map(Leaving::call).collect();
@@ -72,6 +76,9 @@ impl Webhook {
     async fn left(&self, leaving: &Leaving) -> Result<DispatchOutcome, platform::store::StoreError> {
         let Leaving { received, token, wait, at } = leaving;
         if let Some(carried) = &received.carried {
+            if matches!(wait, Wait::Delayed { .. }) {
+                return Ok(DispatchOutcome::Forwarded);
+            }
             let delivery = carried.waiting(*token, *wait, self.schedule, *at);
             if self.store.put_delivery(&delivery).await? == Put::New {
                 return Ok(DispatchOutcome::Forwarded);
@@ -91,10 +98,10 @@ impl Webhook {
 impl Leaving {
     /// Returns the message that brings the attempt back, unless a sweep does.
     fn call(&self) -> Option<Call> {
-        let next: Dispatch = self.received.dispatch.after_leaving(self.token);
-        match self.wait {
-            Wait::Delayed { seconds } => Some(Call::new(next, seconds)),
-            Wait::Parked { .. } => None,
-        }
+        let Wait::Delayed { seconds: delay_seconds } = self.wait else { return None };
+        Some(match &self.received.carried {
+            None => Call::new(self.received.dispatch.after_leaving(self.token), delay_seconds),
+            Some(carried) => Call::carrying(Arc::new(carried.after_leaving()), delay_seconds),
+        })
     }
 }

@@ -81,8 +81,7 @@ impl FanOut {
         let endpoints = accounts.get(&event.account_id).into_iter().flat_map(|account| &account.endpoints.readable);
         let selecting = endpoints.filter(|endpoint| endpoint.events.contains(&event.kind));
         let made = selecting.map(|endpoint| {
-            let carried = carried(event, endpoint, now)?;
-            let call = Call { dispatch: carried.dispatch(), carried: Some(Arc::new(carried)), delay_seconds: 0 };
+            let call = Call::carrying(Arc::new(carried(event, endpoint, now)?), 0);
             Ok(Made { event: index, call, lane: self.pace.lane(endpoint, now) })
         });
         made.collect()

@@ -73,6 +73,11 @@ impl Call {
         Self { dispatch, carried: None, delay_seconds }
     }
 
+    /// Calls for the first attempt of a delivery that its message carries.
+    pub fn carrying(carried: Arc<Carried>, delay_seconds: u32) -> Self {
+        Self { dispatch: carried.dispatch(), carried: Some(carried), delay_seconds }
+    }
+
     fn body(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(&match &self.carried {
             None => QueueMessage::Attempt(self.dispatch),

@@ -11,8 +11,6 @@ use crate::delivery::{Dispatch, LEASE_SECONDS, Token};
 
 /// The number of an account's places.
 pub const PLACES: usize = 3;
-/// How long first attempts leave the places to a retry that found none, in seconds.
-pub const RESERVED_SECONDS: i64 = 60;
 /// The shortest delay of a first attempt that leaves, in seconds, if no endpoint of its account is slow. Then the places
 /// are free again soon. It doubles each time.
 const FIRST_TURN_SECONDS: u32 = 2;
@@ -20,9 +18,12 @@ const FIRST_TURN_SECONDS: u32 = 2;
 const SLOW_TURN_SECONDS: u32 = 30;
 /// The longest delay of a first attempt that leaves.
 const LONGEST_TURN_SECONDS: u32 = 60 * 60;
-/// The delay of a retry that leaves, in seconds. It is shorter than [`RESERVED_SECONDS`], and does not grow, because
-/// retries come before first attempts.
+/// The shortest delay of a retry that leaves, in seconds. It doubles each time.
 const RETRY_TURN_SECONDS: u32 = 10;
+/// The longest delay of a retry that leaves.
+const LONGEST_RETRY_TURN_SECONDS: u32 = 5 * 60;
+/// How much longer than a retry's delay first attempts leave the places to it, in seconds.
+const RESERVE_SECONDS: u32 = 60;
 
 /// The places of an account, and for whom they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,14 +80,19 @@ pub enum Crowding {
 /// Returns the shortest delay of an attempt that leaves without a place, in seconds before scaling. The delay is a
 /// random time from this to twice this.
 pub fn turn_seconds(dispatch: &Dispatch, crowding: Crowding) -> u32 {
-    if dispatch.is_retry() {
-        return RETRY_TURN_SECONDS;
-    }
-    let shortest = match crowding {
-        Crowding::Unknown => FIRST_TURN_SECONDS,
-        Crowding::Slow => SLOW_TURN_SECONDS,
+    let (shortest, longest) = match crowding {
+        _ if dispatch.is_retry() => (RETRY_TURN_SECONDS, LONGEST_RETRY_TURN_SECONDS),
+        Crowding::Unknown => (FIRST_TURN_SECONDS, LONGEST_TURN_SECONDS),
+        Crowding::Slow => (SLOW_TURN_SECONDS, LONGEST_TURN_SECONDS),
     };
-    shortest.saturating_mul(1 << dispatch.turns.min(16)).min(LONGEST_TURN_SECONDS)
+    shortest.saturating_mul(1 << dispatch.turns.min(16)).min(longest)
+}
+
+/// For how long a retry that leaves needs the places, and for how long they are kept for it, in seconds before scaling.
+/// The retry is back before either ends, and then finds no first attempt in its place.
+pub fn reserved_seconds(dispatch: &Dispatch) -> (u32, u32) {
+    let longest = 2 * turn_seconds(dispatch, Crowding::Slow);
+    (longest, longest + RESERVE_SECONDS)
 }
 
 #[cfg(test)]
@@ -125,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_attempt_leaves_for_longer_each_time_and_a_retry_does_not() {
+    fn an_attempt_leaves_for_longer_each_time_and_a_retry_for_five_minutes_at_most() {
         let call = |attempt, turns| Dispatch {
             delivery_id: Uuid::nil().into(),
             account_id: Uuid::nil().into(),
@@ -138,6 +144,7 @@ mod tests {
         let seconds = |crowding| [0, 1, 2, 8, u32::MAX].map(|turns| turn_seconds(&call(1, turns), crowding));
         assert_eq!(seconds(Crowding::Unknown), [2, 4, 8, 512, 3_600]);
         assert_eq!(seconds(Crowding::Slow), [30, 60, 120, 3_600, 3_600]);
-        assert_eq!([0, 8].map(|turns| turn_seconds(&call(2, turns), Crowding::Slow)), [10, 10]);
+        assert_eq!([0, 1, 8].map(|turns| turn_seconds(&call(2, turns), Crowding::Slow)), [10, 20, 300]);
+        assert_eq!([0, 8].map(|turns| reserved_seconds(&call(2, turns))), [(20, 80), (600, 660)]);
     }
 }

@@ -1,15 +1,17 @@
 //! Attempts that need a place in their account's share.
 
+use std::sync::Arc;
+
 use admin::webhooks::NewEndpoint;
 use aws_lambda_events::sqs::SqsMessage;
 use platform::resources::Queue;
-use tests::{Answer, Fault, Receiver, Stack, hand, hand_to_die, sale, uuid};
+use tests::{Answer, Fault, Receiver, Stack, hand, hand_to_die, message, sale, uuid};
 use types::event::EventKind;
 use types::ids::{DeliveryId, UserId};
-use webhooks::delivery::{Delivery, LEASE_SECONDS, Status};
-use webhooks::delivery_id;
+use webhooks::delivery::{Delivery, LEASE_SECONDS, Lane, Status};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::share::{PLACES, Share};
+use webhooks::{QueueMessage, delivery_id};
 
 use super::Scene;
 
@@ -163,9 +165,37 @@ async fn a_batch_sends_no_more_messages_of_an_account_to_the_slow_lane_than_it_h
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_attempt_without_a_place_waits_longer_each_time_and_then_in_the_table() {
+async fn a_delivery_that_waits_for_minutes_is_carried_and_one_that_waits_longer_is_stored() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let mut carried = scene.stack.carried(id).await.as_ref().clone();
+    for turns in 1..=6 {
+        occupy(&scene).await;
+        let call = QueueMessage::First(Arc::new(carried.clone()));
+        let message = message(Lane::First, &serde_json::to_string(&call).unwrap());
+        assert_eq!(hand(&scene.stack.sender(), &[message]).await, [0; 0]);
+        let found = scene.found(id).await;
+        assert_eq!(retry.count().await, if found.is_some() { turns - 1 } else { turns });
+        if let Some(found) = found {
+            assert!(turns > 4, "{turns}");
+            assert_eq!(u64::from(found.progress.turns), turns);
+            assert!(
+                found.progress.wake_at.is_some_and(|wake_at| wake_at < found.progress.due),
+                "a sweep brings it back"
+            );
+            return;
+        }
+        carried = carried.after_leaving();
+        scene.wait(LEASE_SECONDS + 1);
+    }
+    panic!("it was never stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_attempt_without_a_place_waits_longer_each_time_and_then_in_the_table() {
+    let scene = Scene::answering(204).await;
+    let id = scene.stored(1).await;
     let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     let (mut delays, mut messages) = (Vec::new(), 0);
     for turn in 1..=11 {
@@ -208,7 +238,13 @@ async fn first_attempts_leave_the_places_to_a_retry_that_found_none() {
     let place = account.share.places[0].unwrap();
     scene.stack.webhooks().store.leave_place(scene.user, 0, place).await.unwrap();
     scene.wait(60);
-    scene.stack.webhooks().store.reserve_places(scene.user, scene.endpoint.id, scene.stack.now()).await.unwrap();
+    scene
+        .stack
+        .webhooks()
+        .store
+        .reserve_places(scene.user, scene.endpoint.id, scene.stack.now().plus_millis(60_000))
+        .await
+        .unwrap();
     let other = scene.stored(2).await;
     assert_eq!(hand(&scene.stack.sender(), &[scene.stack.slow_message(other).await]).await, [0; 0]);
     assert_eq!(scene.standing(other).await, (Status::Pending, 0));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::dispatch::is_zero;
 use super::{Delivery, Dispatch, LEASE_SECONDS, Lease, Progress, Status, Token, overdue_at};
 use crate::{Schedule, Wait};
 use types::event::EventKind;
@@ -25,6 +26,9 @@ pub struct Carried {
     pub event: EventKind,
     /// When the event was fanned out.
     pub created_at: Timestamp,
+    /// How often it has left without a place ([`crate::share`]).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    turns: u32,
     body: Box<RawValue>,
 }
 
@@ -38,7 +42,7 @@ impl Carried {
         body: String,
     ) -> Result<Self, serde_json::Error> {
         let body = RawValue::from_string(body)?;
-        Ok(Self { layout: CARRIED_LAYOUT, delivery_id, account_id, endpoint_id, event, created_at, body })
+        Ok(Self { layout: CARRIED_LAYOUT, delivery_id, account_id, endpoint_id, event, created_at, turns: 0, body })
     }
 
     /// Returns the call for the first attempt. Its token is the delivery's id, so that a repeated fan-out calls for the
@@ -51,8 +55,14 @@ impl Carried {
             round: 1,
             attempt: 1,
             token: Token(self.delivery_id.uuid()),
-            turns: 0,
+            turns: self.turns,
         }
+    }
+
+    /// Returns the delivery as it is carried on after it has left without a place.
+    #[must_use]
+    pub fn after_leaving(&self) -> Self {
+        Self { turns: self.turns.saturating_add(1), ..self.clone() }
     }
 
     /// Returns the delivery as the holder of a lease begins its first attempt.
@@ -75,7 +85,7 @@ impl Carried {
     pub fn waiting(&self, token: Token, wait: Wait, schedule: Schedule, now: Timestamp) -> Delivery {
         let (due, wake_at) = wait.times(schedule, now);
         let new = Progress::new(self.delivery_id, Status::Pending, now, wake_at);
-        self.with(Progress { token, due, turns: 1, ..new })
+        self.with(Progress { token, due, turns: self.turns.saturating_add(1), ..new })
     }
 
     /// Returns the delivery as it is held because its endpoint is off.

@@ -75,6 +75,6 @@ impl Dispatch {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(turns: &u32) -> bool {
+pub(super) const fn is_zero(turns: &u32) -> bool {
     *turns == 0
 }

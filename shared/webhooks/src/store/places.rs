@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table::{ENDPOINT_ID, HOLDER, PROMPT, RESERVED_UNTIL, UNTIL, place_attribute};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::share::{PLACES, Place, RESERVED_SECONDS, Share};
+use crate::share::{PLACES, Place, Share};
 use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s};
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
@@ -114,18 +114,18 @@ impl WebhookStore {
         self.change_account(account, change).await.map(drop)
     }
 
-    /// Keeps the places of an account for retries, for [`RESERVED_SECONDS`]. An earlier reservation is not shortened.
+    /// Keeps the places of an account for retries. A longer reservation is not shortened.
     pub async fn reserve_places(
         &self,
         account: UserId,
         endpoint: EndpointId,
-        now: Timestamp,
+        until: Timestamp,
     ) -> Result<(), StoreError> {
         let change = Change::for_endpoint(endpoint)
             .update("SET #reserved = :until")
             .when("attribute_not_exists(#reserved) OR #reserved < :until")
             .named("#reserved", RESERVED_UNTIL)
-            .valued(":until", n(now.plus_millis(RESERVED_SECONDS * 1_000).millis()));
+            .valued(":until", n(until.millis()));
         self.change_account(account, change).await.map(drop)
     }
 

@@ -13,7 +13,8 @@ use crate::world::World;
 pub(crate) fn carried(dispatch: &Dispatch) -> Carried {
     let (id, whose) = (dispatch.delivery_id, (dispatch.account_id, dispatch.endpoint_id));
     let created_at = Timestamp::from_millis(0);
-    Carried::new(id, whose, EventKind::ListingSold, created_at, "{}".to_owned()).expect("the body is JSON")
+    let new = Carried::new(id, whose, EventKind::ListingSold, created_at, "{}".to_owned()).expect("the body is JSON");
+    (0..dispatch.turns).fold(new, |carried, _| carried.after_leaving())
 }
 
 impl World {

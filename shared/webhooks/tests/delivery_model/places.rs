@@ -6,7 +6,7 @@ use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::delivery::{Token, leave};
-use webhooks::share::{Crowding, PLACES, Place, RESERVED_SECONDS, Share, turn_seconds};
+use webhooks::share::{Crowding, PLACES, Place, Share, reserved_seconds, turn_seconds};
 use webhooks::{Schedule, Wait};
 
 use crate::bounds::Endpoints;
@@ -66,6 +66,11 @@ impl Worker {
         Self { turn, ..self }
     }
 
+    /// What its clock will show after this many seconds.
+    fn after(&self, seconds: u32) -> Timestamp {
+        self.clock().plus_millis(Millis::from(seconds) * SECOND)
+    }
+
     /// How long its attempt waits if it leaves.
     fn wait(&self) -> Wait {
         Schedule::default().wait(turn_seconds(&self.dispatch, Crowding::Unknown), self.clock())
@@ -79,6 +84,7 @@ impl Worker {
         }
     }
 
+    /// The step after its message was sent, or instead of it. What a delayed message goes on carrying is not stored.
     const fn recording_leave(&self) -> Phase {
         if self.carries() { Phase::LeaveNew } else { Phase::Leave }
     }
@@ -90,7 +96,7 @@ impl World {
         let (endpoint, now) = (worker.dispatch.endpoint_id, worker.clock());
         let turn = || Turn {
             free: self.share.free(endpoint, worker.dispatch.is_retry(), now),
-            is_reserved: self.share.is_reserved(now.plus_millis(RESERVED_SECONDS * SECOND / 2)),
+            is_reserved: self.share.is_reserved(worker.after(reserved_seconds(&worker.dispatch).0)),
             ..Turn::default()
         };
         (!self.prompt.contains(&endpoint)).then(turn)
@@ -115,7 +121,7 @@ impl World {
 
     /// Keeps the places for retries. An earlier reservation is not shortened.
     pub(crate) fn reserve(&mut self, worker: &Worker) -> Then {
-        let until = worker.clock().plus_millis(RESERVED_SECONDS * SECOND);
+        let until = worker.after(reserved_seconds(&worker.dispatch).1);
         if self.endpoint.is_some() {
             self.share.reserved_until = self.share.reserved_until.max(Some(until));
         }
@@ -125,6 +131,10 @@ impl World {
     /// Sends the message that brings the attempt back. It is void until the leave is recorded.
     pub(crate) fn call_again(&mut self, worker: &Worker) -> Then {
         if let Wait::Delayed { seconds } = worker.wait() {
+            if worker.carries() {
+                self.send_carrying(carried(&worker.dispatch).after_leaving().dispatch(), seconds);
+                return Then::Done;
+            }
             self.send(worker.dispatch.after_leaving(worker.lease), seconds);
         }
         Then::Go(worker.recording_leave())

@@ -21,6 +21,11 @@ impl World {
         self.send_new(worker.dispatch, kind, delay_seconds);
     }
 
+    /// Sends a message that carries its delivery.
+    pub(crate) fn send_carrying(&mut self, dispatch: Dispatch, delay_seconds: u32) {
+        self.send_new(dispatch, Kind::First, delay_seconds);
+    }
+
     fn send_new(&mut self, dispatch: Dispatch, kind: Kind, delay_seconds: u32) {
         let delay = Millis::from(delay_seconds.min(MAX_DELAY_SECONDS)) * SECOND;
         self.put(QueuedMessage { visible_at: self.now + delay, dispatch, kind, receives: 0 });
