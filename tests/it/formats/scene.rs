@@ -204,7 +204,7 @@ async fn webhooks(stack: &Stack) {
     stack.queue(Queue::WebhooksRetry).await.take(1).await;
     let place = Place { endpoint_id: off.id, holder: Token(uuid(0xc4)), until: now.plus_millis(90_000) };
     assert!(store.take_place(user(), 1, place, false, now).await.unwrap());
-    store.reserve_places(user(), off.id, now).await.unwrap();
+    store.reserve_places(user(), off.id, now.plus_millis(60_000)).await.unwrap();
     for delivery in [leased(&on), ended(&removed)] {
         store.put_delivery(&delivery).await.unwrap();
     }
