@@ -45,7 +45,7 @@ impl MessageCopy {
     }
 
     /// Returns its size as SQS counts it.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         let attributes = self.entry.message_attributes.iter().flatten();
         let attributes = attributes.map(|(name, attribute)| {
             let value = attribute.string_value.as_deref().unwrap_or_default();
