@@ -13,12 +13,12 @@ use crate::delivery::{Dispatch, LEASE_SECONDS, Token};
 pub const PLACES: usize = 3;
 /// How long first attempts leave the places to a retry that found none, in seconds.
 pub const RESERVED_SECONDS: i64 = 60;
-/// The shortest delay of a first attempt that leaves, in seconds. It doubles each time.
+/// The shortest delay of a first attempt that leaves for the first time, in seconds. It doubles each time.
 const FIRST_TURN_SECONDS: u32 = 2;
-/// The longest delay of a first attempt that leaves.
+/// Where the doubling ends, in seconds.
 const LONGEST_TURN_SECONDS: u32 = 60 * 60;
-/// The delay of a retry that leaves, in seconds. It is shorter than [`RESERVED_SECONDS`], and does not grow, because
-/// retries come before first attempts.
+/// The shortest delay of a retry that leaves, in seconds. It is shorter than [`RESERVED_SECONDS`], and does not grow,
+/// because retries come before first attempts.
 const RETRY_TURN_SECONDS: u32 = 10;
 
 /// The places of an account, and for whom they are kept.
