@@ -14,7 +14,7 @@ use tests::{Simulation, listing, sold_listing};
 use tokio::time::sleep;
 use types::records::PublicListing;
 
-/// So few that some rounds do everything.
+/// Low enough that some rounds do everything.
 const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 1, max_deltas: 3 };
 /// The next delta of such a base takes in others, but it is hardly ever folded.
 const NO_FOLDS: Thresholds = Thresholds { min_changes: 0, records_per_change: 1, max_deltas: 3 };

@@ -139,7 +139,7 @@ impl<'a> Start<'a> {
     }
 }
 
-/// Makes a key for each of so many clients.
+/// Makes one key per client.
 async fn keys(simulation: &Simulation, clients: u32) -> Vec<String> {
     join_all((0..clients).map(|_| simulation.key(&[Scope::ListingsRead]))).await
 }

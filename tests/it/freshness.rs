@@ -85,7 +85,7 @@ async fn what_was_read_before_the_instance_was_frozen_is_read_again() {
 async fn the_bulk_that_was_read_before_the_instance_was_frozen_is_not_enough() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
-    // After so many changes in a second, the next Query is an eventually consistent one.
+    // After a hundred changes in a second, the next Query is an eventually consistent one.
     let listings: Vec<_> = (1..=100).map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&listings).await;
     running.wait(1);

@@ -11,7 +11,7 @@ use types::clock::Clock;
 use types::records::PublicListing;
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
-/// So few bytes that only a handful of listings are sorted at once.
+/// Small enough that only a handful of listings are sorted at once.
 const BUFFER_BYTES: usize = 4_000;
 /// Each run reads one page of entities, which is a partition here.
 const ONE_PAGE: RebuildLimits =

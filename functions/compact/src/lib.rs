@@ -59,7 +59,7 @@ fn limits(service: &Service<'_>) -> Result<RebuildLimits, Missing> {
     Ok(RebuildLimits { buffer_bytes, read_units_per_second, ..defaults })
 }
 
-/// Returns how many bytes of records a rebuild sorts at a time, in a function with so many megabytes of memory.
+/// Returns how many bytes of records a rebuild sorts at a time, if its function has `megabytes` of memory.
 pub const fn buffer_bytes(megabytes: usize) -> usize {
     megabytes * 1_024 * 1_024 / MEMORY_PER_BUFFER
 }

@@ -13,21 +13,21 @@ const POSTPONED: &str = "postponed";
 const WHOLE: &str = "$";
 
 /// Makes a copy for the dead-letter queue.
-pub(crate) fn refused(place: usize, record: &SqsMessage, rejection: &Rejection) -> Result<MessageCopy, BuildError> {
+pub(crate) fn refused(number: usize, record: &SqsMessage, rejection: &Rejection) -> Result<MessageCopy, BuildError> {
     let field = if rejection.field.is_empty() { WHOLE } else { &rejection.field };
     let copy = SendMessageBatchRequestEntry::builder();
     let copy = copy.message_attributes("field", attribute("String", field)?);
     let copy = copy.message_attributes("reason", attribute("String", &rejection.reason)?);
-    MessageCopy::new(place, record.body.clone(), copy)
+    MessageCopy::new(number, record.body.clone(), copy)
 }
 
 /// Makes a copy for the feed queue, with a delay.
-pub(crate) fn postponed(place: usize, record: &SqsMessage) -> Result<MessageCopy, BuildError> {
+pub(crate) fn postponed(number: usize, record: &SqsMessage) -> Result<MessageCopy, BuildError> {
     let times = times_postponed(record);
     let delay = equal_jitter_seconds(longest_delay_seconds(times)).cast_signed();
     let copy = SendMessageBatchRequestEntry::builder().delay_seconds(delay);
     let times = attribute("Number", &times.saturating_add(1).to_string())?;
-    MessageCopy::new(place, record.body.clone(), copy.message_attributes(POSTPONED, times))
+    MessageCopy::new(number, record.body.clone(), copy.message_attributes(POSTPONED, times))
 }
 
 /// Returns how often a message was postponed before.

@@ -27,24 +27,24 @@ impl Outbox {
         mut outcomes: Vec<MessageOutcome>,
     ) -> Vec<MessageOutcome> {
         let (mut dead, mut later, mut unsent) = (Vec::new(), Vec::new(), Vec::<UnsentCopy>::new());
-        for (place, (record, outcome)) in records.iter().zip(&outcomes).enumerate() {
+        for (number, (record, outcome)) in records.iter().zip(&outcomes).enumerate() {
             let (copies, copy) = match outcome {
-                MessageOutcome::Refused(rejection) => (&mut dead, refused(place, record, rejection)),
+                MessageOutcome::Refused(rejection) => (&mut dead, refused(number, record, rejection)),
                 MessageOutcome::Defective(defect) => {
-                    (&mut dead, MessageCopy::defective(place, record.body.clone(), defect))
+                    (&mut dead, MessageCopy::defective(number, record.body.clone(), defect))
                 }
-                MessageOutcome::Postponed(_) => (&mut later, postponed(place, record)),
+                MessageOutcome::Postponed(_) => (&mut later, postponed(number, record)),
                 MessageOutcome::Changed | MessageOutcome::Unchanged | MessageOutcome::Failed(_) => continue,
             };
             match copy {
                 Ok(copy) => copies.push(copy),
-                Err(error) => unsent.push((place, error.to_string())),
+                Err(error) => unsent.push((number, error.to_string())),
             }
         }
         let (not_dead, not_later) =
             tokio::join!(send_copies(&self.client, &self.dead, dead), send_copies(&self.client, &self.feed, later));
-        for (place, error) in unsent.into_iter().chain(not_dead).chain(not_later) {
-            outcomes[place] = MessageOutcome::Failed(format!("its copy cannot be sent: {error}"));
+        for (number, error) in unsent.into_iter().chain(not_dead).chain(not_later) {
+            outcomes[number] = MessageOutcome::Failed(format!("its copy cannot be sent: {error}"));
         }
         outcomes
     }

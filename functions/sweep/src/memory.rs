@@ -4,12 +4,12 @@
 //! run would read them again to find what comes after them. So an instance remembers up to where it has read, and
 //! begins there as long as the queue is behind.
 //!
-//! What is missed by that are wake-ups that are written into the part that was read. An overdue delivery would have
-//! been left all the same. A parked retry has its wake-up 17 minutes before it comes. A resent delivery, a notice
-//! that a repair puts back and the like have theirs at once. So the memory ends two minutes before the present, which
-//! allows for clocks and an index that are a minute late each. Whatever comes later than that is found when the queue
-//! is no longer behind, and after ten minutes at the latest: then a run reads everything. That is in time for a parked
-//! retry, whose message is sent fourteen minutes before it is due.
+//! Such a run misses wake-ups that are written into the part that was read before. An overdue delivery would have been
+//! left all the same. The wake-up of a parked attempt is written at least two minutes before it comes. Those of a
+//! delivery that is sent again, or of a notice that a repair puts back, come at once. So the memory ends two minutes
+//! before the present, which allows for clocks and an index that are a minute late each. Whatever is written even later
+//! is found when the queue is no longer behind, and after ten minutes at the latest: then a run reads everything. That
+//! is in time for a parked attempt, whose message is sent fourteen minutes before it is due.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

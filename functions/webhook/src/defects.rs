@@ -13,16 +13,16 @@ impl Webhook {
     /// The delivery itself stays as it is. If it is pending, its wake-up makes `sweep` send another message for it.
     pub(crate) async fn bury_defective(&self, records: &[SqsMessage], outcomes: &mut [DispatchOutcome]) {
         let (mut copies, mut unsent) = (Vec::new(), Vec::new());
-        for (place, (record, outcome)) in records.iter().zip(outcomes.iter()).enumerate() {
+        for (number, (record, outcome)) in records.iter().zip(outcomes.iter()).enumerate() {
             let DispatchOutcome::Defective(defect) = outcome else { continue };
-            match MessageCopy::defective(place, record.body.clone(), defect) {
+            match MessageCopy::defective(number, record.body.clone(), defect) {
                 Ok(copy) => copies.push(copy),
-                Err(error) => unsent.push((place, error.to_string())),
+                Err(error) => unsent.push((number, error.to_string())),
             }
         }
         unsent.extend(send_copies(&self.sqs, &self.dead_queue, copies).await);
-        for (place, error) in unsent {
-            outcomes[place] = DispatchOutcome::Failed(format!("its copy cannot be sent: {error}"));
+        for (number, error) in unsent {
+            outcomes[number] = DispatchOutcome::Failed(format!("its copy cannot be sent: {error}"));
         }
     }
 }

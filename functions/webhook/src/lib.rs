@@ -1,8 +1,9 @@
 //! The `webhook` function, triggered by the delivery queues: makes the attempts that their messages call for.
 //!
 //! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
-//! was sent: to the retry queue or, if it met a defect, to the dead-letter queue. After a crash at any step the message
-//! arrives again. The delivery's lease, token and attempt count then decide whether it still calls for an attempt.
+//! was sent: to the retry or the slow lane or, if it met a defect, to the dead-letter queue. After a crash at any step
+//! the message arrives again. The delivery's lease, token and attempt count then decide whether it still calls for an
+//! attempt.
 
 mod attempt;
 mod attend;

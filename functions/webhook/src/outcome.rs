@@ -20,7 +20,7 @@ pub(crate) enum DispatchOutcome {
     Held,
     /// The message calls for nothing any more: the delivery has moved on or has ended.
     Void,
-    /// A copy was sent to the slow lane without an attempt, because the endpoint is slow or busy.
+    /// No attempt was made. A copy was sent to another lane, or the attempt was put off because it found no place.
     Forwarded,
     /// A copy was sent to the retry lane, because another instance is making the attempt or something that it needs is
     /// unavailable.

@@ -25,7 +25,7 @@ impl<R: Record> LogTail<R> {
         self.batches.retain(|(seq, _)| *seq > start);
     }
 
-    /// Reads on until the tail reaches `head` or a bit more, but not more than so many pages. Returns false if the log
+    /// Reads on until the tail reaches `head` or a bit more, but reads at most `pages` pages. Returns false if the log
     /// has a gap.
     ///
     /// The head is known already, so the cheaper, eventually consistent Query is right if it reaches the head. If it

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use thiserror::Error;
 
@@ -152,6 +152,17 @@ pub fn changed(put: Result<PutItemOutput, SdkError<PutItemError, HttpResponse>>)
         Ok(_) => Ok(true),
         Err(error) => match error.as_service_error() {
             Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(false),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// Returns whether a conditional update changed anything, as [`changed`] does for a put.
+pub fn updated(update: Result<UpdateItemOutput, SdkError<UpdateItemError, HttpResponse>>) -> Result<bool, StoreError> {
+    match update {
+        Ok(_) => Ok(true),
+        Err(error) => match error.as_service_error() {
+            Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
             _ => Err(error.into()),
         },
     }

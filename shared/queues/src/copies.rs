@@ -18,34 +18,34 @@ const DEFECT: &str = "defect";
 /// A copy of a message.
 #[derive(Clone, Debug)]
 pub struct MessageCopy {
-    /// The message's place in its batch.
-    place: usize,
+    /// The message's number in its batch.
+    number: usize,
     entry: SendMessageBatchRequestEntry,
 }
 
-/// The place of a message whose copy may not have been sent, and the reason.
+/// The number of a message whose copy may not have been sent, and the reason.
 pub type UnsentCopy = (usize, String);
 
 impl MessageCopy {
-    /// Makes a copy from the message's place in its batch, its body, and a builder with everything else.
+    /// Makes a copy from the message's number in its batch, its body, and a builder with everything else.
     pub fn new(
-        place: usize,
+        number: usize,
         body: Option<String>,
         copy: SendMessageBatchRequestEntryBuilder,
     ) -> Result<Self, BuildError> {
-        // Message ids may repeat in a batch, but places do not.
-        let entry = copy.id(place.to_string()).set_message_body(body).build()?;
-        Ok(Self { place, entry })
+        // Message ids may repeat in a batch, but numbers do not.
+        let entry = copy.id(number.to_string()).set_message_body(body).build()?;
+        Ok(Self { number, entry })
     }
 
     /// Makes a copy for the dead-letter queue of a message that met a defect.
-    pub fn defective(place: usize, body: Option<String>, defect: &str) -> Result<Self, BuildError> {
+    pub fn defective(number: usize, body: Option<String>, defect: &str) -> Result<Self, BuildError> {
         let copy = SendMessageBatchRequestEntry::builder();
-        Self::new(place, body, copy.message_attributes(DEFECT, attribute("String", defect)?))
+        Self::new(number, body, copy.message_attributes(DEFECT, attribute("String", defect)?))
     }
 
     /// Returns its size as SQS counts it.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         let attributes = self.entry.message_attributes.iter().flatten();
         let attributes = attributes.map(|(name, attribute)| {
             let value = attribute.string_value.as_deref().unwrap_or_default();
@@ -62,20 +62,20 @@ pub async fn send_copies(client: &Client, queue_url: &str, copies: Vec<MessageCo
 }
 
 async fn send(client: &Client, queue_url: &str, copies: Vec<MessageCopy>) -> Vec<UnsentCopy> {
-    let (places, entries): (Vec<usize>, Vec<_>) = copies.into_iter().map(|copy| (copy.place, copy.entry)).unzip();
+    let (numbers, entries): (Vec<usize>, Vec<_>) = copies.into_iter().map(|copy| (copy.number, copy.entry)).unzip();
     // Body and attributes of one message together may exceed the size limit of SQS. Then this fails on every
     // receive, until the redrive policy moves the message itself.
     let request = client.send_message_batch().queue_url(queue_url).set_entries(Some(entries));
     let sent = match request.send().await {
         Ok(sent) => sent,
-        Err(error) => return places.into_iter().map(|place| (place, explain(&error))).collect(),
+        Err(error) => return numbers.into_iter().map(|number| (number, explain(&error))).collect(),
     };
-    let accepted = |place: usize| sent.successful.iter().any(|entry| entry.id == place.to_string());
-    let reason = |place: usize| {
-        let failure = sent.failed.iter().find(|entry| entry.id == place.to_string());
+    let accepted = |number: usize| sent.successful.iter().any(|entry| entry.id == number.to_string());
+    let reason = |number: usize| {
+        let failure = sent.failed.iter().find(|entry| entry.id == number.to_string());
         failure.map_or_else(|| "SQS says nothing about it".to_owned(), |failure| failure.code.clone())
     };
-    places.into_iter().filter(|place| !accepted(*place)).map(|place| (place, reason(place))).collect()
+    numbers.into_iter().filter(|number| !accepted(*number)).map(|number| (number, reason(number))).collect()
 }
 
 /// Builds a message attribute from the beginning of a text. Characters that XML 1.0 cannot hold are replaced, because

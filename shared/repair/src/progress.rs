@@ -7,16 +7,17 @@ pub enum Progress {
     Comparing(&'static str),
     /// It writes a new base of the stream of this name.
     Writing(&'static str),
-    /// It has looked at so many rows of accounts.
+    /// It looks at the rows of accounts.
     Scanning {
+        /// The number of rows that it has looked at.
         rows: u64,
         /// About how many there are, if that is known.
         of: Option<u64>,
     },
-    /// It has looked at the orders of so many users.
+    /// It looks at the orders of users. It is done with `done` users of all `of`.
     Users { done: u64, of: u64 },
-    /// It has looked at so many keys.
+    /// The number of keys that it has looked at.
     Keys { keys: u64 },
-    /// It has looked at so many webhook endpoints.
+    /// The number of webhook endpoints that it has looked at.
     Endpoints { endpoints: u64 },
 }

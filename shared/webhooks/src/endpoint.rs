@@ -35,7 +35,7 @@ pub struct WebhookEndpoint {
     pub secrets: Secrets<String>,
     /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until this time its deliveries use the slow lane.
+    /// Until this time it counts as slow, and attempts to it are made in the slow lane.
     pub slow_until: Option<Timestamp>,
     /// Whether its latest attempts got a response promptly. If not, each attempt needs a place.
     pub is_prompt: bool,
@@ -91,7 +91,7 @@ impl WebhookEndpoint {
         self.is_prompt && !self.is_slow(now)
     }
 
-    /// Returns whether its deliveries use the slow lane at this time.
+    /// Returns whether it counts as slow at this time.
     pub fn is_slow(&self, now: Timestamp) -> bool {
         self.slow_until.is_some_and(|until| until > now)
     }

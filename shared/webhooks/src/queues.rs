@@ -117,16 +117,16 @@ impl Queues {
     pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
         let mut outcomes = vec![Ok(()); calls.len()];
         let mut entries = Vec::with_capacity(calls.len());
-        for (place, call) in calls.iter().enumerate() {
-            match entry(call, place) {
-                Ok(entry) => entries.push((place, entry)),
-                Err(error) => outcomes[place] = Err(error),
+        for (number, call) in calls.iter().enumerate() {
+            match entry(call, number) {
+                Ok(entry) => entries.push((number, entry)),
+                Err(error) => outcomes[number] = Err(error),
             }
         }
         let batches = queues::batches(entries, |(_, entry)| entry.message_body.len());
         let sent = join_all(batches.into_iter().map(|batch| self.send(lane, batch))).await;
-        for (place, error) in sent.into_iter().flatten() {
-            outcomes[place] = Err(error);
+        for (number, error) in sent.into_iter().flatten() {
+            outcomes[number] = Err(error);
         }
         outcomes
     }
@@ -152,10 +152,10 @@ impl Queues {
         count.ok_or_else(|| Unsent("the queue does not tell how many messages wait".to_owned()))
     }
 
-    /// Sends a batch. Returns the messages that may not have been sent, by their places, and why.
+    /// Sends a batch. Returns the messages that may not have been sent, by their numbers, and why.
     async fn send(&self, lane: Lane, batch: Vec<(usize, SendMessageBatchRequestEntry)>) -> Vec<(usize, Unsent)> {
-        let (places, entries): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
-        let all = |error: &Unsent| places.iter().map(|place| (*place, error.clone())).collect();
+        let (numbers, entries): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
+        let all = |error: &Unsent| numbers.iter().map(|number| (*number, error.clone())).collect();
         let url = match self.url(lane) {
             Ok(url) => url,
             Err(error) => return all(&error),
@@ -163,9 +163,9 @@ impl Queues {
         let request = self.client.send_message_batch().queue_url(url).set_entries(Some(entries));
         match request.send().await {
             Ok(sent) => {
-                let refused = |place: &usize| !sent.successful.iter().any(|entry| entry.id == place.to_string());
-                let refused = places.into_iter().filter(refused);
-                refused.map(|place| (place, Unsent("SQS refused the message".to_owned()))).collect()
+                let refused = |number: &usize| !sent.successful.iter().any(|entry| entry.id == number.to_string());
+                let refused = numbers.into_iter().filter(refused);
+                refused.map(|number| (number, Unsent("SQS refused the message".to_owned()))).collect()
             }
             Err(error) => all(&Unsent(explain(&error))),
         }
@@ -180,9 +180,9 @@ impl Queues {
     }
 }
 
-fn entry(call: &Call, place: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
+fn entry(call: &Call, number: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
     let entry =
-        SendMessageBatchRequestEntry::builder().id(place.to_string()).message_body(call.body().map_err(unsent)?);
+        SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(call.body().map_err(unsent)?);
     // In a standard queue, message groups make SQS serve accounts fairly. Nothing here depends on it.
     let entry = entry.message_group_id(call.dispatch.account_id.to_string());
     let delay = call.delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();

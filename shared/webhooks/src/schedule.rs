@@ -1,4 +1,4 @@
-//! When a delivery is retried, and how it waits until then.
+//! When a delivery is retried, and how an attempt waits until it is due.
 
 use std::num::NonZeroU32;
 
@@ -10,8 +10,8 @@ use types::timestamp::Timestamp;
 
 /// The delay between a failure and the retry after it (specification 6.8.1): the *k*-th delay is that of retry *k*.
 const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
-/// How long before a parked retry is due (slack included) its message can be sent. It is a minute less than SQS can
-/// delay a message, and long enough for a sweep that runs every minute to find each retry in time.
+/// How long before a parked attempt is due (slack included) its message can be sent. It is a minute less than SQS can
+/// delay a message, and long enough for a sweep that runs every minute to find each attempt in time.
 const LEAD_SECONDS: u32 = MAX_DELAY_SECONDS - 60;
 /// Added to the delay of a parked retry. So the retry is not sent early (specification 6.8.2) if the clock of the host
 /// that parks it and that of the host that sweeps it differ by at most this.
@@ -32,14 +32,14 @@ pub struct Schedule {
     scale: NonZeroU32,
 }
 
-/// How a retry waits.
+/// How an attempt waits: a retry, or an attempt that found no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// As an SQS message with a delay of at most [`MAX_DELAY_SECONDS`].
     Delayed { seconds: u32 },
     /// In the table, until `sweep` sends its message.
     Parked {
-        /// When the retry may be sent at the earliest, slack included.
+        /// When the attempt may be made at the earliest, slack included.
         due: Timestamp,
         /// From this time on `sweep` sends the message, with the delay that `delay_until` returns.
         wake_at: Timestamp,
@@ -100,7 +100,7 @@ pub fn overdue_at(schedule: Schedule, due: Timestamp, resent: u32) -> Timestamp 
     due.plus_millis(seconds * 1_000)
 }
 
-/// Returns the delay of a parked retry's message in whole seconds, rounded up. It is 0 if the retry is due. Returns
+/// Returns the delay of a parked attempt's message in whole seconds, rounded up. It is 0 if the attempt is due. Returns
 /// `None` if it is longer than an SQS message can wait.
 pub(crate) fn delay_until(due: Timestamp, now: Timestamp) -> Option<u32> {
     let millis = due.millis().saturating_sub(now.millis()).max(0);

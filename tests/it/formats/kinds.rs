@@ -186,7 +186,7 @@ pub(super) static KINDS: [RowKind; 24] = [
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[("count", "N")],
-        ..kind("account", WEBHOOKS, &["account#"], "The endpoints of an account. Their secrets are sealed.")
+        ..kind("account", WEBHOOKS, &["account#"], "The endpoints and places of an account. The secrets are sealed.")
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,

@@ -4,7 +4,7 @@
 use std::slice;
 use std::time::Duration;
 
-use aws_lambda_events::sqs::{SqsEvent, SqsMessageAttribute};
+use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use local::environment::Variables;
 use platform::resources::Queue;
 use runtime::Worker;
@@ -19,6 +19,14 @@ fn batch(bodies: &[String]) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = bodies.iter().map(|body| message(Lane::First, body)).collect();
     event
+}
+
+/// Fans an event out to one endpoint. Returns the message for its first attempt.
+async fn first_message(stack: &Stack) -> SqsMessage {
+    let user = uuid(5).into();
+    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
+    stack.fan_out(&[sale(1, user)]).await;
+    stack.next_message(delivery_id(uuid(1).into(), endpoint.id)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,10 +92,7 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_whose_store_is_away_counts_what_it_puts_off() {
     let stack = Stack::new().await;
-    let user = uuid(5).into();
-    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
-    stack.fan_out(&[sale(1, user)]).await;
-    let message = stack.next_message(delivery_id(uuid(1).into(), endpoint.id)).await;
+    let message = first_message(&stack).await;
     let (sender, proxy) = stack.sender_behind_proxy().await;
     let listener = Listener::start();
     proxy.plan(
@@ -101,10 +106,7 @@ async fn a_sender_whose_store_is_away_counts_what_it_puts_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_the_store_takes_for_invalid_are_counted() {
     let stack = Stack::new().await;
-    let user = uuid(5).into();
-    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
-    stack.fan_out(&[sale(1, user)]).await;
-    let message = stack.next_message(delivery_id(uuid(1).into(), endpoint.id)).await;
+    let message = first_message(&stack).await;
     let (sender, proxy) = stack.sender_behind_proxy().await;
     let listener = Listener::start();
     proxy.plan(|operation| match operation {

@@ -1,4 +1,4 @@
-//! Messages of every type that are applied, refused and postponed, and events that go to both lanes for events.
+//! Messages of every type that are applied, refused and postponed, and events that go to the first and the retry lane.
 
 use local::workers::INGEST_INSTANCES;
 use tests::{Fault, Receiver, Stack, balance, market, order, sale, uuid};

@@ -58,8 +58,8 @@ async fn retry(stack: &Stack, event: u128, user: UserId) {
     admin.queues.call_once(Lane::Retry, Call::new(Dispatch::next_of(&delivery), 0)).await.unwrap();
 }
 
-/// Ten accounts of ten new endpoints that never respond have a thousand deliveries in the queues. Behind these, others
-/// have first attempts and retries.
+/// Ten accounts with ten endpoints that never respond have a thousand deliveries in the queues. Behind these, fifty
+/// other accounts have first attempts and retries.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_that_hang_delay_neither_first_attempts_nor_retries_of_others() {
     let (stack, healthy) = (Stack::new().await, Receiver::answering(204).await);

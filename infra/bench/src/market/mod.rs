@@ -127,7 +127,7 @@ pub(crate) fn variant_id(item: u64, variant: u64) -> VariantId {
     uuid(&mut Random::from_seed(!(item * VARIANTS_PER_ITEM + variant))).into()
 }
 
-/// Returns an id at this place among so many. Ids at later places are greater, and all of them together are spread as
+/// Returns the id at `place` among `count` ids. Ids at later places are greater, and all of them together are spread as
 /// evenly as random ones.
 pub(crate) fn placed_uuid(seed: u64, place: u64, count: u64) -> Uuid {
     let mut random = Random::from_seed(seed);

@@ -77,7 +77,7 @@ pub(crate) async fn best(aws: &AwsProcess, stream: ReplicaStream, work: Work, tr
     Ok(best)
 }
 
-/// Loads a stream in so many processes at the same time.
+/// Loads a stream in several processes at the same time.
 pub(crate) async fn at_once(aws: &AwsProcess, stream: ReplicaStream, processes: usize) -> Result<Vec<Load>, String> {
     try_join_all((0..processes).map(|_| once(aws, stream, Work::Base))).await
 }

@@ -20,7 +20,7 @@ const INSTANCES: [usize; 5] = [25, 50, 100, 200, 400];
 const SECONDS: u32 = 10;
 /// The listings that each instance has at first.
 const SIZE: u64 = 1_000;
-/// So often in a second changes are written.
+/// How often per second changes are written.
 const WRITES_PER_SECOND: u32 = 10;
 /// How the partition keys of the log begin.
 const LOG: &str = "log#";

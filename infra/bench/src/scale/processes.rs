@@ -26,7 +26,7 @@ struct ProcessFigures {
     largest_peak_bytes: u64,
 }
 
-/// Starts so many processes at once.
+/// Starts several processes at once. Each loads the same listings.
 pub(super) async fn measure(size: u64, processes: usize) -> Result<Figures, String> {
     let size = size.min(MAX_SIZE);
     let aws = AwsProcess::start_limited().await?;

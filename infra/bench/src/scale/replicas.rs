@@ -12,7 +12,7 @@ use crate::percentiles::Percentiles;
 use crate::read_model::cold::{self, ReplicaStream, Work};
 use crate::read_model::{KindTimes, ask_index};
 
-/// The best of so many loads counts.
+/// How often a load is repeated. The best one counts.
 const TRIES: usize = 3;
 
 /// What one replica takes.

@@ -18,7 +18,7 @@ use crate::output::{megabytes, number, table, text};
 /// The largest market whose year is simulated.
 const MAX_LIVE: u64 = 20_000;
 const DAYS: u64 = 365;
-/// So many of a hundred live listings are sold on a day, and as many new ones come.
+/// The percentage of live listings that are sold on a day. As many new ones come.
 const SOLD_PERCENT_PER_DAY: u64 = 1;
 const DAY: Duration = Duration::from_hours(24);
 /// On AWS, `compact` runs each minute. Here it runs once a day; the runs that find nothing to do are computed.

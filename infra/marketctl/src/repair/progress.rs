@@ -32,7 +32,7 @@ impl RepairProgress {
         }
     }
 
-    /// Shows how many rows were read, of about so many if that is known.
+    /// Shows how many rows were read, and about how many there are if that is known.
     pub(crate) fn show_rows(&self, rows: u64, of: Option<u64>, what: &'static str) {
         match of {
             None => self.spin(format!("{} {what}", HumanCount(rows))),

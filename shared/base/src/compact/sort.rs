@@ -123,7 +123,7 @@ impl<R: Columnar> Compaction<R> {
     }
 }
 
-/// Divides records into groups that take up to so many bytes of memory, but at least one record each.
+/// Divides records into groups. Each takes at most `max_bytes` of memory, unless it is a single record.
 fn groups<R: Columnar>(records: &[R], max_bytes: usize) -> Vec<&[R]> {
     let (mut groups, mut begin, mut bytes) = (Vec::new(), 0, 0);
     for (index, record) in records.iter().enumerate() {

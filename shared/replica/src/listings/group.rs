@@ -9,7 +9,7 @@ use crate::sequence::{Exact, Sequence, Slot};
 use types::paging::Paging;
 use types::sort::Sort;
 
-/// At most so many matches of a price range are sorted by themselves, which takes some 0.2 ms (computed).
+/// The most matches of a price range that are sorted by themselves, which takes about 0.2 ms (computed).
 const MAX_SORTED: usize = 2_048;
 
 /// A set of listings in both orders.

@@ -12,7 +12,7 @@ use types::timestamp::Timestamp;
 
 /// The layout of the messages that carry a delivery. Releases before this one do not know them, and must not take them
 /// for messages of deliveries that are gone.
-pub const CARRIED_LAYOUT: u8 = 2;
+pub(crate) const CARRIED_LAYOUT: u8 = 2;
 
 /// A new delivery in its first message. Its row is made when somebody begins its first attempt, or when it has to wait
 /// for that. Until then the queue is the only place where it is.

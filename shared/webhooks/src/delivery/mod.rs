@@ -20,7 +20,8 @@ use uuid::Uuid;
 pub use crate::schedule::overdue_at;
 pub use attempt::Attempt;
 pub use bounds::{MAX_KEPT_ATTEMPTS, MAX_ROUNDS};
-pub use carried::{CARRIED_LAYOUT, Carried};
+pub(crate) use carried::CARRIED_LAYOUT;
+pub use carried::Carried;
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
     AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_watched, end,

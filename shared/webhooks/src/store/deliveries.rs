@@ -10,7 +10,7 @@ use super::expression::Expression;
 use super::table::PK;
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
-use platform::store::{StoreError, get_row, retry_conflicts};
+use platform::store::{StoreError, get_row, retry_conflicts, updated};
 use types::ids::DeliveryId;
 
 /// What became of writing a new delivery.
@@ -88,12 +88,7 @@ impl WebhookStore {
     /// Makes a step in one conditional write. Returns whether its conditions held.
     pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            let update = self.update(id, Expression::new(transition)?);
-            let Err(error) = update.send().await else { return Ok(true) };
-            match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(error.into()),
-            }
+            updated(self.update(id, Expression::new(transition)?).send().await)
         })
         .await
     }

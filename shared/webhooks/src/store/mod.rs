@@ -1,6 +1,7 @@
 //! The webhooks table: endpoints, deliveries, notices. No other code of the service reads or writes it.
 
 mod account;
+mod account_change;
 mod accounts;
 mod deliveries;
 mod delivery_row;

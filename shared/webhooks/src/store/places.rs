@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::WebhookStore;
+use super::account_change::AccountChange;
 use super::table::{ENDPOINT_ID, HOLDER, PROMPT, RESERVED_UNTIL, UNTIL, place_attribute};
-use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::share::{PLACES, Place, Share};
-use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
 
@@ -23,41 +23,6 @@ fn place(value: &AttributeValue) -> Option<Place> {
     let read = Attributes(value.as_m().ok()?);
     let until = read.number(UNTIL).map(Timestamp::from_millis)?;
     Some(Place { endpoint_id: read.parsed(ENDPOINT_ID).ok()?, holder: read.parsed(HOLDER).ok()?, until })
-}
-
-/// A conditional update of an account's row.
-#[derive(Default)]
-struct Change {
-    update: String,
-    conditions: Vec<String>,
-    names: HashMap<String, String>,
-    values: HashMap<String, AttributeValue>,
-}
-
-impl Change {
-    /// Begins a change that is refused if the endpoint, `#e`, was removed. So it never makes a row.
-    fn for_endpoint(id: EndpointId) -> Self {
-        Self::default().named("#e", table::endpoint_attribute(id)).when("attribute_exists(#e)")
-    }
-
-    fn named(mut self, name: &str, attribute: impl Into<String>) -> Self {
-        self.names.insert(name.to_owned(), attribute.into());
-        self
-    }
-
-    fn valued(mut self, name: &str, value: AttributeValue) -> Self {
-        self.values.insert(name.to_owned(), value);
-        self
-    }
-
-    fn when(mut self, condition: impl Into<String>) -> Self {
-        self.conditions.push(condition.into());
-        self
-    }
-
-    fn update(self, update: &str) -> Self {
-        Self { update: update.to_owned(), ..self }
-    }
 }
 
 impl WebhookStore {
@@ -79,8 +44,8 @@ impl WebhookStore {
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
-        let mut change = Change::for_endpoint(place.endpoint_id)
-            .update(&format!("SET #p{number} = :place"))
+        let mut change = AccountChange::for_endpoint(place.endpoint_id)
+            .update(format!("SET #p{number} = :place"))
             .named("#until", UNTIL)
             .named("#endpoint", ENDPOINT_ID)
             .named("#holder", HOLDER)
@@ -121,38 +86,17 @@ impl WebhookStore {
         endpoint: EndpointId,
         until: Timestamp,
     ) -> Result<(), StoreError> {
-        let change = Change::for_endpoint(endpoint)
+        let change = AccountChange::for_endpoint(endpoint)
             .update("SET #reserved = :until")
             .when("attribute_not_exists(#reserved) OR #reserved < :until")
             .named("#reserved", RESERVED_UNTIL)
             .valued(":until", n(until.millis()));
         self.change_account(account, change).await.map(drop)
     }
-
-    async fn change_account(&self, account: UserId, change: Change) -> Result<bool, StoreError> {
-        let conditions: Vec<String> = change.conditions.iter().map(|condition| format!("({condition})")).collect();
-        retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            let request = self
-                .client
-                .update_item()
-                .table_name(&self.table)
-                .set_key(Some(table::account(account)))
-                .update_expression(&change.update)
-                .condition_expression(conditions.join(" AND "))
-                .set_expression_attribute_names(Some(change.names.clone()))
-                .set_expression_attribute_values(Some(change.values.clone()));
-            match request.send().await {
-                Ok(_) => Ok(true),
-                Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(false),
-                Err(error) => Err(error.into()),
-            }
-        })
-        .await
-    }
 }
 
-fn left(number: usize, place: Place) -> Change {
-    Change::for_endpoint(place.endpoint_id)
+fn left(number: usize, place: Place) -> AccountChange {
+    AccountChange::for_endpoint(place.endpoint_id)
         .when("#place.#holder = :holder")
         .named("#place", place_attribute(number))
         .named("#holder", HOLDER)

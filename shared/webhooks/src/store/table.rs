@@ -86,7 +86,7 @@ pub(super) enum Wake {
 
 /// Returns the table key of an account's row, which holds its endpoints.
 pub(super) fn account(id: UserId) -> Row {
-    place(account_partition(id), "endpoints")
+    row_key(account_partition(id), "endpoints")
 }
 
 fn account_partition(id: UserId) -> String {
@@ -113,7 +113,7 @@ pub(super) fn place_attribute(number: usize) -> String {
 
 /// Returns the table key of the row that names the account of an endpoint.
 pub(super) fn finder(id: EndpointId) -> Row {
-    place(format!("{FINDER_PARTITION}{id}"), "account")
+    row_key(format!("{FINDER_PARTITION}{id}"), "account")
 }
 
 pub(super) fn endpoint_of_finder(pk: &str) -> Option<EndpointId> {
@@ -121,15 +121,15 @@ pub(super) fn endpoint_of_finder(pk: &str) -> Option<EndpointId> {
 }
 
 pub(super) fn delivery(id: DeliveryId) -> Row {
-    place(format!("{DELIVERY_PARTITION}{id}"), "delivery")
+    row_key(format!("{DELIVERY_PARTITION}{id}"), "delivery")
 }
 
 pub(super) fn notice(id: NoticeId) -> Row {
-    place(format!("{NOTICE_PARTITION}{id}"), "notice")
+    row_key(format!("{NOTICE_PARTITION}{id}"), "notice")
 }
 
 pub(super) fn lane(lane: Lane) -> Row {
-    place(format!("{LANE_PARTITION}{}", lane.as_str()), "lane")
+    row_key(format!("{LANE_PARTITION}{}", lane.as_str()), "lane")
 }
 
 /// Returns what a partition key of the table stands for, if such rows have wake-ups.
@@ -159,6 +159,6 @@ pub(super) fn key_of(row: &Row) -> Row {
     [PK, SK].into_iter().filter_map(part).collect()
 }
 
-fn place(pk: String, sk: &str) -> Row {
+fn row_key(pk: String, sk: &str) -> Row {
     Row::from([(PK.to_owned(), s(pk)), (SK.to_owned(), s(sk))])
 }

@@ -1,6 +1,5 @@
 //! Finds by the wake-up index what a sweep must look at, and sets rows aside that cannot be read.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::delivery_row::from_row;
@@ -10,7 +9,7 @@ use super::{CONFLICT_ATTEMPTS, StartKey, WebhookStore, table};
 use crate::delivery::Delivery;
 use platform::batch_get::get_rows;
 use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s};
+use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s, updated};
 use types::ids::NoticeId;
 use types::timestamp::Timestamp;
 
@@ -141,11 +140,7 @@ impl WebhookStore {
                 .expression_attribute_names("#aside", SET_ASIDE)
                 .expression_attribute_values(":to", n(to.millis()))
                 .expression_attribute_values(":seen", wake_up.at.clone());
-            let Err(error) = update.send().await else { return Ok(true) };
-            match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(error.into()),
-            }
+            updated(update.send().await)
         })
         .await
     }

@@ -20,7 +20,7 @@ use tables::{REMOVED_PER_LIVE, feed_samples, fill, require_disk, rows};
 
 pub(crate) use runs::rebuild;
 
-/// Stores the entities of so many live listings and of twice as many removed ones, and makes a base from them.
+/// Stores the entities of `size` live listings and of twice as many removed ones, and makes a base from them.
 pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures, String> {
     let market = GeneratedMarket::new(size, SystemClock::new().now());
     // It is removed when this function ends, whether that succeeds or not.

@@ -20,7 +20,7 @@ use crate::scale::fill::{apply, apply_listings};
 
 /// The number of listings that are removed for each that is live.
 pub(super) const REMOVED_PER_LIVE: u64 = 2;
-/// The number of listings that the form of a row is learnt from. With so many, every partition has some.
+/// The number of listings that the form of a row is learnt from. It is large enough for every partition to have some.
 const SAMPLES: u64 = 512;
 /// The number of rows that are stored at a time.
 const CHUNK_ROWS: u64 = 20_000;

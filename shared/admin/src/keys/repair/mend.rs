@@ -1,10 +1,9 @@
 //! The writes of a repair. Each requires that the rows are still as they were read.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 
 use auth::table::{self, HASH, PK, REPLACED_BY};
-use platform::store::{Row, StoreError, changed, retry_conflicts, s};
+use platform::store::{Row, StoreError, changed, retry_conflicts, s, updated};
 use platform::transaction;
 
 use super::stored::StoredFinder;
@@ -63,14 +62,9 @@ impl KeyAdmin {
                 .condition_expression("#replaced_by = :successor")
                 .expression_attribute_names("#replaced_by", REPLACED_BY)
                 .expression_attribute_values(":successor", s(successor));
-            match update.send().await {
-                Ok(_) => Ok(()),
-                Err(error) => match error.as_service_error() {
-                    Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(()),
-                    _ => Err(error.into()),
-                },
-            }
+            updated(update.send().await)
         })
         .await
+        .map(drop)
     }
 }
