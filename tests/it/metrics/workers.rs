@@ -58,6 +58,7 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
     let receiver = Receiver::start(|number, _| Answer::Status(if number == 1 { 204 } else { 500 })).await;
     let user = uuid(5).into();
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
+    stack.prove(&endpoint).await;
     let (sender, listener) = (stack.sender(), Listener::start());
     stack.fan_out(&[sale(1, user)]).await;
     let id = delivery_id(uuid(1).into(), endpoint.id);
@@ -159,6 +160,7 @@ async fn a_sweep_counts_parked_retries_and_notices() {
     let receiver = Receiver::answering(500).await;
     let user = uuid(5).into();
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
+    stack.prove(&endpoint).await;
     stack.fan_out(&[sale(1, user)]).await;
     let id = delivery_id(uuid(1).into(), endpoint.id);
     let (sender, proxy) = stack.sender_behind_proxy().await;

@@ -138,7 +138,7 @@ impl CutRemoval {
         let (endpoint, is_there) = (&self.endpoint, self.undone == [true; 2]);
         assert_eq!(has_endpoint(stack, endpoint.account_id).await, is_there);
         let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
-        let message = stack.next_message(delivery.id).await;
+        let message = stack.slow_message(delivery.id).await;
         assert!(hand(&stack.sender(), &[message]).await.is_empty());
         let after = stack.webhooks().delivery(delivery.id).await.unwrap().progress;
         let ended = (Status::Failed, Some(Failure::EndpointRemoved));

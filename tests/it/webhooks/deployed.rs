@@ -13,6 +13,7 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
     let stack = Stack::new().await;
     let (canary, user) = (Receiver::answering(204).await, uuid(5).into());
     let (endpoint, secret) = stack.endpoint(user, &canary.url).await;
+    stack.prove(&endpoint).await;
     stack.fan_out(&[sale(1, user)]).await;
     let id = delivery_id(uuid(1).into(), endpoint.id);
     let variables = Variables::new(&stack.aws.endpoint_url).with_loopback_webhooks();

@@ -94,8 +94,8 @@ async fn an_event_for_an_endpoint_that_is_off_is_held() {
     assert_eq!(scene.receiver.so_far().len(), 0);
 }
 
-/// Returns the DynamoDB calls for this many events whose deliveries all succeed at once.
-async fn calls(events: u128) -> Vec<String> {
+/// Returns the DynamoDB calls for this many events whose deliveries all succeed at once, and how many calls sent messages.
+async fn calls(events: u128) -> (Vec<String>, usize) {
     let scene = Scene::answering(204).await;
     let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
     let (ingest, sender) = (scene.stack.ingest_at(&proxy.url), scene.stack.sender_at(&proxy.url));
@@ -109,14 +109,21 @@ async fn calls(events: u128) -> Vec<String> {
         let id = delivery_id(uuid(event).into(), scene.endpoint.id);
         assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
     }
-    let operations = proxy.take_calls().into_iter().map(|call| call.operation);
-    operations.filter(|operation| operation.ends_with("Item") || operation.ends_with("Items")).collect()
+    let operations: Vec<String> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+    let sends = operations.iter().filter(|operation| operation.starts_with("SendMessage")).count();
+    let is_store = |operation: &String| operation.ends_with("Item") || operation.ends_with("Items");
+    (operations.into_iter().filter(is_store).collect(), sends)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_that_succeeds_at_once_takes_two_writes() {
     // The first call reads the accounts of all events of a batch, and the second those of all messages.
-    assert_eq!(calls(1).await, ["BatchGetItem", "BatchGetItem", "PutItem", "UpdateItem"]);
-    let ten = calls(10).await;
-    assert_eq!(ten.len(), 22, "{ten:?}");
+    let (one, sends) = calls(1).await;
+    assert_eq!(
+        (one, sends),
+        (["BatchGetItem", "BatchGetItem", "PutItem", "UpdateItem"].map(str::to_owned).to_vec(), 1)
+    );
+    // With receiving and deleting events and messages, and sending the events, that makes six SQS calls for ten.
+    let (ten, sends) = calls(10).await;
+    assert_eq!((ten.len(), sends), (22, 1), "{ten:?}");
 }

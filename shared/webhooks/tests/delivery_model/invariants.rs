@@ -77,8 +77,8 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
             let is_handled = world.queue.is_empty() && world.workers.is_empty();
             world.endpoint.is_none() && is_handled && progress(world).count() == 0
         }),
-        Property::sometimes("without a place", |_, world: &World| progress(world).any(|progress| progress.turns > 0)),
-        Property::sometimes("ten turns", |_, world: &World| progress(world).any(|progress| progress.turns > 9)),
+        Property::sometimes("without a place", |_, world: &World| turns(world).any(|turns| turns > 0)),
+        Property::sometimes("ten turns", |_, world: &World| turns(world).any(|turns| turns > 9)),
         Property::sometimes("kept for retries", |_, world: &World| world.share.reserved_until.is_some()),
         Property::sometimes("prompt", |_, world: &World| !world.prompt.is_empty()),
         Property::sometimes("slow", |_, world: &World| world.prompt.is_empty()),
@@ -92,4 +92,9 @@ fn is_any(world: &World, status: Status) -> bool {
 
 fn progress(world: &World) -> impl Iterator<Item = &Progress> {
     world.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref())
+}
+
+/// How often deliveries have left without a place, as their rows and the messages that carry them say.
+fn turns(world: &World) -> impl Iterator<Item = u32> {
+    progress(world).map(|progress| progress.turns).chain(world.queue.iter().map(|message| message.dispatch.turns))
 }
