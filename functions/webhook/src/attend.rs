@@ -1,8 +1,8 @@
 //! Makes a batch's attempts to one endpoint, a few at a time.
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use webhooks::delivery::Lane;
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::share::Crowding;
@@ -29,7 +29,7 @@ impl Webhook {
         if endpoint.needs_no_place(self.clock.now()) {
             self.attempt_all(lane, endpoint, messages).await
         } else if lane == Lane::Slow {
-            self.attempt_in_place(turn, endpoint, messages).await
+            self.attempt_in_place(turn, endpoint, messages).boxed().await
         } else {
             self.send_to_slow_lane(turn, endpoint, messages).await
         }

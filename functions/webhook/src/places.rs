@@ -115,13 +115,12 @@ impl Webhook {
         let (mut outcomes, mut is_proven) = (Vec::new(), false);
         while !is_proven && let Some(message) = waiting.next() {
             let mut attempt = std::pin::pin!(self.attempt(&message, endpoint));
-            let made = match timeout_at(patience, &mut attempt).await {
-                Ok(made) => made,
-                Err(_) => {
-                    let (made, left) = tokio::join!(attempt, self.leave(waiting.by_ref().collect(), Crowding::Slow));
-                    outcomes.extend(left);
-                    made
-                }
+            let made = if let Ok(made) = timeout_at(patience, &mut attempt).await {
+                made
+            } else {
+                let (made, left) = tokio::join!(attempt, self.leave(waiting.by_ref().collect(), Crowding::Slow));
+                outcomes.extend(left);
+                made
             };
             is_proven = made.is_prompt && !endpoint.is_slow(self.clock.now());
             outcomes.push((message.number, self.or_later(&message, made.outcome).await));

@@ -108,16 +108,16 @@ mod tests {
         Timestamp::from_millis(seconds * 1_000)
     }
 
-    fn place(number: u128) -> Option<Place> {
-        Some(Place::new(endpoint(number), Token(Uuid::from_u128(number)), at(0)))
+    fn place(number: u128) -> Place {
+        Place::new(endpoint(number), Token(Uuid::from_u128(number)), at(0))
     }
 
     #[test]
     fn an_endpoint_has_one_place_and_an_account_three() {
-        let share = Share { places: [place(1), None, None], reserved_until: None };
+        let share = Share { places: [Some(place(1)), None, None], reserved_until: None };
         assert_eq!(share.free(endpoint(1), false, at(1)), [0; 0]);
         assert_eq!(share.free(endpoint(2), false, at(1)), [1, 2]);
-        let full = Share { places: [place(1), place(2), place(3)], reserved_until: None };
+        let full = Share { places: [1, 2, 3].map(|number| Some(place(number))), reserved_until: None };
         assert_eq!(full.free(endpoint(4), true, at(1)), [0; 0]);
         assert_eq!(full.free(endpoint(1), true, at(LEASE_SECONDS + 1)), [0, 1, 2]);
     }

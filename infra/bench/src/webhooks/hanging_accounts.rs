@@ -26,7 +26,7 @@ const BUILD_UP: Duration = DEADLINE;
 const HEALTHY_EVENTS: u64 = 3_000;
 const HEALTHY_EVENTS_PER_SECOND: u32 = 150;
 /// How long to wait for healthy deliveries that have not arrived.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Divides the delays of the retry schedule. The first one, 30 seconds, becomes [`FIRST_RETRY_DELAY_MILLIS`].
 const TIME_SCALE: NonZeroU32 = NonZeroU32::new(30).expect("not zero");

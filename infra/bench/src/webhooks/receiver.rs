@@ -26,7 +26,7 @@ use crate::output::text;
 const SUBCOMMAND: &str = "receiver";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long to wait for the next delivery before the rest counts as lost.
-const MAX_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// A running receiver. It stops when this is dropped.
 pub(super) struct Receiver {

@@ -14,7 +14,8 @@ fn attempts_to_an_endpoint_that_is_not_known_to_be_prompt_take_turns() {
     let left = Left { crashes: 1, duplicates: 1, ..Left::default() };
     play(Bounds::in_places(Unproven, &[Carried], left), &["without a place", "prompt", "delivered"]);
     let left = Left { removals: 1, ..Left::default() };
-    play(Bounds::in_places(Unproven, &[Carried; 2], left), &["without a place", "never stored", "removed"]);
+    play(Bounds::in_places(Unproven, &[Carried; 2], left), &["without a place", "never stored"]);
+    play(Bounds::in_places(Unproven, &[Carried, After(1)], left), &["without a place", "removed"]);
 }
 
 #[test]

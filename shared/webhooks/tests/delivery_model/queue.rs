@@ -51,9 +51,9 @@ impl World {
         // What makes no difference is not counted.
         let countable = max_receives.unwrap_or(if kind == Kind::First { 2 } else { 0 });
         let receives = (receives + 1).min(countable);
-        let received = QueuedMessage { receives, ..self.queue.remove(message) };
+        let taken = QueuedMessage { receives, ..self.queue.remove(message) };
         let lease = self.free_token();
-        let worker = Worker::new(received, skew, lease, self.now);
+        let worker = Worker::new(taken, skew, lease, self.now);
         let worker = if worker.must_store() { worker } else { self.read(worker) };
         self.workers.push(worker);
         self.workers.sort_unstable();

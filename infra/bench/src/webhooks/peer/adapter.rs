@@ -16,7 +16,7 @@ const BATCH_EVENTS: u64 = 10;
 /// The most events that were sent and are not accepted. The functions' feed gets four batches at a time as well.
 const MAX_OPEN_EVENTS: u64 = 4 * BATCH_EVENTS;
 /// How long the adapter may take for its next line, and to end.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running adapter. It is asked to end when this is dropped, because its standard input ends.
 pub(super) struct Adapter {
