@@ -78,7 +78,8 @@ impl Carried {
     /// Returns the delivery as it is stored when its message has come more than once, or cannot be handled. Its message
     /// calls for the first attempt as before, and a sweep sends another if that is lost.
     pub fn stored(&self, schedule: Schedule, now: Timestamp) -> Delivery {
-        self.with(Progress::new(self.delivery_id, Status::Pending, now, overdue_at(schedule, now, 0)))
+        let new = Progress::new(self.delivery_id, Status::Pending, now, overdue_at(schedule, now, 0));
+        self.with(Progress { turns: self.turns, ..new })
     }
 
     /// Returns the delivery as it waits for a place ([`super::leave`]).

@@ -233,7 +233,8 @@ impl Tracked {
         }
         let is_settled = after.status != Status::Pending;
         let is_final = matches!(before.status, Status::Delivered | Status::Failed) && !is_resent;
-        let has_left = after.turns == before.turns + 1;
+        // Two messages that carry a delivery may have left a different number of times.
+        let has_left = after.turns > 0;
         let is_repeated = after.round < before.round || after.token != before.token && !is_next && !has_left;
         let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some() || after.turns > 0);
         let acknowledged = u32::from(after.status == Status::Delivered);
