@@ -79,8 +79,17 @@ async fn a_first_delivery_goes_through_the_slow_lane_and_later_ones_do_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn new_endpoints_of_an_account_take_turns_within_a_batch_and_are_known_to_be_prompt_afterwards() {
     let crowd = Crowd::new(10, |_| Answer::Status(500)).await;
-    let batch = crowd.in_slow_lane().await;
-    assert_eq!(hand(&crowd.stack.sender(), &batch).await, [0; 0]);
+    let mut batch = crowd.in_slow_lane().await;
+    // On a busy machine some have no turn within a second. They leave, and come back.
+    while !batch.is_empty() {
+        assert_eq!(hand(&crowd.stack.sender(), &batch).await, [0; 0]);
+        batch.clear();
+        for id in &crowd.deliveries {
+            if crowd.found(*id).await.unwrap().progress.failed_attempts == 0 {
+                batch.push(crowd.stack.slow_message(*id).await);
+            }
+        }
+    }
     assert_eq!(crowd.receiver.so_far().len(), 10);
     for id in &crowd.deliveries {
         let progress = crowd.found(*id).await.unwrap().progress;
