@@ -25,7 +25,7 @@ const FUNCTIONS: [Needs; 12] = [
     (
         "ingest",
         &[Table::Market, Table::Accounts, Table::Webhooks],
-        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry],
+        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow],
         &[],
     ),
     ("compact", &[Table::Market], &[], &[ResourceKind::Bucket]),

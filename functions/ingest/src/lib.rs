@@ -54,11 +54,11 @@ pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
         accounts: Accounts::from_service(service, preflight::batch_get)?,
     };
     let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry];
-    let (sqs, [feed, dead, first, retry]) = queues::from_service(service, queues)?;
+    let queues = [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow];
+    let (sqs, [feed, dead, first, retry, slow]) = queues::from_service(service, queues)?;
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
-        fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry)),
+        fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry).with_slow_lane(slow)),
         outbox: Outbox::new(sqs, feed, dead),
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),

@@ -10,8 +10,8 @@ const BEHIND_SECONDS: u32 = 5 * 60;
 
 impl Sweep {
     /// Returns whether the queue of the first or the retry lane seems to be more than five minutes behind. Sending
-    /// messages again would then only make it longer. The slow lane does not count: only attempts with a place wait
-    /// there, and a sweep sends nothing to it.
+    /// messages again would then only make it longer. The slow lane does not count: what waits
+    /// there is late only for accounts whose receivers are slow, and lost messages of others must be found meanwhile.
     ///
     /// SQS does not tell callers how old its messages are. So each check sends a probe through every queue in which
     /// messages wait, and `webhook` records which probe was the latest to come out. A queue is behind if messages wait

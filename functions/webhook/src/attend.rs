@@ -18,7 +18,8 @@ use crate::received::Received;
 const MAX_IN_FLIGHT: usize = 4;
 
 impl Webhook {
-    /// Makes the attempts that messages call for, as far as the endpoint's account may make them now.
+    /// Makes the attempts that messages call for, as far as the endpoint's account may make them now. Attempts that need
+    /// a place are made in the slow lane alone.
     pub(crate) async fn attend(
         &self,
         lane: Lane,
@@ -31,7 +32,7 @@ impl Webhook {
         } else if lane == Lane::Slow {
             self.attempt_in_place(turn, endpoint, messages).boxed().await
         } else {
-            self.send_to_slow_lane(turn, endpoint, messages).await
+            self.forward(Lane::Slow, &messages).await
         }
     }
 

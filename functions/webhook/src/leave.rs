@@ -45,12 +45,12 @@ impl Webhook {
         self.leave(messages, turn.crowding).await
     }
 
-    /// Puts attempts off. If an attempt is due again soon, a message brings it back, and goes on carrying its delivery if it
-    /// did. Otherwise a sweep does. A stored delivery gets the time at which it is due.
+    /// Puts attempts off. If an attempt is due again soon, a message of the slow lane brings it back, and goes on carrying
+    /// its delivery if it did. Otherwise a sweep does. A stored delivery gets the time at which it is due.
     pub(crate) async fn leave(&self, messages: Vec<Received>, crowding: Crowding) -> Vec<(usize, DispatchOutcome)> {
         let leaving: Vec<Leaving> = messages.into_iter().map(|received| self.leaving(received, crowding)).collect();
         let calls: Vec<Call> = leaving.iter().filter_map(Leaving::call).collect();
-        let mut sent = self.queues.call(Lane::Retry, &calls).await.into_iter();
+        let mut sent = self.queues.call(Lane::Slow, &calls).await.into_iter();
         let outcomes = leaving.iter().map(|one| {
             let sent = if one.call().is_some() { sent.next().unwrap_or(Ok(())) } else { Ok(()) };
             async move {

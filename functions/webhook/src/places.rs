@@ -1,8 +1,6 @@
 //! Attempts to endpoints that are slow, or not known to be prompt. Each needs a place in its account's share, and is made
 //! in the slow lane.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use platform::store::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -26,26 +24,13 @@ pub(crate) struct AccountTurn {
     /// Lets no more of the account's endpoints try for a place than there are, so that they take turns within the
     /// batch.
     tries: Semaphore,
-    /// How many messages of the account the batch has sent to the slow lane.
-    sent_on: AtomicUsize,
 }
 
 impl AccountTurn {
     pub(crate) fn new(account: &WebhookAccount, now: Timestamp) -> Self {
         let is_slow = account.endpoints.readable.iter().any(|endpoint| endpoint.is_slow(now));
         let crowding = if is_slow { Crowding::Slow } else { Crowding::Unknown };
-        Self {
-            share: account.share.clone(),
-            crowding,
-            tries: Semaphore::const_new(PLACES),
-            sent_on: AtomicUsize::new(0),
-        }
-    }
-
-    /// Returns whether one more message may go to the slow lane. There are no more of a batch than places look free.
-    fn sends_on(&self, endpoint: &WebhookEndpoint, is_retry: bool, now: Timestamp) -> bool {
-        let free = self.share.free(endpoint.id, is_retry, now).len();
-        free > 0 && self.sent_on.fetch_add(1, Ordering::Relaxed) < free
+        Self { share: account.share.clone(), crowding, tries: Semaphore::const_new(PLACES) }
     }
 }
 
@@ -57,41 +42,6 @@ struct Taken {
 }
 
 impl Webhook {
-    /// Sends one message to the slow lane if there is a place. All others leave. A delivery in the slow lane is always
-    /// stored: a release without that lane finds it there.
-    pub(crate) async fn send_to_slow_lane(
-        &self,
-        turn: &AccountTurn,
-        endpoint: &WebhookEndpoint,
-        messages: Vec<Received>,
-    ) -> Vec<(usize, DispatchOutcome)> {
-        let mut messages = retries_first(messages);
-        let is_retry = messages.first().is_some_and(|message| message.dispatch.is_retry());
-        if !turn.sends_on(endpoint, is_retry, self.clock.now()) {
-            return self.leave_without_place(turn, endpoint, messages).await;
-        }
-        let rest = messages.split_off(1.min(messages.len()));
-        let (sent, left) = tokio::join!(self.send_stored(messages), self.leave(rest, turn.crowding));
-        [sent, left].concat()
-    }
-
-    async fn send_stored(&self, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
-        let mut stored = Vec::with_capacity(messages.len());
-        let mut outcomes = Vec::new();
-        for message in messages {
-            let is_stored = match &message.carried {
-                Some(carried) => self.store(carried).await,
-                None => Ok(()),
-            };
-            match is_stored {
-                Ok(()) => stored.push(Received { carried: None, ..message }),
-                Err(error) => outcomes.push((message.number, self.or_later(&message, Err(error)).await)),
-            }
-        }
-        outcomes.extend(self.forward(Lane::Slow, &stored).await);
-        outcomes
-    }
-
     /// Takes a place and makes attempts one after the other. If the endpoint proves prompt, the place is left, and the
     /// remaining attempts are made as for any prompt endpoint. Messages that still wait after a second leave.
     pub(crate) async fn attempt_in_place(

@@ -33,7 +33,7 @@ pub enum Queue {
     WebhooksFirst,
     /// The retry lane: retries, and first attempts that the first lane does not take.
     WebhooksRetry,
-    /// The slow lane: attempts to endpoints that are known to be slow.
+    /// The slow lane: attempts to endpoints that are slow or not known to be prompt.
     WebhooksSlow,
     /// Webhook messages that could not be read, that met a defect, or whose function crashed again and again.
     WebhooksDead,

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use super::delivery::{Carried, Lane};
 use super::endpoint::{WebhookAccount, WebhookEndpoint};
 use super::pace::Pace;
@@ -89,14 +91,14 @@ impl FanOut {
 
     /// Sends messages. Returns those that may not have been sent, each as the index of its event and the reason.
     async fn send(&self, made: &[Made]) -> Vec<(usize, Unsent)> {
-        let mut unsent = Vec::new();
-        for lane in Lane::ALL {
+        let lanes = Lane::ALL.map(|lane| async move {
             let some: Vec<_> = made.iter().filter(|one| one.lane == lane).collect();
             let calls: Vec<Call> = some.iter().map(|one| one.call.clone()).collect();
             let sent = self.queues.call(lane, &calls).await;
-            unsent.extend(some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?))));
-        }
-        unsent
+            let unsent = some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?)));
+            unsent.collect::<Vec<_>>()
+        });
+        join_all(lanes).await.concat()
     }
 }
 

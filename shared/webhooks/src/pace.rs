@@ -9,8 +9,7 @@ use types::ids::UserId;
 use types::timestamp::Timestamp;
 
 /// Each instance that fans out sends at most this many first attempts per account and second to the first lane. The
-/// rest go to the retry lane, and so do those to an endpoint that is known to be slow. There `webhook` sends as many on
-/// to the slow lane as their account has places for.
+/// rest go to the retry lane. Those that need a place go to the slow lane.
 const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
 /// Counts the deliveries that it lets into the first lane. Without a limit, a burst of one account would delay those of
@@ -27,8 +26,8 @@ struct Second {
 impl Pace {
     /// Returns the lane for a delivery's first attempt, and counts it.
     pub(super) fn lane(&self, endpoint: &WebhookEndpoint, now: Timestamp) -> Lane {
-        if endpoint.is_slow(now) {
-            return Lane::Retry;
+        if !endpoint.needs_no_place(now) {
+            return Lane::Slow;
         }
         let mut second = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if second.number != now.seconds() {
@@ -91,10 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_to_a_slow_endpoint_take_the_retry_lane_and_none_of_the_first_attempts() {
+    fn deliveries_that_need_a_place_take_the_slow_lane_and_none_of_the_first_attempts() {
         let pace = Pace::default();
         let slow = WebhookEndpoint { slow_until: Some(at(5_001)), ..endpoint(1, 11) };
-        assert_eq!([(); 20].map(|()| pace.lane(&slow, at(5_000))), [Lane::Retry; 20]);
+        let unproven = WebhookEndpoint { is_prompt: false, ..endpoint(1, 12) };
+        assert_eq!([(); 20].map(|()| pace.lane(&slow, at(5_000))), [Lane::Slow; 20]);
+        assert_eq!([(); 20].map(|()| pace.lane(&unproven, at(5_000))), [Lane::Slow; 20]);
         assert_eq!(admitted(&pace, 1, at(5_000)), 10);
         assert_eq!(pace.lane(&slow, at(6_000)), Lane::First);
     }

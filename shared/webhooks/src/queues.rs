@@ -101,7 +101,7 @@ impl Queues {
         Self { client, first, retry, slow: None }
     }
 
-    /// Adds the URL of the slow lane. Only `webhook` sends there, because it knows whether there is a place.
+    /// Adds the URL of the slow lane. Only those send there who have read the endpoint.
     #[must_use]
     pub fn with_slow_lane(self, url: String) -> Self {
         Self { slow: Some(url), ..self }

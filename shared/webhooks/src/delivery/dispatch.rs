@@ -34,7 +34,7 @@ closed_enum! {
         First = "first",
         /// Retries, and first attempts that the first lane does not take.
         Retry = "retry",
-        /// Attempts to endpoints that are known to be slow. They occupy no worker of the other lanes.
+        /// Attempts that need a place, and what waits for one. They occupy no worker of the other lanes.
         Slow = "slow",
     }
 }
