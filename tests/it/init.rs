@@ -142,7 +142,7 @@ async fn a_missing_permission_and_refused_credentials_are_named() {
         proxy.set_fault(Fault::Error(code));
         let checked = checked(&variables).await;
         assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
-        assert_eq!(problems("ingest", &variables).await.len(), 3 + 4);
+        assert_eq!(problems("ingest", &variables).await.len(), 3 + 5);
         assert_eq!(problems("webhook", &variables).await.len(), 1 + 5 + 1);
     }
 }

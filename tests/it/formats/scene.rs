@@ -201,7 +201,7 @@ async fn webhooks(stack: &Stack) {
     stack.store_carried(delivery_id(uuid(1).into(), on.id)).await;
     let held = stack.carried(delivery_id(uuid(1).into(), off.id)).await.held(now);
     assert_eq!(store.hold_new(&held, &off).await.unwrap(), DisableOutcome::Done);
-    stack.queue(Queue::WebhooksRetry).await.take(1).await;
+    stack.queue(Queue::WebhooksSlow).await.take(1).await;
     let place = Place { endpoint_id: off.id, holder: Token(uuid(0xc4)), until: now.plus_millis(90_000) };
     assert!(store.take_place(user(), 1, place, false, now).await.unwrap());
     store.reserve_places(user(), off.id, now.plus_millis(60_000)).await.unwrap();

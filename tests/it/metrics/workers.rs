@@ -133,6 +133,7 @@ async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
     let stack = Stack::new().await;
     let user = uuid(5).into();
     let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
+    stack.prove(&endpoint).await;
     stack.fan_out(&[sale(1, user)]).await;
     stack.store_carried(delivery_id(uuid(1).into(), endpoint.id)).await;
     let variables = Variables::new(&stack.aws.endpoint_url);

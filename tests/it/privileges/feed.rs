@@ -1,4 +1,4 @@
-//! Messages of every type that are applied, refused and postponed, and events that go to the first and the retry lane.
+//! Messages of every type that are applied, refused and postponed, and events that go to every lane.
 
 use local::workers::INGEST_INSTANCES;
 use tests::{Fault, Receiver, Stack, balance, market, order, sale, uuid};
@@ -17,7 +17,8 @@ pub(super) async fn applied() -> Used {
     for user in users {
         endpoints.push(stack.endpoint(user, &receiver.url).await.0);
     }
-    // A slow endpoint's deliveries go to the retry lane.
+    stack.prove(&endpoints[0]).await;
+    // A slow endpoint's deliveries go to the slow lane.
     let until = stack.clock.now().plus_millis(60_000);
     stack.webhooks().store.mark_slow(users[1], endpoints[1].id, until).await.unwrap();
     // With 128 orders the month is busy: the next order reads the month and cuts it into blocks.

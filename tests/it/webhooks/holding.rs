@@ -47,6 +47,7 @@ async fn the_new_deliveries_of_a_batch_are_held_in_one_transaction_for_an_accoun
     }
     let endpoints = admin.list(scene.user).await.unwrap().readable;
     for endpoint in &endpoints {
+        scene.stack.prove(endpoint).await;
         admin.disable(endpoint.id).await.unwrap();
     }
     scene.event(1).await;

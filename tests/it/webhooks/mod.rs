@@ -105,7 +105,7 @@ impl Scene {
     }
 
     /// Returns a delivery, or `None` if it is not stored.
-    async fn found(&self, id: DeliveryId) -> Option<Delivery> {
+    pub(crate) async fn found(&self, id: DeliveryId) -> Option<Delivery> {
         self.stack.webhooks().store.delivery(id).await.unwrap()
     }
 

@@ -67,10 +67,9 @@ async fn a_first_delivery_goes_through_the_slow_lane_and_later_ones_do_not() {
     let crowd = Crowd::new(1, |_| Answer::Status(204)).await;
     let [first, slow] = [Queue::WebhooksFirst, Queue::WebhooksSlow].map(|queue| crowd.stack.queue(queue));
     let (first, slow, sender) = (first.await, slow.await, crowd.stack.sender());
-    assert_eq!(hand(&sender, &first.take(1).await).await, [0; 0]);
-    assert_eq!(crowd.receiver.so_far().len(), 0);
-    assert!(crowd.found(crowd.deliveries[0]).await.unwrap().progress.wake_at.is_some(), "it is stored before");
+    assert_eq!(first.count().await, 0);
     assert_eq!(hand(&sender, &slow.take(1).await).await, [0; 0]);
+    assert_eq!(crowd.receiver.so_far().len(), 1);
     crowd.stack.fan_out(&[sale(2, crowd.user)]).await;
     assert_eq!(hand(&sender, &first.take(1).await).await, [0; 0]);
     assert_eq!((crowd.receiver.so_far().len(), slow.count().await), (2, 0));
@@ -103,13 +102,13 @@ async fn new_endpoints_of_an_account_take_turns_within_a_batch_and_are_known_to_
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_has_three_places_across_all_senders_and_what_finds_none_comes_back_later() {
     let crowd = Crowd::new(4, |_| Answer::Held(204)).await;
-    let retry = crowd.stack.queue(Queue::WebhooksRetry).await;
     let messages = crowd.in_slow_lane().await;
+    let slow = crowd.stack.queue(Queue::WebhooksSlow).await;
     let senders: Vec<_> = messages.iter().map(|_| crowd.stack.sender()).collect();
     let crowded = async {
         crowd.receiver.received(PLACES).await;
         assert_eq!(hand(&senders[3], &messages[3..]).await, [0; 0]);
-        assert_eq!((retry.count().await, retry.visible_count().await), (1, 0), "its message is delayed");
+        assert_eq!((slow.count().await, slow.visible_count().await), (1, 0), "its message is delayed");
         assert_eq!(crowd.share().await.places.iter().flatten().count(), PLACES);
         crowd.receiver.release_all();
     };
@@ -160,32 +159,18 @@ async fn occupy(scene: &Scene) -> WebhookEndpoint {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_sends_no_more_messages_of_an_account_to_the_slow_lane_than_it_has_places() {
-    let crowd = Crowd::new(10, |_| Answer::Status(204)).await;
-    let (store, until) = (crowd.stack.webhooks().store, crowd.stack.now().plus_millis(60_000));
-    for endpoint in crowd.stack.webhooks().list(crowd.user).await.unwrap().readable {
-        assert!(store.mark_slow(crowd.user, endpoint.id, until).await.unwrap());
-    }
-    let [first, retry, slow] = Queue::LANES.map(|queue| crowd.stack.queue(queue));
-    let (first, retry, slow) = (first.await, retry.await, slow.await);
-    assert_eq!(hand(&crowd.stack.sender(), &first.take(10).await).await, [0; 0]);
-    assert_eq!((slow.count().await, retry.count().await), (3, 7));
-    assert_eq!(crowd.receiver.so_far().len(), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_that_waits_for_minutes_is_carried_and_one_that_waits_longer_is_stored() {
     let scene = Scene::answering(204).await;
     let id = scene.event(1).await;
-    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let slow = scene.stack.queue(Queue::WebhooksSlow).await;
     let mut carried = scene.stack.carried(id).await.as_ref().clone();
     for turns in 1..=6 {
         occupy(&scene).await;
         let call = QueueMessage::First(Arc::new(carried.clone()));
-        let message = message(Lane::First, &serde_json::to_string(&call).unwrap());
+        let message = message(Lane::Slow, &serde_json::to_string(&call).unwrap());
         assert_eq!(hand(&scene.stack.sender(), &[message]).await, [0; 0]);
         let found = scene.found(id).await;
-        assert_eq!(retry.count().await, if found.is_some() { turns - 1 } else { turns });
+        assert_eq!(slow.count().await, if found.is_some() { turns - 1 } else { turns });
         if let Some(found) = found {
             assert!(turns > 4, "{turns}");
             assert_eq!(u64::from(found.progress.turns), turns);
@@ -205,18 +190,18 @@ async fn a_delivery_that_waits_for_minutes_is_carried_and_one_that_waits_longer_
 async fn a_first_attempt_without_a_place_waits_longer_each_time_and_then_in_the_table() {
     let scene = Scene::answering(204).await;
     let id = scene.stored(1).await;
-    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let slow = scene.stack.queue(Queue::WebhooksSlow).await;
     let (mut delays, mut messages) = (Vec::new(), 0);
     for turn in 1..=11 {
         occupy(&scene).await;
         let begun = scene.stack.now();
-        assert_eq!(hand(&scene.stack.sender(), &[scene.stack.next_message(id).await]).await, [0; 0]);
+        assert_eq!(hand(&scene.stack.sender(), &[scene.stack.slow_message(id).await]).await, [0; 0]);
         let progress = scene.delivery(id).await.progress;
         assert_eq!((progress.status, progress.turns, progress.claims), (Status::Pending, turn, 0));
         delays.push((progress.due.millis() - begun.millis()) / 1_000);
         let is_parked = progress.wake_at.unwrap() < progress.due;
         messages += u64::from(!is_parked);
-        assert_eq!(retry.count().await, messages, "turn {turn}");
+        assert_eq!(slow.count().await, messages, "turn {turn}");
         scene.wait(LEASE_SECONDS + 1);
     }
     for (delay, shortest) in delays.iter().zip([30, 60, 120, 240]) {
@@ -236,7 +221,7 @@ async fn first_attempts_leave_the_places_to_a_retry_that_found_none() {
     scene.attempt(id).await;
     occupy(&scene).await;
     // The retry finds no place.
-    scene.attempt(id).await;
+    assert_eq!(hand(&scene.stack.sender(), &[scene.stack.slow_message(id).await]).await, [0; 0]);
     assert!(share(&scene.stack, scene.user).await.is_reserved(scene.stack.now()));
     let waits = scene.delivery(id).await.progress;
     assert!((10..=20).contains(&((waits.due.millis() - scene.stack.now().millis()) / 1_000)), "{waits:?}");

@@ -61,11 +61,10 @@ impl Stack {
         let lookup = |name: &str| variables.get(name);
         let clock: Arc<dyn Clock> = self.clock.clone();
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
-        let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry];
-        let (sqs, [first, retry]) = queues::from_service(&service, queues).unwrap();
+        let (sqs, [first, retry, slow]) = queues::from_service(&service, Queue::LANES).unwrap();
         WebhookAdmin {
             store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap(),
-            queues: Queues::new(sqs, first, retry),
+            queues: Queues::new(sqs, first, retry).with_slow_lane(slow),
             keyring: KeyringCache::from_service(&service).unwrap(),
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),

@@ -110,7 +110,7 @@ impl Stack {
     /// Takes every message that carries a delivery out of its queue, and stores the delivery.
     pub async fn store_all_carried(&self) {
         let (store, now) = (self.webhooks().store, self.clock.now());
-        for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+        for queue in Queue::LANES {
             let queue = self.queue(queue).await;
             for message in queue.take(usize::try_from(queue.visible_count().await).unwrap()).await {
                 if let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) {
@@ -138,7 +138,7 @@ impl Stack {
     /// Returns the message that carries a delivery, and leaves it in its queue.
     async fn carrying_message(&self, id: DeliveryId) -> SqsMessage {
         let word = format!(r#""delivery_id":"{id}""#);
-        for (lane, queue) in [(Lane::First, Queue::WebhooksFirst), (Lane::Retry, Queue::WebhooksRetry)] {
+        for (lane, queue) in Lane::ALL.into_iter().zip(Queue::LANES) {
             if let Some(body) = self.queue(queue).await.find(&word).await {
                 return message(lane, &body);
             }

@@ -1,6 +1,6 @@
 //! The places of an account's share, and the attempts that leave without one, as in `functions/webhook/src/places.rs`,
-//! `leave.rs` and `webhooks::store`. A batch has one message here, and the slow lane is left out: before a message enters
-//! it, its delivery is stored, and from there it needs a place as anywhere.
+//! `leave.rs` and `webhooks::store`. A batch has one message here, and the lanes are left out: a message that is sent on
+//! to another is only late.
 
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
