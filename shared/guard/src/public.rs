@@ -10,6 +10,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 ///
 /// Of IPv6, only global unicast counts as public. Addresses that embed an IPv4 address (mapped, compatible,
 /// translated, NAT64, 6to4, Teredo, ISATAP) never do, whatever they embed.
+///
+/// For NAT64 this is stricter than RFC 6052, whose well-known prefix `64:ff9b::/96` stands only for public IPv4
+/// addresses (section 3.1). A NAT gateway of AWS translates private ones too. The prefix for local use,
+/// `64:ff9b:1::/48` (RFC 8215), may embed an address at four places, and only its network knows at which. A network's
+/// own prefix looks like any other address, so no translator with such a prefix may be where deliveries are sent from.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|block| block.contains(address)),

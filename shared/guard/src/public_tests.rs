@@ -144,6 +144,33 @@ fn the_addresses_of_cloud_metadata_are_not_public() {
     }
 }
 
+/// What a VPC adds to a function's network. Each line is one kind of route.
+#[test]
+fn nothing_that_only_a_private_network_leads_to_is_public() {
+    for (addresses, route) in [
+        ("10.0.0.2 172.31.0.2 192.168.255.254 100.64.0.2 169.254.169.253 fd00:ec2::253", "the VPC's resolver"),
+        ("169.254.169.123 fd00:ec2::123", "the VPC's clock"),
+        ("10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.0 100.64.0.0 100.127.255.255", "machines, IPv4"),
+        ("fc00::1 fd12:3456:789a::1 fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "machines, IPv6"),
+        ("169.254.0.1 169.254.76.1 169.254.79.129 169.254.100.1 169.254.255.254", "inside Lambda"),
+        ("fe80::1 fe80::a9fe:a9fe febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "link-local, IPv6"),
+        ("198.18.0.1 198.19.255.254", "AWS's own networks"),
+        ("224.0.0.1 239.255.255.250 255.255.255.255 ff02::1 ff05::1:3", "multicast and broadcast"),
+        ("::ffff:10.0.0.2 ::ffff:169.254.169.254 ::10.0.0.2 ::ffff:0:10.0.0.2", "embedded as they are"),
+        ("64:ff9b::10.0.0.2 64:ff9b::172.31.0.2 64:ff9b::169.254.169.254 64:ff9b::8.8.8.8", "NAT64"),
+        // 10.0.0.2 behind a prefix of 48, 56, 64 and 96 bits, as in section 2.2 of RFC 6052.
+        ("64:ff9b:1:a00:0:200:: 64:ff9b:1:a:0:2:: 64:ff9b:1:0:a:0:200:0 64:ff9b:1::10.0.0.2", "NAT64, local use"),
+        ("2002:a00:2::1 2002:a9fe:a9fe::1 2002:c0a8:1::1", "6to4"),
+        // The client's address is stored with all bits inverted: f5ff:fffd is 10.0.0.2.
+        ("2001:0:a00:2::1 2001:0:808:808:0:0:f5ff:fffd 2001:0:808:808::5601:5601", "Teredo"),
+        ("2600:1f18::5efe:10.0.0.2 2600:1f18::200:5efe:169.254.169.254", "ISATAP"),
+    ] {
+        for address in addresses.split_whitespace() {
+            assert!(!is_public(ip(address)), "{route}: {address}");
+        }
+    }
+}
+
 fn near_a_border() -> impl Strategy<Value = IpAddr> {
     let borders: Vec<IpAddr> = NOT_PUBLIC.iter().flat_map(|(first, last, _)| [ip(first), ip(last)]).collect();
     (prop::sample::select(borders), -300_i128..300).prop_filter_map("past the end", |(at, by)| moved(at, by))

@@ -102,6 +102,7 @@ fn names_of_the_inside_are_refused_in_every_spelling() {
         localhost。 local\u{ad}host local\u{200b}host localhoſt 𝓁ocalhost a.localhost a.b.LOCALHOST. a。localhost
         a．ｌocalhost printer.local printer.LOCAL. printer｡local printer.ｌｏｃａｌ printer.loca%6C
         metadata.google.internal metadata.google.internal. ip-10-0-0-1.ec2.INTERNAL ip-10-0-0-1.ec2.ⁱnternal
+        ip-10-0-0-1.eu-central-1.compute.internal instance-data instance-data.ec2.internal
         intranet db db. com xn--bcher-kva bücher
     "
     .split_whitespace()

@@ -3,6 +3,7 @@
 mod bucket;
 mod functions;
 mod monitoring;
+mod network;
 mod operations;
 mod queues;
 mod routes;

@@ -46,8 +46,11 @@ impl Function {
     }
 }
 
-/// Returns what a policy statement allows, action by action and resource by resource.
+/// Returns what a policy statement allows, action by action and resource by resource. One that denies allows nothing.
 fn privileges(statement: &Value) -> Vec<FunctionGrant> {
+    if statement["Effect"] == json!("Deny") {
+        return Vec::new();
+    }
     let known = ["Action", "Effect", "Resource"];
     assert!(statement.as_object().unwrap().keys().eq(known) && statement["Effect"] == json!("Allow"), "{statement}");
     let all = |name: &str| statement[name].as_array().cloned().unwrap_or_else(|| vec![statement[name].clone()]);

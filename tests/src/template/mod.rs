@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use platform::metrics::{Metric, Publishers};
 use platform::resources::Table;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use function::Function;
 
@@ -28,15 +28,21 @@ impl Template {
     /// Reads the repository's template, once.
     pub fn read() -> &'static Self {
         static READ: OnceLock<Template> = OnceLock::new();
-        READ.get_or_init(|| {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
-            let document = yaml::parse(&std::fs::read_to_string(path).unwrap());
-            let mut template = Self { document, functions: BTreeMap::new() };
-            let globals = Values(&template.document).evaluated(&template.document["Globals"]["Function"]);
-            let functions = template.resources("AWS::Serverless::Function").into_iter();
-            template.functions = functions.map(|(_, resource)| Function::from_resource(&globals, &resource)).collect();
-            template
-        })
+        READ.get_or_init(|| Self::with_parameters(&[]))
+    }
+
+    /// Reads the repository's template with these values of parameters in place of their defaults.
+    pub fn with_parameters(parameters: &[(&str, &str)]) -> Self {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
+        let mut document = yaml::parse(&std::fs::read_to_string(path).unwrap());
+        for (name, value) in parameters {
+            document["Parameters"][*name]["Default"] = json!(value);
+        }
+        let mut template = Self { document, functions: BTreeMap::new() };
+        let globals = Values(&template.document).evaluated(&template.document["Globals"]["Function"]);
+        let functions = template.resources("AWS::Serverless::Function").into_iter();
+        template.functions = functions.map(|(_, resource)| Function::from_resource(&globals, &resource)).collect();
+        template
     }
 
     /// Returns the resources of a type, by their names in the template.
@@ -49,6 +55,17 @@ impl Template {
     /// Returns the definition of a parameter.
     pub fn parameter(&self, name: &str) -> &Value {
         &self.document["Parameters"][name]
+    }
+
+    /// Returns what the rules say against the parameters.
+    pub fn objections(&self) -> Vec<&str> {
+        let holds = |condition: &Value| Values(&self.document).evaluated(condition) == json!(true);
+        let rules = self.document["Rules"].as_object().unwrap().values();
+        let assertions = rules
+            .filter(|rule| holds(&rule["RuleCondition"]))
+            .flat_map(|rule| rule["Assertions"].as_array().unwrap())
+            .filter(|assertion| !holds(&assertion["Assert"]));
+        assertions.map(|assertion| text(&assertion["AssertDescription"])).collect()
     }
 
     /// Returns the names of the functions that meet a condition.

@@ -32,6 +32,9 @@ impl Values<'_> {
             "Fn::Sub" => json!(self.substituted(text(argument))),
             "Fn::Join" => json!(self.joined(text(&argument[0]), &argument[1])),
             "Fn::Equals" => json!(self.evaluated(&argument[0]) == self.evaluated(&argument[1])),
+            "Fn::EachMemberEquals" => json!(self.is_only(&argument[0], &argument[1])),
+            "Fn::Not" => json!(self.evaluated(&argument[0]) == json!(false)),
+            "Fn::Select" => self.selected(&argument[0], &argument[1]),
             "Fn::If" => {
                 let holds = self.evaluated(&self.0["Conditions"][text(&argument[0])]) == json!(true);
                 self.evaluated(&argument[if holds { 1 } else { 2 }])
@@ -45,14 +48,35 @@ impl Values<'_> {
         match name {
             "AWS::StackName" => json!(Resources::DEFAULT_STACK),
             "AWS::AccountId" => json!(ACCOUNT_ID),
+            "AWS::Partition" => json!("aws"),
             "AWS::Region" => json!(REGION),
-            _ if self.0["Parameters"][name].is_object() => self.0["Parameters"][name]["Default"].clone(),
+            "AWS::NoValue" => Value::Null,
+            _ if self.0["Parameters"][name].is_object() => self.parameter(name),
             _ => json!(match self.kind(name) {
                 "AWS::SQS::Queue" => format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", self.name(name)),
                 "AWS::SecretsManager::Secret" => self.attribute(name, "Arn"),
                 _ => self.name(name),
             }),
         }
+    }
+
+    /// Returns a parameter's default. A list without members has one empty member, as in `CloudFormation`.
+    fn parameter(&self, name: &str) -> Value {
+        let parameter = &self.0["Parameters"][name];
+        match text(&parameter["Type"]) {
+            "CommaDelimitedList" => text(&parameter["Default"]).split(',').collect(),
+            _ => parameter["Default"].clone(),
+        }
+    }
+
+    /// Returns whether a list has no other members than this one.
+    fn is_only(&self, list: &Value, member: &Value) -> bool {
+        self.evaluated(list).as_array().unwrap().iter().all(|one| one == member)
+    }
+
+    fn selected(&self, index: &Value, list: &Value) -> Value {
+        let index = usize::try_from(index.as_u64().unwrap()).unwrap();
+        self.evaluated(list)[index].clone()
     }
 
     fn attribute(&self, resource: &str, attribute: &str) -> String {

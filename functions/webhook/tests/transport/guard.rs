@@ -81,6 +81,45 @@ async fn a_name_with_one_internal_address_is_not_connected_to() {
     assert!(!is_touched(&canary));
 }
 
+/// Inside a VPC, names of the public DNS and of private zones resolve to addresses that only the VPC leads to. In each
+/// answer the canary stands first, so it would be connected to if the other address passed.
+#[tokio::test]
+async fn a_name_that_resolves_into_the_senders_own_network_is_not_connected_to() {
+    let canary = canary();
+    let port = canary.local_addr().unwrap().port();
+    for (name, inside) in [
+        ("vpce-0a1b2c3d4e5f60718-x9y8z7w6.sqs.us-east-1.vpce.amazonaws.com", "10.0.1.57"),
+        ("secretsmanager.us-east-1.amazonaws.com", "10.0.2.57"),
+        ("ec2-198-51-100-7.compute-1.amazonaws.com", "172.31.16.7"),
+        ("db.cluster-abc.us-east-1.rds.amazonaws.com", "192.168.10.20"),
+        ("pods.example.com", "100.64.3.4"),
+        ("resolver.example.com", "10.0.0.2"),
+        ("resolver.example.com", "169.254.169.253"),
+        ("resolver.example.com", "fd00:ec2::253"),
+        ("metadata.example.com", "169.254.169.254"),
+        ("metadata.example.com", "fd00:ec2::254"),
+        ("credentials.example.com", "169.254.170.2"),
+        ("lambda.example.com", "169.254.100.1"),
+        ("neighbour.example.com", "fe80::1"),
+        ("private.example.com", "fd12:3456:789a::1"),
+        ("dns64.example.com", "64:ff9b::a00:102"),
+        ("dns64.example.com", "64:ff9b::808:808"),
+        ("dns64.example.com", "64:ff9b:1:a00:1:200::"),
+        ("mapped.example.com", "::ffff:10.0.1.2"),
+        ("tunnel.example.com", "2002:a00:102::1"),
+        ("tunnel.example.com", "2001:0:808:808:0:0:f5ff:fefd"),
+        ("benchmark.example.com", "198.18.0.1"),
+        ("everybody.example.com", "255.255.255.255"),
+        ("everybody.example.com", "224.0.0.251"),
+    ] {
+        let names = ScriptedResolver::in_turn(vec![Ok(addresses(&["127.0.0.1", inside]))]);
+        let client = Transport::new(reach(Arc::new(names))).unwrap();
+        let outcome = post(&client, &format!("http://{name}:{port}/")).await.outcome;
+        assert_eq!(outcome, Err(PostError::NotPublic), "{name} at {inside}");
+    }
+    assert!(!is_touched(&canary));
+}
+
 /// A name is resolved once per connection, and every answer is checked.
 #[tokio::test]
 async fn a_name_is_refused_while_it_resolves_to_an_internal_address() {
