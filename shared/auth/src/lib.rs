@@ -3,6 +3,7 @@
 mod bucket;
 mod gate;
 mod grant;
+mod memory;
 pub mod table;
 mod text;
 
