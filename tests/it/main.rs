@@ -16,6 +16,7 @@ mod feed_batches;
 mod feed_crash;
 mod feed_freshness;
 mod feed_guide;
+mod flood;
 mod following;
 mod formats;
 mod freshness;
