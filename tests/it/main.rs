@@ -49,6 +49,7 @@ mod specification_lists;
 mod starts_beside_a_writer;
 mod template;
 mod unreadable;
+mod usage;
 mod verifiers;
 mod webhook_bench;
 mod webhook_steps;
