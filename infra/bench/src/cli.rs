@@ -25,6 +25,9 @@ pub(crate) enum Command {
     /// Webhooks: deliveries per second, CPU time, store and queue calls, cost, and whether one receiver that
     /// hangs delays others.
     Webhooks(WebhookOptions),
+    /// Requests with invented keys, a thousand a second: how long others wait beside them, and how often they make a
+    /// function write.
+    Flood(FloodOptions),
     /// Cold start: time from the start of each function's process to its first answer, file size and memory,
     /// compared with programs that do no more than Lambda and the AWS SDK require.
     ColdStart(ColdStartOptions),
@@ -113,6 +116,16 @@ pub(crate) struct FeedOptions {
     /// The delays of store calls, in milliseconds, with which two writers of one stream are measured.
     #[arg(long, value_delimiter = ',', default_value = "5,10,25", value_name = "MS,…")]
     pub(crate) store_latencies_ms: Vec<u64>,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FloodOptions {
+    /// How long others are measured alone, and as long again beside the flood.
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub(crate) seconds: u32,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -8,6 +8,7 @@ mod cli;
 mod cold_start;
 mod cpu;
 mod feed;
+mod flood;
 mod machine;
 mod market;
 mod memory;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             match arguments.command {
                 Command::ReadModel(options) => read_model::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
+                Command::Flood(options) => flood::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
                 Command::Scale(options) => Box::pin(scale::run(&options)).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
@@ -59,11 +61,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda; the AWS side and the usual
-/// way's tables may use all cores.
+/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda; the AWS side, the usual
+/// way's tables and a flood of requests, of which many are under way at the same time, may use all cores.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
-        Command::AwsSide { .. } | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),
+        Command::AwsSide { .. } | Command::UsualSide { .. } | Command::Flood(_) => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build().map_err(text)

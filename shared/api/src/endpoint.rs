@@ -42,9 +42,9 @@ pub trait Endpoint: Send + Sync + 'static {
 
 /// Whom an answer depends on. Some callers are known before the key write has answered.
 pub trait Caller: Clone + PartialEq + Send + Sync {
-    /// Returns the caller, if it is known before the key write. `remembered` is the key's user, if this instance knows
-    /// it.
-    fn foreseen(remembered: Option<UserId>) -> Option<Self>;
+    /// Returns the caller, if it is known before the key write. `remembered` is the user of a key that this instance has
+    /// admitted before. For any other key nothing is read before the key write has answered.
+    fn foreseen(remembered: UserId) -> Option<Self>;
 
     /// Returns the caller that the key write has authorised.
     fn authorised(key: &KeyRecord) -> Self;
@@ -55,7 +55,7 @@ pub trait Caller: Clone + PartialEq + Send + Sync {
 pub struct Anyone;
 
 impl Caller for Anyone {
-    fn foreseen(_: Option<UserId>) -> Option<Self> {
+    fn foreseen(_: UserId) -> Option<Self> {
         Some(Self)
     }
 
@@ -66,8 +66,8 @@ impl Caller for Anyone {
 
 /// The answer belongs to the key's user, who never changes.
 impl Caller for UserId {
-    fn foreseen(remembered: Option<UserId>) -> Option<Self> {
-        remembered
+    fn foreseen(remembered: UserId) -> Option<Self> {
+        Some(remembered)
     }
 
     fn authorised(key: &KeyRecord) -> Self {
@@ -77,7 +77,7 @@ impl Caller for UserId {
 
 /// The answer shows the key itself, as only the key write returns it.
 impl Caller for KeyRecord {
-    fn foreseen(_: Option<UserId>) -> Option<Self> {
+    fn foreseen(_: UserId) -> Option<Self> {
         None
     }
 

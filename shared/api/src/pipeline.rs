@@ -89,7 +89,8 @@ impl<E: Endpoint> Api<E> {
         }
     }
 
-    /// Runs the key write and, if caller and input are already known, the read at the same time.
+    /// Runs the key write and, if caller and input are already known, the read at the same time. With a key that this
+    /// instance has never admitted, the read waits for the key write: such a key may be invented, and must cost no more.
     ///
     /// The outcome of the read is returned only if the key write succeeds, and only if the read was made for the
     /// caller that the key write names. Otherwise the read runs after the key write, for that caller.
@@ -101,7 +102,7 @@ impl<E: Endpoint> Api<E> {
     ) -> Result<(Grant, Result<E::Output, ApiError>), Refused> {
         let path: Vec<_> = event.path_parameters.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let input = params::parse::<E::Input>(&path, event.raw_query_string.as_deref().unwrap_or(""));
-        let foreseen = E::Caller::foreseen(self.gate.remembered_user(key));
+        let foreseen = self.gate.remembered_user(key, Self::BUDGET).and_then(E::Caller::foreseen);
 
         let mut admit = pin!(timeout_at(deadline, self.gate.admit(key, Self::BUDGET)));
         let ahead = foreseen.clone().zip(input.as_ref().ok().cloned());

@@ -19,8 +19,9 @@ use super::grant::{Grant, Rate, Refusal, Refused};
 use super::table::{
     EXPIRES_AT, KeyRecord, KeyStatus, LAST_REQUEST, LAST_USED_AT, LIMIT_OVERRIDE, PK, SCOPES, STATUS, TIER,
 };
+use super::usage;
 use platform::store::{Attributes, Row, StoreError, b, n, s};
-use types::scope::{Budget, Scope, Tier};
+use types::scope::{Budget, Tier};
 use types::timestamp::Timestamp;
 
 /// The ages, in minutes, of the counters that each write removes from its own budget. Those of this minute and the
@@ -46,7 +47,11 @@ impl TokenRequest {
     /// Completes the update that takes a token if key, scope and bucket allow it.
     pub(super) fn take(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
         let minute = self.now.minute();
-        let swept: Vec<String> = REMOVED_AGES_MINUTES.map(|age| format!("#swept{age}")).collect();
+        let scope = self.budget.scope();
+        let counters = REMOVED_AGES_MINUTES.map(|age| counter(self.budget, minute - age));
+        let counts = scope.into_iter().flat_map(|scope| usage::removed(scope, self.now));
+        let swept: Vec<(String, String)> =
+            counters.chain(counts).enumerate().map(|(at, name)| (format!("#swept{at}"), name)).collect();
         let mut update = update
             .expression_attribute_names("#used", counter(self.budget, minute))
             .expression_attribute_names("#ahead", counter(self.budget, minute + 2))
@@ -55,9 +60,11 @@ impl TokenRequest {
             .expression_attribute_values(":now", n(self.now.millis()))
             .expression_attribute_values(":request", b(self.request))
             .expression_attribute_values(":active", s(KeyStatus::Active.as_str()));
-        for (age, name) in REMOVED_AGES_MINUTES.zip(&swept) {
-            update = update.expression_attribute_names(name, counter(self.budget, minute - age));
+        for (placeholder, name) in &swept {
+            update = update.expression_attribute_names(placeholder, name);
         }
+        let mut set =
+            "SET #used = if_not_exists(#used, :zero) + :one, #request = :request, #last_used = :now".to_owned();
         let mut condition = "attribute_exists(#pk) AND #status = :active \
              AND (attribute_not_exists(#expires) OR #expires > :now) \
              AND attribute_not_exists(#ahead) \
@@ -81,17 +88,17 @@ impl TokenRequest {
         ] {
             update = update.expression_attribute_names(name, attribute);
         }
-        if let Some(scope) = self.budget.scope() {
+        if let Some(scope) = scope {
             condition.push_str(" AND contains(#scopes, :scope)");
+            set.push_str(", #day = if_not_exists(#day, :zero) + :one");
             update = update
+                .expression_attribute_names("#day", usage::count(scope, self.now))
                 .expression_attribute_names("#scopes", SCOPES)
                 .expression_attribute_values(":scope", s(scope.as_str()));
         }
+        let swept: Vec<String> = swept.into_iter().map(|(placeholder, _)| placeholder).collect();
         update
-            .update_expression(format!(
-                "SET #used = if_not_exists(#used, :zero) + :one, #request = :request, #last_used = :now REMOVE {}",
-                swept.join(", ")
-            ))
+            .update_expression(format!("{set} REMOVE {}", swept.join(", ")))
             .condition_expression(condition)
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
@@ -139,11 +146,13 @@ impl TokenRequest {
         Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
     }
 
-    /// Returns the counters, of every budget, that are old enough for a clean-up. Returns none if there are too few to
-    /// be worth a call.
+    /// Returns the counters, of every budget and of minutes and days, that are old enough for a clean-up. Returns none
+    /// if there are too few to be worth a call.
     fn stale(&self, row: &Row) -> Vec<String> {
         let newest_stale = self.now.minute() - STALE_AFTER_MINUTES;
-        let is_stale = |name: &&String| minute_of(name).is_some_and(|minute| minute <= newest_stale);
+        let is_stale = |name: &&String| {
+            minute_of(name).is_some_and(|minute| minute <= newest_stale) || usage::is_stale(name, self.now)
+        };
         let stale: Vec<String> = row.keys().filter(is_stale).cloned().collect();
         if stale.len() >= MIN_STALE_COUNTERS { stale } else { Vec::new() }
     }
@@ -185,10 +194,7 @@ fn placeholders(tier: Tier) -> (String, String) {
 /// Returns the name of the attribute that counts a budget's requests in one minute.
 fn counter(budget: Budget, minute: i64) -> String {
     let letter = match budget {
-        Budget::Scope(Scope::CatalogRead) => 'c',
-        Budget::Scope(Scope::ListingsRead) => 'l',
-        Budget::Scope(Scope::OrdersRead) => 'o',
-        Budget::Scope(Scope::WalletRead) => 'w',
+        Budget::Scope(scope) => usage::letter(scope),
         Budget::Me => 'm',
     };
     format!("u{letter}{minute}")
@@ -197,4 +203,35 @@ fn counter(budget: Budget, minute: i64) -> String {
 fn minute_of(attribute: &str) -> Option<i64> {
     let rest = attribute.strip_prefix('u')?;
     rest.strip_prefix(['c', 'l', 'o', 'w', 'm'])?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::config::BehaviorVersion;
+    use aws_sdk_dynamodb::{Client, Config};
+    use types::scope::Scope;
+
+    #[test]
+    fn the_release_before_takes_no_count_of_a_day_for_a_counter_of_a_minute() {
+        let now = Timestamp::from_millis(1_795_176_000_000);
+        for scope in Scope::ALL {
+            assert_eq!(minute_of(&counter(Budget::Scope(scope), now.minute())), Some(29_919_600));
+            assert_eq!(minute_of(&usage::count(scope, now)), None);
+        }
+    }
+
+    #[test]
+    fn the_expressions_are_far_below_the_limit_of_dynamodb() {
+        const MAX_EXPRESSION_BYTES: usize = 4_096;
+        let client = Client::from_conf(Config::builder().behavior_version(BehaviorVersion::latest()).build());
+        for budget in Scope::ALL.map(Budget::Scope).into_iter().chain([Budget::Me]) {
+            let attempt = TokenRequest { budget, now: Timestamp::from_millis(1_795_176_000_000), request: [0; 16] };
+            let update = attempt.take(client.update_item());
+            for expression in [update.get_update_expression(), update.get_condition_expression()] {
+                let bytes = expression.as_ref().unwrap().len();
+                assert!(bytes < MAX_EXPRESSION_BYTES / 4, "{bytes} bytes for {budget:?}");
+            }
+        }
+    }
 }

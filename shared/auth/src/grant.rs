@@ -37,7 +37,7 @@ pub struct Grant {
 }
 
 /// A request that did not get a token.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Refused {
     pub reason: Refusal,
     /// The budget, if it is known, or else [`Rate::none`].

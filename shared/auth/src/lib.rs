@@ -3,10 +3,13 @@
 mod bucket;
 mod gate;
 mod grant;
+mod memory;
 pub mod table;
 mod text;
+mod usage;
 
 pub use gate::Gate;
 pub use grant::{Grant, Rate, Refusal, Refused};
 pub use table::{KeyRecord, KeyStatus};
 pub use text::{KeyHash, KeyText};
+pub use usage::{DayUse, Usage};

@@ -225,8 +225,8 @@ pub(super) static KINDS: [RowKind; 24] = [
     },
 ];
 
-const KEY: &str = "The key of the bits 07, 32 times. uc and um count the requests of one minute. The bits 08 replaced \
-                   the bits 06.";
+const KEY: &str = "The key of the bits 07, 32 times. uc and um count the requests of one minute, Cg15 those of a day. \
+                   The bits 08 replaced the bits 06.";
 const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of changes, and each: 0 and a record, or 1 \
                          and an id.";
 const SUMMARY: &str = "How many orders there are, per month, and the latest inserts. It has an era since a repair has \

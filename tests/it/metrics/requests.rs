@@ -42,6 +42,7 @@ async fn errors_and_refusals_are_counted() {
     let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
     let mut refused = get(ME, &key);
     refused["requestContext"]["http"]["method"] = json!("POST");
+    let invented = auth::KeyText::from_bits([9; 32]);
     minute_with(20).await;
     let cases = [
         (get(ME, &key), 200, json!({"StoreCalls": 1})),
@@ -49,8 +50,10 @@ async fn errors_and_refusals_are_counted() {
         (refused, 405, json!({"ClientErrors": 1})),
         (get(ME, &key), 200, json!({"StoreCalls": 1})),
         (get(ME, &key), 429, json!({"RateLimited": 1, "StoreCalls": 1})),
-        // This one is refused from memory, without a call.
+        // The second refusal comes from memory, without a call.
         (get(ME, &key), 429, json!({"RateLimited": 1})),
+        (get(ME, invented.reveal()), 401, json!({"ClientErrors": 1, "StoreCalls": 1})),
+        (get(ME, invented.reveal()), 401, json!({"ClientErrors": 1})),
     ];
     for (event, expected, metrics) in cases {
         let (status, line) = ask(&mut me, event).await;

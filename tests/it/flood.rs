@@ -1,0 +1,223 @@
+//! Clients that hammer with a key that is refused: each costs a write a second at most, and nobody else notices.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::keys::NewKey;
+use auth::{Gate, KeyText, Refusal};
+use futures_util::future::join_all;
+use local::environment::Variables;
+use platform::aws::{Environment, Patience};
+use tests::{AwsCall, Fault, HttpReply, Proxy, RunningInstance, Stack, uuid};
+use types::clock::ManualClock;
+use types::scope::{Budget, Scope, Tier};
+use types::timestamp::Timestamp;
+
+use crate::access::PATHS;
+
+const ME: &str = "/v1/public/me";
+const LISTINGS: &str = "/v1/public/listings";
+
+/// Returns a well-formed key that nobody was given.
+fn invented(bits: u8) -> String {
+    KeyText::from_bits([bits; 32]).reveal().to_owned()
+}
+
+fn noon() -> Timestamp {
+    tests::NOON.parse().unwrap()
+}
+
+/// Makes a key that expires this many seconds after noon.
+async fn key_until(stack: &Stack, seconds: i64) -> String {
+    let new = NewKey {
+        user_id: uuid(2).into(),
+        name: None,
+        tier: Tier::Free,
+        limit_override: None,
+        scopes: Scope::ALL.into(),
+        expires_at: Some(noon().plus_millis(seconds * 1_000)),
+    };
+    stack.key_with(new).await.0
+}
+
+/// Sends as many requests at the same time.
+async fn get_many(running: &RunningInstance, key: &str, path: &str, requests: usize) -> Vec<HttpReply> {
+    join_all((0..requests).map(|_| running.client.get(key, path))).await
+}
+
+fn operations(proxy: &Proxy) -> Vec<String> {
+    proxy.take_calls().into_iter().map(|call| call.operation).collect()
+}
+
+/// What a client sees of an answer, apart from the request's own id.
+fn seen(reply: &HttpReply) -> (u16, &[u8], (u32, u32, u32), &str, &str) {
+    (reply.status, &reply.bytes, reply.rate(), reply.header("www-authenticate"), reply.header("cache-control"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_refused_costs_one_write_a_second_and_no_read() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let (revoked, record) = stack.key_of(uuid(1).into(), &Scope::ALL).await;
+    stack.admin.keys().revoke(record.key_id).await.unwrap();
+    let expired = key_until(&stack, 1).await;
+    running.wait(1);
+    for key in [invented(9), revoked, expired] {
+        for (path, _) in PATHS {
+            proxy.take_calls();
+            let first = running.client.get(&key, path).await;
+            assert_eq!((first.status, first.rate().0), (401, 0), "{path}");
+            assert_eq!(operations(&proxy), ["UpdateItem"], "{path}");
+            for reply in get_many(&running, &key, path, 5).await {
+                assert_eq!(seen(&reply), seen(&first), "{path}");
+            }
+            assert_eq!(operations(&proxy), [""; 0], "{path}");
+        }
+        running.wait(1);
+        assert_eq!(running.client.get(&key, ME).await.status, 401);
+        assert_eq!(operations(&proxy), ["UpdateItem"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_scope_is_remembered_for_its_budget_alone() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.key(&[Scope::CatalogRead]).await;
+    proxy.take_calls();
+    let first = running.client.get(&key, LISTINGS).await;
+    assert_eq!((first.status, first.rate()), (403, (Tier::Free.limit(), Tier::Free.limit(), 60)));
+    for reply in get_many(&running, &key, LISTINGS, 5).await {
+        assert_eq!(seen(&reply), seen(&first));
+    }
+    assert_eq!(operations(&proxy), ["UpdateItem"]);
+    for path in [ME, "/v1/public/catalog", "/v1/public/marketplaces"] {
+        assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
+    }
+    running.wait(1);
+    proxy.take_calls();
+    let later = running.client.get(&key, LISTINGS).await;
+    assert_eq!((later.status, later.rate().2), (403, 59));
+    assert_eq!(operations(&proxy), ["UpdateItem"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_from_memory_names_the_key_and_the_budget_like_the_first() {
+    let stack = Stack::new().await;
+    let (text, record) = stack.key_of(uuid(1).into(), &[Scope::CatalogRead]).await;
+    let (variables, clock) = (Variables::new(&stack.aws.endpoint_url), ManualClock::at(noon()));
+    let environment = Environment::read(&|name| variables.get(name)).unwrap();
+    let gate = Gate::new(environment.dynamodb(Patience::Request), "marketplace-keys".to_owned(), Arc::new(clock));
+    let hash = KeyText::parse(&text).unwrap().hash();
+    for budget in [Budget::Scope(Scope::OrdersRead), Budget::Scope(Scope::WalletRead)] {
+        for _ in 0..2 {
+            let refused = gate.admit(&hash, budget).await.unwrap_err();
+            assert!(matches!(refused.reason, Refusal::ScopeMissing(scope) if Some(scope) == budget.scope()));
+            assert_eq!((refused.key_id, refused.rate.remaining), (Some(record.key_id), Tier::Free.limit()));
+        }
+    }
+    assert!(gate.admit(&hash, Budget::Scope(Scope::CatalogRead)).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_at_the_same_time_with_one_bad_key_share_a_write() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    // Every request has begun before the first verdict is there.
+    proxy.set_fault(Fault::Slow(Duration::from_millis(250)));
+    for _ in 0..2 {
+        proxy.take_calls();
+        let replies = get_many(&running, &invented(9), "/v1/public/marketplaces", 100).await;
+        assert!(replies.iter().all(|reply| reply.status == 401));
+        assert_eq!(operations(&proxy), ["UpdateItem"]);
+        running.wait(1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_good_key_waits_for_its_first_verdict_and_then_for_nobody() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    proxy.set_fault(Fault::Slow(Duration::from_millis(250)));
+    for (path, round_trips) in [(ME, 2), (ME, 1)] {
+        proxy.take_calls();
+        let replies = get_many(&running, &key, path, 10).await;
+        assert!(replies.iter().all(|reply| reply.status == 200));
+        let calls = proxy.take_calls();
+        assert_eq!((calls.len(), AwsCall::round_trips(&calls)), (10, round_trips), "{calls:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_market_is_not_read_before_a_key_was_admitted_once() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    let marketplaces = "/v1/public/marketplaces";
+    proxy.set_fault(Fault::Slow(Duration::from_millis(250)));
+    for round_trips in [2, 1] {
+        running.wait(31);
+        proxy.take_calls();
+        assert_eq!(running.client.get(&key, marketplaces).await.status, 200);
+        let calls = proxy.take_calls();
+        assert_eq!((calls.len(), AwsCall::round_trips(&calls)), (2, round_trips), "{calls:?}");
+    }
+    assert_eq!(running.client.get(&invented(9), marketplaces).await.status, 401);
+    assert_eq!(operations(&proxy), ["UpdateItem"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_write_of_one_request_fails_the_next_one_decides() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    let mut calls = 0;
+    proxy.plan(move |_| {
+        calls += 1;
+        // A write is tried three times.
+        if calls <= 3 { Fault::Error("ThrottlingException") } else { Fault::None }
+    });
+    let mut statuses: Vec<u16> = get_many(&running, &key, ME, 5).await.iter().map(|reply| reply.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 200, 200, 503]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_works_and_a_revoked_one_does_not_whatever_was_refused_before() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    assert_eq!(running.client.get(&invented(9), ME).await.status, 401);
+    let (key, record) = stack.key_of(uuid(1).into(), &[Scope::CatalogRead]).await;
+    assert_eq!(running.client.get(&key, ME).await.status, 200, "made a moment ago");
+    assert_eq!(running.client.get(&key, LISTINGS).await.status, 403);
+    stack.admin.keys().revoke(record.key_id).await.unwrap();
+    assert_eq!(running.client.get(&key, ME).await.status, 401, "revoked a moment ago");
+    for _ in 0..3 {
+        running.wait(1);
+        for path in [ME, LISTINGS] {
+            assert_eq!(running.client.get(&key, path).await.status, 401, "{path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_requests_a_second_with_invented_keys_write_once_a_second_and_key() {
+    const SECONDS: u32 = 3;
+    const BURSTS_PER_SECOND: u32 = 10;
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let (good, bad) = (stack.full_key().await, [invented(8), invented(9)]);
+    proxy.take_calls();
+    let mut admitted = 0;
+    for _ in 0..SECONDS * BURSTS_PER_SECOND {
+        let floods = bad.each_ref().map(|key| get_many(&running, key, ME, 50));
+        let (floods, reply) = tokio::join!(join_all(floods), running.client.get(&good, ME));
+        assert!(floods.iter().flatten().all(|reply| reply.status == 401));
+        assert_eq!(reply.status, 200);
+        admitted += 1;
+        running.clock.advance(Duration::from_secs(1) / BURSTS_PER_SECOND);
+    }
+    let writes = usize::try_from(SECONDS).unwrap() * bad.len();
+    assert_eq!(operations(&proxy), vec!["UpdateItem"; admitted + writes]);
+}
