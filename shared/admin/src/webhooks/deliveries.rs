@@ -65,7 +65,7 @@ impl WebhookAdmin {
         if !endpoint.ok_or(WebhookAdminError::Removed(seen.endpoint_id))?.is_on() {
             return Err(WebhookAdminError::Disabled(seen.endpoint_id));
         }
-        match self.store.step(id, &resend(&seen.progress, Token::random(), now)).await? {
+        match self.store.step(id, &resend(&seen.progress, Token::random(), Schedule::default(), now)).await? {
             StepOutcome::Changed(delivery) => self.call(Lane::Retry, &delivery).await,
             StepOutcome::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
             StepOutcome::Refused(_) => Err(WebhookAdminError::Changed),
