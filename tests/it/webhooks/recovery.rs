@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, WebhookAdminError};
+use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, WebhookAdmin, WebhookAdminError};
+use local::environment::Variables;
+use platform::aws::{Environment, Patience};
 use platform::resources::Queue;
-use tests::{Answer, TestQueue, hand, uuid};
+use tests::{Answer, Fault, Proxy, TestQueue, hand, uuid};
 use tokio::sync::Notify;
 use types::clock::Clock;
 use types::event::EventKind;
 use types::ids::DeliveryId;
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status};
-use webhooks::store::{Put, Span};
+use webhooks::store::{Put, Span, WebhookStore};
 use webhooks::{QueueMessage, delivery_id};
 
 use super::{OFF_BY_FAILURES, Scene};
@@ -291,4 +293,39 @@ async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_what_is_no_
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (2, 1, 1, 0));
     assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, [other.id]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_cannot_be_read_is_named_and_the_others_are_sent() {
+    let scene = Scene::answering(204).await;
+    let held = scene.hold(3).await;
+    scene.set_event(held[1], "known_to_a_newer_release").await;
+    let recovery = scene.recover(&everything()).await;
+    assert_eq!((recovery.found.total(), recovery.found.unreadable.len(), recovery.sent), (2, 1, 2));
+    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, [held[0], held[2]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_survives_a_lost_answer_and_says_what_is_left_when_the_store_fails() {
+    let scene = Scene::answering(204).await;
+    let held = scene.hold(25).await;
+    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
+    let variables = Variables::new(&proxy.url);
+    let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk);
+    let store = WebhookStore::new(client, "marketplace-webhooks".to_owned());
+    let admin = WebhookAdmin { store, ..scene.stack.webhooks() };
+    // The first write is repeated, so the fifteenth call is that of the fourteenth delivery.
+    let mut writes = 0;
+    proxy.plan(move |operation| {
+        writes += u32::from(operation == "UpdateItem");
+        match (operation, writes) {
+            ("UpdateItem", 1) => Fault::LoseAnswer,
+            ("UpdateItem", 15) => Fault::Error("AccessDeniedException"),
+            _ => Fault::None,
+        }
+    });
+    let recovery = admin.recover(scene.endpoint.id, &everything(), |_| {}).await.unwrap();
+    assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Store(_))), "{recovery:?}");
+    assert_eq!((recovery.sent, recovery.changed, recovery.left), (13, 0, 12));
+    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, held[..13]);
 }
