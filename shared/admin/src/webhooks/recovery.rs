@@ -20,14 +20,14 @@ use webhooks::store::Span;
 
 /// How many deliveries are sent again at once: as many as SQS takes in one call.
 const CHUNK: usize = 10;
-/// The pause after each chunk. It makes twenty deliveries a second at most, twice what one instance of `ingest` lets
-/// into the first lane for an account. That brings back a day with an event a second in 72 minutes, and leaves
-/// most of the retry lane to others.
+/// The pause after each ten. It makes twenty deliveries a second at most, twice what one instance of `ingest` lets into
+/// the first lane for an account. That brings back a day with an event a second in 72 minutes, and leaves most of the
+/// retry lane to others.
 const PAUSE: Duration = Duration::from_millis(500);
 /// How many of the deliveries that were sent again may be pending. At twenty a second, more than that means that the
 /// receiver fails or does not keep up, or that the queue is behind.
 const MAX_PENDING: usize = 50;
-/// The further pause after each chunk while more are pending. It makes one delivery a second. The recovery never stops
+/// The further pause after each ten while more are pending. It makes one delivery a second. The recovery never stops
 /// altogether, because deliveries that the receiver never accepts stay pending for 33 hours.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 /// How many of those that were sent last are looked at: as many as one read takes.
@@ -145,15 +145,17 @@ impl WebhookAdmin {
         recovery: &mut Recovery,
         report: impl Fn(RecoveryProgress),
     ) -> Result<(), WebhookAdminError> {
-        let (mut watched, mut from) = (Vec::new(), None);
+        let (mut watched, mut since_pause, mut from) = (Vec::new(), 0, None);
         loop {
             let page = self.store.deliveries_within(endpoint.id, span, from).await?;
             let selected = page.deliveries.into_iter().filter(|delivery| selection.status(delivery).is_some());
             let selected: Vec<Delivery> = selected.collect();
             for chunk in selected.chunks(CHUNK) {
-                if recovery.sent > 0 {
+                if since_pause + chunk.len() > CHUNK {
                     self.pace(&mut watched, recovery, &report).await?;
+                    since_pause = 0;
                 }
+                since_pause += chunk.len();
                 self.require_on(endpoint.account_id, endpoint.id).await?;
                 watched.extend(self.resend_chunk(chunk, recovery).await?);
                 report(RecoveryProgress::Sending { done: recovery.done(), of: recovery.found.total() });
