@@ -60,7 +60,7 @@ async fn no_step_creates_a_missing_delivery() {
         failed(&dispatch, token, now),
         hold(&dispatch, now),
         end(&dispatch, now),
-        resend(&missing.progress, token, now),
+        resend(&missing.progress, token, Schedule::default(), now),
     ];
     steps.extend(watch(&Progress { wake_at: None, ..missing.progress.clone() }, Schedule::default(), now));
     steps.extend(end_for_removed_endpoint(&missing.progress, now));
@@ -124,7 +124,7 @@ fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
             failed(&dispatch, lease, now),
             hold(&dispatch, now),
             end(&dispatch, now),
-            resend(&seen, lease, now),
+            resend(&seen, lease, Schedule::default(), now),
         ];
         steps.extend(watch(&seen, Schedule::default(), now));
         steps.extend(end_for_removed_endpoint(&seen, now));

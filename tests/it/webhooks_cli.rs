@@ -1,9 +1,12 @@
 //! Deliveries, managed with `marketctl`.
 
 use serde_json::{Value, json};
-use tests::Stack;
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
-use webhooks::delivery::Lane;
+use tests::{Stack, uuid};
+use types::clock::{Clock, SystemClock};
+use types::event::EventKind;
+use types::timestamp::Timestamp;
+use webhooks::delivery::{Delivery, Lane, Progress, Status};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_delivery_is_listed_shown_and_sent_again() {
@@ -57,6 +60,72 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     );
     assert_eq!(cli.done(&format!("deliveries {id} --status failed")).await.as_array().unwrap().len(), 2);
     assert_eq!(cli.refused(&format!("resend {first}")).await, format!("endpoint {id} was removed"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_command() {
+    let stack = Stack::new().await;
+    let cli = WebhooksCli::new(&stack);
+    let (id, _) = cli.add(OWNER).await;
+    cli.done(&format!("disable {id}")).await;
+    let statuses = [Status::Held, Status::Held, Status::Failed, Status::Failed, Status::Delivered];
+    let at = store(&stack, &id, &statuses).await;
+    let document = |found: [u64; 2], span: [usize; 2], dry_run: bool| {
+        let total = found.iter().sum::<u64>();
+        let (sent, left) = if dry_run { (0, total) } else { (total, 0) };
+        json!({"endpoint_id": id, "dry_run": dry_run, "held": found[0], "failed": found[1], "oldest": at[span[0]],
+            "newest": at[span[1]], "sent": sent, "skipped": {"changed": 0, "too_many_rounds": 0, "expired": 0},
+            "left": left})
+    };
+    let resend = format!("resend --endpoint {id}");
+    assert_eq!(cli.done(&format!("{resend} --dry-run")).await, document([2, 2], [0, 3], true));
+    let held = format!("{resend} --status held --since {} --dry-run", at[1]);
+    assert_eq!(cli.done(&held).await, document([1, 0], [1, 1], true));
+    assert_eq!(cli.refused(&resend).await, format!("endpoint {id} is disabled"));
+    assert_eq!(waiting(&stack, Lane::Retry).await, 0);
+
+    let enabled = cli.done(&format!("enable {id} --resend-held")).await;
+    assert_eq!((&enabled["id"], &enabled["status"]), (&json!(id), &json!("enabled")));
+    assert_eq!(enabled["recovery"], document([2, 0], [0, 1], false));
+    let before_last = cli.done(&format!("{resend} --until {}", at[3])).await;
+    assert_eq!(before_last, document([0, 1], [2, 2], false));
+    let people = cli.run(&resend).await;
+    assert_eq!((people.code, people.stderr.as_str()), (0, ""), "{people:?}");
+    assert!(people.stdout.contains("had 0 held and 1 failed deliveries"), "{people:?}");
+    assert!(people.stdout.contains("Sent again: 1."), "{people:?}");
+    assert_eq!(waiting(&stack, Lane::Retry).await, 4);
+
+    let nothing = cli.run(&resend).await;
+    assert_eq!((nothing.code, nothing.stdout.contains("has no such deliveries")), (0, true), "{nothing:?}");
+    let empty = format!("{resend} --since {} --until {}", at[1], at[1]);
+    assert_eq!(cli.refused(&empty).await, "since: must be before until");
+    for wrong in ["--status pending", "--status delivered", "--since yesterday"] {
+        let run = cli.run(&format!("{resend} {wrong}")).await;
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{wrong}: {run:?}");
+    }
+}
+
+/// Stores deliveries to an endpoint with these statuses, each created a second after the one before. Returns the times.
+async fn store(stack: &Stack, endpoint: &str, statuses: &[Status]) -> Vec<Timestamp> {
+    let (admin, mut at) = (stack.webhooks(), SystemClock::new().now().plus_millis(-60_000));
+    let mut times = Vec::new();
+    for (number, status) in (1..).zip(statuses) {
+        at = at.plus_millis(1_000);
+        let id = uuid(number).into();
+        let delivery = Delivery {
+            id,
+            endpoint_id: endpoint.parse().unwrap(),
+            account_id: OWNER.parse().unwrap(),
+            event: EventKind::ListingSold,
+            is_test: false,
+            created_at: at,
+            body: "{}".to_owned(),
+            progress: Progress::new(id, *status, at, at),
+        };
+        admin.store.put_delivery(&delivery).await.unwrap();
+        times.push(at);
+    }
+    times
 }
 
 /// How many messages are in a delivery queue.

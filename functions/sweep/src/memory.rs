@@ -5,11 +5,11 @@
 //! begins there as long as the queue is behind.
 //!
 //! Such a run misses wake-ups that are written into the part that was read before. An overdue delivery would have been
-//! left all the same. The wake-up of a parked attempt is written at least two minutes before it comes. Those of a
-//! delivery that is sent again, or of a notice that a repair puts back, come at once. So the memory ends two minutes
-//! before the present, which allows for clocks and an index that are a minute late each. Whatever is written even later
-//! is found when the queue is no longer behind, and after ten minutes at the latest: then a run reads everything. That
-//! is in time for a parked attempt, whose message is sent fourteen minutes before it is due.
+//! left all the same. The wake-up of a parked attempt is written at least two minutes before it comes. That of a notice
+//! that a repair puts back comes at once. So the memory ends two minutes before the present, which allows for clocks and
+//! an index that are a minute late each. Whatever is written even later is found when the queue is no longer behind, and
+//! after ten minutes at the latest: then a run reads everything. That is in time for a parked attempt, whose message is
+//! sent fourteen minutes before it is due.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

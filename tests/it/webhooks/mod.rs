@@ -13,6 +13,7 @@ mod isolation;
 mod late;
 mod places;
 mod poison;
+mod recovery;
 mod removal;
 mod rows_repair;
 mod schedule;

@@ -71,6 +71,23 @@ async fn a_parked_retry_is_called_for_shortly_before_it_is_due_and_no_sooner() {
     assert_eq!(retry.count().await, 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_message_of_a_delivery_that_is_sent_again_is_taken_for_lost_after_five_minutes_and_no_sooner() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    hand(&scene.stack.sender(), &scene.stack.queue(Queue::WebhooksFirst).await.take(1).await).await;
+    scene.stack.webhooks().resend(id).await.unwrap();
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    retry.purge().await;
+    scene.wait(OVERDUE_SECONDS - 1);
+    scene.stack.sweep().await;
+    assert_eq!(retry.count().await, 0);
+    scene.wait(1);
+    scene.stack.sweep().await;
+    hand(&scene.stack.sender(), &retry.take(1).await).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
+}
+
 /// Hands each message to a sender of its own, all at once, and asserts that only one POST is made.
 async fn assert_one_post(scene: &Scene, id: DeliveryId, messages: &[SqsMessage]) {
     let senders: Vec<_> = messages.iter().map(|_| scene.stack.sender()).collect();

@@ -2,9 +2,11 @@
 
 use std::num::NonZeroUsize;
 
+use admin::webhooks::Recoverable;
 use clap::{Args, Subcommand};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, UserId};
+use types::timestamp::Timestamp;
 use webhooks::delivery::Status;
 
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,9 @@ pub(crate) enum WebhookCommand {
     Enable {
         /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
+        /// Then send all its held deliveries again, as `webhooks resend --endpoint ID --status held` does
+        #[arg(long)]
+        resend_held: bool,
     },
     /// Switch an endpoint off: its events are held, and you can resend them later
     Disable {
@@ -64,11 +69,14 @@ pub(crate) enum WebhookCommand {
         /// The delivery's id, as `webhooks deliveries` shows it
         id: DeliveryId,
     },
-    /// Send a delivery again, whatever its status
-    Resend {
-        /// The delivery's id, as `webhooks deliveries` shows it
-        id: DeliveryId,
-    },
+    /// Send a delivery again, whatever its status; or all of an endpoint that are held or failed
+    ///
+    /// With --endpoint, the oldest come first, at most twenty a second, and one a second while they pile up. New events
+    /// go on meanwhile. Test events are left out. Ends early if the endpoint is switched off or removed.
+    ///
+    /// If the command is interrupted, run it again. A delivery that it has sent is pending or delivered, so it is no
+    /// longer one of those, and is not sent twice.
+    Resend(ResendOptions),
     /// List every row that this release cannot read, and bring back the ones that it can read again
     ///
     /// A newer release may have written such rows before a rollback. Sweeps set them aside for an hour each time. See
@@ -86,6 +94,28 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         remove_old: bool,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ResendOptions {
+    /// The delivery's id, as `webhooks deliveries` shows it
+    #[arg(value_name = "DELIVERY_ID", required_unless_present = "endpoint")]
+    pub(crate) id: Option<DeliveryId>,
+    /// Send all held and failed deliveries of this endpoint again
+    #[arg(long, value_name = "ID", conflicts_with = "id")]
+    pub(crate) endpoint: Option<EndpointId>,
+    /// Only deliveries with this status: held, failed, or held,failed, which is the default
+    #[arg(long, value_delimiter = ',', requires = "endpoint", conflicts_with = "id")]
+    pub(crate) status: Vec<Recoverable>,
+    /// Only deliveries that were created at this time or later, such as 2026-11-20T10:00:00Z
+    #[arg(long, value_name = "TIME", requires = "endpoint", conflicts_with = "id")]
+    pub(crate) since: Option<Timestamp>,
+    /// Only deliveries that were created before this time
+    #[arg(long, value_name = "TIME", requires = "endpoint", conflicts_with = "id")]
+    pub(crate) until: Option<Timestamp>,
+    /// Only count them; send nothing
+    #[arg(long, requires = "endpoint", conflicts_with = "id")]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Args, Debug)]
@@ -151,6 +181,33 @@ mod tests {
     }
 
     #[test]
+    fn one_delivery_is_sent_again_or_those_of_an_endpoint() {
+        let resend = |rest: &str| match parsed(&format!("resend {rest}")) {
+            Ok(WebhookCommand::Resend(options)) => Ok(options),
+            Ok(_) => panic!("another command"),
+            Err(error) => Err(error),
+        };
+        let one = resend("ID").unwrap();
+        assert_eq!((one.id, one.endpoint), (ID.parse().ok(), None));
+        let all = resend("--endpoint ID").unwrap();
+        assert_eq!((all.id, all.endpoint, all.dry_run), (None, ID.parse().ok(), false));
+        assert_eq!((all.status.len(), all.since, all.until), (0, None, None));
+        let times = "--since 2026-11-20T10:00:00Z --until 2026-11-21T12:00:00+02:00";
+        let some = resend(&format!("--endpoint ID --status held,failed {times} --dry-run")).unwrap();
+        assert_eq!((some.status, some.dry_run), (vec![Recoverable::Held, Recoverable::Failed], true));
+        assert_eq!(some.until.map(|until| until.to_string()).as_deref(), Some("2026-11-21T10:00:00.000Z"));
+
+        assert_eq!(resend("").map(drop), Err(ErrorKind::MissingRequiredArgument));
+        for option in ["--status held", "--since 2026-11-20T10:00:00Z", "--until 2026-11-20T10:00:00Z", "--dry-run"] {
+            assert_eq!(resend(option).map(drop), Err(ErrorKind::MissingRequiredArgument), "{option}");
+            assert_eq!(resend(&format!("ID {option}")).map(drop), Err(ErrorKind::ArgumentConflict), "{option}");
+        }
+        assert_eq!(resend("ID --endpoint ID").map(drop), Err(ErrorKind::ArgumentConflict));
+        assert!(matches!(parsed("enable ID"), Ok(WebhookCommand::Enable { resend_held: false, .. })));
+        assert!(matches!(parsed("enable ID --resend-held"), Ok(WebhookCommand::Enable { resend_held: true, .. })));
+    }
+
+    #[test]
     fn what_is_not_of_its_form_is_wrong_usage() {
         for bad in [
             "add --user ID --url https://a.example --event all",
@@ -163,6 +220,10 @@ mod tests {
             "deliveries ID --limit 0",
             "show 42",
             "resend 42",
+            "resend --endpoint 42",
+            "resend --endpoint ID --status pending",
+            "resend --endpoint ID --status held,delivered",
+            "resend --endpoint ID --since yesterday",
         ] {
             assert_eq!(parsed(bad).map(drop), Err(ErrorKind::ValueValidation), "{bad}");
         }

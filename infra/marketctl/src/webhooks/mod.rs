@@ -3,12 +3,13 @@
 mod document;
 mod error;
 mod keyring;
+mod recovery;
 mod repair;
 mod show;
 
 use std::num::NonZeroUsize;
 
-use admin::webhooks::{NewEndpoint, Removal, WebhookAdmin};
+use admin::webhooks::{NewEndpoint, Recoverable, Removal, Selection, WebhookAdmin};
 use platform::rows::Rows;
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
@@ -16,7 +17,7 @@ use webhooks::endpoint::Endpoints;
 
 use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
 
-use crate::cli::{AddEndpoint, WebhookCommand};
+use crate::cli::{AddEndpoint, ResendOptions, WebhookCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
@@ -41,10 +42,11 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             output.print(&RemovedEndpoint { id, ended_deliveries: ended }, show::removed)?;
             none_left_out(unreadable)
         }
-        WebhookCommand::Enable { id } => {
+        WebhookCommand::Enable { id, resend_held: false } => {
             let endpoint = admin.enable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::enabled)
         }
+        WebhookCommand::Enable { id, resend_held: true } => recovery::enable(&admin, id, output).await,
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::disabled)
@@ -70,13 +72,25 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let delivery = admin.delivery(id).await?;
             output.print(&DeliveryDocument::from(&delivery), show::delivery)
         }
-        WebhookCommand::Resend { id } => {
-            let delivery_id = admin.resend(id).await?;
-            output.print(&SentDelivery { delivery_id }, show::sent)
-        }
+        WebhookCommand::Resend(options) => resend(&admin, options, output).await,
         WebhookCommand::Repair { dry_run } => repair::run(&admin, dry_run, output).await,
         WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(&admin, remove_old, output).await,
     }
+}
+
+/// Sends the delivery that was named again, or those of the endpoint that was named.
+async fn resend(admin: &WebhookAdmin, options: ResendOptions, output: Output) -> Result<(), CommandFailure> {
+    let ResendOptions { id, endpoint, status, since, until, dry_run } = options;
+    if let Some(id) = id {
+        let delivery_id = admin.resend(id).await?;
+        output.print(&SentDelivery { delivery_id }, show::sent)?;
+    }
+    if let Some(endpoint) = endpoint {
+        let statuses = if status.is_empty() { Recoverable::ALL.to_vec() } else { status };
+        let selection = Selection { statuses: statuses.into_iter().collect(), since, until };
+        recovery::resend(admin, endpoint, &selection, dry_run, output).await?;
+    }
+    Ok(())
 }
 
 /// Reads an endpoint's deliveries, newest first, page by page until there are enough. The status of those that cannot

@@ -4,14 +4,14 @@ use uuid::Uuid;
 
 use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId, EventId};
+use types::ids::{DeliveryId, EndpointId, EventId, UserId};
 use types::timestamp::DAY_MILLIS;
 use webhooks::delivery::{Delivery, Dispatch, Lane, MAX_ROUNDS, Progress, Status, Token, overdue_at, resend};
 use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
 use webhooks::{Call, Schedule, body, delivery_id};
 
 /// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
-const RESENDABLE_FOR_MILLIS: i64 = 35 * DAY_MILLIS;
+pub(super) const RESENDABLE_FOR_MILLIS: i64 = 35 * DAY_MILLIS;
 
 impl WebhookAdmin {
     /// Returns a page of an endpoint's deliveries, newest first, and those that cannot be read. The endpoint may have
@@ -54,21 +54,34 @@ impl WebhookAdmin {
     /// no attempt may be under way, and the delivery must have had fewer than [`MAX_ROUNDS`] rounds.
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
-        let now = self.clock.now();
+        self.require_on(seen.account_id, seen.endpoint_id).await?;
+        let delivery = self.begin_round(&seen).await?;
+        self.call(Lane::Retry, &delivery).await
+    }
+
+    /// Refuses to go on unless the endpoint is there and on.
+    pub(super) async fn require_on(&self, account: UserId, id: EndpointId) -> Result<(), WebhookAdminError> {
+        let endpoint = self.store.endpoint(account, id).await?.ok_or(WebhookAdminError::Removed(id))?;
+        if endpoint.is_on() { Ok(()) } else { Err(WebhookAdminError::Disabled(id)) }
+    }
+
+    /// Writes that a new round begins, if the delivery's status, round and attempts are still as they were seen. Returns
+    /// the delivery, whose message is still to be sent.
+    pub(super) async fn begin_round(&self, seen: &Delivery) -> Result<Delivery, WebhookAdminError> {
+        let (id, now, token) = (seen.id, self.clock.now(), Token::random());
         if seen.created_at.plus_millis(RESENDABLE_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
         }
         if seen.progress.round >= MAX_ROUNDS {
             return Err(WebhookAdminError::TooManyRounds(id));
         }
-        let endpoint = self.store.endpoint(seen.account_id, seen.endpoint_id).await?;
-        if !endpoint.ok_or(WebhookAdminError::Removed(seen.endpoint_id))?.is_on() {
-            return Err(WebhookAdminError::Disabled(seen.endpoint_id));
-        }
-        match self.store.step(id, &resend(&seen.progress, Token::random(), now)).await? {
-            StepOutcome::Changed(delivery) => self.call(Lane::Retry, &delivery).await,
+        match self.store.step(id, &resend(&seen.progress, token, Schedule::default(), now)).await? {
+            StepOutcome::Changed(delivery) => Ok(*delivery),
+            // The answer to an earlier try of the same write was lost.
+            StepOutcome::Refused(Some(found)) if found.progress.token == token => Ok(*found),
             StepOutcome::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
-            StepOutcome::Refused(_) => Err(WebhookAdminError::Changed),
+            StepOutcome::Refused(Some(_)) => Err(WebhookAdminError::Changed),
+            StepOutcome::Refused(None) => Err(WebhookAdminError::UnknownDelivery(id)),
         }
     }
 

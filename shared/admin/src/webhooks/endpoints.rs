@@ -11,8 +11,8 @@ impl WebhookAdmin {
         Ok(self.store.endpoints(user).await?)
     }
 
-    /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody
-    /// resends them, one by one.
+    /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody resends
+    /// them: one with [`Self::resend`], or all with [`Self::recover`].
     pub async fn enable(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
         self.store.enable(endpoint.account_id, id).await?;

@@ -5,6 +5,7 @@ mod deliveries;
 mod endpoints;
 mod error;
 mod keyring;
+mod recovery;
 mod register;
 mod repair;
 mod rotate_secret;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 pub use error::WebhookAdminError;
 pub use keyring::Resealed;
+pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;
 pub use repair::RowRepair;
 

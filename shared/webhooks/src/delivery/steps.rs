@@ -157,8 +157,9 @@ pub fn end_for_removed_endpoint(seen: &Progress, now: Timestamp) -> Option<Trans
 
 /// Begins a new round of attempts, whatever became of the one before, unless an attempt is being made. It makes older
 /// messages void, and drops the oldest attempts of a record that is nearly full. Each record of an attempt changes the
-/// status or the number of failed attempts, so the conditions also say that no attempt was recorded since `seen`.
-pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
+/// status or the number of failed attempts, so the conditions also say that no attempt was recorded since `seen`. The
+/// message is sent right afterwards. If it is lost, a sweep sends it five minutes later.
+pub fn resend(seen: &Progress, token: Token, schedule: Schedule, now: Timestamp) -> Transition {
     let mut then = vec![
         Effect::Status(Status::Pending),
         Effect::Failure(None),
@@ -168,7 +169,7 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
         Effect::Lease(None),
         Effect::Claims(0),
         Effect::Due(now),
-        Effect::WakeAt(Some(now)),
+        Effect::WakeAt(Some(overdue_at(schedule, now, 0))),
         Effect::Resent(0),
         Effect::Turns(0),
     ];

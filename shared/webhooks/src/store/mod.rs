@@ -25,7 +25,7 @@ use futures_util::FutureExt;
 pub use account::Added;
 pub use accounts::EndpointPage;
 pub use deliveries::{Put, StepOutcome};
-pub use listing::{DeliveryPage, StartKey};
+pub use listing::{DeliveryPage, Span, StartKey};
 pub use removal::Removal;
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};

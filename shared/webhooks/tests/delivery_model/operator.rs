@@ -1,6 +1,7 @@
 //! An operator who switches endpoints, resends deliveries and removes endpoints, in the steps of `admin::webhooks`.
 
 use types::timestamp::Timestamp;
+use webhooks::Schedule;
 use webhooks::delivery::{Dispatch, Progress, Status, Token, end_for_removed_endpoint, resend};
 
 use crate::invariants::Broken;
@@ -75,7 +76,7 @@ impl World {
         let skew = clock.millis() - (until - PATIENCE);
         match task {
             Task::Resend { delivery, seen, token } => {
-                if self.write(delivery, &resend(&seen, token, clock)).0 {
+                if self.write(delivery, &resend(&seen, token, Schedule::default(), clock)).0 {
                     let next = self.next_dispatch(delivery, self.stored(delivery).clone());
                     self.command(Task::Call(next), skew);
                 }

@@ -39,9 +39,9 @@ pub(in crate::webhooks) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
     let id = endpoint.id;
     format!(
         "Endpoint {id} is enabled: its events are sent from now on.\n\
-         Deliveries held meanwhile are not sent by themselves. To send them:\n\n\
-         \x20   marketctl webhooks deliveries {id} --status held\n\
-         \x20   marketctl webhooks resend DELIVERY_ID"
+         Deliveries held meanwhile are not sent by themselves. To see how many there are, and to send them:\n\n\
+         \x20   marketctl webhooks resend --endpoint {id} --dry-run\n\
+         \x20   marketctl webhooks resend --endpoint {id}"
     )
 }
 

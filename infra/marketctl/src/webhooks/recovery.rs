@@ -1,0 +1,261 @@
+//! Sends an endpoint's deliveries again in bulk.
+
+use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
+use serde::Serialize;
+use thiserror::Error;
+use types::ids::EndpointId;
+use types::timestamp::Timestamp;
+use webhooks::delivery::MAX_ROUNDS;
+
+use super::document::EndpointDocument;
+use crate::failure::CommandFailure;
+use crate::output::Output;
+use crate::repair::RepairProgress;
+use crate::text::{minute, shortened};
+use crate::unreadable::none_left_out;
+
+/// What was found, and what became of it.
+#[derive(Debug, Serialize)]
+struct RecoveryReport {
+    endpoint_id: EndpointId,
+    dry_run: bool,
+    /// The number of deliveries of each status that were found.
+    held: u64,
+    failed: u64,
+    /// When the first and the last of them were created.
+    oldest: Option<Timestamp>,
+    newest: Option<Timestamp>,
+    sent: u64,
+    skipped: Skipped,
+    left: u64,
+}
+
+/// The deliveries that were not sent again although the command ran to its end.
+#[derive(Debug, Default, Serialize)]
+struct Skipped {
+    /// Somebody else has sent them again meanwhile, for example.
+    changed: u64,
+    too_many_rounds: u64,
+    /// They are no longer kept.
+    expired: u64,
+}
+
+/// An endpoint that is on again, and what became of its held deliveries.
+#[derive(Serialize)]
+struct EnabledEndpoint<'a> {
+    #[serde(flatten)]
+    endpoint: EndpointDocument<'a>,
+    recovery: RecoveryReport,
+}
+
+/// Why not everything was sent again.
+#[derive(Debug, Error)]
+enum RecoveryFailed {
+    #[error("stopped: {cause}; deliveries sent again: {sent}, left: {left}")]
+    Stopped { cause: WebhookAdminError, sent: u64, left: u64 },
+    #[error("deliveries that have had {MAX_ROUNDS} rounds of attempts and cannot be sent again: {0}")]
+    TooManyRounds(u64),
+}
+
+impl From<RecoveryFailed> for CommandFailure {
+    fn from(error: RecoveryFailed) -> Self {
+        let hint = match &error {
+            RecoveryFailed::Stopped { cause: WebhookAdminError::Disabled(_), .. } => {
+                "What is left stays as it is. Once the receiver works, run `marketctl webhooks enable ID`, then this command again."
+            }
+            RecoveryFailed::Stopped { cause: WebhookAdminError::Removed(_), .. } => {
+                "Its deliveries ended with it, and cannot be sent any more."
+            }
+            RecoveryFailed::Stopped { .. } => {
+                "Run this command again: it sends what is left. `marketctl check` finds what is wrong."
+            }
+            RecoveryFailed::TooManyRounds(_) => {
+                "`marketctl webhooks deliveries ID` lists them, and `marketctl webhooks show DELIVERY_ID` shows a body, which you can hand to the receiver yourself."
+            }
+        };
+        Self::new(shortened(&error.to_string()), hint)
+    }
+}
+
+/// Sends the selected deliveries again, or only counts them.
+pub(super) async fn resend(
+    admin: &WebhookAdmin,
+    id: EndpointId,
+    selection: &Selection,
+    dry_run: bool,
+    output: Output,
+) -> Result<(), CommandFailure> {
+    if dry_run {
+        let progress = Display::start(output);
+        let found = Box::pin(admin.survey(id, selection, |at| progress.show(at))).await?;
+        drop(progress);
+        output.print(&RecoveryReport::counted(id, &found), RecoveryReport::text)?;
+        return none_left_out(found.unreadable);
+    }
+    let recovery = recover(admin, id, selection, output).await?;
+    output.print(&RecoveryReport::new(id, &recovery), RecoveryReport::text)?;
+    complete(recovery)
+}
+
+/// Switches an endpoint on and sends its held deliveries again.
+pub(super) async fn enable(admin: &WebhookAdmin, id: EndpointId, output: Output) -> Result<(), CommandFailure> {
+    let endpoint = admin.enable(id).await?;
+    let selection = Selection { statuses: [Recoverable::Held].into(), since: None, until: None };
+    let recovery = recover(admin, id, &selection, output).await?;
+    let (endpoint, report) = (EndpointDocument::from(&endpoint), RecoveryReport::new(id, &recovery));
+    output.print(&EnabledEndpoint { endpoint, recovery: report }, EnabledEndpoint::text)?;
+    complete(recovery)
+}
+
+async fn recover(
+    admin: &WebhookAdmin,
+    id: EndpointId,
+    selection: &Selection,
+    output: Output,
+) -> Result<Recovery, WebhookAdminError> {
+    let progress = Display::start(output);
+    Box::pin(admin.recover(id, selection, |at| progress.show(at))).await
+}
+
+/// Returns an error unless everything was sent again that could be.
+fn complete(recovery: Recovery) -> Result<(), CommandFailure> {
+    let Recovery { found, sent, too_many_rounds, left, stopped_by, .. } = recovery;
+    if let Some(cause) = stopped_by {
+        return Err(RecoveryFailed::Stopped { cause, sent, left }.into());
+    }
+    if too_many_rounds > 0 {
+        return Err(RecoveryFailed::TooManyRounds(too_many_rounds).into());
+    }
+    none_left_out(found.unreadable)
+}
+
+/// Shows people how far a recovery is.
+struct Display(Option<RepairProgress>);
+
+impl Display {
+    fn start(output: Output) -> Self {
+        Self((output == Output::Text).then(RepairProgress::start))
+    }
+
+    fn show(&self, at: RecoveryProgress) {
+        let Some(progress) = &self.0 else { return };
+        match at {
+            RecoveryProgress::Counting { found } => progress.show_rows(found, None, "deliveries found"),
+            RecoveryProgress::Sending { done, of } => progress.show_rows(done, Some(of), "deliveries"),
+            RecoveryProgress::Slowed { done, of } => {
+                progress.show_rows(done, Some(of), "deliveries, slowly because they pile up");
+            }
+        }
+    }
+}
+
+impl RecoveryReport {
+    fn counted(endpoint_id: EndpointId, found: &Survey) -> Self {
+        let Survey { held, failed, span, .. } = found;
+        Self {
+            endpoint_id,
+            dry_run: true,
+            held: *held,
+            failed: *failed,
+            oldest: span.map(|span| span.first),
+            newest: span.map(|span| span.last),
+            sent: 0,
+            skipped: Skipped::default(),
+            left: found.total(),
+        }
+    }
+
+    fn new(endpoint_id: EndpointId, recovery: &Recovery) -> Self {
+        let Recovery { found, sent, changed, too_many_rounds, expired, left, .. } = recovery;
+        let skipped = Skipped { changed: *changed, too_many_rounds: *too_many_rounds, expired: *expired };
+        Self { dry_run: false, sent: *sent, skipped, left: *left, ..Self::counted(endpoint_id, found) }
+    }
+
+    fn text(&self) -> String {
+        let Self { endpoint_id, held, failed, sent, left, .. } = self;
+        if self.oldest.is_none() {
+            return format!("Endpoint {endpoint_id} has no such deliveries to send again.");
+        }
+        let (oldest, newest) = (minute(self.oldest), minute(self.newest));
+        let found = format!(
+            "Endpoint {endpoint_id} had {held} held and {failed} failed deliveries, from {oldest} to {newest}."
+        );
+        if self.dry_run {
+            return format!("{found}\nNothing was sent. Without --dry-run they are sent again.");
+        }
+        let Skipped { changed, too_many_rounds, expired } = self.skipped;
+        format!(
+            "{found}\nSent again: {sent}. Changed meanwhile: {changed}. With too many rounds: {too_many_rounds}. \
+             No longer kept: {expired}. Left: {left}."
+        )
+    }
+}
+
+impl EnabledEndpoint<'_> {
+    fn text(&self) -> String {
+        format!("Endpoint {} is enabled: its events are sent from now on.\n{}", self.endpoint.id, self.recovery.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use webhooks::store::Span;
+
+    const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    fn survey() -> Survey {
+        let [first, last] = ["2026-11-20T10:00:00.000Z", "2026-11-21T19:00:00.000Z"].map(|at| at.parse().unwrap());
+        Survey { held: 30, failed: 4, span: Some(Span { first, last }), unreadable: Vec::new() }
+    }
+
+    fn recovery(stopped_by: Option<WebhookAdminError>) -> Recovery {
+        let found = survey();
+        Recovery { found, sent: 20, changed: 3, too_many_rounds: 2, expired: 1, left: 8, stopped_by }
+    }
+
+    fn id() -> EndpointId {
+        ID.parse().unwrap()
+    }
+
+    #[test]
+    fn the_document_has_what_was_found_and_what_became_of_it() {
+        let found = json!({
+            "endpoint_id": ID, "dry_run": true, "held": 30, "failed": 4, "oldest": "2026-11-20T10:00:00.000Z",
+            "newest": "2026-11-21T19:00:00.000Z", "sent": 0,
+            "skipped": {"changed": 0, "too_many_rounds": 0, "expired": 0}, "left": 34,
+        });
+        assert_eq!(serde_json::to_value(RecoveryReport::counted(id(), &survey())).unwrap(), found);
+        let mut done = found;
+        (done["dry_run"], done["sent"], done["left"]) = (json!(false), json!(20), json!(8));
+        done["skipped"] = json!({"changed": 3, "too_many_rounds": 2, "expired": 1});
+        assert_eq!(serde_json::to_value(RecoveryReport::new(id(), &recovery(None))).unwrap(), done);
+    }
+
+    #[test]
+    fn people_see_two_lines() {
+        let found = format!(
+            "Endpoint {ID} had 30 held and 4 failed deliveries, from 2026-11-20 10:00Z to 2026-11-21 19:00Z.\n"
+        );
+        let text = RecoveryReport::counted(id(), &survey()).text();
+        assert_eq!(text, format!("{found}Nothing was sent. Without --dry-run they are sent again."));
+        let text = RecoveryReport::new(id(), &recovery(None)).text();
+        let counts = "Sent again: 20. Changed meanwhile: 3. With too many rounds: 2. No longer kept: 1. Left: 8.";
+        assert_eq!(text, format!("{found}{counts}"));
+        let text = RecoveryReport::counted(id(), &Survey::default()).text();
+        assert_eq!(text, format!("Endpoint {ID} has no such deliveries to send again."));
+    }
+
+    #[test]
+    fn a_recovery_that_stopped_says_why_and_what_is_left() {
+        let failure = complete(recovery(Some(WebhookAdminError::Disabled(id())))).unwrap_err().text();
+        let stopped = format!("error: stopped: endpoint {ID} is disabled; deliveries sent again: 20, left: 8\n");
+        assert!(failure.starts_with(&stopped) && failure.contains("webhooks enable ID"), "{failure}");
+        let failure = complete(recovery(Some(WebhookAdminError::Removed(id())))).unwrap_err().text();
+        assert!(failure.contains("was removed") && failure.contains("ended with it"), "{failure}");
+        let failure = complete(recovery(None)).unwrap_err().text();
+        assert!(failure.starts_with("error: deliveries that have had 100 rounds"), "{failure}");
+        assert!(complete(Recovery { found: survey(), sent: 34, ..Recovery::default() }).is_ok());
+    }
+}

@@ -1,0 +1,331 @@
+//! An endpoint's deliveries are sent again in bulk, after its receiver was away.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, WebhookAdmin, WebhookAdminError};
+use local::environment::Variables;
+use platform::aws::{Environment, Patience};
+use platform::resources::Queue;
+use tests::{Answer, Fault, Proxy, TestQueue, hand, uuid};
+use tokio::sync::Notify;
+use types::clock::Clock;
+use types::event::EventKind;
+use types::ids::DeliveryId;
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status};
+use webhooks::store::{Put, Span, WebhookStore};
+use webhooks::{QueueMessage, delivery_id};
+
+use super::{OFF_BY_FAILURES, Scene};
+
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// The delays of specification 6.8.1. Together they take almost 33 hours.
+const DELAYS_SECONDS: [i64; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, DAY_SECONDS];
+
+fn everything() -> Selection {
+    Selection { statuses: Recoverable::ALL.into(), since: None, until: None }
+}
+
+impl Scene {
+    /// Fans out an event, and hands its message to a sender. Returns the id of its delivery.
+    async fn handled_event(&self, first: &TestQueue, event: u128) -> DeliveryId {
+        let id = self.event(event).await;
+        assert_eq!(hand(&self.stack.sender(), &first.take(1).await).await, [0; 0]);
+        id
+    }
+
+    /// Returns a delivery that was created a minute after the one before.
+    fn next_delivery(&self, number: u128, status: Status) -> Delivery {
+        self.wait(60);
+        let (id, now) = (delivery_id(uuid(number).into(), self.endpoint.id), self.stack.clock.now());
+        Delivery {
+            id,
+            endpoint_id: self.endpoint.id,
+            account_id: self.user,
+            event: EventKind::ListingSold,
+            is_test: false,
+            created_at: now,
+            body: "{}".to_owned(),
+            progress: Progress::new(id, status, now, now),
+        }
+    }
+
+    async fn put(&self, delivery: &Delivery) {
+        assert_eq!(self.stack.webhooks().store.put_delivery(delivery).await.unwrap(), Put::New);
+    }
+
+    /// Stores this many held deliveries. Returns their ids, oldest first.
+    async fn hold(&self, count: u128) -> Vec<DeliveryId> {
+        let mut ids = Vec::new();
+        for number in 1..=count {
+            let delivery = self.next_delivery(number, Status::Held);
+            self.put(&delivery).await;
+            ids.push(delivery.id);
+        }
+        ids
+    }
+
+    async fn recover(&self, selection: &Selection) -> Recovery {
+        self.stack.webhooks().recover(self.endpoint.id, selection, |_| {}).await.unwrap()
+    }
+
+    /// Returns how many of the endpoint's deliveries have this status.
+    async fn count(&self, status: Status) -> u64 {
+        let deliveries = self.stack.deliveries(self.endpoint.id).await;
+        deliveries.iter().filter(|delivery| delivery.progress.status == status).count() as u64
+    }
+}
+
+fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
+    if matches!(at, RecoveryProgress::Sending { .. }) {
+        begun.notify_one();
+    }
+}
+
+/// Takes every message out of a queue. Returns the deliveries that they call for, in the order of the queue.
+async fn called(queue: &TestQueue) -> Vec<DeliveryId> {
+    let messages = queue.take(usize::try_from(queue.count().await).unwrap()).await;
+    let delivery = |body: &str| match QueueMessage::parse(body).unwrap() {
+        QueueMessage::Attempt(dispatch) => dispatch.delivery_id,
+        other => panic!("{other:?}"),
+    };
+    messages.iter().map(|message| delivery(message.body.as_deref().unwrap())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let answer = Arc::clone(&is_up);
+    let scene = Scene::with(move |_| Answer::Status(if answer.load(Ordering::SeqCst) { 204 } else { 500 })).await;
+    let (stack, admin, sender) = (&scene.stack, scene.stack.webhooks(), scene.stack.sender());
+    let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
+    let mut missed = vec![scene.handled_event(&first, 1).await];
+    for (event, delay) in (2..).zip(DELAYS_SECONDS) {
+        scene.wait(delay / 2);
+        missed.push(scene.handled_event(&first, event).await);
+        scene.wait(delay - delay / 2);
+        scene.attempt(missed[0]).await;
+    }
+    assert_eq!((scene.standing(missed[0]).await, scene.switch().await), ((Status::Failed, 7), OFF_BY_FAILURES));
+    for waiting in &missed[1..] {
+        scene.attempt(*waiting).await;
+    }
+    for event in 8..=19 {
+        scene.wait(60);
+        missed.push(scene.handled_event(&first, event).await);
+    }
+    assert_eq!((scene.count(Status::Failed).await, scene.count(Status::Held).await), (1, 18));
+    retry.purge().await;
+    let before = scene.receiver.so_far().len();
+
+    is_up.store(true, Ordering::SeqCst);
+    admin.enable(scene.endpoint.id).await.unwrap();
+    let new_events = async {
+        let mut new = Vec::new();
+        for event in 100..105 {
+            new.push(scene.handled_event(&first, event).await);
+        }
+        new
+    };
+    let handled = async {
+        for _ in &missed {
+            assert_eq!(hand(&sender, &retry.take(1).await).await, [0; 0]);
+        }
+    };
+    let selection = everything();
+    let (recovery, new, ()) = tokio::join!(scene.recover(&selection), new_events, handled);
+    assert_eq!((recovery.found.failed, recovery.found.held, recovery.sent, recovery.left), (1, 18, 19, 0));
+    assert!(recovery.stopped_by.is_none(), "{recovery:?}");
+
+    let posts = scene.receiver.so_far().split_off(before);
+    let order = posts.iter().map(|post| post.id().parse::<DeliveryId>().unwrap());
+    let (late, prompt): (Vec<DeliveryId>, Vec<DeliveryId>) = order.partition(|id| missed.contains(id));
+    assert_eq!((late, prompt), (missed, new));
+    assert_eq!(scene.count(Status::Delivered).await, 24);
+    let again = scene.recover(&selection).await;
+    assert_eq!((again.found.total(), again.sent, retry.count().await), (0, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_that_was_interrupted_sends_the_rest_when_it_is_repeated() {
+    let scene = Scene::answering(204).await;
+    let held = scene.hold(25).await;
+    let (admin, retry) = (scene.stack.webhooks(), scene.stack.queue(Queue::WebhooksRetry).await);
+    let (begun, selection) = (Notify::new(), everything());
+    tokio::select! {
+        biased;
+        () = begun.notified() => {}
+        ended = admin.recover(scene.endpoint.id, &selection, |at| notify_if_sending(&begun, at)) => panic!("{ended:?}"),
+    }
+    assert_eq!((retry.count().await, scene.count(Status::Held).await), (10, 15));
+    let rest = scene.recover(&selection).await;
+    assert_eq!((rest.found.total(), rest.sent, rest.changed, rest.left), (15, 15, 0, 0));
+    assert_eq!(called(&retry).await, held);
+    assert_eq!(scene.count(Status::Pending).await, 25);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_recoveries_at_once_send_each_delivery_once() {
+    let scene = Scene::answering(204).await;
+    let held = scene.hold(30).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let selection = everything();
+    let (one, other) = tokio::join!(scene.recover(&selection), scene.recover(&selection));
+    assert_eq!(one.sent + other.sent, 30);
+    for recovery in [one, other] {
+        assert_eq!((recovery.sent + recovery.changed, recovery.left), (recovery.found.total(), 0), "{recovery:?}");
+    }
+    let called = called(&retry).await;
+    assert_eq!(called.len(), 30);
+    assert_eq!(called.into_iter().collect::<BTreeSet<_>>(), held.into_iter().collect());
+    let deliveries = scene.stack.deliveries(scene.endpoint.id).await;
+    assert!(deliveries.iter().all(|delivery| delivery.progress.round == 2), "{deliveries:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_ends_when_the_endpoint_is_switched_off_and_the_rest_stays_held() {
+    let scene = Scene::answering(204).await;
+    scene.hold(50).await;
+    let (admin, begun, id) = (scene.stack.webhooks(), Notify::new(), scene.endpoint.id);
+    let switched_off = async {
+        begun.notified().await;
+        admin.disable(id).await.unwrap();
+    };
+    let selection = everything();
+    let recovered = scene.stack.webhooks();
+    let recovered = recovered.recover(id, &selection, |at| notify_if_sending(&begun, at));
+    let (recovery, ()) = tokio::join!(recovered, switched_off);
+    let recovery = recovery.unwrap();
+    assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Disabled(off)) if off == id), "{recovery:?}");
+    assert!((10..50).contains(&recovery.sent), "{recovery:?}");
+    assert_eq!((recovery.sent + recovery.left, recovery.changed), (50, 0));
+    assert_eq!((scene.count(Status::Pending).await, scene.count(Status::Held).await), (recovery.sent, recovery.left));
+    assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, recovery.sent);
+
+    assert!(matches!(admin.recover(id, &selection, |_| {}).await, Err(WebhookAdminError::Disabled(off)) if off == id));
+    admin.enable(id).await.unwrap();
+    assert_eq!(scene.recover(&selection).await.sent, recovery.left);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_ends_when_the_endpoint_is_removed() {
+    let scene = Scene::answering(204).await;
+    scene.hold(50).await;
+    let (admin, begun, id) = (scene.stack.webhooks(), Notify::new(), scene.endpoint.id);
+    let removed = async {
+        begun.notified().await;
+        admin.remove(id).await.unwrap();
+    };
+    let selection = everything();
+    let recovered = scene.stack.webhooks();
+    let recovered = recovered.recover(id, &selection, |at| notify_if_sending(&begun, at));
+    let (recovery, ()) = tokio::join!(recovered, removed);
+    let recovery = recovery.unwrap();
+    assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Removed(gone)) if gone == id), "{recovery:?}");
+    assert_eq!(recovery.sent + recovery.changed + recovery.left, 50);
+    assert_eq!(scene.count(Status::Held).await, 0);
+    assert!(admin.survey(id, &selection, |_| {}).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_slows_down_while_what_it_sent_piles_up() {
+    let scene = Scene::answering(204).await;
+    scene.hold(70).await;
+    let (admin, slowed, selection) = (scene.stack.webhooks(), Notify::new(), everything());
+    let report = |at| {
+        if let RecoveryProgress::Slowed { done, of } = at {
+            assert_eq!((done, of), (60, 70));
+            slowed.notify_one();
+        }
+    };
+    tokio::select! {
+        biased;
+        () = slowed.notified() => {}
+        ended = admin.recover(scene.endpoint.id, &selection, report) => panic!("{ended:?}"),
+    }
+    assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, 60);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_sends_what_was_selected_and_no_tests() {
+    use Status::{Delivered, Failed, Held, Pending};
+    let scene = Scene::answering(204).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.endpoint.id);
+    let mut stored = Vec::new();
+    for (number, status) in (1..).zip([Held, Failed, Pending, Delivered, Held, Failed, Held, Failed]) {
+        stored.push(scene.next_delivery(number, status));
+    }
+    for delivery in &stored {
+        scene.put(delivery).await;
+    }
+    scene.put(&Delivery { is_test: true, ..scene.next_delivery(9, Failed) }).await;
+    let at = |index: usize| stored[index].created_at;
+    admin.disable(id).await.unwrap();
+    let before = scene.stack.deliveries(id).await;
+    let all = admin.survey(id, &everything(), |_| {}).await.unwrap();
+    assert_eq!((all.held, all.failed, all.span), (3, 3, Some(Span { first: at(0), last: at(7) })));
+    let failed = Selection { statuses: [Recoverable::Failed].into(), ..everything() };
+    let failed = admin.survey(id, &failed, |_| {}).await.unwrap();
+    assert_eq!((failed.held, failed.failed, failed.span), (0, 3, Some(Span { first: at(1), last: at(7) })));
+    let some = Selection { since: Some(at(4)), until: Some(at(7)), ..everything() };
+    let none = Selection { since: Some(at(4)), until: Some(at(4)), ..everything() };
+    let refused = admin.survey(id, &none, |_| {}).await.unwrap_err();
+    assert_eq!(refused.to_string(), "since: must be before until");
+    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    assert_eq!((scene.stack.deliveries(id).await, retry.count().await), (before, 0));
+
+    admin.enable(id).await.unwrap();
+    let recovery = scene.recover(&some).await;
+    assert_eq!((recovery.found.held, recovery.found.failed, recovery.sent), (2, 1, 3));
+    assert_eq!(called(&retry).await, [4, 5, 6].map(|index: usize| stored[index].id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_what_is_no_longer_kept() {
+    let scene = Scene::answering(204).await;
+    scene.hold(1).await;
+    scene.wait(35 * DAY_SECONDS);
+    let last = scene.next_delivery(2, Status::Held);
+    scene.put(&Delivery { progress: Progress { round: MAX_ROUNDS, ..last.progress.clone() }, ..last }).await;
+    let other = scene.next_delivery(3, Status::Held);
+    scene.put(&other).await;
+    let recovery = scene.recover(&everything()).await;
+    assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (2, 1, 1, 0));
+    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, [other.id]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_cannot_be_read_is_named_and_the_others_are_sent() {
+    let scene = Scene::answering(204).await;
+    let held = scene.hold(3).await;
+    scene.set_event(held[1], "known_to_a_newer_release").await;
+    let recovery = scene.recover(&everything()).await;
+    assert_eq!((recovery.found.total(), recovery.found.unreadable.len(), recovery.sent), (2, 1, 2));
+    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, [held[0], held[2]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_survives_a_lost_answer_and_says_what_is_left_when_the_store_fails() {
+    let scene = Scene::answering(204).await;
+    let held = scene.hold(25).await;
+    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
+    let variables = Variables::new(&proxy.url);
+    let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk);
+    let store = WebhookStore::new(client, "marketplace-webhooks".to_owned());
+    let admin = WebhookAdmin { store, ..scene.stack.webhooks() };
+    // The first write is repeated, so the fifteenth call is that of the fourteenth delivery.
+    let mut writes = 0;
+    proxy.plan(move |operation| {
+        writes += u32::from(operation == "UpdateItem");
+        match (operation, writes) {
+            ("UpdateItem", 1) => Fault::LoseAnswer,
+            ("UpdateItem", 15) => Fault::Error("AccessDeniedException"),
+            _ => Fault::None,
+        }
+    });
+    let recovery = admin.recover(scene.endpoint.id, &everything(), |_| {}).await.unwrap();
+    assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Store(_))), "{recovery:?}");
+    assert_eq!((recovery.sent, recovery.changed, recovery.left), (13, 0, 12));
+    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, held[..13]);
+}
