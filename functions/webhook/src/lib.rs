@@ -12,6 +12,7 @@ mod defects;
 mod headers;
 mod hold;
 mod leave;
+mod notices;
 mod outcome;
 mod places;
 mod received;

@@ -7,6 +7,7 @@ use webhooks::delivery::{
     succeed,
 };
 use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
+use webhooks::notice::{FailingNotice, RecoveredNotice};
 use webhooks::store::{DisableOutcome, StepOutcome};
 use webhooks::{Call, Wait};
 
@@ -18,8 +19,6 @@ use crate::received::Received;
 const MAX_TRIES: u32 = 3;
 /// The delay of a message whose endpoint was changed at the same moment, in seconds.
 const AGAIN_SECONDS: u32 = 1;
-/// `sweep` sends a notice this many seconds after the switch-off, if it was not sent at once.
-const NOTICE_SECONDS: u32 = 60;
 
 impl Webhook {
     /// Records an attempt and what follows from it.
@@ -32,26 +31,49 @@ impl Webhook {
         attempt: Attempt,
     ) -> Result<DispatchOutcome, StoreError> {
         if attempt.is_acknowledged() {
-            return self.record_success(dispatch, attempt).await;
+            return self.record_success(dispatch, delivery, endpoint, attempt).await;
         }
         let now = self.clock.now();
+        let warning = FailingNotice::after_failure(endpoint, delivery, &attempt, self.schedule, now);
         match after_failure(dispatch, lease, attempt, delivery.is_test, self.schedule, now) {
-            AfterFailure::Again(Wait::Delayed { seconds }, step) => {
-                // The next attempt's message is sent before the record, so a crash in between cannot lose it. Until
-                // the record makes its token the delivery's, the message is void.
-                let call = Call::new(dispatch.after(lease), seconds);
-                let sent = self.queues.call_once(Lane::Retry, call).await;
-                sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
-                self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await
+            AfterFailure::Again(wait, step) => {
+                if let Wait::Delayed { seconds } = wait {
+                    // The next attempt's message is sent before the record, so a crash in between cannot lose it. Until
+                    // the record makes its token the delivery's, the message is void.
+                    let call = Call::new(dispatch.after(lease), seconds);
+                    let sent = self.queues.call_once(Lane::Retry, call).await;
+                    sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
+                }
+                match warning {
+                    Some(notice) => self.warn(dispatch, endpoint, &step, &notice).await,
+                    None => self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await,
+                }
             }
             AfterFailure::GiveUp(step) if !delivery.is_test => self.give_up(dispatch, endpoint, &step, now).await,
-            AfterFailure::Again(Wait::Parked { .. }, step) | AfterFailure::GiveUp(step) => {
-                self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await
-            }
+            AfterFailure::GiveUp(step) => self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await,
         }
     }
 
-    async fn record_success(&self, dispatch: &Dispatch, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
+    /// Records an acknowledgement. If the owner was warned of failures, it is told that they are over.
+    async fn record_success(
+        &self,
+        dispatch: &Dispatch,
+        delivery: &Delivery,
+        endpoint: &WebhookEndpoint,
+        attempt: Attempt,
+    ) -> Result<DispatchOutcome, StoreError> {
+        let Some(notice) = RecoveredNotice::after_success(endpoint, delivery, &attempt, self.clock.now()) else {
+            return self.settle_success(dispatch, attempt).await;
+        };
+        let noted = self.end_warning(endpoint, &notice).await;
+        let outcome = self.settle_success(dispatch, attempt).await;
+        if let Some(id) = noted {
+            self.send_notice(id).await;
+        }
+        outcome
+    }
+
+    async fn settle_success(&self, dispatch: &Dispatch, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
         let step = succeed(dispatch, attempt);
         let mut tries = 1;
         loop {
@@ -79,14 +101,11 @@ impl Webhook {
             delivery_id: dispatch.delivery_id,
             disabled_at: now,
         };
-        let wake_at = now.plus_millis(i64::from(self.schedule.scaled(NOTICE_SECONDS)) * 1_000);
-        match self.store.switch_off(step, endpoint, &notice, wake_at).await? {
+        match self.store.switch_off(step, endpoint, &notice, self.notice_wake_at(now)).await? {
             DisableOutcome::Done => {
                 let Notice { endpoint_id, account_id, delivery_id, .. } = &notice;
                 tracing::warn!(%endpoint_id, %account_id, %delivery_id, "switched off");
-                if let Err(error) = self.notices.send(notice.notice_id).await {
-                    tracing::warn!(notice_id = %notice.notice_id, %error, "cannot send the notice yet");
-                }
+                self.send_notice(notice.notice_id).await;
                 Ok(DispatchOutcome::SwitchedOff)
             }
             // Since it was read, the endpoint was switched off or on again, or removed: only the delivery fails.
@@ -95,7 +114,7 @@ impl Webhook {
         }
     }
 
-    async fn step(
+    pub(crate) async fn step(
         &self,
         dispatch: &Dispatch,
         step: &Transition,

@@ -37,7 +37,7 @@ pub enum Queue {
     WebhooksSlow,
     /// Webhook messages that could not be read, that met a defect, or whose function crashed again and again.
     WebhooksDead,
-    /// Notices to the owners of endpoints that were switched off. This is a FIFO queue.
+    /// Notices to the owners of endpoints. This is a FIFO queue.
     Notices,
 }
 

@@ -39,6 +39,18 @@ pub struct WebhookEndpoint {
     pub slow_until: Option<Timestamp>,
     /// Whether its latest attempts got a response promptly. If not, each attempt needs a place.
     pub is_prompt: bool,
+    /// The latest warning to its owner, which may belong to an earlier epoch.
+    pub warning: Option<Warning>,
+}
+
+/// A warning to the owner that deliveries to the endpoint fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The epoch to which it belongs. Each has at most one.
+    pub epoch: u64,
+    pub at: Timestamp,
+    /// Whether an attempt was acknowledged afterwards, and the owner is told.
+    pub is_over: bool,
 }
 
 /// What a batch reads of an account.
@@ -86,6 +98,11 @@ impl WebhookEndpoint {
         matches!(self.switch, Switch::On)
     }
 
+    /// Returns the warning of this epoch, if there was one.
+    pub fn current_warning(&self) -> Option<Warning> {
+        self.warning.filter(|warning| warning.epoch == self.epoch)
+    }
+
     /// Returns whether an attempt may be made without a place at this time.
     pub fn needs_no_place(&self, now: Timestamp) -> bool {
         self.is_prompt && !self.is_slow(now)
@@ -110,10 +127,8 @@ pub fn notice_id(endpoint: EndpointId, epoch: u64) -> NoticeId {
     Uuid::new_v5(&endpoint.uuid(), epoch.to_string().as_bytes()).into()
 }
 
-/// The message to the marketplace that an endpoint was switched off (specification 6.9.6). The marketplace tells the
-/// owner.
+/// The notice that an endpoint was switched off (specification 6.9.6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename = "endpoint.disabled")]
 pub struct Notice {
     /// The same however often the notice is sent, so that duplicates can be dropped.
     pub notice_id: NoticeId,

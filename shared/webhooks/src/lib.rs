@@ -2,6 +2,7 @@
 
 pub mod delivery;
 pub mod endpoint;
+pub mod notice;
 pub mod share;
 pub mod store;
 

@@ -1,8 +1,8 @@
-//! Tells the marketplace that an endpoint was switched off (specification 6.9.5).
+//! Tells the marketplace what happened to endpoints (specification 6.9.5).
 
 use aws_sdk_sqs::Client;
 
-use super::endpoint::Notice;
+use super::notice::EndpointNotice;
 use super::store::WebhookStore;
 use platform::store::{StoreError, explain};
 use types::ids::NoticeId;
@@ -27,11 +27,11 @@ impl Notices {
         self.store.notice_sent(id).await
     }
 
-    async fn deliver(&self, notice: &Notice) -> Result<(), StoreError> {
+    async fn deliver(&self, notice: &EndpointNotice) -> Result<(), StoreError> {
         let request = self.client.send_message().queue_url(&self.queue_url);
         let request = request.message_body(serde_json::to_string(notice)?);
-        let request = request.message_group_id(notice.endpoint_id.to_string());
-        let request = request.message_deduplication_id(notice.notice_id.to_string());
+        let request = request.message_group_id(notice.endpoint_id().to_string());
+        let request = request.message_deduplication_id(notice.id().to_string());
         let sent = request.send().await;
         sent.map(drop).map_err(|error| StoreError::Unavailable(explain(&error)))
     }

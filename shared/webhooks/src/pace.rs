@@ -63,6 +63,7 @@ mod tests {
             secret_version: 1,
             slow_until: None,
             is_prompt: true,
+            warning: None,
         }
     }
 

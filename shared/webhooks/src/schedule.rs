@@ -25,6 +25,8 @@ const MAX_DOUBLINGS: u32 = 8;
 
 /// The number of attempts in a round.
 pub const ATTEMPTS: u32 = 1 + DELAYS_SECONDS.len() as u32;
+/// The attempt of a round that falls 36 minutes in. Once it has failed, the owner is warned (specification 6.9.7).
+pub(crate) const WARNING_ATTEMPT: u32 = 4;
 
 /// The retry times. For development and tests they are divided by a scale, which is 1 in deployments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,13 @@ impl Schedule {
     pub fn after_failure(self, failed: u32, now: Timestamp) -> Option<Wait> {
         let retry = usize::try_from(failed.checked_sub(1)?).ok()?;
         Some(self.wait(self.scaled(*DELAYS_SECONDS.get(retry)?), now))
+    }
+
+    /// Returns when the last attempt of a round is due if attempt `failed` (from 1) has failed at `now`, and each one
+    /// from then on is made when it is due and fails at once.
+    pub(crate) fn last_due(self, failed: u32, now: Timestamp) -> Timestamp {
+        let due = |at, failed| self.after_failure(failed, at).map_or(at, |wait| wait.times(self, at).0);
+        (failed..ATTEMPTS).fold(now, due)
     }
 
     /// Returns how something waits for this many seconds, which are scaled already.
@@ -157,6 +166,14 @@ mod tests {
         assert_eq!(waits, expected.map(Some));
         assert_eq!([0, 7, 8].map(|failed| schedule(1).after_failure(failed, at(0))), [None; 3]);
         assert_eq!(ATTEMPTS, 7);
+    }
+
+    #[test]
+    fn the_owner_is_warned_after_36_minutes_and_32_hours_before_the_last_attempt() {
+        let earlier = DELAYS_SECONDS[..WARNING_ATTEMPT as usize - 1].iter().sum::<u32>();
+        assert_eq!(earlier.div_ceil(60), 36);
+        assert_eq!(schedule(1).last_due(WARNING_ATTEMPT, at(0)), at(32 * 60 * 60 + 3 * 60));
+        assert_eq!(schedule(1).last_due(ATTEMPTS, at(0)), at(0));
     }
 
     #[test]

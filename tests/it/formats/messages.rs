@@ -13,11 +13,21 @@ use super::loaded::{keyring, loaded, loaded_as_it_is, with_more_members};
 use super::scene::{Scene, URL, endpoint, noon};
 
 const MESSAGES_IN: &str = "shared/webhooks/src/queues.rs";
+const NOTICES_IN: &str = "shared/webhooks/src/notice.rs";
 
 /// Takes one message out of a queue.
 async fn taken(stack: &Stack, queue: Queue) -> Value {
     let [message] = stack.queue(queue).await.take(1).await.try_into().unwrap();
     serde_json::from_str(message.body.as_deref().unwrap()).unwrap()
+}
+
+/// Takes a notice of each type out of its queue, in the order of the types.
+async fn taken_notices(stack: &Stack) -> Vec<Value> {
+    let taken = stack.queue(Queue::Notices).await.take(3).await;
+    let read = |message: &SqsMessage| serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
+    let mut notices: Vec<Value> = taken.iter().map(read).collect();
+    notices.sort_by_key(|notice| notice["type"].to_string());
+    notices
 }
 
 fn golden_message(name: &str) -> Value {
@@ -34,6 +44,7 @@ async fn every_message_is_written_as_the_golden_files_say() {
     let attempt = taken(&stack, Queue::WebhooksRetry).await;
     queues.probe(Lane::Retry, minute_later).await.unwrap();
     stack.sweep().await;
+    let [disabled, failing, recovered] = taken_notices(&stack).await.try_into().unwrap();
     let written = [
         (
             "first",
@@ -47,7 +58,19 @@ async fn every_message_is_written_as_the_golden_files_say() {
             "notice-message",
             "shared/webhooks/src/endpoint.rs",
             "Tells the marketplace that an endpoint was switched off. The row of a notice holds the same.",
-            taken(&stack, Queue::Notices).await,
+            disabled,
+        ),
+        (
+            "notice-failing-message",
+            NOTICES_IN,
+            "Tells the marketplace that deliveries to an endpoint fail. The row of a notice holds the same.",
+            failing,
+        ),
+        (
+            "notice-recovered-message",
+            NOTICES_IN,
+            "Tells the marketplace that an endpoint has recovered. The row of a notice holds the same.",
+            recovered,
         ),
     ];
     let differences = written.into_iter().filter_map(|(name, layout_in, about, message)| {
@@ -98,10 +121,11 @@ async fn messages_with_members_of_a_newer_release_are_followed_after_a_rollback(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_that_the_release_before_did_not_send_is_sent() {
+async fn notices_that_the_release_before_did_not_send_are_sent() {
     let stack = loaded_as_it_is().await;
     stack.sweep().await;
-    assert_eq!(taken(&stack, Queue::Notices).await, golden_message("notice-message"));
+    let names = ["notice-message", "notice-failing-message", "notice-recovered-message"];
+    assert_eq!(taken_notices(&stack).await, names.map(golden_message));
 }
 
 /// Returns a message of the feed that the release before has postponed once.

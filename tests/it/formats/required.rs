@@ -2,16 +2,19 @@
 //! after a rollback. The golden files are what this release writes.
 
 use serde_json::json;
+use webhooks::endpoint::Notice;
 
 use super::golden;
 use super::kinds::KINDS;
 
 /// The members of messages without which the release before cannot read them.
-const MESSAGES: [(&str, &[&str]); 4] = [
+const MESSAGES: [(&str, &[&str]); 6] = [
     ("first", &["type", "layout", "delivery_id", "account_id", "endpoint_id", "event", "created_at", "body"]),
     ("attempt", &["type", "delivery_id", "account_id", "endpoint_id", "round", "attempt", "token"]),
     ("probe", &["type", "sent_at"]),
     ("notice-message", &["type", "notice_id", "endpoint_id", "account_id", "url", "delivery_id", "disabled_at"]),
+    ("notice-failing-message", &["type", "notice_id", "endpoint_id"]),
+    ("notice-recovered-message", &["type", "notice_id", "endpoint_id"]),
 ];
 
 #[test]
@@ -39,4 +42,12 @@ fn no_row_and_no_message_names_its_first_layout() {
         assert!(required.iter().all(|member| message.get(member).is_some()), "{name}: {message}");
         assert_ne!(message.get("layout"), Some(&json!(1)), "{name}");
     }
+}
+
+/// The release before does not look at the type. It sets a notice aside that it cannot read.
+#[test]
+fn the_release_before_takes_no_other_notice_for_that_of_a_switch_off() {
+    let is_switch_off = |name| serde_json::from_value::<Notice>(golden::read(name)["message"].take()).is_ok();
+    let names = ["notice-message", "notice-failing-message", "notice-recovered-message"];
+    assert_eq!(names.map(is_switch_off), [true, false, false]);
 }

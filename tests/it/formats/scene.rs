@@ -17,6 +17,7 @@ use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Failure, Lane, Lease, Progress, Status, Token, after_failure, claim,
 };
 use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
+use webhooks::notice::{FailingNotice, RecoveredNotice};
 use webhooks::share::Place;
 use webhooks::store::{Added, DisableOutcome, WebhookStore};
 use webhooks::{Schedule, delivery_id};
@@ -208,6 +209,7 @@ async fn webhooks(stack: &Stack) {
     for delivery in [leased(&on), ended(&removed)] {
         store.put_delivery(&delivery).await.unwrap();
     }
+    warn(&store, &on).await;
     switch_off(&store, &failing).await;
     for lane in Lane::ALL {
         store.probed(lane, now).await.unwrap();
@@ -228,6 +230,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         secret_version: 1,
         slow_until: None,
         is_prompt: false,
+        warning: None,
     };
     let both = [EventKind::ListingSold, EventKind::WalletDeposit];
     let off = WebhookEndpoint {
@@ -293,6 +296,25 @@ fn ended(endpoint: &WebhookEndpoint) -> Delivery {
     let failure = Some(Failure::EndpointRemoved);
     let progress = Progress { status: Status::Failed, failure, wake_at: None, ..delivery.progress };
     Delivery { progress, ..delivery }
+}
+
+/// Makes a delivery's fourth attempt fail, and notes a recovery, which leaves two notices that were not sent.
+async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
+    let (mut failing, now, lease) = (delivery(0xd6, endpoint), noon(), Token(uuid(0xc5)));
+    failing.progress.failed_attempts = 3;
+    store.put_delivery(&failing).await.unwrap();
+    let dispatch = Dispatch::next_of(&failing);
+    assert!(store.settle(failing.id, &claim(&dispatch, lease, now)).await.unwrap());
+    let (schedule, lost) = (Schedule::default(), Attempt::lost(now));
+    let notice = FailingNotice::after_failure(endpoint, &failing, &lost, schedule, now).unwrap();
+    let failed = after_failure(&dispatch, lease, lost.clone(), false, schedule, now);
+    let AfterFailure::Again(_, step) = failed else { panic!("no attempt would follow") };
+    assert_eq!(store.warn(&step, endpoint, &notice, now).await.unwrap(), DisableOutcome::Done);
+    let warned = store.endpoint(user(), endpoint.id).await.unwrap().unwrap();
+    let failing = store.delivery(failing.id).await.unwrap().unwrap();
+    let acknowledged = Attempt { status: Some(204), error: None, ..lost };
+    let notice = RecoveredNotice::after_success(&warned, &failing, &acknowledged, now).unwrap();
+    assert!(store.end_warning(&warned, &notice, now).await.unwrap());
 }
 
 /// Makes a delivery's last attempt fail, which leaves a notice that was not sent.

@@ -36,6 +36,7 @@ pub(super) async fn seen(stack: &Stack, key: &str) -> BTreeMap<String, Value> {
             "url": endpoint.url, "events": endpoint.events, "switch": format!("{:?}", endpoint.switch),
             "epoch": endpoint.epoch, "created_at": endpoint.created_at, "secrets": endpoint.secrets,
             "secret_version": endpoint.secret_version, "slow_until": endpoint.slow_until,
+            "warning": format!("{:?}", endpoint.warning),
             "deliveries": format!("{:?}", stack.deliveries(endpoint.id).await),
         });
         seen.insert(format!("endpoint {}", endpoint.id), shown);

@@ -9,6 +9,7 @@ use types::ids::UserId;
 use webhooks::Schedule;
 use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Failure, Status, Token, after_failure, claim};
 use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
+use webhooks::notice::EndpointNotice;
 use webhooks::store::{DisableOutcome, EndpointFinding, EndpointProblem, WebhookStore};
 
 use super::{Rows, changed, put_back, rows};
@@ -210,7 +211,7 @@ async fn an_endpoint_is_off_and_its_owner_is_told_whichever_rows_of_its_switch_o
     for (endpoint, notice, is_off) in &switched {
         assert_eq!(stack.endpoint_of(endpoint.account_id).await.is_on(), !is_off);
         let stored = admin.store.unsent_notice(notice.notice_id).await.unwrap();
-        assert_eq!(stored.as_ref(), is_off.then_some(notice));
+        assert_eq!(stored, is_off.then(|| EndpointNotice::Disabled(notice.clone())));
     }
     let told = switched.iter().filter(|(.., is_off)| *is_off);
     let told: BTreeSet<_> = told.map(|(_, notice, _)| notice.notice_id).collect();

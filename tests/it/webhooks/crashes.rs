@@ -1,11 +1,15 @@
 //! A sender dies at each of its steps, and its message comes again.
 
+use std::sync::atomic::Ordering;
+
 use platform::resources::Queue;
 use tests::{Fault, hand, hand_to_die};
 use types::ids::DeliveryId;
 use webhooks::delivery::{MAX_CLAIMS, Status};
 use webhooks::endpoint::notice_id;
+use webhooks::notice::EndpointNotice;
 
+use super::notices::failing_scene;
 use super::{OFF_BY_FAILURES, Scene};
 
 /// The sender dies before its call arrives, or after the call took effect.
@@ -50,6 +54,53 @@ async fn a_death_at_any_step_of_the_last_attempt_ends_in_one_switch_off_with_one
         assert!(call > 7, "endpoints, keyring, claim, record and three calls for the notice, but only {call} calls");
     }
     assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_at_any_step_of_the_attempt_that_warns_ends_in_one_warning() {
+    let scene = Scene::answering(500).await;
+    for moment in MOMENTS {
+        let (mut call, mut died) = (0, true);
+        while died {
+            call += 1;
+            let scene = scene.other(account_for(&moment, call)).await;
+            let id = scene.failing(1_000 + call as u128, 3).await;
+            died = attempt_that_dies(&scene, id, call, moment.clone()).await;
+            let step = format!("{moment:?} at {call}");
+            assert_eq!(scene.standing(id).await, (Status::Pending, 4), "{step}");
+            let notices = scene.stack.take_all_notices().await;
+            assert!(
+                matches!(&notices[..], [EndpointNotice::Failing(notice)] if notice.delivery_id == id),
+                "{step}: {notices:?}"
+            );
+        }
+        assert!(call > 7, "endpoints, keyring, claim, record and three calls for the notice, but only {call} calls");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_at_any_step_of_the_attempt_that_shows_a_recovery_ends_in_one_notice_of_it() {
+    let (scene, is_well) = failing_scene().await;
+    for moment in MOMENTS {
+        let (mut call, mut died) = (0, true);
+        while died {
+            call += 1;
+            is_well.store(false, Ordering::Relaxed);
+            let scene = scene.other(account_for(&moment, call)).await;
+            let id = scene.failing(1_000 + call as u128, 4).await;
+            assert_eq!(scene.stack.take_all_notices().await.len(), 1);
+            is_well.store(true, Ordering::Relaxed);
+            died = attempt_that_dies(&scene, id, call, moment.clone()).await;
+            let step = format!("{moment:?} at {call}");
+            assert_eq!(scene.standing(id).await, (Status::Delivered, 5), "{step}");
+            let notices = scene.stack.take_all_notices().await;
+            assert!(
+                matches!(&notices[..], [EndpointNotice::Recovered(notice)] if notice.delivery_id == id),
+                "{step}: {notices:?}"
+            );
+        }
+        assert!(call > 8, "as for a success, and four calls for the notice, but only {call} calls");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

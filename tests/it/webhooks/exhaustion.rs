@@ -1,6 +1,5 @@
 //! What the last failure does, and that it does it only once.
 
-use platform::resources::Queue;
 use tests::{Answer, hand};
 use webhooks::delivery::{Failure, Status};
 use webhooks::endpoint::{Switch, notice_id};
@@ -63,5 +62,5 @@ async fn a_last_failure_from_before_the_endpoint_was_switched_on_again_leaves_it
     tokio::join!(hand(&sender, std::slice::from_ref(&message)), switched);
     assert_eq!(scene.standing(id).await, (Status::Failed, 7));
     assert_eq!(scene.switch().await, Switch::On);
-    assert_eq!(scene.stack.queue(Queue::Notices).await.count().await, 0);
+    assert_eq!(scene.stack.take_notices().await, []);
 }

@@ -11,6 +11,7 @@ mod faults;
 mod holding;
 mod isolation;
 mod late;
+mod notices;
 mod places;
 mod poison;
 mod recovery;
@@ -92,8 +93,13 @@ impl Scene {
 
     /// Makes a delivery whose first six attempts have failed. The receiver must answer so that they do.
     pub(crate) async fn before_last(&self, event: u128) -> DeliveryId {
+        self.failing(event, 6).await
+    }
+
+    /// Makes a delivery of which this many attempts have failed. The receiver must answer so that they do.
+    async fn failing(&self, event: u128, attempts: u32) -> DeliveryId {
         let id = self.event(event).await;
-        for failed in 1..=6 {
+        for failed in 1..=attempts {
             self.attempt(id).await;
             let delivery = self.delivery(id).await;
             assert_eq!((delivery.progress.status, delivery.progress.failed_attempts), (Status::Pending, failed));

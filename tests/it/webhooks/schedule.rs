@@ -8,6 +8,7 @@ use types::timestamp::Timestamp;
 use webhooks::delivery::{Failure, Status};
 use webhooks::delivery_id;
 use webhooks::endpoint::{Notice, notice_id};
+use webhooks::notice::EndpointNotice;
 
 use super::OFF_BY_FAILURES;
 
@@ -43,18 +44,23 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
     assert_each_tells_when_it_was_sent(&posts, begun, begun_at);
 
     assert_eq!(stack.endpoint_of(user).await.switch, OFF_BY_FAILURES);
-    stack.queue(Queue::Notices).await.wait_for_count(1).await;
-    let notices = stack.take_notices().await;
+    stack.queue(Queue::Notices).await.wait_for_count(2).await;
+    let [EndpointNotice::Failing(warning), EndpointNotice::Disabled(notice)] = &stack.take_all_notices().await[..]
+    else {
+        panic!("not a warning and a notice of the switch-off")
+    };
+    assert_eq!((warning.delivery_id, warning.failed_attempts), (id, 4));
+    assert_eq!(warning.failing_since, delivery.progress.attempts[0].at);
     let expected = Notice {
         notice_id: notice_id(endpoint.id, 1),
         endpoint_id: endpoint.id,
         account_id: user,
         url: receiver.url.clone(),
         delivery_id: id,
-        disabled_at: notices[0].disabled_at,
+        disabled_at: notice.disabled_at,
     };
-    assert_eq!(notices, [expected]);
-    assert!(notices[0].disabled_at >= delivery.progress.attempts[6].at);
+    assert_eq!(*notice, expected);
+    assert!(notice.disabled_at >= delivery.progress.attempts[6].at);
 
     stack.feed_queue().send(&[sale(2, user).to_string()]).await;
     stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;

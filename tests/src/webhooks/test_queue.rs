@@ -12,6 +12,7 @@ use platform::aws::{Environment, Patience};
 use platform::resources::Queue;
 use tokio::time::{Instant, sleep};
 use webhooks::endpoint::Notice;
+use webhooks::notice::EndpointNotice;
 
 use super::steps::record;
 use crate::queue::DeadLetter;
@@ -40,8 +41,17 @@ impl Stack {
         TestQueue { backlog: Backlog::new(client.clone(), url.clone()), client, url, arn }
     }
 
-    /// Takes every notice that is in its queue now.
+    /// Takes every notice that is in its queue now. Returns those that an endpoint was switched off.
     pub async fn take_notices(&self) -> Vec<Notice> {
+        let disabled = |notice| match notice {
+            EndpointNotice::Disabled(notice) => Some(notice),
+            EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) => None,
+        };
+        self.take_all_notices().await.into_iter().filter_map(disabled).collect()
+    }
+
+    /// Takes every notice that is in its queue now.
+    pub async fn take_all_notices(&self) -> Vec<EndpointNotice> {
         let queue = self.queue(Queue::Notices).await;
         let messages = queue.take(usize::try_from(queue.count().await).unwrap()).await;
         messages.iter().map(|message| serde_json::from_str(message.body.as_deref().unwrap()).unwrap()).collect()

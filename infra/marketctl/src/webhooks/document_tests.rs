@@ -24,6 +24,7 @@ fn endpoint(switch: Switch) -> WebhookEndpoint {
         secret_version: 1,
         slow_until: None,
         is_prompt: false,
+        warning: None,
     }
 }
 

@@ -49,6 +49,7 @@ impl WebhookAdmin {
             secret_version: 1,
             slow_until: None,
             is_prompt: false,
+            warning: None,
         };
         match self.store.add_endpoint(&endpoint).await? {
             Added::Done => Ok((endpoint, secret)),

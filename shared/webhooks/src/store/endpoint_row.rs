@@ -6,10 +6,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION, SECRETS,
-    SLOW_UNTIL, STATUS, URL,
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, IS_OVER, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION,
+    SECRETS, SLOW_UNTIL, STATUS, URL, WARNED_AT, WARNING,
 };
-use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, WebhookEndpoint};
+use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, Warning, WebhookEndpoint};
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, n, s};
 use types::event::EventKind;
@@ -40,7 +40,15 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
     value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
     value.extend(endpoint.slow_until.map(|at| (SLOW_UNTIL.to_owned(), n(at.millis()))));
+    value.extend(endpoint.warning.map(|warning| (WARNING.to_owned(), warning_value(warning))));
     Ok(AttributeValue::M(value))
+}
+
+pub(super) fn warning_value(warning: Warning) -> AttributeValue {
+    let mut value =
+        HashMap::from([(EPOCH.to_owned(), n(warning.epoch)), (WARNED_AT.to_owned(), n(warning.at.millis()))]);
+    value.extend(warning.is_over.then(|| (IS_OVER.to_owned(), AttributeValue::Bool(true))));
+    AttributeValue::M(value)
 }
 
 /// Returns the endpoints in an account's row. One that cannot be read hides none of the others.
@@ -76,6 +84,18 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         secret_version: read.required_number(SECRET_VERSION)?,
         slow_until: read.number(SLOW_UNTIL).map(Timestamp::from_millis),
         is_prompt: row.contains_key(PROMPT),
+        warning: row.get(WARNING).and_then(warning),
+    })
+}
+
+/// Reads a warning. One that cannot be read counts as none, because deliveries do not depend on it.
+fn warning(value: &AttributeValue) -> Option<Warning> {
+    let row = value.as_m().ok()?;
+    let read = Attributes(row);
+    Some(Warning {
+        epoch: read.number(EPOCH)?,
+        at: Timestamp::from_millis(read.number(WARNED_AT)?),
+        is_over: row.contains_key(IS_OVER),
     })
 }
 

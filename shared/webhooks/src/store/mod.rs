@@ -18,6 +18,7 @@ mod search;
 mod settle;
 mod table;
 mod wake_ups;
+mod warnings;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::FutureExt;

@@ -12,7 +12,8 @@ use super::table::{
 };
 use super::wake_ups::WakeUp;
 use super::{StartKey, WebhookStore, table};
-use crate::endpoint::{Notice, UnreadableEndpoint};
+use crate::endpoint::UnreadableEndpoint;
+use crate::notice::EndpointNotice;
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, about_rows};
 use types::closed_enum;
@@ -131,7 +132,7 @@ fn unreadable(row: &Row) -> Vec<UnreadableRow> {
     }
     let (kind, read) = match pk {
         pk if pk.starts_with(DELIVERY_PARTITION) => (RowKind::Delivery, from_row(row).map(drop)),
-        pk if pk.starts_with(NOTICE_PARTITION) => (RowKind::Notice, Notice::from_row(row).map(drop)),
+        pk if pk.starts_with(NOTICE_PARTITION) => (RowKind::Notice, EndpointNotice::from_row(row).map(drop)),
         pk if pk.starts_with(FINDER_PARTITION) => (RowKind::Finder, StoredFinder::from_row(row).map(drop)),
         pk if pk.starts_with(LANE_PARTITION) => (RowKind::LaneMark, lane_mark(row)),
         _ => (RowKind::Unknown, Err(StoreError::corrupt(PK))),

@@ -12,6 +12,7 @@ use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PK, REASON, STATU
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
 use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
+use crate::notice::EndpointNotice;
 use platform::store::{StoreError, n, retry_conflicts, s};
 use platform::transaction;
 use types::ids::{DeliveryId, EndpointId, UserId};
@@ -110,7 +111,8 @@ impl WebhookStore {
         notice: &Notice,
         wake_at: Timestamp,
     ) -> Result<DisableOutcome, StoreError> {
-        let (off, put) = (self.off(endpoint, notice)?, self.new_notice(notice, wake_at)?);
+        let stored = EndpointNotice::Disabled(notice.clone());
+        let (off, put) = (self.off(endpoint, notice)?, self.new_notice(&stored, wake_at)?);
         let others =
             vec![TransactWriteItem::builder().update(off).build(), TransactWriteItem::builder().put(put).build()];
         self.both(notice.delivery_id, step, others).await
@@ -143,7 +145,8 @@ impl WebhookStore {
         Ok(update.build()?)
     }
 
-    async fn both(
+    /// Makes a delivery's step and other writes, all or none.
+    pub(super) async fn both(
         &self,
         id: DeliveryId,
         step: &Transition,
@@ -164,7 +167,7 @@ impl WebhookStore {
     }
 
     /// Makes all writes or none. The first one is that of the delivery.
-    async fn all(&self, writes: Vec<TransactWriteItem>) -> Result<DisableOutcome, StoreError> {
+    pub(super) async fn all(&self, writes: Vec<TransactWriteItem>) -> Result<DisableOutcome, StoreError> {
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.clone()));
             transaction::send(request).await

@@ -43,6 +43,11 @@ pub(super) const SECRET_VERSION: &str = "secret_version";
 pub(super) const SLOW_UNTIL: &str = "slow_until";
 /// Whether the endpoint responds promptly. Absent if that is not known.
 pub(super) const PROMPT: &str = "prompt";
+/// The latest warning that deliveries to the endpoint fail: its epoch, when it was, and whether it is over. Absent if
+/// there was none.
+pub(super) const WARNING: &str = "warning";
+pub(super) const WARNED_AT: &str = "at";
+pub(super) const IS_OVER: &str = "is_over";
 pub(super) const REMOVED_AT: &str = "removed_at";
 /// Of an endpoint that was switched off because a delivery failed: when, by which delivery, and with which notice.
 pub(super) const DISABLED_AT: &str = "disabled_at";

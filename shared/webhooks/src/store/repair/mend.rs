@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 
 use super::stored::StoredFinder;
 use crate::endpoint::{Notice, WebhookEndpoint};
+use crate::notice::EndpointNotice;
 use crate::store::table::{self, NOTICE_ID, PK};
 use crate::store::{CONFLICT_ATTEMPTS, WebhookStore};
 use platform::store::{StoreError, retry_conflicts, s};
@@ -54,7 +55,9 @@ impl WebhookStore {
             .expression_attribute_names("#notice", NOTICE_ID)
             .expression_attribute_values(":notice", s(notice.notice_id.to_string()))
             .build()?;
-        let put = TransactWriteItem::builder().put(self.new_notice(notice, wake_at)?).build();
+        let put = TransactWriteItem::builder()
+            .put(self.new_notice(&EndpointNotice::Disabled(notice.clone()), wake_at)?)
+            .build();
         self.mend(vec![put, TransactWriteItem::builder().condition_check(check).build()]).await
     }
 

@@ -1,0 +1,68 @@
+//! Warns owners of failures, tells them of recoveries, and sends notices. Every notice is stored before it is sent. If
+//! it cannot be sent at once, `sweep` sends it.
+
+use platform::store::StoreError;
+use types::ids::NoticeId;
+use types::timestamp::Timestamp;
+use webhooks::delivery::{Dispatch, Transition};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::notice::{FailingNotice, RecoveredNotice};
+use webhooks::store::DisableOutcome;
+
+use crate::Webhook;
+use crate::outcome::DispatchOutcome;
+
+/// `sweep` sends a notice this many seconds after it was stored, if it was not sent at once.
+const NOTICE_SECONDS: u32 = 60;
+
+impl Webhook {
+    /// Records a failed attempt, and warns the owner.
+    pub(crate) async fn warn(
+        &self,
+        dispatch: &Dispatch,
+        endpoint: &WebhookEndpoint,
+        step: &Transition,
+        notice: &FailingNotice,
+    ) -> Result<DispatchOutcome, StoreError> {
+        match self.store.warn(step, endpoint, notice, self.notice_wake_at(notice.failing_at)).await? {
+            DisableOutcome::Done => {
+                let FailingNotice { endpoint_id, account_id, delivery_id, .. } = notice;
+                tracing::warn!(%endpoint_id, %account_id, %delivery_id, "failing");
+                self.send_notice(notice.notice_id).await;
+                Ok(DispatchOutcome::Unacknowledged)
+            }
+            // Since it was read, the owner was warned because of another delivery, or the endpoint was switched off or
+            // on again, or removed.
+            DisableOutcome::EndpointMoved => self.step(dispatch, step, DispatchOutcome::Unacknowledged).await,
+            DisableOutcome::DeliveryMoved => Ok(DispatchOutcome::Void),
+        }
+    }
+
+    /// Notes that an endpoint has recovered. This comes before the acknowledgement is recorded, so a crash in between
+    /// does not lose the notice. Returns the notice's id if it is to be sent.
+    ///
+    /// An error is only logged, because it must not keep the acknowledgement from being recorded. The next acknowledged
+    /// attempt tries again.
+    pub(crate) async fn end_warning(&self, endpoint: &WebhookEndpoint, notice: &RecoveredNotice) -> Option<NoticeId> {
+        let wake_at = self.notice_wake_at(notice.recovered_at);
+        match self.store.end_warning(endpoint, notice, wake_at).await {
+            Ok(is_noted) => is_noted.then_some(notice.notice_id),
+            Err(error) => {
+                tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint has recovered");
+                None
+            }
+        }
+    }
+
+    /// Sends a notice that is stored. After an error it waits for `sweep`.
+    pub(crate) async fn send_notice(&self, notice_id: NoticeId) {
+        if let Err(error) = self.notices.send(notice_id).await {
+            tracing::warn!(%notice_id, %error, "cannot send the notice yet");
+        }
+    }
+
+    /// Returns when `sweep` sends a notice that is stored now.
+    pub(crate) fn notice_wake_at(&self, now: Timestamp) -> Timestamp {
+        now.plus_millis(i64::from(self.schedule.scaled(NOTICE_SECONDS)) * 1_000)
+    }
+}
