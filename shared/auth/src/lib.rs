@@ -9,4 +9,4 @@ mod text;
 pub use gate::Gate;
 pub use grant::{Grant, Rate, Refusal, Refused};
 pub use table::{KeyRecord, KeyStatus};
-pub use text::{KeyHash, KeyText};
+pub use text::{KeyHash, KeyText, KeyTextError};
