@@ -23,7 +23,11 @@ use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
 
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
-pub use update::{KeyUpdate, LimitChange, MAX_LIMIT};
+pub use update::{KeyUpdate, LimitChange};
+
+/// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
+/// 1,000 of those a second.
+pub const MAX_LIMIT: u32 = 60_000;
 
 const CONFLICT_ATTEMPTS: u32 = 8;
 const MAX_NAME_BYTES: usize = 128;
@@ -35,7 +39,7 @@ pub struct NewKey {
     /// The owner's name for the key, 1 to 128 bytes.
     pub name: Option<String>,
     pub tier: Tier,
-    /// A limit of the key's own, instead of its tier's.
+    /// A limit of the key's own, instead of its tier's: at most [`MAX_LIMIT`].
     pub limit_override: Option<u32>,
     /// At least one.
     pub scopes: Scopes,
@@ -181,6 +185,7 @@ impl KeyAdmin {
             return invalid("scope", "at least one is needed");
         }
         check_name(new.name.as_deref())?;
+        check_limit(new.limit_override)?;
         if new.expires_at.is_some_and(|at| at <= self.clock.now()) {
             return invalid("expires_at", "must lie in the future");
         }
@@ -277,6 +282,13 @@ impl KeyAdmin {
 fn check_name(name: Option<&str>) -> Result<(), AdminError> {
     if name.is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) {
         return Err(AdminError::Invalid { field: "name", reason: "must have 1 to 128 bytes" });
+    }
+    Ok(())
+}
+
+fn check_limit(limit: Option<u32>) -> Result<(), AdminError> {
+    if limit.is_some_and(|limit| limit > MAX_LIMIT) {
+        return Err(AdminError::Invalid { field: "limit", reason: "must be at most 60,000" });
     }
     Ok(())
 }
