@@ -1,5 +1,7 @@
 //! Where a key's limit comes from (specification 8.1), and the copy of it that the release before reads.
 
+use std::time::Duration;
+
 use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT, NewKey};
 use auth::KeyStatus;
 use futures_util::future::join_all;
@@ -57,8 +59,9 @@ async fn the_release_before_finds_the_limit_that_applies() {
         let changed = admin.update(record.key_id, update).await.unwrap();
         assert_eq!((changed.limit, limit_copy(&stack, &key).await), (expected, expected), "{change}");
     }
-    let (text, rotated) = admin.rotate(record.key_id).await.unwrap();
-    assert_eq!((rotated.limit, limit_copy(&stack, text.reveal()).await), (MAX_LIMIT, MAX_LIMIT));
+    let rotated = admin.rotate(record.key_id, Duration::ZERO).await.unwrap();
+    let copy = limit_copy(&stack, rotated.text.reveal()).await;
+    assert_eq!((rotated.record.limit, copy), (MAX_LIMIT, MAX_LIMIT));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,6 +41,7 @@ mod rebuild;
 mod repair;
 mod replica_model;
 mod restore;
+mod rotation;
 mod round_trips;
 mod simulation;
 mod specification;
