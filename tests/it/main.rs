@@ -23,6 +23,7 @@ mod guide;
 mod inbox;
 mod init;
 mod key_limits;
+mod key_pattern;
 mod lambda;
 mod layers;
 mod limits;
