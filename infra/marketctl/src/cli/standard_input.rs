@@ -21,7 +21,7 @@ impl TypedValueParser for OnlyStandardInput {
             return Ok(Source::Stdin);
         }
         let refusal =
-            "give the text on standard input and `-` as the only argument; a key on a command line is not secret";
+            "give the text on standard input and `-` as the only argument; a key on a command line is not secret\n";
         Err(Error::raw(ErrorKind::ValueValidation, refusal).with_cmd(command))
     }
 }
