@@ -52,12 +52,12 @@ impl KeyAdmin {
 
     /// Reads a key and replaces it. Returns `None` if the key changed in between.
     async fn rotate_once(&self, key_id: KeyId, overlap: Duration) -> Result<Option<Rotated>, AdminError> {
-        let (old_hash, row) = self.find_row(key_id).await?;
-        let (old, now) = (KeyRecord::from_row(&row)?, self.clock.now());
+        let (old_hash, stored) = self.find_row(key_id).await?;
+        let (old, now) = (KeyRecord::from_row(&stored)?, self.clock.now());
         if !old.is_live(now) {
             return Err(AdminError::NotActive(key_id));
         }
-        if let Some(successor) = Attributes(&row).text(REPLACED_BY) {
+        if let Some(successor) = Attributes(&stored).text(REPLACED_BY) {
             return Err(self.replaced(key_id, successor).await?);
         }
         let old_expires_at = end(&old, now, overlap);
