@@ -1,6 +1,8 @@
 //! Where a key's limit comes from (specification 8.1), and the copy of it that the release before reads.
 
-use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT};
+use std::time::Duration;
+
+use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT, NewKey};
 use auth::KeyStatus;
 use futures_util::future::join_all;
 use tests::{Stack, set_limit_copy, stored_key_row};
@@ -57,8 +59,29 @@ async fn the_release_before_finds_the_limit_that_applies() {
         let changed = admin.update(record.key_id, update).await.unwrap();
         assert_eq!((changed.limit, limit_copy(&stack, &key).await), (expected, expected), "{change}");
     }
-    let (text, rotated) = admin.rotate(record.key_id).await.unwrap();
-    assert_eq!((rotated.limit, limit_copy(&stack, text.reveal()).await), (MAX_LIMIT, MAX_LIMIT));
+    let rotated = admin.rotate(record.key_id, Duration::ZERO).await.unwrap();
+    let copy = limit_copy(&stack, rotated.text.reveal()).await;
+    assert_eq!((rotated.record.limit, copy), (MAX_LIMIT, MAX_LIMIT));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_not_created_with_a_limit_that_no_change_would_give_it() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    let user_id = tests::uuid(1).into();
+    let with_limit = |limit| NewKey {
+        user_id,
+        name: None,
+        tier: Tier::Free,
+        limit_override: Some(limit),
+        scopes: [Scope::CatalogRead].into(),
+        expires_at: None,
+    };
+    let refused = admin.create(with_limit(MAX_LIMIT + 1)).await;
+    assert!(matches!(refused, Err(AdminError::Invalid { field: "limit", .. })), "{refused:?}");
+    let (_, record) = admin.create(with_limit(MAX_LIMIT)).await.unwrap();
+    assert_eq!(record.limit, MAX_LIMIT);
+    assert_eq!(admin.list(user_id).await.unwrap().readable, [record]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,5 +11,5 @@ mod usage;
 pub use gate::Gate;
 pub use grant::{Grant, Rate, Refusal, Refused};
 pub use table::{KeyRecord, KeyStatus};
-pub use text::{KeyHash, KeyText};
+pub use text::{KeyHash, KeyText, KeyTextError};
 pub use usage::{DayUse, Usage};

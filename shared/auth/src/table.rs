@@ -17,7 +17,7 @@ use types::timestamp::Timestamp;
 pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 pub const STATUS: &str = "status";
-pub(super) const EXPIRES_AT: &str = "expires_at";
+pub const EXPIRES_AT: &str = "expires_at";
 pub(super) const SCOPES: &str = "scopes";
 pub const LIMIT_OVERRIDE: &str = "limit_override";
 pub const TIER: &str = "tier";
@@ -27,8 +27,11 @@ pub(super) const LAST_USED_AT: &str = "last_used_at";
 pub const HASH: &str = "hash";
 /// In the three rows of a key that a rotation made: the hash of the key that it replaced.
 pub const REPLACES: &str = "replaces";
-/// In the row of a key that a rotation revoked: the hash of the key that replaced it.
+/// In the row of a key that a rotation replaced: the hash of the key that replaced it. The key is revoked, or it is
+/// accepted until the rotation's overlap ends.
 pub const REPLACED_BY: &str = "replaced_by";
+/// In place of [`REPLACED_BY`], once a repair found that no key has that hash any more.
+pub const LOST_SUCCESSOR: &str = "lost_successor";
 pub const KEY_ID: &str = "key_id";
 pub const USER_ID: &str = "user_id";
 /// The limit as the release before this one reads it: it runs beside this one during a deployment, and again after a

@@ -19,6 +19,15 @@ pub struct KeyText(String);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
 
+/// Why a text is not that of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyTextError {
+    /// It is not `sk_` with 49 letters and digits.
+    NotAKey,
+    /// It has the form of a key, but its checksum is wrong, so nobody was ever given it.
+    WrongChecksum,
+}
+
 impl KeyText {
     /// Makes a key of 256 random bits.
     pub fn from_bits(bits: [u8; 32]) -> Self {
@@ -29,14 +38,19 @@ impl KeyText {
 
     /// Reads a key from a caller's text. Returns `None` if it is malformed or its checksum is wrong.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::examine(text).ok()
+    }
+
+    /// Reads a key from a text, or says why it is none. Callers are not told this (specification 5.4.2).
+    pub fn examine(text: &str) -> Result<Self, KeyTextError> {
         let well_formed = text.len() == LENGTH
             && text.starts_with(PREFIX)
             && text.bytes().skip(PREFIX.len()).all(|b| b.is_ascii_alphanumeric());
         if !well_formed {
-            return None;
+            return Err(KeyTextError::NotAKey);
         }
         let (body, sum) = text.split_at(BODY_END);
-        (checksum(body) == sum).then(|| Self(text.to_owned()))
+        if checksum(body) == sum { Ok(Self(text.to_owned())) } else { Err(KeyTextError::WrongChecksum) }
     }
 
     pub fn hash(&self) -> KeyHash {
@@ -106,6 +120,18 @@ mod tests {
         assert!(zero.reveal().starts_with("sk_0000000000000000000000000000000000000000000"));
         assert_eq!(base62(&[0xff; 4], 6), "4gfFC3");
         assert_eq!(checksum("123456789"), base62(&0xCBF4_3926_u32.to_be_bytes(), 6));
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_told_from_what_is_no_key() {
+        let key = KeyText::from_bits([7; 32]).reveal().to_owned();
+        let mistyped = key.replacen("sk_1", "sk_2", 1);
+        assert_ne!(mistyped, key);
+        assert_eq!(KeyText::examine(&mistyped), Err(KeyTextError::WrongChecksum));
+        for other in [&key[..51], &key.replace("sk_", "pk_"), &key.replace("sk_1", "sk_-"), ""] {
+            assert_eq!(KeyText::examine(other), Err(KeyTextError::NotAKey));
+        }
+        assert!(KeyText::examine(&key).is_ok());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Keys and scopes (specification 5.3, 5.4 and 7.2).
 
+use std::time::Duration;
+
 use admin::keys::NewKey;
 use auth::KeyText;
 use serde_json::json;
@@ -112,9 +114,10 @@ async fn an_expired_key_is_refused() {
 async fn a_rotated_key_gives_way_to_one_like_it() {
     let target = Target::new().await;
     let (old, record) = target.key_of(target.uuid(1).into(), &[Scope::OrdersRead]).await;
-    let (new, rotated) = target.admin.keys().rotate(record.key_id).await.unwrap();
+    let new = target.admin.keys().rotate(record.key_id, Duration::ZERO).await.unwrap();
+    let rotated = new.record;
     assert_eq!((rotated.user_id, &rotated.scopes, rotated.tier), (record.user_id, &record.scopes, record.tier));
     assert_eq!(target.client.get(&old, "/v1/public/orders").await.status, 401);
-    assert_eq!(target.client.get(new.reveal(), "/v1/public/orders").await.status, 200);
-    assert!(target.admin.keys().rotate(record.key_id).await.is_err());
+    assert_eq!(target.client.get(new.text.reveal(), "/v1/public/orders").await.status, 200);
+    assert!(target.admin.keys().rotate(record.key_id, Duration::ZERO).await.is_err());
 }

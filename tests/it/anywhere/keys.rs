@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use auth::{KeyStatus, KeyText};
 use serde_json::{Value, json};
 use tests::{Target, marketctl};
+use types::scope::Scope;
 use types::timestamp::Timestamp;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,6 +69,85 @@ async fn a_key_is_created_listed_rotated_and_revoked() {
     let revoked = run(&["--json", "keys", "revoke", rotated["key_id"].as_str().unwrap()]).await;
     assert_eq!((revoked.code, &revoked.json()["status"]), (0, &json!("revoked")));
     assert_eq!(target.client.get(text, "/v1/public/me").await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_replaced_with_an_overlap_once() {
+    let target = Target::new().await;
+    let (_, record) = target.key_of(target.uuid(1).into(), &[Scope::CatalogRead]).await;
+    let old_id = record.key_id.to_string();
+    let rotate = async |overlap: &str| {
+        marketctl(&target.variables, &["--json", "keys", "rotate", &old_id, "--overlap", overlap], "").await
+    };
+    let refused = rotate("8d").await;
+    let failure: Value = serde_json::from_str(&refused.stderr).unwrap();
+    assert_eq!((refused.code, &failure["error"]), (1, &json!("overlap: must be at most 7 days")));
+
+    let rotated = rotate("7d").await;
+    assert_eq!((rotated.code, &rotated.json()["in_doubt"]), (0, &json!(false)), "{rotated:?}");
+    let rotated = rotated.json();
+    let old = target.admin.keys().get(record.key_id).await.unwrap();
+    assert_eq!((old.status, json!(old.expires_at)), (KeyStatus::Active, rotated["old_expires_at"].clone()));
+    assert!(old.expires_at.is_some());
+
+    let refused = rotate("0s").await;
+    let failure: Value = serde_json::from_str(&refused.stderr).unwrap();
+    let successor = rotated["key_id"].as_str().unwrap();
+    assert_eq!(failure["error"], json!(format!("key {old_id} was already replaced by key {successor}")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_shown_with_its_use() {
+    let target = Target::new().await;
+    let (text, record) = target.key_of(target.uuid(1).into(), &[Scope::CatalogRead]).await;
+    assert_eq!(target.client.get(&text, "/v1/public/marketplaces").await.status, 200);
+    let key_id = record.key_id.to_string();
+    let shown = marketctl(&target.variables, &["--json", "keys", "show", &key_id], "").await;
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let key = shown.json();
+    assert_eq!((&key["key_id"], &key["last4"]), (&json!(key_id), &json!(record.last4)));
+    let days = key["usage"]["days"].as_array().unwrap();
+    let of_catalog = days.iter().filter(|day| day["scope"] == "catalog:read");
+    assert_eq!(of_catalog.map(|day| day["requests"].as_u64().unwrap()).sum::<u64>(), 1, "{days:?}");
+    let for_people = marketctl(&target.variables, &["keys", "show", &key_id], "").await;
+    assert!(for_people.stdout.contains("ALL SCOPES") && !for_people.stdout.contains(&text), "{for_people:?}");
+    let unknown = target.uuid(2).to_string();
+    assert_eq!(marketctl(&target.variables, &["keys", "show", &unknown], "").await.code, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leaked_text_is_identified_and_never_printed() {
+    let target = Target::new().await;
+    let (text, record) = target.key_of(target.uuid(1).into(), &[Scope::CatalogRead]).await;
+    let identify = async |text: &str, json: bool| {
+        let arguments = ["keys", "identify", "-", "--json"];
+        let run = marketctl(&target.variables, &arguments[..if json { 4 } else { 3 }], text).await;
+        assert!(!format!("{run:?}").contains(text.trim()), "the text is printed");
+        run
+    };
+    let found = identify(&format!("{text}\n"), true).await;
+    assert_eq!((found.code, found.json()), (0, json!(record)), "{}", found.stderr);
+    let for_people = identify(&text, false).await.stdout;
+    assert!(for_people.contains(&record.key_id.to_string()) && for_people.contains(&record.last4), "{for_people}");
+    target.admin.keys().revoke(record.key_id).await.unwrap();
+    assert_eq!(identify(&text, true).await.json()["status"], "revoked");
+
+    let last = if text.ends_with('0') { "1" } else { "0" };
+    let unknown = KeyText::from_bits(*b"a text that this stack never had");
+    for (text, reason) in [
+        (unknown.reveal(), "unknown"),
+        (format!("{}{last}", &text[..text.len() - 1]).as_str(), "wrong_checksum"),
+        (&text[..text.len() - 1], "not_a_key"),
+    ] {
+        let refused = identify(text, true).await;
+        let failure: Value = serde_json::from_str(&refused.stderr).unwrap();
+        assert_eq!((refused.code, &failure["reason"]), (1, &json!(reason)));
+    }
+    for arguments in [vec!["keys", "identify", &text], vec!["keys", "identify", "-", &text], vec!["keys", "identify"]] {
+        let wrong = marketctl(&target.variables, &arguments, "").await;
+        assert_eq!(wrong.code, 2, "{}", arguments.len());
+        assert!(!format!("{wrong:?}").contains(&text), "the text is printed");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

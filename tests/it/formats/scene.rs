@@ -1,5 +1,7 @@
 //! A stack in which every kind of row was written by the real code, from fixed values.
 
+use std::time::Duration;
+
 use admin::keys::NewKey;
 use auth::{KeyRecord, KeyText};
 use base::Columnar;
@@ -128,8 +130,8 @@ impl Scene {
 /// Rotates a key of another user. Returns the random values of both keys, and what stands for them.
 async fn rotation(stack: &Stack) -> Vec<(String, String)> {
     let (old_text, old) = stack.key_of(uuid(8).into(), &[Scope::CatalogRead]).await;
-    let (new_text, new) = stack.admin.keys().rotate(old.key_id).await.unwrap();
-    [stands_for(&old_text, &old, 6, 0xa2), stands_for(new_text.reveal(), &new, 8, 0xa3)].concat()
+    let new = stack.admin.keys().rotate(old.key_id, Duration::ZERO).await.unwrap();
+    [stands_for(&old_text, &old, 6, 0xa2), stands_for(new.text.reveal(), &new.record, 8, 0xa3)].concat()
 }
 
 /// Returns the hash and the id of a random key, and what stands for them: those of a key of these bits.

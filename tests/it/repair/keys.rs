@@ -1,8 +1,9 @@
 //! Keys whose last transaction was cut in two.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use admin::keys::{KeyAdmin, KeyProblem};
+use admin::keys::{KeyAdmin, KeyProblem, MAX_OVERLAP};
 use auth::KeyRecord;
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::environment::Variables;
@@ -29,6 +30,8 @@ pub(super) struct CutRotation {
     user: UserId,
     old: (String, KeyRecord),
     new: (String, KeyRecord),
+    /// For how long the old key is accepted beside the new one.
+    overlap: Duration,
     /// Whether these are undone: the old key, the new key, its row by id, its row by user.
     undone: [bool; ROTATION_ROWS],
 }
@@ -68,14 +71,17 @@ async fn look_and_repair(stack: &Stack) -> Found {
     report.found
 }
 
-/// Rotates a key of one user for each subset of the rows that this writes, and undoes the rows of that subset.
+/// Rotates a key of one user for each subset of the rows that this writes, at once and with an overlap, and undoes the
+/// rows of that subset.
 pub(super) async fn cut_rotations(stack: &Stack) -> Vec<CutRotation> {
+    let subsets = 0..1_usize << ROTATION_ROWS;
+    let cuts = subsets.flat_map(|subset| [Duration::ZERO, MAX_OVERLAP].map(|overlap| (subset, overlap)));
     let mut rotations = Vec::new();
-    for subset in 0..1_usize << ROTATION_ROWS {
-        let user: UserId = uuid(1_000 + subset as u128).into();
+    for (number, (subset, overlap)) in cuts.enumerate() {
+        let user: UserId = uuid(1_000 + number as u128).into();
         let old = stack.key_of(user, &[Scope::CatalogRead]).await;
         let before = rows(stack, TABLE).await;
-        let (text, record) = stack.admin.keys().rotate(old.1.key_id).await.unwrap();
+        let new = stack.admin.keys().rotate(old.1.key_id, overlap).await.unwrap();
         let written = changed(&before, &rows(stack, TABLE).await);
         assert_eq!(written.len(), ROTATION_ROWS, "{written:?}");
         let undone: [bool; ROTATION_ROWS] = std::array::from_fn(|place| (subset >> place) & 1 == 1);
@@ -90,7 +96,8 @@ pub(super) async fn cut_rotations(stack: &Stack) -> Vec<CutRotation> {
                 put_back(stack, TABLE, &before, key).await;
             }
         }
-        rotations.push(CutRotation { user, old, new: (text.reveal().to_owned(), record), undone });
+        let new = (new.text.reveal().to_owned(), new.record);
+        rotations.push(CutRotation { user, old, new, overlap, undone });
     }
     rotations
 }
@@ -109,12 +116,14 @@ impl CutRotation {
         found.map(|(problem, id, has_owner)| ((problem, id), has_owner.then_some(self.user))).collect()
     }
 
-    /// Asserts that the old key is revoked unless the whole rotation was undone, and that whatever is accepted is
-    /// listed and can be revoked.
+    /// Asserts that the old key is revoked unless the whole rotation was undone, or the key's row tells when the overlap
+    /// ends, and that whatever is accepted is listed and can be revoked.
     pub(super) async fn assert_is_safe(&self, stack: &Stack, running: &RunningInstance) {
-        let (what, is_undone) = (format!("{:?} undone", self.undone), self.undone == [true; ROTATION_ROWS]);
-        let has_new = !self.undone[1];
-        assert_eq!(is_accepted(running, &self.old.0).await, is_undone, "{what}: the old key");
+        let what = format!("{:?} undone, overlap {:?}", self.undone, self.overlap);
+        let [has_old_end, has_new] = [0, 1].map(|place| !self.undone[place]);
+        let is_undone = self.undone == [true; ROTATION_ROWS];
+        let lives_on = has_old_end && !self.overlap.is_zero();
+        assert_eq!(is_accepted(running, &self.old.0).await, is_undone || lives_on, "{what}: the old key");
         assert_eq!(is_accepted(running, &self.new.0).await, has_new, "{what}: the new key");
         let mut expected = vec![self.old.1.key_id];
         expected.extend(has_new.then_some(self.new.1.key_id));
@@ -181,24 +190,26 @@ async fn keys_that_were_revoked_after_the_restores_time_are_revoked_if_the_damag
     const RESTORED: &str = "marketplace-keys-restored";
     let (stack, user): (_, UserId) = (Stack::new().await, uuid(1_000).into());
     let mut ids = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..6 {
         ids.push(stack.key_of(user, &[Scope::CatalogRead]).await.1.key_id);
     }
-    let [kept, revoked_before, revoked, rotated] = ids.try_into().unwrap();
+    let [kept, revoked_before, replaced_before, revoked, rotated, replaced] = ids.try_into().unwrap();
     let admin = stack.admin.keys();
     admin.revoke(revoked_before).await.unwrap();
+    let successor = admin.rotate(replaced_before, MAX_OVERLAP).await.unwrap().record.key_id;
     table_without_indexes(&stack, RESTORED).await;
     for row in rows(&stack, TABLE).await.into_values() {
         dynamodb(&stack).put_item().table_name(RESTORED).set_item(Some(row)).send().await.unwrap();
     }
     admin.revoke(revoked).await.unwrap();
-    admin.rotate(rotated).await.unwrap();
+    admin.rotate(rotated, Duration::ZERO).await.unwrap();
+    admin.rotate(replaced, MAX_OVERLAP).await.unwrap();
     let damaged = rows(&stack, TABLE).await;
 
     let variables = Variables::new(&stack.aws.endpoint_url);
     let arguments = ["--json", "repair", "--table", "keys", "--name", RESTORED, "--revoked-in", TABLE];
     let ran = marketctl(&variables, &arguments, "").await;
-    let mut expected = [revoked, rotated];
+    let mut expected = [revoked, rotated, replaced];
     expected.sort_unstable();
     let expected = expected.map(|id| json!({ "problem": "revoked_since", "key_id": id, "user_id": user }));
     assert_eq!((ran.code, &ran.json()["keys"]["found"]), (0, &json!(expected)), "{ran:?}");
@@ -206,8 +217,8 @@ async fn keys_that_were_revoked_after_the_restores_time_are_revoked_if_the_damag
     assert_eq!(rows(&stack, TABLE).await, damaged);
     let restored = KeyAdmin::new(dynamodb(&stack), RESTORED.to_owned(), stack.clock.clone());
     let keys = restored.list(user).await.unwrap().readable;
-    let accepted: Vec<KeyId> = keys.iter().filter(|key| key.is_live(stack.now())).map(|key| key.key_id).collect();
-    assert_eq!(accepted, [kept]);
+    let accepted = keys.iter().filter(|key| key.is_live(stack.now())).map(|key| key.key_id);
+    assert_eq!(accepted.collect::<BTreeSet<KeyId>>(), [kept, replaced_before, successor].into());
     let no_keys =
         marketctl(&variables, &["repair", "--table", "market", "--name", "a", "--revoked-in", TABLE], "").await;
     assert_eq!(no_keys.code, 1, "{no_keys:?}");

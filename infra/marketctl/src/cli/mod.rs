@@ -1,9 +1,13 @@
 //! The command line. All arguments are parsed here, and wrong usage ends with exit code 2.
 
+mod duration;
 mod repair;
 mod restore;
+mod standard_input;
 mod table;
 mod webhooks;
+
+use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
@@ -17,6 +21,8 @@ pub(crate) use restore::RestoreOptions;
 pub(crate) use webhooks::{AddEndpoint, ResendOptions, WebhookCommand};
 
 use crate::input::Source;
+use duration::parse_duration;
+use standard_input::OnlyStandardInput;
 
 /// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks, repairs
 /// and restores.
@@ -40,7 +46,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Create, list, change, revoke and rotate API keys
+    /// Create, list, show, change, revoke and rotate API keys, and tell whose a leaked key is
     #[command(subcommand)]
     Keys(KeyCommand),
     /// Manage webhook endpoints; show and resend their deliveries
@@ -79,6 +85,18 @@ pub(crate) enum KeyCommand {
         #[arg(long, value_name = "UUID")]
         user: UserId,
     },
+    /// Show a key, and its requests per day and scope
+    Show {
+        /// The key's id, as `keys list` shows it
+        key_id: KeyId,
+    },
+    /// Tell which key a leaked text is, without printing the text
+    #[command(override_usage = "marketctl keys identify -")]
+    Identify {
+        /// `-`: the text is read from standard input
+        #[arg(value_name = "-", value_parser = OnlyStandardInput, num_args = 1..)]
+        text: Source,
+    },
     /// Change a key's name, tier or limit; its next request is counted against the new limit
     Update {
         /// The key's id, as `keys list` shows it
@@ -95,6 +113,10 @@ pub(crate) enum KeyCommand {
     Rotate {
         /// The old key's id, as `keys list` shows it
         key_id: KeyId,
+        /// How long the old key is still accepted, such as 90s, 15m, 24h or 7d: at most 7 days, and not beyond its own
+        /// expiry
+        #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
+        overlap: Duration,
     },
 }
 
@@ -197,6 +219,7 @@ mod tests {
     fn what_is_not_of_its_form_is_wrong_usage() {
         assert_eq!(refused("marketctl keys list --user nobody"), ErrorKind::ValueValidation);
         assert_eq!(refused("marketctl keys revoke 42"), ErrorKind::ValueValidation);
+        assert_eq!(refused(&format!("marketctl keys rotate {USER} --overlap soon")), ErrorKind::ValueValidation);
         for bad in
             ["--scope catalog:write", "--scope catalog:read --tier gold", "--scope catalog:read --expires-at soon"]
         {

@@ -19,7 +19,7 @@ pub(crate) struct RepairOptions {
     /// The table's name, if it does not have the stack's yet
     #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: Option<String>,
-    /// Also revoke the keys that are revoked in this table, the damaged one; only with --table keys
+    /// Also revoke the keys that are revoked or replaced in this table, the damaged one; only with --table keys
     #[arg(long, value_name = "TABLE", requires = "name", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) revoked_in: Option<String>,
     /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or

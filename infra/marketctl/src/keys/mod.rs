@@ -1,14 +1,17 @@
 //! The `keys` commands.
 
+mod details;
 mod document;
 mod error;
+mod identify;
 mod show;
 
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use types::scope::Tier;
 
-use document::{KeyWithText, RevokedKey};
-use error::ComingSoon;
+use document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
+use error::{ComingSoon, RotationInDoubt};
+use identify::{IdentifyError, read_key};
 
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::failure::CommandFailure;
@@ -20,14 +23,26 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
     match command {
         KeyCommand::Create(create) => {
             let new = new_key(create)?;
-            let key = Session::open(stack).await?.keys().create(new).await?;
-            output.print(&KeyWithText::new(&key), show::created)
+            let (text, record) = Session::open(stack).await?.keys().create(new).await?;
+            output.print(&KeyWithText::new(&text, &record), show::created)
         }
         KeyCommand::List { user } => {
             let session = Session::open(stack).await?;
             let keys = session.keys().list(user).await?;
             output.print(&keys.readable, |keys| show::list(user, keys, session.clock.now()))?;
             none_left_out(keys.unreadable)
+        }
+        KeyCommand::Show { key_id } => {
+            let session = Session::open(stack).await?;
+            let (record, usage) = session.keys().show(key_id).await?;
+            let key = KeyWithUsage { record: &record, usage: &usage };
+            output.print(&key, |key| details::shown(key, session.clock.now()))
+        }
+        KeyCommand::Identify { text } => {
+            let text = read_key(&text)?;
+            let session = Session::open(stack).await?;
+            let key = session.keys().identify(&text).await?.ok_or(IdentifyError::Unknown)?;
+            output.print(&key, |key| details::identified(key, session.clock.now()))
         }
         KeyCommand::Update { key_id, changes } => {
             let update = key_update(changes)?;
@@ -38,9 +53,11 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
             Some(record) => output.print(&record, show::revoked),
             None => output.print(&RevokedKey::new(key_id), show::revoked_unread),
         },
-        KeyCommand::Rotate { key_id } => {
-            let key = Session::open(stack).await?.keys().rotate(key_id).await?;
-            output.print(&KeyWithText::new(&key), |key| show::rotated(key_id, key))
+        KeyCommand::Rotate { key_id, overlap } => {
+            let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
+            output.print(&RotatedKey::new(key_id, &rotated), show::rotated)?;
+            let Some(cause) = rotated.doubt else { return Ok(()) };
+            Err(RotationInDoubt { old: key_id, new: rotated.record, cause }.into())
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Keys as text for people.
 
 use auth::{KeyRecord, KeyStatus};
-use types::ids::{KeyId, UserId};
+use types::ids::UserId;
 use types::timestamp::Timestamp;
 
-use super::document::{KeyWithText, RevokedKey};
+use super::document::{KeyWithText, RevokedKey, RotatedKey};
 use crate::text::{minute, table};
 
 const AFTER_REVOCATION: &str =
@@ -15,9 +15,15 @@ pub(super) fn created(key: &KeyWithText<'_>) -> String {
     format!("Key {key_id} of user {user_id} is ready.\n\n{}", text_once(key))
 }
 
-pub(super) fn rotated(old: KeyId, key: &KeyWithText<'_>) -> String {
+pub(super) fn rotated(rotated: &RotatedKey<'_>) -> String {
+    let RotatedKey { key, old_key_id: old, old_expires_at, in_doubt } = rotated;
     let KeyRecord { key_id, user_id, .. } = key.record;
-    format!("Key {old} is revoked. Key {key_id} of user {user_id} replaces it.\n\n{}", text_once(key))
+    let became = match old_expires_at {
+        _ if *in_doubt => format!("It is not known whether key {key_id} of user {user_id} replaces key {old}."),
+        Some(at) => format!("Key {key_id} of user {user_id} replaces key {old}, which is accepted until {at}."),
+        None => format!("Key {old} is revoked. Key {key_id} of user {user_id} replaces it."),
+    };
+    format!("{became}\n\n{}", text_once(key))
 }
 
 pub(super) fn updated(key: &KeyRecord) -> String {
@@ -75,11 +81,11 @@ fn row(key: &KeyRecord, now: Timestamp) -> [String; 9] {
     ]
 }
 
-fn scopes(key: &KeyRecord) -> String {
+pub(super) fn scopes(key: &KeyRecord) -> String {
     key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn status(key: &KeyRecord, now: Timestamp) -> &'static str {
+pub(super) fn status(key: &KeyRecord, now: Timestamp) -> &'static str {
     match key.status {
         KeyStatus::Active if !key.is_live(now) => "expired",
         status => status.as_str(),

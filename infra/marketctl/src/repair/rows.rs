@@ -53,10 +53,10 @@ impl Keys {
         KeyProblem::ALL.into_iter().map(move |problem| {
             let what = match problem {
                 KeyProblem::RotationCut => "replaced, and still active",
-                KeyProblem::SuccessorLost => "revoked, and the one that replaced it is gone",
+                KeyProblem::SuccessorLost => "replaced, and the one that replaced it is gone",
                 KeyProblem::NotFindable => "accepted, but not found by id or user",
                 KeyProblem::Lost => "gone, but found by id or user",
-                KeyProblem::RevokedSince => "revoked since, and still active",
+                KeyProblem::RevokedSince => "revoked or replaced since, and still active",
             };
             let count = self.found.iter().filter(|found| found.problem == problem).count();
             ["keys".to_owned(), what.to_owned(), count.to_string()]

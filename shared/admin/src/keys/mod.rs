@@ -1,19 +1,21 @@
-//! Creating, listing, changing, revoking and rotating keys.
+//! Creating, finding, changing, revoking and rotating keys.
 
+mod lookup;
 mod repair;
+mod rotate;
 mod update;
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{Put, ReturnValue, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, ReturnValue, TransactWriteItem};
 use futures_util::future::try_join_all;
 use thiserror::Error;
 use uuid::Uuid;
 
 use auth::table;
-use auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACED_BY, REPLACES, STATUS};
+use auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS};
 use auth::{KeyHash, KeyText};
 use platform::rows::{Rows, Unreadable};
 use platform::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
@@ -23,7 +25,12 @@ use types::scope::{Scopes, Tier};
 use types::timestamp::Timestamp;
 
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
-pub use update::{KeyUpdate, LimitChange, MAX_LIMIT};
+pub use rotate::{MAX_OVERLAP, Rotated};
+pub use update::{KeyUpdate, LimitChange};
+
+/// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
+/// 1,000 of those a second.
+pub const MAX_LIMIT: u32 = 60_000;
 
 const CONFLICT_ATTEMPTS: u32 = 8;
 const MAX_NAME_BYTES: usize = 128;
@@ -35,7 +42,7 @@ pub struct NewKey {
     /// The owner's name for the key, 1 to 128 bytes.
     pub name: Option<String>,
     pub tier: Tier,
-    /// A limit of the key's own, instead of its tier's.
+    /// A limit of the key's own, instead of its tier's: at most [`MAX_LIMIT`].
     pub limit_override: Option<u32>,
     /// At least one.
     pub scopes: Scopes,
@@ -53,6 +60,9 @@ pub enum AdminError {
     /// Only an active key can be changed or rotated.
     #[error("key {0} is revoked or expired; create a new one instead")]
     NotActive(KeyId),
+    /// A rotation replaced the key already, and the key is only accepted until the overlap ends.
+    #[error("key {key_id} was already replaced by key {successor}")]
+    Replaced { key_id: KeyId, successor: KeyId },
     /// Somebody else changed the key at the same moment. Nothing was done.
     #[error("somebody else changed the key at the same moment; check it and try again")]
     Changed,
@@ -62,6 +72,15 @@ pub enum AdminError {
         /// The rule that the field breaks.
         reason: &'static str,
     },
+}
+
+/// What is known of a transaction that makes a key.
+enum Making {
+    Made,
+    /// A condition failed, so nothing was written.
+    Refused,
+    /// No answer tells whether it was made.
+    InDoubt(StoreError),
 }
 
 /// Administers the keys of a stack.
@@ -81,8 +100,11 @@ impl KeyAdmin {
         self.check(&new)?;
         let (text, record) = self.fresh(new)?;
         let puts = self.puts(&text.hash(), &record, None)?;
-        self.transact(&puts).await?;
-        Ok((text, record))
+        match self.make(&puts, &text.hash()).await? {
+            Making::Made => Ok((text, record)),
+            Making::Refused => Err(AdminError::Changed),
+            Making::InDoubt(error) => Err(error.into()),
+        }
     }
 
     /// Returns a user's keys, oldest first, including revoked ones. A key that cannot be read is named by its entry in
@@ -159,28 +181,13 @@ impl KeyAdmin {
         .await
     }
 
-    /// Replaces an active key by a new one with the same properties. One transaction creates the new key and
-    /// revokes the old one. Their rows name each other, so that a repair can complete a rotation of which a restore
-    /// brought back only a part.
-    pub async fn rotate(&self, key_id: KeyId) -> Result<(KeyText, KeyRecord), AdminError> {
-        let (old_hash, old) = self.find(key_id).await?;
-        if !old.is_live(self.clock.now()) {
-            return Err(AdminError::NotActive(key_id));
-        }
-        let KeyRecord { user_id, name, tier, limit_override, scopes, expires_at, .. } = old;
-        let (text, record) = self.fresh(NewKey { user_id, name, tier, limit_override, scopes, expires_at })?;
-        let mut writes = self.puts(&text.hash(), &record, Some(old_hash.as_str()))?;
-        writes.push(self.revocation(&old_hash, &text.hash())?);
-        self.transact(&writes).await?;
-        Ok((text, record))
-    }
-
     fn check(&self, new: &NewKey) -> Result<(), AdminError> {
         let invalid = |field, reason| Err(AdminError::Invalid { field, reason });
         if new.scopes.is_empty() {
             return invalid("scope", "at least one is needed");
         }
         check_name(new.name.as_deref())?;
+        check_limit(new.limit_override)?;
         if new.expires_at.is_some_and(|at| at <= self.clock.now()) {
             return invalid("expires_at", "must lie in the future");
         }
@@ -230,22 +237,8 @@ impl KeyAdmin {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    fn revocation(&self, hash: &str, replaced_by: &KeyHash) -> Result<TransactWriteItem, StoreError> {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(table::hash_row(hash)))
-            .update_expression("SET #status = :revoked, #replaced_by = :replaced_by")
-            .condition_expression("#status = :active")
-            .expression_attribute_names("#status", STATUS)
-            .expression_attribute_names("#replaced_by", REPLACED_BY)
-            .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
-            .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
-            .expression_attribute_values(":replaced_by", s(replaced_by.hex()))
-            .build()?;
-        Ok(TransactWriteItem::builder().update(update).build())
-    }
-
-    async fn transact(&self, writes: &[TransactWriteItem]) -> Result<(), AdminError> {
+    /// Sends the transaction that makes the key with this hash.
+    async fn make(&self, writes: &[TransactWriteItem], hash: &KeyHash) -> Result<Making, StoreError> {
         // All tries share one token, so repeating a write whose answer was lost succeeds and changes nothing.
         let token = Uuid::new_v4().to_string();
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
@@ -253,14 +246,34 @@ impl KeyAdmin {
             let request = request.client_request_token(&token);
             platform::transaction::send(request).await
         });
-        sent.await?.map_err(|_| AdminError::Changed)
+        match sent.await {
+            Ok(Ok(())) => Ok(Making::Made),
+            Ok(Err(_)) => Ok(Making::Refused),
+            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Ok(self.settle(hash, error).await),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks whether a key was made although no answer said so. Its absence proves nothing, because a try may still be
+    /// under way.
+    async fn settle(&self, hash: &KeyHash, doubt: StoreError) -> Making {
+        match get_row(&self.client, &self.table, table::hash_row(&hash.hex())).await {
+            Ok(Some(_)) => Making::Made,
+            Ok(None) | Err(_) => Making::InDoubt(doubt),
+        }
     }
 
     async fn find(&self, key_id: KeyId) -> Result<(String, KeyRecord), AdminError> {
+        let (hash, row) = self.find_row(key_id).await?;
+        Ok((hash, KeyRecord::from_row(&row)?))
+    }
+
+    /// Returns the hash and the row of the key with this id.
+    async fn find_row(&self, key_id: KeyId) -> Result<(String, Row), AdminError> {
         let finder = self.finder(key_id).await?;
-        let hash = hash_of(&finder)?;
-        let record = self.read(table::hash_row(hash)).await?.ok_or(AdminError::Unknown(key_id))?;
-        Ok((hash.to_owned(), record))
+        let hash = hash_of(&finder)?.to_owned();
+        let row = get_row(&self.client, &self.table, table::hash_row(&hash)).await?;
+        Ok((hash, row.ok_or(AdminError::Unknown(key_id))?))
     }
 
     /// Returns the row that holds the hash of the key with this id.
@@ -277,6 +290,13 @@ impl KeyAdmin {
 fn check_name(name: Option<&str>) -> Result<(), AdminError> {
     if name.is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) {
         return Err(AdminError::Invalid { field: "name", reason: "must have 1 to 128 bytes" });
+    }
+    Ok(())
+}
+
+fn check_limit(limit: Option<u32>) -> Result<(), AdminError> {
+    if limit.is_some_and(|limit| limit > MAX_LIMIT) {
+        return Err(AdminError::Invalid { field: "limit", reason: "must be at most 60,000" });
     }
     Ok(())
 }

@@ -9,11 +9,7 @@ use platform::store::{StoreError, n, retry_conflicts, s};
 use types::ids::KeyId;
 use types::scope::Tier;
 
-use super::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, check_name};
-
-/// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
-/// 1,000 of those a second.
-pub const MAX_LIMIT: u32 = 60_000;
+use super::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, check_limit, check_name};
 
 /// What changes about a key. What is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +23,8 @@ pub struct KeyUpdate {
 /// A change of where a key's limit comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitChange {
-    /// The key gets a limit of its own, in requests per minute and scope: at most [`MAX_LIMIT`]; 0 stops it.
+    /// The key gets a limit of its own, in requests per minute and scope: at most
+    /// [`MAX_LIMIT`](super::MAX_LIMIT); 0 stops it.
     Own(u32),
     /// The key follows its tier again.
     FollowTier,
@@ -39,9 +36,7 @@ impl KeyAdmin {
     /// moment, the change is decided anew on what they wrote.
     pub async fn update(&self, key_id: KeyId, update: KeyUpdate) -> Result<KeyRecord, AdminError> {
         check_name(update.name.as_deref())?;
-        if matches!(update.limit, Some(LimitChange::Own(limit)) if limit > MAX_LIMIT) {
-            return Err(AdminError::Invalid { field: "limit", reason: "must be at most 60,000" });
-        }
+        check_limit(update.limit.and_then(LimitChange::own))?;
         let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             match self.update_once(key_id, &update).await {
                 Err(AdminError::Store(error)) => Err(error),
@@ -73,14 +68,20 @@ impl KeyAdmin {
     }
 }
 
+impl LimitChange {
+    /// Returns the limit of its own that the key gets.
+    fn own(self) -> Option<u32> {
+        match self {
+            Self::Own(limit) => Some(limit),
+            Self::FollowTier => None,
+        }
+    }
+}
+
 impl KeyUpdate {
     fn applied_to(&self, seen: &KeyRecord) -> KeyRecord {
         let tier = self.tier.unwrap_or(seen.tier);
-        let limit_override = match self.limit {
-            Some(LimitChange::Own(limit)) => Some(limit),
-            Some(LimitChange::FollowTier) => None,
-            None => seen.limit_override,
-        };
+        let limit_override = self.limit.map_or(seen.limit_override, LimitChange::own);
         let limit = limit_override.unwrap_or(tier.limit());
         let name = self.name.clone().or_else(|| seen.name.clone());
         KeyRecord { name, tier, limit, limit_override, ..seen.clone() }

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 
-use auth::table::{self, HASH, PK, REPLACED_BY};
+use auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY};
 use platform::store::{Row, StoreError, changed, retry_conflicts, s, updated};
 use platform::transaction;
 
@@ -50,17 +50,19 @@ impl KeyAdmin {
         sent.await.map(drop)
     }
 
-    /// Makes a revoked key no longer name the key that replaced it.
-    pub(super) async fn forget_successor(&self, hash: &str, successor: &str) -> Result<(), StoreError> {
+    /// Notes that the key which replaced this one is gone. What is left of a rotation that was whole can so be told from
+    /// one that was cut.
+    pub(super) async fn note_lost_successor(&self, hash: &str, successor: &str) -> Result<(), StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
                 .client
                 .update_item()
                 .table_name(&self.table)
                 .set_key(Some(table::hash_row(hash)))
-                .update_expression("REMOVE #replaced_by")
+                .update_expression("SET #lost_successor = :successor REMOVE #replaced_by")
                 .condition_expression("#replaced_by = :successor")
                 .expression_attribute_names("#replaced_by", REPLACED_BY)
+                .expression_attribute_names("#lost_successor", LOST_SUCCESSOR)
                 .expression_attribute_values(":successor", s(successor));
             updated(update.send().await)
         })

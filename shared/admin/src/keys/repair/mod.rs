@@ -1,6 +1,7 @@
 //! Brings the rows of keys back in line, after a restore that holds some but not all rows of recent transactions.
 //!
-//! Whatever is there in part is resolved to the safe side. A key that a rotation replaced is revoked. A key that is
+//! Whatever is there in part is resolved to the safe side. A key that a rotation replaced is revoked, unless its own row
+//! names the new key: then the rotation is there as a whole, and its overlap may not have ended. A key that is
 //! accepted can be found, so that it can be listed and revoked. A row that finds no key is removed, because the text of
 //! that key is not accepted any more.
 
@@ -55,7 +56,7 @@ impl KeyAdmin {
         dry_run: bool,
         page: &mut KeysPage,
     ) -> Result<(), StoreError> {
-        self.repair_replaced(key.replaces.as_deref(), named, dry_run, page).await?;
+        self.repair_replaced(key.replaces.as_deref(), &key.hash, named, dry_run, page).await?;
         let missing: Vec<Row> = key.finders().into_iter().filter(|finder| !named.has_finder(finder)).collect();
         if !missing.is_empty() {
             page.found.push(key.finding(KeyProblem::NotFindable));
@@ -66,7 +67,7 @@ impl KeyAdmin {
         if let Some(successor) = key.replaced_by.as_deref().filter(|successor| !named.has_key(successor)) {
             page.found.push(key.finding(KeyProblem::SuccessorLost));
             if !dry_run {
-                self.forget_successor(&key.hash, successor).await?;
+                self.note_lost_successor(&key.hash, successor).await?;
             }
         }
         Ok(())
@@ -82,21 +83,24 @@ impl KeyAdmin {
         if named.has_key(&finder.hash) {
             return Ok(());
         }
-        self.repair_replaced(finder.replaces.as_deref(), named, dry_run, page).await?;
+        self.repair_replaced(finder.replaces.as_deref(), &finder.hash, named, dry_run, page).await?;
         let StoredFinder { key_id, user_id, .. } = *finder;
         page.found.push(KeyFinding { problem: KeyProblem::Lost, key_id, user_id });
         if dry_run { Ok(()) } else { self.remove_finder(finder).await }
     }
 
-    /// Revokes the key that a rotation replaced, if it is not revoked yet.
+    /// Revokes the key that the key with the hash `by` replaced, if its row does not have the rotation.
     async fn repair_replaced(
         &self,
         replaced: Option<&str>,
+        by: &str,
         named: &Named,
         dry_run: bool,
         page: &mut KeysPage,
     ) -> Result<(), StoreError> {
-        let Some((hash, row)) = replaced.and_then(|hash| Some((hash, named.unrevoked(hash)?))) else { return Ok(()) };
+        let Some((hash, row)) = replaced.and_then(|hash| Some((hash, named.not_ended(hash, by)?))) else {
+            return Ok(());
+        };
         match StoredKey::from_row(hash, row) {
             Ok(key) => page.found.push(key.finding(KeyProblem::RotationCut)),
             Err(error) => page.unreadable.push(unreadable(row, error)),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use auth::KeyStatus;
-use auth::table::{self, HASH, KEY_ID, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
+use auth::table::{self, HASH, KEY_ID, LOST_SUCCESSOR, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
 use platform::batch_get::get_rows;
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError};
@@ -119,9 +119,9 @@ impl Named {
         place(finder).is_some_and(|place| self.finders.contains(&place))
     }
 
-    /// Returns the row of a key that is there and not revoked.
-    pub(super) fn unrevoked(&self, hash: &str) -> Option<&Row> {
-        self.keys.get(hash).filter(|row| is_unrevoked(row))
+    /// Returns the row of a key that is there and was ended neither by a revocation nor by a rotation to `successor`.
+    pub(super) fn not_ended(&self, hash: &str, successor: &str) -> Option<&Row> {
+        self.keys.get(hash).filter(|row| is_unrevoked(row) && !is_replaced_by(row, successor))
     }
 }
 
@@ -162,6 +162,11 @@ pub(super) fn unreadable(row: &Row, error: StoreError) -> Unreadable {
 /// Returns whether a key's row does not say that the key is revoked. The rest of the row need not be readable.
 pub(super) fn is_unrevoked(row: &Row) -> bool {
     Attributes(row).text(STATUS) != Some(KeyStatus::Revoked.as_str())
+}
+
+/// Returns whether a key's row says that the key with this hash replaced it.
+pub(super) fn is_replaced_by(row: &Row, successor: &str) -> bool {
+    [REPLACED_BY, LOST_SUCCESSOR].into_iter().any(|name| Attributes(row).text(name) == Some(successor))
 }
 
 fn place(row: &Row) -> Option<(String, String)> {
