@@ -14,7 +14,7 @@ use types::timestamp::Timestamp;
 
 pub(crate) use repair::RepairOptions;
 pub(crate) use restore::RestoreOptions;
-pub(crate) use webhooks::{AddEndpoint, WebhookCommand};
+pub(crate) use webhooks::{AddEndpoint, UpdateEndpoint, WebhookCommand};
 
 use crate::input::Source;
 

@@ -19,7 +19,7 @@ fn hint(error: &WebhookAdminError) -> &'static str {
         WebhookAdminError::Store(_) | WebhookAdminError::Keyring(_) => {
             "Run `marketctl check` to find what is wrong, then try again."
         }
-        WebhookAdminError::Invalid { .. } => "Nothing was created. Correct the value and try again.",
+        WebhookAdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
         WebhookAdminError::TooMany => "Remove one with `marketctl webhooks remove ID`, then try again.",
         WebhookAdminError::UnknownEndpoint(_) => {
             "`marketctl webhooks list --user UUID` shows the ids of a user's endpoints."

@@ -8,7 +8,7 @@ mod show;
 
 use std::num::NonZeroUsize;
 
-use admin::webhooks::{NewEndpoint, Removal, WebhookAdmin};
+use admin::webhooks::{EndpointUpdate, NewEndpoint, Removal, WebhookAdmin};
 use platform::rows::Rows;
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
@@ -16,7 +16,7 @@ use webhooks::endpoint::Endpoints;
 
 use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
 
-use crate::cli::{AddEndpoint, WebhookCommand};
+use crate::cli::{AddEndpoint, UpdateEndpoint, WebhookCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
@@ -35,6 +35,11 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let rows: Vec<_> = readable.iter().map(EndpointDocument::from).collect();
             output.print(&rows, |rows| show::endpoints(user, rows))?;
             none_left_out(unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect())
+        }
+        WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
+            let events = (!events.is_empty()).then(|| events.into_iter().collect());
+            let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::changed)
         }
         WebhookCommand::Remove { id } => {
             let Removal { ended, unreadable } = admin.remove(id).await?;

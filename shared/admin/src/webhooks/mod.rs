@@ -8,6 +8,7 @@ mod keyring;
 mod register;
 mod repair;
 mod rotate_secret;
+mod update;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub use error::WebhookAdminError;
 pub use keyring::Resealed;
 pub use register::NewEndpoint;
 pub use repair::RowRepair;
+pub use update::EndpointUpdate;
 
 use guard::{Policy, Resolve};
 use secrets::KeyringCache;

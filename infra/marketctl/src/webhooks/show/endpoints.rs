@@ -35,6 +35,11 @@ pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String 
     )
 }
 
+pub(in crate::webhooks) fn changed(endpoint: &EndpointDocument<'_>) -> String {
+    let EndpointDocument { id, url, status, .. } = endpoint;
+    format!("Endpoint {id} is changed, and still {status}: {} will be sent to {url}.", events(endpoint))
+}
+
 pub(in crate::webhooks) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
     let id = endpoint.id;
     format!(
