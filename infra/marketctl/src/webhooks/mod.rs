@@ -1,6 +1,5 @@
 //! The `webhooks` commands.
 
-mod document;
 mod error;
 mod keyring;
 mod repair;
@@ -8,13 +7,14 @@ mod show;
 
 use std::num::NonZeroUsize;
 
+use admin::webhooks::document::{
+    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery,
+};
 use admin::webhooks::{EndpointUpdate, NewEndpoint, Removal, WebhookAdmin};
 use platform::rows::Rows;
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
 use webhooks::endpoint::Endpoints;
-
-use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
 
 use crate::cli::{AddEndpoint, UpdateEndpoint, WebhookCommand};
 use crate::failure::CommandFailure;

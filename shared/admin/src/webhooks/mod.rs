@@ -2,6 +2,7 @@
 //! built on it, and a page of the account's settings can be built on it too.
 
 mod deliveries;
+pub mod document;
 mod endpoints;
 mod error;
 mod keyring;

@@ -1,9 +1,9 @@
 //! Endpoints as text for people.
 
+use admin::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
 use types::ids::UserId;
 
 use crate::text::{minute, table};
-use crate::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
 
 pub(in crate::webhooks) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     let EndpointDocument { id, url, .. } = shown.endpoint;
