@@ -1,5 +1,6 @@
 //! Creating, listing, changing, revoking and rotating keys.
 
+mod ownership;
 mod repair;
 mod update;
 

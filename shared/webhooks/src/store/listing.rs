@@ -13,8 +13,8 @@ use platform::rows::{Rows, Unreadable};
 use platform::store::{Row, StoreError, s};
 use types::ids::EndpointId;
 
-/// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
-pub(super) const MAX_PAGE_ROWS: i32 = 100;
+/// The most rows of a page, because this is the largest number of keys in a `BatchGetItem` (DynamoDB's limit).
+pub const MAX_PAGE_ROWS: i32 = 100;
 
 /// A page of an endpoint's deliveries.
 #[derive(Clone, Debug)]
@@ -36,6 +36,16 @@ impl WebhookStore {
         endpoint: EndpointId,
         from: Option<StartKey>,
     ) -> Result<DeliveryPage, StoreError> {
+        self.deliveries_page(endpoint, from, MAX_PAGE_ROWS).await
+    }
+
+    /// Returns a page that reads at most `limit` deliveries: 1 to [`MAX_PAGE_ROWS`].
+    pub async fn deliveries_page(
+        &self,
+        endpoint: EndpointId,
+        from: Option<StartKey>,
+        limit: i32,
+    ) -> Result<DeliveryPage, StoreError> {
         let query = self
             .client
             .query()
@@ -45,7 +55,7 @@ impl WebhookStore {
             .expression_attribute_names("#endpoint", ENDPOINT_ID)
             .expression_attribute_values(":endpoint", s(endpoint.to_string()))
             .scan_index_forward(false)
-            .limit(MAX_PAGE_ROWS)
+            .limit(limit)
             .set_exclusive_start_key(from);
         let found = query.send().await?;
         let keys: Vec<Row> = found.items.unwrap_or_default().iter().map(table::key_of).collect();
