@@ -127,7 +127,7 @@ impl Stack {
     /// The same host with these variables.
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
         let host = Host::new(variables, clock).unwrap().observed_by(self.ledger.observer());
-        host.switched_by(self.aws.switches())
+        host.switched_by(self.aws.switches()).invoked_by(self.aws.invocations())
     }
 
     /// The stack's feed queue.
