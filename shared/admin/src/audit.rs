@@ -1,6 +1,7 @@
 //! The audit line: who changed which key, endpoint or delivery of whom. The account function and `marketctl` write the
 //! same line, so that one query of the logs finds the changes of both.
 
+use platform::logging::AUDIT;
 use types::ids::{DeliveryId, EndpointId, KeyId, UserId};
 
 /// The member `outcome` after a command that did what it was to do. After an error it is the error's code.
@@ -54,6 +55,7 @@ impl Change<'_> {
         let Self { actor, user_id, command, subject } = *self;
         let Subject { key_id, new_key_id, endpoint_id, delivery_id } = subject;
         tracing::info!(
+            target: AUDIT,
             actor,
             user_id = user_id.map(tracing::field::display),
             command,

@@ -1,5 +1,6 @@
 //! What to do about the errors of the `keys` commands.
 
+use admin::ErrorCode;
 use admin::keys::AdminError;
 use thiserror::Error;
 use types::scope::Tier;
@@ -15,6 +16,7 @@ pub(super) struct ComingSoon(pub(super) Tier);
 impl From<ComingSoon> for CommandFailure {
     fn from(error: ComingSoon) -> Self {
         Self::new(error.to_string(), "Add --preview to give the key this tier anyway, or choose --tier free.")
+            .with_code(ErrorCode::Invalid)
     }
 }
 
@@ -29,6 +31,6 @@ impl From<AdminError> for CommandFailure {
             }
             AdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
         };
-        Self::new(shortened(&error.to_string()), hint)
+        Self::new(shortened(&error.to_string()), hint).with_code(error.code())
     }
 }

@@ -4,12 +4,14 @@ mod document;
 mod error;
 mod show;
 
+use admin::audit::Subject;
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use types::scope::Tier;
 
 use document::{KeyWithText, RevokedKey};
 use error::ComingSoon;
 
+use crate::audit::{Asked, Audit};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
@@ -17,10 +19,29 @@ use crate::session::Session;
 use crate::unreadable::none_left_out;
 
 pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
+    let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
+    let outcome = Box::pin(perform(command, stack, output, &mut audit)).await;
+    audit.end(&outcome);
+    outcome
+}
+
+/// Returns the change that a command asks for.
+fn asked(command: &KeyCommand) -> Option<Asked> {
+    match command {
+        KeyCommand::Create(create) => Some(Asked::of_user("keys.create", create.user)),
+        KeyCommand::Update { key_id, .. } => Some(Asked::about("keys.update", *key_id)),
+        KeyCommand::Revoke { key_id } => Some(Asked::about("keys.revoke", *key_id)),
+        KeyCommand::Rotate { key_id, .. } => Some(Asked::about("keys.rotate", *key_id)),
+        KeyCommand::List { .. } => None,
+    }
+}
+
+async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut Audit) -> Result<(), CommandFailure> {
     match command {
         KeyCommand::Create(create) => {
             let new = new_key(create)?;
             let key = Session::open(stack).await?.keys().create(new).await?;
+            audit.made(key.1.key_id);
             output.print(&KeyWithText::new(&key), show::created)
         }
         KeyCommand::List { user } => {
@@ -40,6 +61,7 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
         },
         KeyCommand::Rotate { key_id } => {
             let key = Session::open(stack).await?.keys().rotate(key_id).await?;
+            audit.made(Subject { new_key_id: Some(key.1.key_id), ..key_id.into() });
             output.print(&KeyWithText::new(&key), |key| show::rotated(key_id, key))
         }
     }

@@ -9,7 +9,7 @@ use crate::text::shortened;
 
 impl From<WebhookAdminError> for CommandFailure {
     fn from(error: WebhookAdminError) -> Self {
-        let failure = Self::new(shortened(&error.to_string()), hint(&error));
+        let failure = Self::new(shortened(&error.to_string()), hint(&error)).with_code(error.code());
         if let WebhookAdminError::Late(id, _) = error { failure.with_member("delivery_id", json!(id)) } else { failure }
     }
 }

@@ -7,6 +7,7 @@ mod show;
 
 use std::num::NonZeroUsize;
 
+use admin::audit::Subject;
 use admin::webhooks::document::{
     DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery,
 };
@@ -16,6 +17,7 @@ use types::ids::EndpointId;
 use webhooks::delivery::Status;
 use webhooks::endpoint::Endpoints;
 
+use crate::audit::{Asked, Audit};
 use crate::cli::{AddEndpoint, UpdateEndpoint, WebhookCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
@@ -24,10 +26,42 @@ use crate::unreadable::none_left_out;
 
 pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let admin = Session::open(stack).await?.webhooks().await?;
+    let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
+    let outcome = Box::pin(perform(&admin, command, output, &mut audit)).await;
+    audit.end(&outcome);
+    outcome
+}
+
+/// Returns the change that a command asks for.
+fn asked(command: &WebhookCommand) -> Option<Asked> {
+    match command {
+        WebhookCommand::Add(add) => Some(Asked::of_user("endpoints.add", add.user)),
+        WebhookCommand::Update(update) => Some(Asked::about("endpoints.update", update.id)),
+        WebhookCommand::Remove { id } => Some(Asked::about("endpoints.remove", *id)),
+        WebhookCommand::Enable { id, .. } => Some(Asked::about("endpoints.enable", *id)),
+        WebhookCommand::Disable { id } => Some(Asked::about("endpoints.disable", *id)),
+        WebhookCommand::RotateSecret { id, .. } => Some(Asked::about("endpoints.rotate_secret", *id)),
+        WebhookCommand::Test { id, .. } => Some(Asked::about("endpoints.test", *id)),
+        WebhookCommand::Resend { id } => Some(Asked::about("deliveries.resend", *id)),
+        WebhookCommand::List { .. }
+        | WebhookCommand::Deliveries { .. }
+        | WebhookCommand::Show { .. }
+        | WebhookCommand::Repair { .. }
+        | WebhookCommand::RotateKeyring { .. } => None,
+    }
+}
+
+async fn perform(
+    admin: &WebhookAdmin,
+    command: WebhookCommand,
+    output: Output,
+    audit: &mut Audit,
+) -> Result<(), CommandFailure> {
     match command {
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
+            audit.made(endpoint.id);
             output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))
         }
         WebhookCommand::List { user } => {
@@ -64,10 +98,11 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::Test { id, event } => {
             let delivery_id = admin.test(id, event).await?;
+            audit.made(Subject { endpoint_id: Some(id), ..delivery_id.into() });
             output.print(&SentDelivery { delivery_id }, show::sent)
         }
         WebhookCommand::Deliveries { id, status, limit } => {
-            let rows = deliveries(&admin, id, status, limit).await?;
+            let rows = deliveries(admin, id, status, limit).await?;
             output.print(&rows.readable, |rows| show::deliveries(id, status, rows))?;
             none_left_out(rows.unreadable)
         }
@@ -79,8 +114,8 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let delivery_id = admin.resend(id).await?;
             output.print(&SentDelivery { delivery_id }, show::sent)
         }
-        WebhookCommand::Repair { dry_run } => repair::run(&admin, dry_run, output).await,
-        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(&admin, remove_old, output).await,
+        WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await,
+        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output).await,
     }
 }
 
