@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use account::Account;
 use ingest::Ingest;
 use local::aws::AwsSide;
 use local::aws::limits::Limits;
@@ -113,6 +114,17 @@ impl Stack {
     pub fn ingest(&self, endpoint: &str) -> Ingest {
         let host = self.host(endpoint, self.clock.clone());
         host.function("ingest", ingest::worker).unwrap()
+    }
+
+    /// Builds the account's settings at the stack's time, reaching AWS at this endpoint, and checks what they use as
+    /// before the first event.
+    pub async fn account_at(&self, endpoint: &str) -> Account {
+        let host = self.host(endpoint, self.clock.clone());
+        let account = host.function("account", account::deployed).unwrap();
+        for check in host.preflight() {
+            assert_eq!(check.run().await.unwrap(), [""; 0]);
+        }
+        account
     }
 
     async fn workers_with(&self, endpoint: &str, webhooks: SenderConfig) -> Workers {

@@ -38,8 +38,8 @@ pub(super) async fn resend(owner: Owner<'_>, parameters: OneDelivery) -> Result<
     sent(owner.resend_delivery(parameters.delivery_id).await, None)
 }
 
-/// Answers with a delivery that is on its way. If the queue did not take it, it is stored all the same, and a sweep sends
-/// it within minutes.
+/// Answers with a delivery that is on its way. If the queue did not take it, it is stored all the same, and a sweep
+/// sends it within minutes.
 pub(super) fn sent(
     outcome: Result<DeliveryId, WebhookAdminError>,
     endpoint_id: Option<EndpointId>,
