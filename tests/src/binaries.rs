@@ -35,7 +35,10 @@ fn executable(message: Message<'_>) -> Option<(String, PathBuf)> {
 pub struct Program {
     pub code: i32,
     pub stdout: String,
+    /// Standard error without the audit lines.
     pub stderr: String,
+    /// The audit lines.
+    pub audit: Vec<Value>,
 }
 
 impl Program {
@@ -76,5 +79,18 @@ pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -
     let output = child.wait_with_output().await.unwrap();
     let _ = writing.await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Program { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+    let (stderr, audit) = without_audit(&text(output.stderr));
+    Program { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr, audit }
+}
+
+/// Divides the lines of standard error.
+fn without_audit(stderr: &str) -> (String, Vec<Value>) {
+    let (mut rest, mut audit) = (String::new(), Vec::new());
+    for line in stderr.split_inclusive('\n') {
+        match serde_json::from_str::<Value>(line) {
+            Ok(line) if line["message"] == "audit" => audit.push(line),
+            _ => rest.push_str(line),
+        }
+    }
+    (rest, audit)
 }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use account::Account;
 use ingest::Ingest;
 use local::aws::AwsSide;
 use local::aws::limits::Limits;
@@ -115,6 +116,17 @@ impl Stack {
         host.function("ingest", ingest::worker).unwrap()
     }
 
+    /// Builds the account's settings at the stack's time, reaching AWS at this endpoint, and checks what they use as
+    /// before the first event.
+    pub async fn account_at(&self, endpoint: &str) -> Account {
+        let host = self.host(endpoint, self.clock.clone());
+        let account = host.function("account", account::deployed).unwrap();
+        for check in host.preflight() {
+            assert_eq!(check.run().await.unwrap(), [""; 0]);
+        }
+        account
+    }
+
     async fn workers_with(&self, endpoint: &str, webhooks: SenderConfig) -> Workers {
         Workers::start(&self.host(endpoint, self.clock.clone()), webhooks).await.unwrap()
     }
@@ -127,7 +139,7 @@ impl Stack {
     /// The same host with these variables.
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
         let host = Host::new(variables, clock).unwrap().observed_by(self.ledger.observer());
-        host.switched_by(self.aws.switches())
+        host.switched_by(self.aws.switches()).invoked_by(self.aws.invocations())
     }
 
     /// The stack's feed queue.

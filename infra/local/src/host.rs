@@ -9,6 +9,7 @@ use platform::service::Service;
 use types::clock::Clock;
 
 use crate::environment::Variables;
+use crate::invocations::Invocations;
 use crate::switches::Switches;
 
 /// What functions run on. As in Lambda, each function has an environment of its own.
@@ -19,6 +20,7 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     observer: Option<Arc<dyn UseObserver>>,
     switches: Switches,
+    invocations: Invocations,
     /// What functions built so far use.
     checks: Arc<Mutex<Vec<Preflight>>>,
 }
@@ -41,8 +43,15 @@ impl Host {
 
     /// Creates such a host whose functions reach AWS through this environment.
     pub fn with_environment(variables: &Variables, environment: Environment, clock: Arc<dyn Clock>) -> Self {
-        let switches = Switches::default();
-        Self { variables: variables.clone(), environment, clock, observer: None, switches, checks: Arc::default() }
+        Self {
+            variables: variables.clone(),
+            environment,
+            clock,
+            observer: None,
+            switches: Switches::default(),
+            invocations: Invocations::default(),
+            checks: Arc::default(),
+        }
     }
 
     /// Lets an observer see what the functions use, and refuse it.
@@ -55,6 +64,17 @@ impl Host {
     #[must_use]
     pub fn switched_by(self, switches: &Switches) -> Self {
         Self { switches: switches.clone(), ..self }
+    }
+
+    /// Offers the functions that are invoked directly to callers of these.
+    #[must_use]
+    pub fn invoked_by(self, invocations: &Invocations) -> Self {
+        Self { invocations: invocations.clone(), ..self }
+    }
+
+    /// Returns where functions are offered that are invoked directly.
+    pub fn invocations(&self) -> &Invocations {
+        &self.invocations
     }
 
     /// Returns what decides whether functions are triggered.

@@ -1,11 +1,13 @@
-//! One instance of every function behind one gateway.
+//! One instance of every function behind one gateway, and of the function that is invoked directly.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use account::Account;
 use api::Handler;
 use futures_util::future::join_all;
+use guard::{LOOPBACK_VARIABLE, Policy};
 use platform::aws::Missing;
 use platform::service::Service;
 
@@ -32,6 +34,8 @@ impl Instance {
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
         let (warmed, ()) = tokio::join!(warm_ups, init::run(host.preflight()));
         warmed.into_iter().for_each(init::log_failed_warm_up);
+        // What it uses is checked together with what the workers use.
+        host.invocations().offer("account", account(host).map_err(io::Error::other)?);
         let server = gateway::serve(listener, functions, host.switches().clone(), inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }
@@ -49,6 +53,13 @@ fn functions(host: &Host) -> Result<Functions, Missing> {
         function(host, "balance", balance::api)?,
         function(host, "openapi", openapi::api)?,
     ]))
+}
+
+/// Builds the account's settings. Endpoints may be on this machine if the variables say so, as `marketctl` reads them.
+fn account(host: &Host) -> Result<Account, Missing> {
+    let allows_loopback = host.unobserved(|service| Ok(service.lambda_variable(LOOPBACK_VARIABLE)))?;
+    let policy = if allows_loopback.as_deref() == Some("1") { Policy::with_loopback() } else { Policy::public() };
+    host.function("account", |service| account::worker(service, policy))
 }
 
 fn function<H: Handler + 'static>(

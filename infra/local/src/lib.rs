@@ -9,6 +9,7 @@ pub mod host;
 pub mod inbox;
 mod init;
 pub mod instance;
+pub mod invocations;
 pub mod keyring;
 pub mod meter;
 pub mod ready;

@@ -64,7 +64,8 @@ impl RunningStack {
                 _ => variables.clone(),
             };
             let host = Host::new(&own, clock).map_err(|error| error.to_string())?;
-            let host = aws.iter().fold(host, |host, aws| host.switched_by(aws.switches()));
+            let host =
+                aws.iter().fold(host, |host, aws| host.switched_by(aws.switches()).invoked_by(aws.invocations()));
             let instance = Instance::start(options.listen, &host).await.map_err(|error| error.to_string())?;
             (Some(instance), Some(Workers::start(&host, sender_config(options)?).await?))
         };

@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+use admin::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::text::printable;
@@ -21,6 +22,8 @@ pub(crate) struct CommandFailure {
     details: Vec<String>,
     /// The details for programs are a member of the document, which has this name.
     member: Option<(&'static str, Value)>,
+    /// What kind of error it is, if nothing or not all was done. The audit line has it.
+    code: Option<ErrorCode>,
 }
 
 impl From<CommandFailure> for ExitCode {
@@ -32,7 +35,16 @@ impl From<CommandFailure> for ExitCode {
 
 impl CommandFailure {
     pub(crate) fn new(message: String, hint: &'static str) -> Self {
-        Self { message, hint, details: Vec::new(), member: None }
+        Self { message, hint, details: Vec::new(), member: None, code: None }
+    }
+
+    /// Says what kind of error it is.
+    pub(crate) fn with_code(self, code: ErrorCode) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    pub(crate) const fn code(&self) -> Option<ErrorCode> {
+        self.code
     }
 
     /// Adds the details for people.

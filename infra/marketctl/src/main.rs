@@ -1,5 +1,6 @@
 //! `marketctl`, the operator's command line.
 
+mod audit;
 mod check;
 mod cli;
 mod failure;
@@ -26,6 +27,7 @@ use output::Output;
 #[tokio::main]
 async fn main() -> ExitCode {
     let Arguments { stack, json, command } = Arguments::parse();
+    platform::logging::audit_to_stderr();
     let output = Output::from_json_flag(json);
     let result = match command {
         Command::Keys(command) => keys::run(command, &stack, output).await,

@@ -140,6 +140,11 @@ impl Session {
         Ok(Objects::new(self.s3(), bucket, Patience::Bulk))
     }
 
+    /// Returns the ARN of whom the credentials belong to, if AWS tells it.
+    pub(crate) async fn caller(&self) -> Option<String> {
+        aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await.ok()?.arn
+    }
+
     /// Returns the name of the bucket. It contains the account, which only the credentials tell.
     pub(crate) async fn bucket(&self) -> Result<String, Problem> {
         let identity = aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await?;

@@ -39,14 +39,15 @@ const DENIED: &[(&[&str], &[&str])] = &[
         &["ingest", "sweep"],
         &[S3, SECRETS_MANAGER, "zstd", "zstd-sys", "objects", "secrets", "guard", "base", "replica", "api", "auth"],
     ),
+    (&["account"], &[S3, "zstd", "zstd-sys", "objects", "base", "replica", "market", "accounts", "feed", "api"]),
     (
         &["webhook"],
         &[S3, "zstd", "zstd-sys", "objects", "base", "replica", "market", "accounts", "feed", "api", "auth"],
     ),
 ];
 
-/// What no function may be built from: the operator's side.
-const DENIED_EVERYWHERE: &[&str] = &["admin", "aws-config"];
+/// What no function may be built from: what only operators need.
+const DENIED_EVERYWHERE: &[&str] = &["repair", "aws-config"];
 
 /// Returns the packages that each function is built from, each as its name and its version.
 fn functions() -> &'static BTreeMap<String, BTreeSet<String>> {
@@ -73,6 +74,12 @@ fn no_function_is_built_from_what_it_does_not_need() {
         }));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_the_accounts_settings_bring_what_changes_keys_and_endpoints() {
+    let with_admin = functions().iter().filter(|(_, packages)| contains(packages, "admin"));
+    assert_eq!(with_admin.map(|(function, _)| function).collect::<Vec<_>>(), ["account"]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod secrets;
 mod sweeping;
 mod trial;
 mod unreadable;
+mod update;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The AWS side: DynamoDB, SQS, Secrets Manager and S3 over real HTTP, on one port or within the process. Of Lambda and
-//! EventBridge it has what stops and starts the functions.
+//! EventBridge it has what stops, starts and invokes the functions.
 
 mod call;
 mod control;
@@ -29,6 +29,7 @@ pub use forward::Forwarder;
 pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 
+use crate::invocations::Invocations;
 use crate::server::Server;
 use crate::switches::Switches;
 use limits::{Limiter, Recovery};
@@ -49,6 +50,7 @@ pub struct AwsSide {
     limiter: Arc<Limiter>,
     database: Database,
     switches: Switches,
+    invocations: Invocations,
     _server: Server,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -64,7 +66,7 @@ impl AwsSide {
         let listener = Server::bind(listen).await?;
         let limiter = Arc::new(Limiter::default());
         let services = EmulatedServices::open(listener.local_addr()?, data, Arc::clone(&limiter)).await?;
-        let switches = services.switches.clone();
+        let (switches, invocations) = (services.switches.clone(), services.invocations.clone());
         let upstream_forwarder = Some(Arc::clone(&forwarder));
         let router = Router::new(database.clone(), upstream_forwarder, Arc::clone(&limiter), services);
         let router = Arc::new(router);
@@ -73,7 +75,17 @@ impl AwsSide {
             async move { router.route(request).await }
         })?;
         let (endpoint_url, dynamodb_url) = (server.url(), upstream);
-        Ok(Self { endpoint_url, dynamodb_url, forwarder, limiter, database, switches, _server: server, tasks })
+        Ok(Self {
+            endpoint_url,
+            dynamodb_url,
+            forwarder,
+            limiter,
+            database,
+            switches,
+            invocations,
+            _server: server,
+            tasks,
+        })
     }
 
     /// From now on, removes items that have expired by the machine's own clock. Do not call this where clocks are set,
@@ -91,6 +103,11 @@ impl AwsSide {
     /// do not.
     pub fn switches(&self) -> &Switches {
         &self.switches
+    }
+
+    /// The functions that Lambda's Invoke finds: those of the latest instance whose host was given these.
+    pub fn invocations(&self) -> &Invocations {
+        &self.invocations
     }
 
     /// Point-in-time recovery and backups of DynamoDB. At first no table has them.

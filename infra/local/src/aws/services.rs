@@ -1,4 +1,4 @@
-//! SQS, Secrets Manager and S3, and what stops and starts the functions.
+//! SQS, Secrets Manager and S3, and what stops, starts and invokes the functions.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,6 +23,7 @@ use super::control;
 use super::limits::Limiter;
 use super::message_groups::MessageGroupFilter;
 use super::s3::Buckets;
+use crate::invocations::Invocations;
 use crate::server::Body;
 use crate::switches::Switches;
 
@@ -32,6 +33,7 @@ pub(super) struct EmulatedServices {
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
     buckets: Buckets,
     pub(super) switches: Switches,
+    pub(super) invocations: Invocations,
 }
 
 impl EmulatedServices {
@@ -47,6 +49,7 @@ impl EmulatedServices {
             secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
             buckets: Buckets::open(data, limiter).await?,
             switches: Switches::default(),
+            invocations: Invocations::default(),
         })
     }
 
@@ -63,7 +66,7 @@ impl EmulatedServices {
     }
 
     pub(super) async fn functions(&self, request: Request<Incoming>) -> Response<Body> {
-        control::lambda(&self.switches, request).await
+        control::lambda(&self.switches, &self.invocations, request).await
     }
 
     pub(super) async fn rules(&self, request: Request<Incoming>) -> Response<Body> {

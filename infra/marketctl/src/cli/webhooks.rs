@@ -19,6 +19,8 @@ pub(crate) enum WebhookCommand {
         #[arg(long, value_name = "UUID")]
         user: UserId,
     },
+    /// Change an endpoint's URL or events; its secrets stay, and so does whether it is on
+    Update(UpdateEndpoint),
     /// Remove an endpoint and end its pending and held deliveries
     Remove {
         /// The endpoint's id, as `webhooks list` shows it
@@ -132,6 +134,18 @@ pub(crate) struct AddEndpoint {
     pub(crate) events: Vec<EventKind>,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct UpdateEndpoint {
+    /// The endpoint's id, as `webhooks list` shows it
+    pub(crate) id: EndpointId,
+    /// Where deliveries are sent from now on
+    #[arg(long, required_unless_present = "events")]
+    pub(crate) url: Option<String>,
+    /// An event to deliver from now on, in place of those selected before; may be repeated
+    #[arg(long = "event", value_name = "EVENT")]
+    pub(crate) events: Vec<EventKind>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +189,14 @@ mod tests {
             panic!("another command")
         };
         assert_eq!((status, limit.map(NonZeroUsize::get)), (Some(Status::Held), Some(7)));
+        for (line, url, events) in
+            [("--url https://a.example", true, 0), ("--event listing.sold --event order.completed", false, 2)]
+        {
+            let Ok(WebhookCommand::Update(update)) = parsed(&format!("update ID {line}")) else {
+                panic!("another command")
+            };
+            assert_eq!((update.url.is_some(), update.events.len()), (url, events));
+        }
         assert!(matches!(parsed("repair"), Ok(WebhookCommand::Repair { dry_run: false })));
         assert!(matches!(parsed("repair --dry-run"), Ok(WebhookCommand::Repair { dry_run: true })));
         assert!(matches!(parsed("rotate-keyring"), Ok(WebhookCommand::RotateKeyring { remove_old: false })));
@@ -227,7 +249,13 @@ mod tests {
         ] {
             assert_eq!(parsed(bad).map(drop), Err(ErrorKind::ValueValidation), "{bad}");
         }
-        for bad in ["add --user ID --url https://a.example", "add --user ID --event listing.sold", "list", "enable"] {
+        for bad in [
+            "add --user ID --url https://a.example",
+            "add --user ID --event listing.sold",
+            "list",
+            "enable",
+            "update ID",
+        ] {
             assert_eq!(parsed(bad).map(drop), Err(ErrorKind::MissingRequiredArgument), "{bad}");
         }
     }

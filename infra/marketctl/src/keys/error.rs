@@ -1,5 +1,6 @@
 //! What to do about the errors of the `keys` commands.
 
+use admin::ErrorCode;
 use admin::keys::AdminError;
 use auth::KeyRecord;
 use platform::store::StoreError;
@@ -19,6 +20,7 @@ pub(super) struct ComingSoon(pub(super) Tier);
 impl From<ComingSoon> for CommandFailure {
     fn from(error: ComingSoon) -> Self {
         Self::new(error.to_string(), "Add --preview to give the key this tier anyway, or choose --tier free.")
+            .with_code(ErrorCode::Invalid)
     }
 }
 
@@ -61,7 +63,7 @@ impl From<AdminError> for CommandFailure {
             }
             AdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
         };
-        Self::new(shortened(&error.to_string()), hint)
+        Self::new(shortened(&error.to_string()), hint).with_code(error.code())
     }
 }
 

@@ -6,6 +6,7 @@ mod error;
 mod identify;
 mod show;
 
+use admin::audit::Subject;
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use types::scope::Tier;
 
@@ -13,6 +14,7 @@ use document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use error::{ComingSoon, RotationInDoubt};
 use identify::{IdentifyError, read_key};
 
+use crate::audit::{Asked, Audit};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
@@ -20,10 +22,29 @@ use crate::session::Session;
 use crate::unreadable::none_left_out;
 
 pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
+    let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
+    let outcome = Box::pin(perform(command, stack, output, &mut audit)).await;
+    audit.end(&outcome);
+    outcome
+}
+
+/// Returns the change that a command asks for.
+fn asked(command: &KeyCommand) -> Option<Asked> {
+    match command {
+        KeyCommand::Create(create) => Some(Asked::of_user("keys.create", create.user)),
+        KeyCommand::Update { key_id, .. } => Some(Asked::about("keys.update", *key_id)),
+        KeyCommand::Revoke { key_id } => Some(Asked::about("keys.revoke", *key_id)),
+        KeyCommand::Rotate { key_id, .. } => Some(Asked::about("keys.rotate", *key_id)),
+        KeyCommand::List { .. } | KeyCommand::Show { .. } | KeyCommand::Identify { .. } => None,
+    }
+}
+
+async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut Audit) -> Result<(), CommandFailure> {
     match command {
         KeyCommand::Create(create) => {
             let new = new_key(create)?;
             let (text, record) = Session::open(stack).await?.keys().create(new).await?;
+            audit.made(record.key_id);
             output.print(&KeyWithText::new(&text, &record), show::created)
         }
         KeyCommand::List { user } => {
@@ -55,6 +76,7 @@ pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Res
         },
         KeyCommand::Rotate { key_id, overlap } => {
             let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
+            audit.made(Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() });
             output.print(&RotatedKey::new(key_id, &rotated), show::rotated)?;
             let Some(cause) = rotated.doubt else { return Ok(()) };
             Err(RotationInDoubt { old: key_id, new: rotated.record, cause }.into())

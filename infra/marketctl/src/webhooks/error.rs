@@ -9,7 +9,7 @@ use crate::text::shortened;
 
 impl From<WebhookAdminError> for CommandFailure {
     fn from(error: WebhookAdminError) -> Self {
-        let failure = Self::new(shortened(&error.to_string()), hint(&error));
+        let failure = Self::new(shortened(&error.to_string()), hint(&error)).with_code(error.code());
         if let WebhookAdminError::Late(id, _) = error { failure.with_member("delivery_id", json!(id)) } else { failure }
     }
 }
@@ -19,7 +19,7 @@ fn hint(error: &WebhookAdminError) -> &'static str {
         WebhookAdminError::Store(_) | WebhookAdminError::Keyring(_) => {
             "Run `marketctl check` to find what is wrong, then try again."
         }
-        WebhookAdminError::Invalid { .. } => "Nothing was created. Correct the value and try again.",
+        WebhookAdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
         WebhookAdminError::TooMany => "Remove one with `marketctl webhooks remove ID`, then try again.",
         WebhookAdminError::UnknownEndpoint(_) => {
             "`marketctl webhooks list --user UUID` shows the ids of a user's endpoints."

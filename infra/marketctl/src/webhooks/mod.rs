@@ -1,6 +1,5 @@
 //! The `webhooks` commands.
 
-mod document;
 mod error;
 mod keyring;
 mod recovery;
@@ -9,15 +8,18 @@ mod show;
 
 use std::num::NonZeroUsize;
 
-use admin::webhooks::{NewEndpoint, Recoverable, Removal, Selection, WebhookAdmin};
+use admin::audit::Subject;
+use admin::webhooks::document::{
+    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery,
+};
+use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Removal, Selection, WebhookAdmin};
 use platform::rows::Rows;
 use types::ids::EndpointId;
 use webhooks::delivery::Status;
 use webhooks::endpoint::Endpoints;
 
-use document::{DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery};
-
-use crate::cli::{AddEndpoint, ResendOptions, WebhookCommand};
+use crate::audit::{Asked, Audit};
+use crate::cli::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
@@ -25,10 +27,46 @@ use crate::unreadable::none_left_out;
 
 pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let admin = Session::open(stack).await?.webhooks().await?;
+    let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
+    let outcome = Box::pin(perform(&admin, command, output, &mut audit)).await;
+    audit.end(&outcome);
+    outcome
+}
+
+/// Returns the change that a command asks for.
+fn asked(command: &WebhookCommand) -> Option<Asked> {
+    match command {
+        WebhookCommand::Add(add) => Some(Asked::of_user("endpoints.add", add.user)),
+        WebhookCommand::Update(update) => Some(Asked::about("endpoints.update", update.id)),
+        WebhookCommand::Remove { id } => Some(Asked::about("endpoints.remove", *id)),
+        WebhookCommand::Enable { id, .. } => Some(Asked::about("endpoints.enable", *id)),
+        WebhookCommand::Disable { id } => Some(Asked::about("endpoints.disable", *id)),
+        WebhookCommand::RotateSecret { id, .. } => Some(Asked::about("endpoints.rotate_secret", *id)),
+        WebhookCommand::Test { id, .. } => Some(Asked::about("endpoints.test", *id)),
+        WebhookCommand::Resend(ResendOptions { id: Some(id), .. }) => Some(Asked::about("deliveries.resend", *id)),
+        WebhookCommand::Resend(ResendOptions { endpoint: Some(id), dry_run: false, .. }) => {
+            Some(Asked::about("deliveries.resend", *id))
+        }
+        WebhookCommand::Resend(_)
+        | WebhookCommand::List { .. }
+        | WebhookCommand::Deliveries { .. }
+        | WebhookCommand::Show { .. }
+        | WebhookCommand::Repair { .. }
+        | WebhookCommand::RotateKeyring { .. } => None,
+    }
+}
+
+async fn perform(
+    admin: &WebhookAdmin,
+    command: WebhookCommand,
+    output: Output,
+    audit: &mut Audit,
+) -> Result<(), CommandFailure> {
     match command {
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
+            audit.made(endpoint.id);
             output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))
         }
         WebhookCommand::List { user } => {
@@ -36,6 +74,11 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let rows: Vec<_> = readable.iter().map(EndpointDocument::from).collect();
             output.print(&rows, |rows| show::endpoints(user, rows))?;
             none_left_out(unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect())
+        }
+        WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
+            let events = (!events.is_empty()).then(|| events.into_iter().collect());
+            let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::changed)
         }
         WebhookCommand::Remove { id } => {
             let Removal { ended, unreadable } = admin.remove(id).await?;
@@ -46,7 +89,7 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let endpoint = admin.enable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::enabled)
         }
-        WebhookCommand::Enable { id, resend_held: true } => recovery::enable(&admin, id, output).await,
+        WebhookCommand::Enable { id, resend_held: true } => recovery::enable(admin, id, output).await,
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::disabled)
@@ -61,10 +104,11 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
         }
         WebhookCommand::Test { id, event } => {
             let delivery_id = admin.test(id, event).await?;
+            audit.made(Subject { endpoint_id: Some(id), ..delivery_id.into() });
             output.print(&SentDelivery { delivery_id }, show::sent)
         }
         WebhookCommand::Deliveries { id, status, limit } => {
-            let rows = deliveries(&admin, id, status, limit).await?;
+            let rows = deliveries(admin, id, status, limit).await?;
             output.print(&rows.readable, |rows| show::deliveries(id, status, rows))?;
             none_left_out(rows.unreadable)
         }
@@ -72,9 +116,9 @@ pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) ->
             let delivery = admin.delivery(id).await?;
             output.print(&DeliveryDocument::from(&delivery), show::delivery)
         }
-        WebhookCommand::Resend(options) => resend(&admin, options, output).await,
-        WebhookCommand::Repair { dry_run } => repair::run(&admin, dry_run, output).await,
-        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(&admin, remove_old, output).await,
+        WebhookCommand::Resend(options) => resend(admin, options, output).await,
+        WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await,
+        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output).await,
     }
 }
 

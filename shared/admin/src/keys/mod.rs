@@ -1,6 +1,7 @@
 //! Creating, finding, changing, revoking and rotating keys.
 
 mod lookup;
+mod ownership;
 mod repair;
 mod rotate;
 mod update;

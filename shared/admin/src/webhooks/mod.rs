@@ -2,6 +2,7 @@
 //! built on it, and a page of the account's settings can be built on it too.
 
 mod deliveries;
+pub mod document;
 mod endpoints;
 mod error;
 mod keyring;
@@ -9,6 +10,7 @@ mod recovery;
 mod register;
 mod repair;
 mod rotate_secret;
+mod update;
 
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ pub use keyring::Resealed;
 pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;
 pub use repair::RowRepair;
+pub use update::EndpointUpdate;
 
 use guard::{Policy, Resolve};
 use secrets::KeyringCache;

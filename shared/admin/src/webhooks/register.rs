@@ -28,11 +28,8 @@ pub struct NewEndpoint {
 impl WebhookAdmin {
     /// Adds an endpoint, switched on. This is the only time that its secret is returned.
     pub async fn add(&self, new: NewEndpoint) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
-        if new.events.is_empty() {
-            return Err(invalid("event", "at least one is needed"));
-        }
-        let url = EndpointUrl::parse(&new.url, self.policy).map_err(|refusal| invalid("url", &refusal))?;
-        self.check_name(&url).await.map_err(|refusal| invalid("url", &refusal))?;
+        check_events(&new.events)?;
+        let url = self.checked_url(&new.url).await?;
         let id = EndpointId::from(uuid::Uuid::new_v4());
         let secret = fresh_secret()?;
         let sealed = self.keyring.seal(id, &secret).await?;
@@ -57,6 +54,13 @@ impl WebhookAdmin {
         }
     }
 
+    /// Reads a URL, and checks its text and the addresses behind it.
+    pub(super) async fn checked_url(&self, text: &str) -> Result<EndpointUrl, WebhookAdminError> {
+        let url = EndpointUrl::parse(text, self.policy).map_err(|refusal| invalid("url", &refusal))?;
+        self.check_name(&url).await.map_err(|refusal| invalid("url", &refusal))?;
+        Ok(url)
+    }
+
     /// Checks the addresses that the host name has now. A name without an address is accepted, because it may get one
     /// later: every connection checks again.
     async fn check_name(&self, url: &EndpointUrl) -> Result<(), AddressRefusal> {
@@ -71,12 +75,16 @@ impl WebhookAdmin {
     }
 }
 
+pub(super) fn check_events(events: &BTreeSet<EventKind>) -> Result<(), WebhookAdminError> {
+    if events.is_empty() { Err(invalid("event", "at least one is needed")) } else { Ok(()) }
+}
+
 pub(super) fn fresh_secret() -> Result<EndpointSecret, WebhookAdminError> {
     let mut bits = [0; 32];
     getrandom::fill(&mut bits).map_err(|_| WebhookAdminError::NoRandomness)?;
     Ok(EndpointSecret::from_bits(bits))
 }
 
-fn invalid(field: &'static str, reason: &(impl ToString + ?Sized)) -> WebhookAdminError {
+pub(super) fn invalid(field: &'static str, reason: &(impl ToString + ?Sized)) -> WebhookAdminError {
     WebhookAdminError::Invalid { field, reason: reason.to_string() }
 }

@@ -19,6 +19,9 @@ use super::aws::Lookup;
 /// The environment variable in which Lambda gives the function's name.
 pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
+/// The target of audit lines, which say who changed what.
+pub const AUDIT: &str = "audit";
+
 /// Logs to standard output, where Lambda reads logs. All functions share a log group, so each line names its function.
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
@@ -52,6 +55,20 @@ pub fn to_stderr() {
         function: None,
         writer: || Box::new(io::stderr().lock()),
     });
+}
+
+/// Logs audit lines alone, to standard error, for a program that makes changes.
+pub fn audit_to_stderr() {
+    start(LineSubscriber {
+        most: LevelFilter::INFO,
+        wanted: is_audit,
+        function: None,
+        writer: || Box::new(io::stderr().lock()),
+    });
+}
+
+fn is_audit(event: &Metadata<'_>) -> bool {
+    event.target() == AUDIT
 }
 
 /// Leaves out whatever the embedded DynamoDB logs below the level of an error. It warns of every failed condition,

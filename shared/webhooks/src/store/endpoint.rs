@@ -1,13 +1,19 @@
 //! Changes an endpoint. Each change is one conditional write of its account's row.
 
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
 use super::WebhookStore;
 use super::account_change::AccountChange;
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::table::{
-    DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS,
+    DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS,
+    URL,
 };
-use crate::endpoint::DisabledReason;
+use crate::endpoint::{DisabledReason, WebhookEndpoint};
 use platform::store::{StoreError, n, s};
+use types::event::EventKind;
 use types::ids::{EndpointId, UserId};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
@@ -41,6 +47,40 @@ impl WebhookStore {
             .valued(":off", s(DISABLED))
             .valued(":reason", s(DisabledReason::Owner.as_str()));
         self.change_account(account, change).await
+    }
+
+    /// Changes the URL of an endpoint, the events that are delivered to it, or both. Secrets and switch stay. Nothing is
+    /// known of the speed of another URL, so it has to prove itself anew. Returns whether the endpoint is there and its
+    /// URL still the one that was `seen`.
+    pub async fn update_endpoint(
+        &self,
+        seen: &WebhookEndpoint,
+        url: Option<&str>,
+        events: Option<&BTreeSet<EventKind>>,
+    ) -> Result<bool, StoreError> {
+        let mut change = AccountChange::for_endpoint(seen.id);
+        let (mut set, mut remove) = (Vec::new(), "");
+        if let Some(url) = url.filter(|url| *url != seen.url) {
+            set.push("#e.#url = :url");
+            remove = " REMOVE #e.#slow, #e.#prompt";
+            // The new URL is allowed as well, because the answer to an earlier try may have been lost.
+            change = change
+                .when("#e.#url = :seen OR #e.#url = :url")
+                .named("#url", URL)
+                .named("#slow", SLOW_UNTIL)
+                .named("#prompt", PROMPT)
+                .valued(":seen", s(&seen.url))
+                .valued(":url", s(url));
+        }
+        if let Some(events) = events {
+            let names = events.iter().map(|event| event.as_str().to_owned()).collect();
+            set.push("#e.#events = :events");
+            change = change.named("#events", EVENTS).valued(":events", AttributeValue::Ss(names));
+        }
+        if set.is_empty() {
+            return Ok(true);
+        }
+        self.change_account(seen.account_id, change.update(format!("SET {}{remove}", set.join(", ")))).await
     }
 
     /// Moves an endpoint on to a later epoch if its epoch is still `seen`. Returns whether it was.

@@ -15,8 +15,8 @@ use platform::store::{Row, StoreError, n, s};
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 
-/// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
-pub(super) const MAX_PAGE_ROWS: i32 = 100;
+/// The most rows of a page, because this is the largest number of keys in a `BatchGetItem` (DynamoDB's limit).
+pub const MAX_PAGE_ROWS: i32 = 100;
 
 /// A page of an endpoint's deliveries.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +45,18 @@ impl WebhookStore {
         endpoint: EndpointId,
         from: Option<StartKey>,
     ) -> Result<DeliveryPage, StoreError> {
+        self.deliveries_page(endpoint, from, MAX_PAGE_ROWS).await
+    }
+
+    /// Returns a page that reads at most `limit` deliveries: 1 to [`MAX_PAGE_ROWS`].
+    pub async fn deliveries_page(
+        &self,
+        endpoint: EndpointId,
+        from: Option<StartKey>,
+        limit: i32,
+    ) -> Result<DeliveryPage, StoreError> {
         let query = self.listed(endpoint).key_condition_expression("#endpoint = :endpoint").scan_index_forward(false);
-        let mut page = self.page(query.set_exclusive_start_key(from)).await?;
+        let mut page = self.page(query.limit(limit).set_exclusive_start_key(from)).await?;
         page.deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
         Ok(page)
     }

@@ -3,6 +3,7 @@
 mod account;
 mod account_change;
 mod accounts;
+mod cursor;
 mod deliveries;
 mod delivery_row;
 mod endpoint;
@@ -25,8 +26,9 @@ use futures_util::FutureExt;
 
 pub use account::Added;
 pub use accounts::EndpointPage;
+pub use cursor::{DeliveryCursor, DeliveryCursorError};
 pub use deliveries::{Put, StepOutcome};
-pub use listing::{DeliveryPage, Span, StartKey};
+pub use listing::{DeliveryPage, MAX_PAGE_ROWS, Span, StartKey};
 pub use removal::Removal;
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};

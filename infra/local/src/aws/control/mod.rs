@@ -1,7 +1,8 @@
 //! Lambda and EventBridge, as far as an operator uses them to stop and to start what triggers the functions of the
-//! default stack.
+//! default stack, and as far as the marketplace uses them to invoke a function.
 
 mod functions;
+mod invoke;
 mod names;
 mod rules;
 
@@ -15,14 +16,23 @@ use serde_json::{Value, json};
 use names::Answered;
 
 use super::call::operation;
+use crate::invocations::Invocations;
 use crate::server::Body;
 use crate::switches::Switches;
 
 /// Answers a call to Lambda.
-pub(super) async fn lambda(switches: &Switches, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn lambda(
+    switches: &Switches,
+    invocations: &Invocations,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().trim_matches('/').to_owned();
     let query = head.uri.query().unwrap_or_default().to_owned();
+    if let Some(name) = invoke::invoked(&head.method, &path) {
+        let outcome = invoke::invoke(switches, invocations, name, &bytes(body).await).await;
+        return invocation_response(outcome);
+    }
     let body = read(body).await;
     response(functions::answer(switches, &head.method, &path, &query, &body))
 }
@@ -35,8 +45,21 @@ pub(super) async fn events(switches: &Switches, request: Request<Incoming>) -> R
 }
 
 async fn read(body: Incoming) -> Value {
-    let bytes: Bytes = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
+    serde_json::from_slice(&bytes(body).await).unwrap_or_default()
+}
+
+async fn bytes(body: Incoming) -> Bytes {
+    body.collect().await.map(Collected::to_bytes).unwrap_or_default()
+}
+
+/// Answers an invocation. A header says if the function failed.
+fn invocation_response(outcome: Result<invoke::Outcome, names::Refused>) -> Response<Body> {
+    let failed = matches!(outcome, Ok(Err(_)));
+    let mut response = response(outcome.map(|returned| returned.unwrap_or_else(|error| error)));
+    if failed {
+        response.headers_mut().insert("x-amz-function-error", HeaderValue::from_static("Unhandled"));
+    }
+    response
 }
 
 fn response(answered: Answered) -> Response<Body> {

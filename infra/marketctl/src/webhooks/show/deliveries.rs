@@ -1,10 +1,10 @@
 //! Deliveries as text for people.
 
+use admin::webhooks::document::{DeliveryDocument, DeliveryRow, SentDelivery};
 use types::ids::EndpointId;
 use webhooks::delivery::{Attempt, Failure, Status};
 
 use crate::text::{minute, printable, table};
-use crate::webhooks::document::{DeliveryDocument, DeliveryRow, SentDelivery};
 
 /// The most characters of an answer that the table shows. The JSON output has all that is stored.
 const MAX_ANSWER_CHARS: usize = 60;

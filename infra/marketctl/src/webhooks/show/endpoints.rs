@@ -1,9 +1,9 @@
 //! Endpoints as text for people.
 
+use admin::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
 use types::ids::UserId;
 
 use crate::text::{minute, table};
-use crate::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
 
 pub(in crate::webhooks) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     let EndpointDocument { id, url, .. } = shown.endpoint;
@@ -33,6 +33,11 @@ pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String 
          `webhook-signature` also has a signature by the secret before it.",
         endpoint.id
     )
+}
+
+pub(in crate::webhooks) fn changed(endpoint: &EndpointDocument<'_>) -> String {
+    let EndpointDocument { id, url, status, .. } = endpoint;
+    format!("Endpoint {id} is changed, and still {status}: {} will be sent to {url}.", events(endpoint))
 }
 
 pub(in crate::webhooks) fn enabled(endpoint: &EndpointDocument<'_>) -> String {

@@ -1,4 +1,5 @@
-//! What is shown of endpoints and deliveries. Sealed secrets are left out.
+//! What owners and operators are shown of endpoints and deliveries, by `marketctl --json` and by the account function.
+//! Sealed secrets are left out.
 
 use std::collections::BTreeSet;
 
@@ -12,68 +13,68 @@ use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 
 /// An endpoint without its secrets.
 #[derive(Serialize)]
-pub(super) struct EndpointDocument<'a> {
-    pub(super) id: EndpointId,
-    pub(super) url: &'a str,
-    pub(super) events: &'a BTreeSet<EventKind>,
-    pub(super) status: &'static str,
-    pub(super) disabled_reason: Option<DisabledReason>,
-    pub(super) created_at: Timestamp,
+pub struct EndpointDocument<'a> {
+    pub id: EndpointId,
+    pub url: &'a str,
+    pub events: &'a BTreeSet<EventKind>,
+    pub status: &'static str,
+    pub disabled_reason: Option<DisabledReason>,
+    pub created_at: Timestamp,
 }
 
 /// An endpoint with its newest secret, which is shown only once.
 #[derive(Serialize)]
-pub(super) struct EndpointWithSecret<'a> {
+pub struct EndpointWithSecret<'a> {
     #[serde(flatten)]
-    pub(super) endpoint: EndpointDocument<'a>,
-    pub(super) secret: String,
+    pub endpoint: EndpointDocument<'a>,
+    pub secret: String,
 }
 
 /// An endpoint that has been removed.
 #[derive(Serialize)]
-pub(super) struct RemovedEndpoint {
-    pub(super) id: EndpointId,
+pub struct RemovedEndpoint {
+    pub id: EndpointId,
     /// The number of its deliveries that were pending or held, and have ended with it.
-    pub(super) ended_deliveries: u64,
+    pub ended_deliveries: u64,
 }
 
 /// A delivery that is on its way.
 #[derive(Serialize)]
-pub(super) struct SentDelivery {
-    pub(super) delivery_id: DeliveryId,
+pub struct SentDelivery {
+    pub delivery_id: DeliveryId,
 }
 
 /// A delivery as a row of a list.
 #[derive(Serialize)]
-pub(super) struct DeliveryRow {
-    pub(super) id: DeliveryId,
-    pub(super) endpoint_id: EndpointId,
-    pub(super) event: EventKind,
-    pub(super) status: Status,
+pub struct DeliveryRow {
+    pub id: DeliveryId,
+    pub endpoint_id: EndpointId,
+    pub event: EventKind,
+    pub status: Status,
     /// The number of recorded attempts, over all rounds, also of those that are not kept.
-    pub(super) attempts: usize,
-    pub(super) created_at: Timestamp,
-    pub(super) next_attempt_at: Option<Timestamp>,
-    pub(super) test: bool,
+    pub attempts: usize,
+    pub created_at: Timestamp,
+    pub next_attempt_at: Option<Timestamp>,
+    pub test: bool,
 }
 
 /// A delivery with its attempts.
 #[derive(Serialize)]
-pub(super) struct DeliveryDocument<'a> {
-    pub(super) id: DeliveryId,
-    pub(super) endpoint_id: EndpointId,
-    pub(super) event: EventKind,
-    pub(super) status: Status,
-    pub(super) failure: Option<Failure>,
+pub struct DeliveryDocument<'a> {
+    pub id: DeliveryId,
+    pub endpoint_id: EndpointId,
+    pub event: EventKind,
+    pub status: Status,
+    pub failure: Option<Failure>,
     /// The latest attempts, over all rounds.
-    pub(super) attempts: &'a [Attempt],
+    pub attempts: &'a [Attempt],
     /// How many older attempts are not kept.
-    pub(super) attempts_dropped: usize,
-    pub(super) next_attempt_at: Option<Timestamp>,
-    pub(super) created_at: Timestamp,
-    pub(super) round: u32,
-    pub(super) test: bool,
-    pub(super) body: &'a str,
+    pub attempts_dropped: usize,
+    pub next_attempt_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub round: u32,
+    pub test: bool,
+    pub body: &'a str,
 }
 
 impl<'a> From<&'a WebhookEndpoint> for EndpointDocument<'a> {
@@ -88,7 +89,7 @@ impl<'a> From<&'a WebhookEndpoint> for EndpointDocument<'a> {
 }
 
 impl<'a> EndpointWithSecret<'a> {
-    pub(super) fn new(endpoint: &'a WebhookEndpoint, secret: &EndpointSecret) -> Self {
+    pub fn new(endpoint: &'a WebhookEndpoint, secret: &EndpointSecret) -> Self {
         Self { endpoint: endpoint.into(), secret: secret.reveal() }
     }
 }

@@ -1,0 +1,109 @@
+//! The `account` function: the account's settings. The marketplace's web application invokes it directly, with one
+//! command at a time. `schema.json` describes the commands and the answers.
+//!
+//! Whoever may invoke it has logged its users in, and acts for the user that a command names. A command reaches nothing
+//! of another user. Commands are not remembered. If an invocation's answer is lost, the lists show what was made.
+
+mod answer;
+mod commands;
+mod document;
+mod error;
+mod parameters;
+mod request;
+
+use std::sync::Arc;
+
+use admin::audit::{Change, DONE, IN_DOUBT};
+use admin::keys::KeyAdmin;
+use admin::owner::Owner;
+use admin::webhooks::WebhookAdmin;
+use futures_util::FutureExt;
+use guard::{Policy, SystemResolver};
+use platform::aws::{Missing, Patience};
+use platform::metrics::Meter;
+use platform::preflight;
+use platform::resources::{Queue, Table};
+use platform::service::Service;
+use runtime::{Error, Worker};
+use secrets::KeyringCache;
+use serde_json::Value;
+use webhooks::Queues;
+use webhooks::store::WebhookStore;
+
+use answer::{Answer, Done};
+use error::CommandError;
+use request::Request;
+
+pub use request::CommandName;
+
+pub struct Account {
+    keys: KeyAdmin,
+    webhooks: WebhookAdmin,
+    meter: Arc<Meter>,
+}
+
+/// Builds the function from its environment. The caller decides which addresses endpoints may have.
+pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing> {
+    let (client, table) = service.table(Table::Keys, Patience::Request, preflight::get)?;
+    let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
+    let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
+    let webhooks = WebhookAdmin {
+        store,
+        queues: Queues::new(sqs, first, retry),
+        keyring: KeyringCache::from_service(service)?,
+        policy,
+        resolver: Arc::new(SystemResolver),
+        clock: Arc::clone(&service.clock),
+    };
+    let keys = KeyAdmin::new(client, table, Arc::clone(&service.clock));
+    Ok(Account { keys, webhooks, meter: Arc::clone(&service.meter) })
+}
+
+/// Builds the function as it is deployed: endpoints have public addresses only (specification 6.12).
+pub fn deployed(service: &Service<'_>) -> Result<Account, Missing> {
+    worker(service, Policy::public())
+}
+
+impl Worker for Account {
+    /// Any JSON, so that what is wrong with a command can be said in an answer.
+    type Event = Value;
+    type Response = Value;
+
+    async fn work(&self, event: Value) -> Result<Value, Error> {
+        let (command, outcome) = match Request::parse(event) {
+            Ok(request) => (Some(request.command), self.run(request).boxed().await),
+            Err(error) => (None, Err(error)),
+        };
+        self.log(command, outcome.as_ref().err());
+        Ok(serde_json::to_value(Answer::new(outcome))?)
+    }
+}
+
+impl Account {
+    /// Runs a command. If it changes something, writes the audit line, whatever became of it.
+    async fn run(&self, request: Request) -> Result<Done, CommandError> {
+        let Request { user_id, command, parameters, actor } = request;
+        let asked = parameters::subject(&parameters);
+        let owner = Owner::new(user_id, &self.keys, &self.webhooks);
+        let outcome = commands::run(owner, command, parameters).await;
+        if command.is_change() {
+            let (subject, text) = match &outcome {
+                Ok(done) => (done.subject.unwrap_or(asked), if done.in_doubt { IN_DOUBT } else { DONE }),
+                Err(error) => (asked, error.code.as_str()),
+            };
+            let change = Change { actor: actor.as_deref(), user_id: Some(user_id), command: command.as_str(), subject };
+            change.log(text);
+        }
+        outcome
+    }
+
+    /// Writes the invocation's line. It is an error if an operator has to look at it.
+    fn log(&self, command: Option<CommandName>, error: Option<&CommandError>) {
+        let mut line = self.meter.line("answered");
+        line.known("command", command.map(CommandName::as_str));
+        line.member("outcome", error.map_or(DONE, |error| error.code.as_str()));
+        let cause = error.and_then(|error| error.cause.as_deref());
+        line.known("because", cause);
+        line.log(cause.is_some());
+    }
+}

@@ -1,0 +1,8 @@
+//! Runs the `account` function under Lambda.
+
+use std::process::ExitCode;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    runtime::run(account::deployed).await
+}

@@ -1,0 +1,87 @@
+//! The audit line of a command that changes a key, an endpoint or a delivery. It goes to standard error, in the form in
+//! which the account function logs it.
+
+use admin::audit::{Change, DONE, Subject};
+use platform::resources::Table;
+use types::ids::UserId;
+use webhooks::store::WebhookStore;
+
+use crate::failure::CommandFailure;
+use crate::session::{Session, SessionError};
+
+/// The environment variables that may name the operating system's user.
+const USER_VARIABLES: [&str; 3] = ["USER", "LOGNAME", "USERNAME"];
+
+/// A change that a command asks for.
+pub(crate) struct Asked {
+    /// The name in the line, such as `keys.create`.
+    pub(crate) command: &'static str,
+    /// Whose it is, if the command says so.
+    pub(crate) user_id: Option<UserId>,
+    pub(crate) subject: Subject,
+}
+
+/// The line of a command, while the command runs. A command that changes nothing has none.
+pub(crate) struct Audit(Option<Line>);
+
+struct Line {
+    actor: Option<String>,
+    asked: Asked,
+}
+
+impl Asked {
+    /// A change of something that exists.
+    pub(crate) fn about(command: &'static str, subject: impl Into<Subject>) -> Self {
+        Self { command, user_id: None, subject: subject.into() }
+    }
+
+    /// A change that makes something new for a user.
+    pub(crate) fn of_user(command: &'static str, user_id: UserId) -> Self {
+        Self { command, user_id: Some(user_id), subject: Subject::default() }
+    }
+}
+
+impl Audit {
+    /// Finds out who asks, and about whose key, endpoint or delivery. What cannot be found out is left out of the line.
+    pub(crate) async fn begin(stack: &str, asked: Option<Asked>) -> Result<Self, SessionError> {
+        let Some(asked) = asked else { return Ok(Self(None)) };
+        let session = Session::open(stack).await?;
+        let (actor, user_id) = tokio::join!(actor(&session), owner(&session, &asked));
+        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked } })))
+    }
+
+    /// Adds what the command has made.
+    pub(crate) fn made(&mut self, subject: impl Into<Subject>) {
+        if let Self(Some(line)) = self {
+            line.asked.subject = subject.into();
+        }
+    }
+
+    /// Writes the line. A failure without a code came after the change, for example because its result could not be
+    /// printed.
+    pub(crate) fn end(&self, outcome: &Result<(), CommandFailure>) {
+        let Self(Some(Line { actor, asked: Asked { command, user_id, subject } })) = self else { return };
+        let code = outcome.as_ref().err().and_then(CommandFailure::code);
+        let change = Change { actor: actor.as_deref(), user_id: *user_id, command, subject: *subject };
+        change.log(code.map_or(DONE, |code| code.as_str()));
+    }
+}
+
+/// Returns the operator's identity in AWS, or else the operating system's user.
+async fn actor(session: &Session) -> Option<String> {
+    let named = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
+    session.caller().await.or_else(|| USER_VARIABLES.into_iter().find_map(named))
+}
+
+async fn owner(session: &Session, asked: &Asked) -> Option<UserId> {
+    let Asked { user_id, subject, .. } = asked;
+    let store = || WebhookStore::new(session.dynamodb.clone(), session.resources.table(Table::Webhooks));
+    match *subject {
+        Subject { key_id: Some(id), .. } => session.keys().get(id).await.ok().map(|key| key.user_id),
+        Subject { endpoint_id: Some(id), .. } => store().owner_of(id).await.ok().flatten(),
+        Subject { delivery_id: Some(id), .. } => {
+            store().delivery(id).await.ok().flatten().map(|found| found.account_id)
+        }
+        _ => *user_id,
+    }
+}

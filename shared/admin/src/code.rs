@@ -1,0 +1,73 @@
+//! The codes of errors, for programs: what they may do about an error.
+
+use crate::keys::AdminError;
+use crate::webhooks::WebhookAdminError;
+use platform::store::StoreError;
+use secrets::KeyringAccessError;
+use types::closed_enum;
+use types::rotation::RotationError;
+
+closed_enum! {
+    /// What kind of error it is. The message says more, for people.
+    pub enum ErrorCode {
+        /// The user has no such key, endpoint or delivery. Repeating does not help.
+        NotFound = "not_found",
+        /// The command cannot be read, or a value breaks a rule. Repeating does not help; `field` names the value.
+        Invalid = "invalid",
+        /// The present state does not allow the command, or somebody else changed it at the same moment. Repeating helps
+        /// once the state is another one.
+        Conflict = "conflict",
+        /// There may be no more of them. Repeating helps once there are fewer endpoints; a delivery has had its rounds.
+        LimitReached = "limit_reached",
+        /// A store, a queue or the keyring did not answer. Whether a change was made is not known: look, then repeat.
+        Unavailable = "unavailable",
+        /// A row cannot be read, or the service has a defect. Repeating does not help until an operator has acted.
+        Internal = "internal",
+    }
+}
+
+impl AdminError {
+    /// Returns what kind of error it is.
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Store(error) => store_code(error),
+            Self::Unknown(_) => ErrorCode::NotFound,
+            Self::Invalid { .. } => ErrorCode::Invalid,
+            _ => ErrorCode::Conflict,
+        }
+    }
+
+    /// Returns the field that breaks a rule.
+    pub const fn field(&self) -> Option<&'static str> {
+        if let Self::Invalid { field, .. } = self { Some(*field) } else { None }
+    }
+}
+
+impl WebhookAdminError {
+    /// Returns what kind of error it is.
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Store(error) => store_code(error),
+            Self::Keyring(KeyringAccessError::Unread(_) | KeyringAccessError::Unwritten(_)) | Self::Late(..) => {
+                ErrorCode::Unavailable
+            }
+            Self::Keyring(_) | Self::NoRandomness | Self::Rotation(RotationError::Stored) => ErrorCode::Internal,
+            Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => ErrorCode::NotFound,
+            Self::Invalid { .. } => ErrorCode::Invalid,
+            Self::TooMany | Self::TooManyRounds(_) => ErrorCode::LimitReached,
+            _ => ErrorCode::Conflict,
+        }
+    }
+
+    /// Returns the field that breaks a rule.
+    pub const fn field(&self) -> Option<&'static str> {
+        if let Self::Invalid { field, .. } = self { Some(*field) } else { None }
+    }
+}
+
+const fn store_code(error: &StoreError) -> ErrorCode {
+    match error {
+        StoreError::Conflict | StoreError::Unavailable(_) => ErrorCode::Unavailable,
+        StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. } => ErrorCode::Internal,
+    }
+}

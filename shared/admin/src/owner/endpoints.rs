@@ -1,0 +1,79 @@
+//! A user's endpoints.
+
+use std::collections::BTreeSet;
+
+use super::Owner;
+use crate::webhooks::{EndpointUpdate, NewEndpoint, Removal, WebhookAdminError};
+use secrets::EndpointSecret;
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId};
+use webhooks::endpoint::{Endpoints, WebhookEndpoint};
+
+impl Owner<'_> {
+    /// Adds an endpoint. This is the only time that its secret is returned.
+    pub async fn add_endpoint(
+        &self,
+        url: String,
+        events: BTreeSet<EventKind>,
+    ) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
+        self.webhooks.add(NewEndpoint { user_id: self.user, url, events }).await
+    }
+
+    /// Returns the endpoints, oldest first, and those that cannot be read.
+    pub async fn list_endpoints(&self) -> Result<Endpoints, WebhookAdminError> {
+        self.webhooks.list(self.user).await
+    }
+
+    pub async fn update_endpoint(
+        &self,
+        id: EndpointId,
+        update: EndpointUpdate,
+    ) -> Result<WebhookEndpoint, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.update(id, update).await
+    }
+
+    pub async fn enable_endpoint(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.enable(id).await
+    }
+
+    pub async fn disable_endpoint(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.disable(id).await
+    }
+
+    /// Removes an endpoint and ends its deliveries. If it was cut short, removing the endpoint again does the rest.
+    pub async fn remove_endpoint(&self, id: EndpointId) -> Result<Removal, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.remove(id).await
+    }
+
+    /// Adds the next secret. This is the only time that it is returned.
+    pub async fn rotate_secret(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.rotate_secret(id).await
+    }
+
+    /// Makes the next secret the active one.
+    pub async fn activate_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.activate_secret(id).await
+    }
+
+    /// Sends sample data of an event to an endpoint.
+    pub async fn test_endpoint(
+        &self,
+        id: EndpointId,
+        event: Option<EventKind>,
+    ) -> Result<DeliveryId, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.test(id, event).await
+    }
+
+    /// Checks that the endpoint is the user's, or was until it was removed. One read tells, whoever has it.
+    pub(super) async fn check_endpoint(&self, id: EndpointId) -> Result<(), WebhookAdminError> {
+        let owner = self.webhooks.store.owner_of(id).await?;
+        if owner == Some(self.user) { Ok(()) } else { Err(WebhookAdminError::UnknownEndpoint(id)) }
+    }
+}

@@ -1,0 +1,77 @@
+//! Where a page of an endpoint's deliveries ends, as a text that can be handed out.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::listing::StartKey;
+use super::table;
+use super::table::{CREATED_AT, ENDPOINT_ID, PK};
+use platform::store::{Attributes, n, s};
+use types::ids::{DeliveryId, EndpointId};
+use types::timestamp::Timestamp;
+
+/// The last delivery of a page. Its text is the milliseconds of the delivery's creation and its id. It names no endpoint:
+/// whoever has it can only go on in a list that they may read anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryCursor {
+    created_at: Timestamp,
+    id: DeliveryId,
+}
+
+/// A text is not a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be the cursor of the page before")]
+pub struct DeliveryCursorError;
+
+impl DeliveryCursor {
+    /// Reads the key with which a page of the index ended.
+    pub fn from_start_key(key: &StartKey) -> Option<Self> {
+        let read = Attributes(key);
+        let created_at = read.required_number(CREATED_AT).ok()?;
+        Some(Self { created_at: Timestamp::from_millis(created_at), id: read.text(PK).and_then(table::delivery_of)? })
+    }
+
+    /// Returns the key with which the next page of this endpoint's deliveries begins.
+    pub fn start_key(self, endpoint: EndpointId) -> StartKey {
+        let mut key = table::delivery(self.id);
+        key.insert(ENDPOINT_ID.to_owned(), s(endpoint.to_string()));
+        key.insert(CREATED_AT.to_owned(), n(self.created_at.millis()));
+        key
+    }
+}
+
+impl fmt::Display for DeliveryCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.created_at.millis(), self.id)
+    }
+}
+
+impl FromStr for DeliveryCursor {
+    type Err = DeliveryCursorError;
+
+    fn from_str(text: &str) -> Result<Self, DeliveryCursorError> {
+        let (millis, id) = text.split_once('.').ok_or(DeliveryCursorError)?;
+        let created_at = millis.parse().map(Timestamp::from_millis).map_err(|_| DeliveryCursorError)?;
+        Ok(Self { created_at, id: id.parse().map_err(|_| DeliveryCursorError)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "1795169072000.6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    #[test]
+    fn a_cursor_is_read_back_from_its_text_and_from_its_key() {
+        let cursor: DeliveryCursor = TEXT.parse().unwrap();
+        assert_eq!(cursor.to_string(), TEXT);
+        let endpoint = "00000000-0000-0000-0000-000000000001".parse().unwrap();
+        assert_eq!(DeliveryCursor::from_start_key(&cursor.start_key(endpoint)), Some(cursor));
+        for bad in ["", "1795169072000", "soon.6f9619ff-8b86-d011-b42d-00c04fc964ff", "1795169072000.1"] {
+            assert_eq!(bad.parse::<DeliveryCursor>(), Err(DeliveryCursorError), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Changing an endpoint's URL and events.
+
+use std::collections::BTreeSet;
+
+use admin::webhooks::EndpointUpdate;
+use platform::resources::Queue;
+use tests::{Receiver, hand};
+use types::clock::Clock;
+use types::event::EventKind;
+use webhooks::delivery::Status;
+use webhooks::endpoint::WebhookEndpoint;
+
+use super::Scene;
+
+/// Changes the scene's endpoint.
+async fn updated(scene: &Scene, url: Option<&str>, events: Option<&[EventKind]>) -> Result<WebhookEndpoint, String> {
+    let update = EndpointUpdate {
+        url: url.map(str::to_owned),
+        events: events.map(|events| events.iter().copied().collect::<BTreeSet<_>>()),
+    };
+    scene.stack.webhooks().update(scene.endpoint.id, update).await.map_err(|error| error.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_url_has_to_prove_itself_and_gets_what_is_sent_from_then_on() {
+    let scene = Scene::answering(204).await;
+    let (first, second) = (scene.stored(1).await, Receiver::answering(204).await);
+    let before = scene.stack.endpoint_of(scene.user).await;
+    assert!(before.is_prompt);
+    let after = updated(&scene, Some(&second.url), None).await.unwrap();
+    let url = after.url.clone();
+    assert_eq!(after, WebhookEndpoint { url, is_prompt: false, slow_until: None, ..before });
+    assert_ne!(after.url, scene.endpoint.url);
+    // The event came before the change. Its first attempt is made after it, in a place.
+    hand(&scene.stack.sender(), &[scene.stack.slow_message(first).await]).await;
+    assert_eq!((scene.posts(first).len(), second.so_far().len()), (0, 1));
+
+    let until = scene.stack.clock.now().plus_millis(60_000);
+    scene.stack.webhooks().store.mark_slow(scene.user, scene.endpoint.id, until).await.unwrap();
+    let slow = scene.stack.endpoint_of(scene.user).await;
+    assert_eq!(updated(&scene, Some(&slow.url), None).await.unwrap(), slow);
+    assert_eq!(slow.slow_until, Some(until));
+    assert_eq!(updated(&scene, Some(&scene.endpoint.url), None).await.unwrap().slow_until, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_events_are_delivered_and_nothing_else_changes() {
+    let scene = Scene::answering(204).await;
+    scene.stack.webhooks().disable(scene.endpoint.id).await.unwrap();
+    let before = scene.stack.endpoint_of(scene.user).await;
+    let after = updated(&scene, None, Some(&[EventKind::WalletDeposit])).await.unwrap();
+    assert_eq!(after, WebhookEndpoint { events: [EventKind::WalletDeposit].into(), ..before });
+    scene.stack.webhooks().enable(scene.endpoint.id).await.unwrap();
+    scene.event(1).await;
+    for lane in [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow] {
+        assert_eq!(scene.stack.queue(lane).await.count().await, 0);
+    }
+    updated(&scene, None, Some(&[EventKind::ListingSold])).await.unwrap();
+    let id = scene.stored(2).await;
+    assert_eq!(scene.standing(id).await, (Status::Pending, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_new_endpoint_may_not_have_is_refused_and_nothing_changes() {
+    let scene = Scene::answering(204).await;
+    let before = scene.stack.endpoint_of(scene.user).await;
+    let refused = updated(&scene, Some("http://10.0.0.1/"), Some(&[EventKind::WalletDeposit])).await.unwrap_err();
+    assert!(refused.starts_with("url: must "), "{refused}");
+    assert_eq!(updated(&scene, None, Some(&[])).await.unwrap_err(), "event: at least one is needed");
+    assert_eq!(updated(&scene, None, None).await.unwrap_err(), "url: a URL, events or both are needed");
+    assert_eq!(scene.stack.endpoint_of(scene.user).await, before);
+    let admin = scene.stack.webhooks();
+    admin.remove(scene.endpoint.id).await.unwrap();
+    let gone = updated(&scene, None, Some(&[EventKind::WalletDeposit])).await.unwrap_err();
+    assert_eq!(gone, format!("no endpoint has the id {}", scene.endpoint.id));
+}
