@@ -20,6 +20,7 @@ mod following;
 mod formats;
 mod freshness;
 mod guide;
+mod guide_code;
 mod inbox;
 mod init;
 mod key_limits;
