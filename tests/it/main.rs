@@ -1,6 +1,7 @@
 //! End-to-end tests: HTTP to the real handlers, and the SDK's clients to an embedded DynamoDB.
 
 mod access;
+mod account_guide;
 mod anywhere;
 mod base;
 mod base_load;

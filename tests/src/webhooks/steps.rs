@@ -67,7 +67,7 @@ impl Stack {
     pub async fn account(&self) -> impl Worker {
         let variables = variables(&self.aws.endpoint_url).with(FUNCTION_VARIABLE, "account");
         let host = self.host_with(&variables, self.clock.clone());
-        let account = host.function("account", account::worker).unwrap();
+        let account = host.function("account", account::deployed).unwrap();
         for checks in host.preflight() {
             assert!(checks.run().await.unwrap().is_empty());
         }
