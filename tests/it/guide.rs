@@ -2,7 +2,6 @@
 //! signed as we sign, and its events are those of the API description.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde_json::Value;
@@ -10,63 +9,14 @@ use tests::Stack;
 use types::event::EventKind;
 use types::timestamp::Timestamp;
 
-const DOCS_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
-const PROGRAMS: [&str; 4] = ["verify.py", "verify.mjs", "verify.go", "verify.rs"];
+use crate::guide_code::{assert_shows, blocks, read};
+
+const PROGRAMS: [&str; 4] = ["webhooks/verify.py", "webhooks/verify.mjs", "webhooks/verify.go", "webhooks/verify.rs"];
 const LANGUAGES: [&str; 4] = ["python", "js", "go", "rust"];
-
-fn read(path: &str) -> String {
-    fs::read_to_string(format!("{DOCS_DIR}/{path}")).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// Returns the regions of a program by name, as `program: name`. The pieces of one region are joined by an empty
-/// line.
-fn regions(program: &str) -> BTreeMap<String, String> {
-    let mut pieces = BTreeMap::<String, Vec<String>>::new();
-    let text = read(&format!("webhooks/{program}"));
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let Some(name) = remark(line).and_then(|remark| remark.strip_prefix("region: ")) else { continue };
-        let piece: Vec<_> = lines.by_ref().take_while(|line| remark(line) != Some("endregion")).collect();
-        pieces.entry(format!("{program}: {name}")).or_default().push(piece.join("\n").trim_matches('\n').to_owned());
-    }
-    pieces.into_iter().map(|(name, pieces)| (name, pieces.join("\n\n"))).collect()
-}
-
-/// Returns the text of a line that is a comment.
-fn remark(line: &str) -> Option<&str> {
-    line.strip_prefix("// ").or_else(|| line.strip_prefix("# "))
-}
-
-/// Returns the guide's blocks of code: the source that the comment before a block names, if any, its language, and
-/// its text.
-fn blocks(guide: &str) -> Vec<(Option<&str>, &str, String)> {
-    let (mut blocks, mut before) = (Vec::new(), "");
-    let mut lines = guide.lines();
-    while let Some(line) = lines.next() {
-        if let Some(language) = line.strip_prefix("```") {
-            let text: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
-            let source = before.strip_prefix("<!-- webhooks/").and_then(|rest| rest.strip_suffix(" -->"));
-            blocks.push((source, language, text.join("\n")));
-        }
-        before = line;
-    }
-    blocks
-}
 
 #[test]
 fn the_guides_code_is_that_of_its_programs() {
-    let guide = read("webhooks.md");
-    let mut regions: BTreeMap<_, _> = PROGRAMS.into_iter().flat_map(regions).collect();
-    assert_eq!(regions.len(), 2 * PROGRAMS.len(), "{:?}", regions.keys());
-    for (source, language, text) in blocks(&guide) {
-        assert_eq!(source.is_some(), LANGUAGES.contains(&language), "a block of {language} from {source:?}");
-        if let Some(source) = source {
-            let region =
-                regions.remove(source).unwrap_or_else(|| panic!("{source} is not a region, or is in the guide twice"));
-            assert_eq!(text, region, "{source}");
-        }
-    }
-    assert_eq!(regions.into_keys().collect::<Vec<_>>(), Vec::<String>::new(), "only in the programs");
+    assert_shows(&read("webhooks.md"), &PROGRAMS, &LANGUAGES, 2);
 }
 
 #[test]

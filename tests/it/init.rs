@@ -13,7 +13,7 @@ use tests::{AwsCall, Fault, LogLine, Proxy, RuntimeApi, Stack, marketctl};
 type Needs = (&'static str, &'static [Table], &'static [Queue], &'static [ResourceKind]);
 
 /// Every function that checks resources at its start.
-const FUNCTIONS: [Needs; 12] = [
+const FUNCTIONS: [Needs; 13] = [
     ("me", &[Table::Keys], &[], &[]),
     ("catalog", &[Table::Keys, Table::Market], &[], &[ResourceKind::Bucket]),
     ("item", &[Table::Keys, Table::Market], &[], &[]),
@@ -36,6 +36,12 @@ const FUNCTIONS: [Needs; 12] = [
         &[ResourceKind::Secret],
     ),
     ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], &[]),
+    (
+        "account",
+        &[Table::Keys, Table::Webhooks],
+        &[Queue::WebhooksFirst, Queue::WebhooksRetry],
+        &[ResourceKind::Secret],
+    ),
 ];
 
 /// Starts a function that must fail. Returns the problems that it names.
@@ -162,7 +168,7 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
         Fault::Error("InternalServerError"),
     ];
     for fault in faults {
-        for function in ["me", "catalog", "ingest", "webhook", "compact", "sweep"] {
+        for function in ["me", "catalog", "ingest", "webhook", "compact", "sweep", "account"] {
             proxy.set_fault(fault.clone());
             let mut running = RuntimeApi::run(function, &variables).await;
             running.ready().await;

@@ -2,6 +2,7 @@
 
 mod access;
 mod account;
+mod account_guide;
 mod anywhere;
 mod base;
 mod base_load;
@@ -22,6 +23,7 @@ mod following;
 mod formats;
 mod freshness;
 mod guide;
+mod guide_code;
 mod inbox;
 mod init;
 mod key_limits;

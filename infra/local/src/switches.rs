@@ -8,13 +8,16 @@ use api::routes::{DEFAULT, ROUTES};
 use platform::resources::Queue;
 use tokio::sync::watch;
 
+/// The function that the marketplace's web application invokes.
+pub const INVOKED: &str = "account";
+
 /// What triggers a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     Queue(Queue),
     /// The schedule of the function with this name.
     Schedule(&'static str),
-    /// The requests to the function with this name.
+    /// The requests to the function with this name, or its invocations.
     Requests(&'static str),
 }
 
@@ -51,7 +54,8 @@ impl Default for Switches {
     fn default() -> Self {
         let queues = iter::once(Queue::Feed).chain(Queue::LANES).map(Trigger::Queue);
         let schedules = ["compact", "sweep"].map(Trigger::Schedule);
-        let mut functions: Vec<&'static str> = ROUTES.iter().map(|route| route.function).chain([DEFAULT]).collect();
+        let routed = ROUTES.iter().map(|route| route.function);
+        let mut functions: Vec<&'static str> = routed.chain([DEFAULT, INVOKED]).collect();
         functions.sort_unstable();
         functions.dedup();
         let triggers = queues.chain(schedules).chain(functions.into_iter().map(Trigger::Requests));

@@ -2,6 +2,7 @@
 //! against a deployed stack, which they share.
 
 mod access;
+mod account;
 mod balance;
 mod budget;
 mod catalog;

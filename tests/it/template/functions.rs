@@ -40,6 +40,22 @@ fn functions_have_the_time_outs_that_the_code_expects() {
 }
 
 #[test]
+fn the_accounts_settings_are_only_for_whom_the_operator_lets_invoke_them() {
+    let template = Template::read();
+    let account = &template.functions["account"];
+    assert_eq!(account.events().count(), 0);
+    assert!(account.properties["FunctionUrlConfig"].is_null());
+    // Lambda would repeat an asynchronous invocation that failed, and so make a second key.
+    assert_eq!(account.properties["EventInvokeConfig"]["MaximumRetryAttempts"], 0);
+    for kind in ["AWS::Lambda::Permission", "AWS::Lambda::Url", "AWS::Lambda::EventSourceMapping"] {
+        for (id, resource) in template.resources(kind) {
+            assert!(!resource.to_string().contains("marketplace-account"), "{id}");
+        }
+    }
+    assert_eq!(template.output("AccountFunctionArn"), "AccountFunction.Arn");
+}
+
+#[test]
 fn every_variable_names_its_own_resource() {
     let url = |queue| format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", names().queue(queue));
     let mut resources = BTreeMap::from([(KEYRING_VARIABLE, arn::secret(&names().keyring()))]);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::metrics::{Metric, NAMESPACE_VARIABLE};
 use platform::resources::{Queue, Table};
 use tests::monitoring::{Monitor, Resource, WatchedMetric, alarms, graphs};
-use tests::{NAMESPACE, Template};
+use tests::{Function, NAMESPACE, Template};
 
 use super::names;
 
@@ -24,13 +24,18 @@ const AWS_METRICS: [(&str, &str, &[&str]); 5] = [
 ];
 
 /// Returns all resources, kind by kind. Resources of one kind are watched together.
-fn kinds() -> [BTreeSet<Resource>; 8] {
+fn kinds() -> [BTreeSet<Resource>; 9] {
     let template = Template::read();
     let functions = |event: &str| -> BTreeSet<Resource> {
         template.functions_that(|function| function.is_triggered_by(event)).into_iter().map(lambda).collect()
     };
     let sources = template.resources("AWS::Lambda::EventSourceMapping").into_values();
     let readers = sources.map(|source| source["Properties"]["FunctionName"].as_str().unwrap().to_owned());
+    let readers = all("FunctionName", readers);
+    let is_triggered =
+        |name: &str, function: &Function| function.events().next().is_some() || readers.contains(&lambda(name));
+    let invoked = template.functions.iter().filter(|(name, function)| !is_triggered(name, function));
+    let invoked = invoked.map(|(name, _)| lambda(name)).collect();
     let is_dead = |queue: &Queue| Queue::ALL.iter().any(|other| other.dead_letters() == Some(*queue));
     let (dead, live): (Vec<Queue>, Vec<Queue>) = Queue::ALL.into_iter().partition(is_dead);
     let indexes = Table::ALL
@@ -39,7 +44,8 @@ fn kinds() -> [BTreeSet<Resource>; 8] {
     [
         functions("HttpApi"),
         functions("Schedule"),
-        all("FunctionName", readers),
+        readers,
+        invoked,
         all("TableName", Table::ALL.map(|table| names().table(table))),
         all("TableName/GlobalSecondaryIndexName", indexes),
         all("QueueName", live.into_iter().map(|queue| names().queue(queue))),

@@ -74,6 +74,11 @@ impl Template {
         functions.map(|(name, _)| name.as_str()).collect()
     }
 
+    /// Returns the value of an output. An attribute of a function stands for itself.
+    pub fn output(&self, name: &str) -> Value {
+        Values(&self.document).evaluated(&self.document["Outputs"][name]["Value"])
+    }
+
     /// Returns the functions that publish a metric.
     pub fn publishers(&self, metric: Metric) -> BTreeSet<&str> {
         let is_routed = |function: &Function| function.is_triggered_by("HttpApi");

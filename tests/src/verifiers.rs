@@ -1,7 +1,5 @@
 //! Runs the programs of the receiver's guide (`docs/webhooks`) on a delivery, as a receiver would.
 
-mod installed;
-
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
@@ -10,6 +8,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use crate::binaries::binary;
+use crate::installed;
+
+const PYTHON_LIBRARY: &str = "standardwebhooks==1.1.0";
+const NODE_LIBRARIES: [&str; 3] = ["standardwebhooks@1.1.1", "@stablelib/base64@1.0.1", "fast-sha256@1.3.0"];
 
 /// A language whose program runs on every machine that runs the tests. Go is not among them: its library comes from
 /// no package registry that the tests use.
@@ -54,8 +56,8 @@ impl Verifier {
 
     fn program(self) -> Command {
         match self {
-            Self::Python => installed::python("verify.py").into(),
-            Self::Node => installed::node("verify.mjs").into(),
+            Self::Python => installed::python("webhooks/verify.py", &[PYTHON_LIBRARY]).into(),
+            Self::Node => installed::node("webhooks/verify.mjs", &NODE_LIBRARIES).into(),
             Self::Rust => Command::new(binary("verify")),
         }
     }
