@@ -78,11 +78,10 @@ fn more_of_places() {
     play(Bounds::in_places(Unproven, &[After(5), Carried], left), &["kept for retries", "switched off"]);
     let left = Left { crashes: 1, lost_answers: 1, ..Left::default() };
     play(Bounds::in_places(Unproven, &[Carried], left), &["without a place", "delivered"]);
-    let left = Left { hangs: 1, late_writes: 1, ..Left::default() };
+    let left = Left { late_writes: 1, ..Left::default() };
     play(Bounds::in_places(Unproven, &[After(0); 2], left), &["without a place", "delivered"]);
     play(Bounds::in_places(Unproven, &[After(6); 2], left), &["kept for retries", "ten turns", "switched off"]);
     // The second and the third come back together, when the first one's place is free again although it was not left.
-    let left = Left { late_writes: 1, ..Left::default() };
     play(Bounds::in_places(Unproven, &[After(0), Turned(6), Turned(6)], left), &["without a place", "delivered"]);
     let three = Bounds { workers: 3, ..Bounds::in_places(Apart, &[After(1), Carried, Carried], Left::default()) };
     play(three, &["without a place", "kept for retries", "delivered"]);
