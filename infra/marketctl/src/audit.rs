@@ -1,7 +1,8 @@
 //! The audit line of a command that changes a key, an endpoint or a delivery. It goes to standard error, in the form in
 //! which the account function logs it.
 
-use admin::audit::{Change, DONE, Subject};
+use admin::ErrorCode;
+use admin::audit::{Change, DONE, IN_DOUBT, Subject};
 use platform::resources::Table;
 use types::ids::UserId;
 use webhooks::store::WebhookStore;
@@ -27,6 +28,8 @@ pub(crate) struct Audit(Option<Line>);
 struct Line {
     actor: Option<String>,
     asked: Asked,
+    /// Whether no answer told that the change was made.
+    in_doubt: bool,
 }
 
 impl Asked {
@@ -47,7 +50,7 @@ impl Audit {
         let Some(asked) = asked else { return Ok(Self(None)) };
         let session = Session::open(stack).await?;
         let (actor, user_id) = tokio::join!(actor(&session), owner(&session, &asked));
-        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked } })))
+        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked }, in_doubt: false })))
     }
 
     /// Adds what the command has made.
@@ -57,13 +60,24 @@ impl Audit {
         }
     }
 
-    /// Writes the line. A failure without a code came after the change, for example because its result could not be
-    /// printed.
+    /// Says whether no answer told that the change was made.
+    pub(crate) fn in_doubt(&mut self, in_doubt: bool) {
+        if let Self(Some(line)) = self {
+            line.in_doubt = in_doubt;
+        }
+    }
+
+    /// Writes the line, unless the command was refused. Then standard error has the refusal alone, which scripts read. A
+    /// failure without a code came after the change, for example because its result could not be printed.
     pub(crate) fn end(&self, outcome: &Result<(), CommandFailure>) {
-        let Self(Some(Line { actor, asked: Asked { command, user_id, subject } })) = self else { return };
+        let Self(Some(Line { actor, asked: Asked { command, user_id, subject }, in_doubt })) = self else { return };
+        let done = if *in_doubt { IN_DOUBT } else { DONE };
         let code = outcome.as_ref().err().and_then(CommandFailure::code);
+        if code.is_some_and(ErrorCode::is_refusal) {
+            return;
+        }
         let change = Change { actor: actor.as_deref(), user_id: *user_id, command, subject: *subject };
-        change.log(code.map_or(DONE, |code| code.as_str()));
+        change.log(code.map_or(done, |code| code.as_str()));
     }
 }
 

@@ -26,6 +26,13 @@ closed_enum! {
     }
 }
 
+impl ErrorCode {
+    /// Returns whether nothing was changed for certain.
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::NotFound | Self::Invalid | Self::Conflict | Self::LimitReached)
+    }
+}
+
 impl AdminError {
     /// Returns what kind of error it is.
     pub const fn code(&self) -> ErrorCode {

@@ -20,7 +20,9 @@ fn audit_lines(function: &RuntimeApi) -> Vec<Value> {
 fn form(line: &Value) -> Value {
     let mut form = line.clone();
     let members = form.as_object_mut().unwrap();
-    CIRCUMSTANCES.iter().for_each(|name| drop(members.remove(*name)));
+    for name in CIRCUMSTANCES {
+        members.remove(name);
+    }
     for (name, value) in members {
         if name.ends_with("_id") && name != "user_id" {
             *value = json!("ID");

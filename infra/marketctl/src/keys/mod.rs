@@ -1,16 +1,15 @@
 //! The `keys` commands.
 
 mod details;
-mod document;
 mod error;
 mod identify;
 mod show;
 
 use admin::audit::Subject;
+use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use types::scope::Tier;
 
-use document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use error::{ComingSoon, RotationInDoubt};
 use identify::{IdentifyError, read_key};
 
@@ -77,6 +76,7 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
         KeyCommand::Rotate { key_id, overlap } => {
             let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
             audit.made(Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() });
+            audit.in_doubt(rotated.doubt.is_some());
             output.print(&RotatedKey::new(key_id, &rotated), show::rotated)?;
             let Some(cause) = rotated.doubt else { return Ok(()) };
             Err(RotationInDoubt { old: key_id, new: rotated.record, cause }.into())

@@ -7,7 +7,7 @@ use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use webhooks::delivery::MAX_ROUNDS;
 
-use admin::webhooks::document::EndpointDocument;
+use super::document::EndpointDocument;
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::repair::RepairProgress;
