@@ -7,12 +7,12 @@ use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use webhooks::delivery::MAX_ROUNDS;
 
-use super::document::EndpointDocument;
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::repair::RepairProgress;
 use crate::text::{minute, shortened};
 use crate::unreadable::none_left_out;
+use admin::webhooks::document::EndpointDocument;
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]
