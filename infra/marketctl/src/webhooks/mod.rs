@@ -43,12 +43,12 @@ fn asked(command: &WebhookCommand) -> Option<Asked> {
         WebhookCommand::Disable { id } => Some(Asked::about("endpoints.disable", *id)),
         WebhookCommand::RotateSecret { id, .. } => Some(Asked::about("endpoints.rotate_secret", *id)),
         WebhookCommand::Test { id, .. } => Some(Asked::about("endpoints.test", *id)),
-        WebhookCommand::Resend(ResendOptions { dry_run: true, .. }) => None,
-        WebhookCommand::Resend(ResendOptions { id, endpoint, .. }) => {
+        WebhookCommand::Resend(ResendOptions { id, endpoint, dry_run: false, .. }) => {
             let subject = Subject { delivery_id: *id, endpoint_id: *endpoint, ..Subject::default() };
             Some(Asked::about("deliveries.resend", subject))
         }
-        WebhookCommand::List { .. }
+        WebhookCommand::Resend(_)
+        | WebhookCommand::List { .. }
         | WebhookCommand::Deliveries { .. }
         | WebhookCommand::Show { .. }
         | WebhookCommand::Repair { .. }
