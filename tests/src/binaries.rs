@@ -35,10 +35,8 @@ fn executable(message: Message<'_>) -> Option<(String, PathBuf)> {
 pub struct Program {
     pub code: i32,
     pub stdout: String,
-    /// Standard error without the audit lines.
+    /// Standard error. That of `marketctl` comes without its audit lines.
     pub stderr: String,
-    /// The audit lines.
-    pub audit: Vec<Value>,
 }
 
 impl Program {
@@ -63,6 +61,11 @@ pub async fn local(arguments: &[&str]) -> (Child, Value) {
 
 /// Runs `marketctl` against a stack.
 pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -> Program {
+    audited_marketctl(variables, arguments, input).await.0
+}
+
+/// Runs `marketctl` against a stack. Returns also the audit lines that it wrote.
+pub async fn audited_marketctl(variables: &Variables, arguments: &[&str], input: &str) -> (Program, Vec<Value>) {
     let mut child = Command::new(binary("marketctl"))
         .args(arguments)
         .envs(variables.iter())
@@ -80,7 +83,7 @@ pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -
     let _ = writing.await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let (stderr, audit) = without_audit(&text(output.stderr));
-    Program { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr, audit }
+    (Program { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr }, audit)
 }
 
 /// Divides the lines of standard error.

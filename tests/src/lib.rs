@@ -30,7 +30,7 @@ mod webhooks;
 pub mod webhooks_cli;
 
 pub use administrator::Administrator;
-pub use binaries::{Program, binary, local, marketctl};
+pub use binaries::{Program, audited_marketctl, binary, local, marketctl};
 pub use cargo::{metadata, packages_of};
 pub use client::{Client, HttpReply};
 pub use compaction::{assert_base_is_exact, base_bucket, compaction};

@@ -4,7 +4,7 @@ use account::CommandName;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL, text};
-use tests::{RuntimeApi, Stack, marketctl};
+use tests::{RuntimeApi, Stack, audited_marketctl};
 
 use super::event;
 
@@ -54,23 +54,23 @@ async fn function_and_command_line_write_the_same_line_without_secrets() {
     }
 
     let mut written = Vec::new();
-    let run = async |line: String| marketctl(&variables, &line.split_whitespace().collect::<Vec<_>>(), "").await;
-    let made = run(format!("--json keys create --user {OWNER} --scope catalog:read")).await;
-    let key = made.json();
-    written.extend(made.audit);
-    written.extend(run(format!("keys list --user {OWNER}")).await.audit);
-    written.extend(run(format!("keys revoke {}", text(&key["key_id"]))).await.audit);
-    let made = run(format!("--json webhooks add --user {OWNER} --url {URL} --event listing.sold")).await;
-    let endpoint = made.json();
+    let mut run = async |line: String| {
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let (program, audit) = audited_marketctl(&variables, &arguments, "").await;
+        written.extend(audit);
+        program
+    };
+    let key = run(format!("--json keys create --user {OWNER} --scope catalog:read")).await.json();
+    run(format!("keys list --user {OWNER}")).await;
+    run(format!("keys revoke {}", text(&key["key_id"]))).await;
+    let added = format!("--json webhooks add --user {OWNER} --url {URL} --event listing.sold");
+    let endpoint = run(added).await.json();
     let id = text(&endpoint["id"]);
-    written.extend(made.audit);
-    let sent = run(format!("--json webhooks test {id}")).await;
-    let delivery = text(&sent.json()["delivery_id"]);
-    written.extend(sent.audit);
+    let delivery = text(&run(format!("--json webhooks test {id}")).await.json()["delivery_id"]);
     for line in
         [format!("resend {delivery}"), format!("disable {id}"), format!("test {id}"), format!("rotate-secret {id}")]
     {
-        written.extend(run(format!("webhooks {line}")).await.audit);
+        run(format!("webhooks {line}")).await;
     }
     let forms = |lines: &[Value]| lines.iter().map(form).collect::<Vec<_>>();
     assert_eq!(forms(&written), forms(&lines));

@@ -81,12 +81,6 @@ fn no_function_is_built_from_what_it_does_not_need() {
 }
 
 #[test]
-fn only_the_accounts_settings_bring_what_changes_keys_and_endpoints() {
-    let with_admin = functions().iter().filter(|(_, packages)| contains(packages, "admin"));
-    assert_eq!(with_admin.map(|(function, _)| function).collect::<Vec<_>>(), ["account"]);
-}
-
-#[test]
 fn only_the_description_brings_its_generator() {
     let with_generator = functions().iter().filter(|(_, packages)| contains(packages, "utoipa"));
     assert_eq!(with_generator.map(|(function, _)| function).collect::<Vec<_>>(), ["openapi"]);

@@ -30,6 +30,8 @@ use standard_input::OnlyStandardInput;
 /// Region, credentials and endpoint are found as every AWS tool finds them: in environment variables
 /// and in the files that `aws configure` writes.
 ///
+/// Each change of a key, an endpoint or a delivery also writes a line of JSON to standard error: who changed what.
+///
 /// Exit codes: 0 done, 1 failed or refused (all of it or a part), 2 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "marketctl", version, verbatim_doc_comment)]

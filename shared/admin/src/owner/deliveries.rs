@@ -7,8 +7,8 @@ use webhooks::delivery::Delivery;
 use webhooks::store::{DeliveryCursor, DeliveryPage};
 
 impl Owner<'_> {
-    /// Returns a page of at most `limit` deliveries of an endpoint (1 to [`webhooks::store::MAX_PAGE_ROWS`]), newest first, and those that cannot be read. The
-    /// endpoint may have been removed.
+    /// Returns a page that reads at most `limit` deliveries of an endpoint, newest first: 1 to
+    /// [`webhooks::store::MAX_PAGE_ROWS`]. It also has those that cannot be read. The endpoint may have been removed.
     pub async fn list_deliveries(
         &self,
         id: EndpointId,
