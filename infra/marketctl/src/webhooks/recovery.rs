@@ -1,5 +1,6 @@
 //! Sends an endpoint's deliveries again in bulk.
 
+use admin::webhooks::document::EndpointDocument;
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
 use serde::Serialize;
 use thiserror::Error;
@@ -7,7 +8,6 @@ use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use webhooks::delivery::MAX_ROUNDS;
 
-use admin::webhooks::document::EndpointDocument;
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::repair::RepairProgress;
