@@ -1,48 +1,12 @@
-//! What an owner is shown of keys, and lists. What is shown of endpoints and deliveries stands in `admin`.
+//! The lists that an owner is shown. What is shown of one key, endpoint or delivery stands in `admin`.
 
 use std::str::FromStr;
 
 use admin::webhooks::document::{DeliveryRow, EndpointDocument};
-use auth::{KeyRecord, KeyStatus, Usage};
+use auth::KeyRecord;
 use platform::rows::Unreadable;
 use serde::Serialize;
 use types::ids::{DeliveryId, EndpointId, KeyId};
-use types::timestamp::Timestamp;
-
-/// A new key with its text, which is shown only once.
-#[derive(Serialize)]
-pub(crate) struct KeyWithText<'a> {
-    #[serde(flatten)]
-    pub(crate) record: &'a KeyRecord,
-    pub(crate) api_key: &'a str,
-}
-
-/// A key that replaces another one.
-#[derive(Serialize)]
-pub(crate) struct RotatedKey<'a> {
-    #[serde(flatten)]
-    pub(crate) key: KeyWithText<'a>,
-    pub(crate) old_key_id: KeyId,
-    /// Until when the old key is accepted, or `null` if it was revoked at once.
-    pub(crate) old_expires_at: Option<Timestamp>,
-    /// Whether no answer told that the rotation was made. Then the list of keys tells.
-    pub(crate) in_doubt: bool,
-}
-
-/// A key, and how it was used.
-#[derive(Serialize)]
-pub(crate) struct KeyWithUsage<'a> {
-    #[serde(flatten)]
-    pub(crate) record: &'a KeyRecord,
-    pub(crate) usage: &'a Usage,
-}
-
-/// A key that was revoked although its row cannot be read.
-#[derive(Serialize)]
-pub(crate) struct RevokedKey {
-    pub(crate) key_id: KeyId,
-    pub(crate) status: KeyStatus,
-}
 
 /// A user's keys, and the ids of those that cannot be read.
 #[derive(Serialize)]

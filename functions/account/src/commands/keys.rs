@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use admin::audit::Subject;
-use admin::keys::Rotated;
+use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use admin::owner::Owner;
-use auth::KeyStatus;
 use platform::rows::Rows;
 
 use crate::answer::Done;
-use crate::document::{KeyList, KeyWithText, KeyWithUsage, RevokedKey, RotatedKey, ids};
+use crate::document::{KeyList, ids};
 use crate::error::CommandError;
 use crate::parameters::{CreateKey, NoParameters, OneKey, RenameKey, RotateKey};
 
 pub(super) async fn create(owner: Owner<'_>, parameters: CreateKey) -> Result<Done, CommandError> {
     let CreateKey { name, scopes, expires_at } = parameters;
     let (text, record) = owner.create_key(name, scopes, expires_at).await?;
-    Ok(Done::new(&KeyWithText { record: &record, api_key: text.reveal() })?.about(record.key_id))
+    Ok(Done::new(&KeyWithText::new(&text, &record))?.about(record.key_id))
 }
 
 pub(super) async fn list(owner: Owner<'_>, NoParameters {}: NoParameters) -> Result<Done, CommandError> {
@@ -36,18 +35,15 @@ pub(super) async fn rename(owner: Owner<'_>, parameters: RenameKey) -> Result<Do
 
 pub(super) async fn rotate(owner: Owner<'_>, parameters: RotateKey) -> Result<Done, CommandError> {
     let RotateKey { key_id, overlap_seconds } = parameters;
-    let Rotated { text, record, old_expires_at, doubt } =
-        owner.rotate_key(key_id, Duration::from_secs(overlap_seconds)).await?;
-    let key = KeyWithText { record: &record, api_key: text.reveal() };
-    let in_doubt = doubt.is_some();
-    let done = Done::new(&RotatedKey { key, old_key_id: key_id, old_expires_at, in_doubt })?;
-    let subject = Subject { new_key_id: Some(record.key_id), ..key_id.into() };
-    Ok(Done { in_doubt, ..done.about(subject) })
+    let rotated = owner.rotate_key(key_id, Duration::from_secs(overlap_seconds)).await?;
+    let done = Done::new(&RotatedKey::new(key_id, &rotated))?;
+    let subject = Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() };
+    Ok(Done { in_doubt: rotated.doubt.is_some(), ..done.about(subject) })
 }
 
 pub(super) async fn revoke(owner: Owner<'_>, OneKey { key_id }: OneKey) -> Result<Done, CommandError> {
     match owner.revoke_key(key_id).await? {
         Some(record) => Done::new(&record),
-        None => Done::new(&RevokedKey { key_id, status: KeyStatus::Revoked }),
+        None => Done::new(&RevokedKey::new(key_id)),
     }
 }

@@ -1,10 +1,10 @@
 //! One key with everything that is known of it, as text for people.
 
+use admin::keys::document::KeyWithUsage;
 use auth::{DayUse, KeyRecord, Usage};
 use types::scope::Scope;
 use types::timestamp::Timestamp;
 
-use super::document::KeyWithUsage;
 use super::show::{scopes, status};
 use crate::text::{minute, printable, table};
 

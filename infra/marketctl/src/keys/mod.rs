@@ -1,16 +1,15 @@
 //! The `keys` commands.
 
 mod details;
-mod document;
 mod error;
 mod identify;
 mod show;
 
 use admin::audit::Subject;
+use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
 use types::scope::Tier;
 
-use document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use error::{ComingSoon, RotationInDoubt};
 use identify::{IdentifyError, read_key};
 

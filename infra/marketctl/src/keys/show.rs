@@ -1,10 +1,10 @@
 //! Keys as text for people.
 
+use admin::keys::document::{KeyWithText, RevokedKey, RotatedKey};
 use auth::{KeyRecord, KeyStatus};
 use types::ids::UserId;
 use types::timestamp::Timestamp;
 
-use super::document::{KeyWithText, RevokedKey, RotatedKey};
 use crate::text::{minute, table};
 
 const AFTER_REVOCATION: &str =

@@ -1,5 +1,6 @@
 //! Creating, finding, changing, revoking and rotating keys.
 
+pub mod document;
 mod lookup;
 mod ownership;
 mod repair;

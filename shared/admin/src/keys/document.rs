@@ -1,6 +1,7 @@
-//! What is shown of a key that is more or less than its record.
+//! What owners and operators are shown of a key that is more or less than its record, by `marketctl --json` and by the
+//! account function.
 
-use admin::keys::Rotated;
+use super::Rotated;
 use auth::{KeyRecord, KeyStatus, KeyText, Usage};
 use serde::Serialize;
 use types::ids::KeyId;
@@ -8,47 +9,47 @@ use types::timestamp::Timestamp;
 
 /// A new key with its text, which is shown only once.
 #[derive(Serialize)]
-pub(super) struct KeyWithText<'a> {
+pub struct KeyWithText<'a> {
     #[serde(flatten)]
-    pub(super) record: &'a KeyRecord,
-    pub(super) api_key: &'a str,
+    pub record: &'a KeyRecord,
+    pub api_key: &'a str,
 }
 
 /// A new key with its text, and what became of the key that it replaces.
 #[derive(Serialize)]
-pub(super) struct RotatedKey<'a> {
+pub struct RotatedKey<'a> {
     #[serde(flatten)]
-    pub(super) key: KeyWithText<'a>,
-    pub(super) old_key_id: KeyId,
-    /// Until when the old key is accepted, or null if it is revoked.
-    pub(super) old_expires_at: Option<Timestamp>,
+    pub key: KeyWithText<'a>,
+    pub old_key_id: KeyId,
+    /// Until when the old key is accepted, or `null` if it was revoked at once.
+    pub old_expires_at: Option<Timestamp>,
     /// Whether it is not known if the rotation was made.
-    pub(super) in_doubt: bool,
+    pub in_doubt: bool,
 }
 
 /// A key with its use.
 #[derive(Serialize)]
-pub(super) struct KeyWithUsage<'a> {
+pub struct KeyWithUsage<'a> {
     #[serde(flatten)]
-    pub(super) record: &'a KeyRecord,
-    pub(super) usage: &'a Usage,
+    pub record: &'a KeyRecord,
+    pub usage: &'a Usage,
 }
 
 /// A key that was revoked although its row cannot be read: what is known of it.
 #[derive(Serialize)]
-pub(super) struct RevokedKey {
-    pub(super) key_id: KeyId,
+pub struct RevokedKey {
+    pub key_id: KeyId,
     status: KeyStatus,
 }
 
 impl<'a> KeyWithText<'a> {
-    pub(super) fn new(text: &'a KeyText, record: &'a KeyRecord) -> Self {
+    pub fn new(text: &'a KeyText, record: &'a KeyRecord) -> Self {
         Self { record, api_key: text.reveal() }
     }
 }
 
 impl<'a> RotatedKey<'a> {
-    pub(super) fn new(old_key_id: KeyId, rotated: &'a Rotated) -> Self {
+    pub fn new(old_key_id: KeyId, rotated: &'a Rotated) -> Self {
         let Rotated { text, record, old_expires_at, doubt } = rotated;
         let key = KeyWithText::new(text, record);
         Self { key, old_key_id, old_expires_at: *old_expires_at, in_doubt: doubt.is_some() }
@@ -56,7 +57,7 @@ impl<'a> RotatedKey<'a> {
 }
 
 impl RevokedKey {
-    pub(super) fn new(key_id: KeyId) -> Self {
+    pub fn new(key_id: KeyId) -> Self {
         Self { key_id, status: KeyStatus::Revoked }
     }
 }
