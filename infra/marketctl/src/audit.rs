@@ -1,7 +1,7 @@
 //! The audit line of a command that changes a key, an endpoint or a delivery. It goes to standard error, in the form in
 //! which the account function logs it.
 
-use admin::audit::{Change, DONE, Subject};
+use admin::audit::{Change, DONE, IN_DOUBT, Subject};
 use platform::resources::Table;
 use types::ids::UserId;
 use webhooks::store::WebhookStore;
@@ -27,6 +27,8 @@ pub(crate) struct Audit(Option<Line>);
 struct Line {
     actor: Option<String>,
     asked: Asked,
+    /// Whether no answer told that the change was made.
+    is_in_doubt: bool,
 }
 
 impl Asked {
@@ -47,7 +49,7 @@ impl Audit {
         let Some(asked) = asked else { return Ok(Self(None)) };
         let session = Session::open(stack).await?;
         let (actor, user_id) = tokio::join!(actor(&session), owner(&session, &asked));
-        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked } })))
+        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked }, is_in_doubt: false })))
     }
 
     /// Adds what the command has made.
@@ -57,13 +59,22 @@ impl Audit {
         }
     }
 
+    /// Notes that no answer told whether the change was made.
+    pub(crate) fn doubt(&mut self) {
+        if let Self(Some(line)) = self {
+            line.is_in_doubt = true;
+        }
+    }
+
     /// Writes the line. A failure without a code came after the change, for example because its result could not be
     /// printed.
     pub(crate) fn end(&self, outcome: &Result<(), CommandFailure>) {
-        let Self(Some(Line { actor, asked: Asked { command, user_id, subject } })) = self else { return };
+        let Self(Some(Line { actor, asked, is_in_doubt })) = self else { return };
+        let Asked { command, user_id, subject } = asked;
         let code = outcome.as_ref().err().and_then(CommandFailure::code);
         let change = Change { actor: actor.as_deref(), user_id: *user_id, command, subject: *subject };
-        change.log(code.map_or(DONE, |code| code.as_str()));
+        let done = if *is_in_doubt { IN_DOUBT } else { DONE };
+        change.log(code.map_or(done, |code| code.as_str()));
     }
 }
 
