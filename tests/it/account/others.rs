@@ -42,7 +42,7 @@ async fn what_belongs_to_another_user_is_answered_as_what_does_not_exist_and_sta
         for parameters in [theirs, absent] {
             proxy.take_calls();
             let answer = settings.answer(event(STRANGER, command, &parameters)).await;
-            let calls: Vec<_> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+            let calls = proxy.take_operations();
             assert_eq!(answer["error"]["code"], "not_found", "{command}: {answer}");
             answers.push((without_id(&answer, &parameters), calls));
         }
