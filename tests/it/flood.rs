@@ -8,7 +8,7 @@ use auth::{Gate, KeyText, Refusal};
 use futures_util::future::join_all;
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
-use tests::{AwsCall, Fault, HttpReply, Proxy, RunningInstance, Stack, uuid};
+use tests::{AwsCall, Fault, HttpReply, RunningInstance, Stack, uuid};
 use types::clock::ManualClock;
 use types::scope::{Budget, Scope, Tier};
 use types::timestamp::Timestamp;
@@ -45,10 +45,6 @@ async fn get_many(running: &RunningInstance, key: &str, path: &str, requests: us
     join_all((0..requests).map(|_| running.client.get(key, path))).await
 }
 
-fn operations(proxy: &Proxy) -> Vec<String> {
-    proxy.take_calls().into_iter().map(|call| call.operation).collect()
-}
-
 /// What a client sees of an answer, apart from the request's own id.
 fn seen(reply: &HttpReply) -> (u16, &[u8], (u32, u32, u32), &str, &str) {
     (reply.status, &reply.bytes, reply.rate(), reply.header("www-authenticate"), reply.header("cache-control"))
@@ -67,15 +63,15 @@ async fn a_key_that_is_refused_costs_one_write_a_second_and_no_read() {
             proxy.take_calls();
             let first = running.client.get(&key, path).await;
             assert_eq!((first.status, first.rate().0), (401, 0), "{path}");
-            assert_eq!(operations(&proxy), ["UpdateItem"], "{path}");
+            assert_eq!(proxy.take_operations(), ["UpdateItem"], "{path}");
             for reply in get_many(&running, &key, path, 5).await {
                 assert_eq!(seen(&reply), seen(&first), "{path}");
             }
-            assert_eq!(operations(&proxy), [""; 0], "{path}");
+            assert_eq!(proxy.take_operations(), [""; 0], "{path}");
         }
         running.wait(1);
         assert_eq!(running.client.get(&key, ME).await.status, 401);
-        assert_eq!(operations(&proxy), ["UpdateItem"]);
+        assert_eq!(proxy.take_operations(), ["UpdateItem"]);
     }
 }
 
@@ -90,7 +86,7 @@ async fn a_missing_scope_is_remembered_for_its_budget_alone() {
     for reply in get_many(&running, &key, LISTINGS, 5).await {
         assert_eq!(seen(&reply), seen(&first));
     }
-    assert_eq!(operations(&proxy), ["UpdateItem"]);
+    assert_eq!(proxy.take_operations(), ["UpdateItem"]);
     for path in [ME, "/v1/public/catalog", "/v1/public/marketplaces"] {
         assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
     }
@@ -98,7 +94,7 @@ async fn a_missing_scope_is_remembered_for_its_budget_alone() {
     proxy.take_calls();
     let later = running.client.get(&key, LISTINGS).await;
     assert_eq!((later.status, later.rate().2), (403, 59));
-    assert_eq!(operations(&proxy), ["UpdateItem"]);
+    assert_eq!(proxy.take_operations(), ["UpdateItem"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +125,7 @@ async fn requests_at_the_same_time_with_one_bad_key_share_a_write() {
         proxy.take_calls();
         let replies = get_many(&running, &invented(9), "/v1/public/marketplaces", 100).await;
         assert!(replies.iter().all(|reply| reply.status == 401));
-        assert_eq!(operations(&proxy), ["UpdateItem"]);
+        assert_eq!(proxy.take_operations(), ["UpdateItem"]);
         running.wait(1);
     }
 }
@@ -164,7 +160,7 @@ async fn the_market_is_not_read_before_a_key_was_admitted_once() {
         assert_eq!((calls.len(), AwsCall::round_trips(&calls)), (2, round_trips), "{calls:?}");
     }
     assert_eq!(running.client.get(&invented(9), marketplaces).await.status, 401);
-    assert_eq!(operations(&proxy), ["UpdateItem"]);
+    assert_eq!(proxy.take_operations(), ["UpdateItem"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,5 +215,5 @@ async fn a_thousand_requests_a_second_with_invented_keys_write_once_a_second_and
         running.clock.advance(Duration::from_secs(1) / BURSTS_PER_SECOND);
     }
     let writes = usize::try_from(SECONDS).unwrap() * bad.len();
-    assert_eq!(operations(&proxy), vec!["UpdateItem"; admitted + writes]);
+    assert_eq!(proxy.take_operations(), vec!["UpdateItem"; admitted + writes]);
 }

@@ -45,8 +45,8 @@ pub(crate) fn blocks(guide: &str) -> Vec<(Option<&str>, &str, String)> {
     blocks
 }
 
-/// Asserts that all code of a guide in these languages is that of these programs, and that it shows each of their
-/// regions, so many of each program.
+/// Asserts that all code of a guide in these languages is that of these programs. Each program must have
+/// `regions_each` regions, and the guide must show all of them.
 pub(crate) fn assert_shows(guide: &str, programs: &[&str], languages: &[&str], regions_each: usize) {
     let mut regions: BTreeMap<_, _> = programs.iter().flat_map(|program| regions(program)).collect();
     assert_eq!(regions.len(), regions_each * programs.len(), "{:?}", regions.keys());

@@ -124,7 +124,7 @@ async fn a_store_that_pushes_back_is_asked_again_three_times_at_most() {
     proxy.set_fault(Fault::Error("SlowDown"));
     assert_unavailable(&objects.get("key").await, "SlowDown");
     assert_unavailable(&objects.put("key", Bytes::new()).await, "SlowDown");
-    let calls: Vec<_> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+    let calls = proxy.take_operations();
     assert_eq!(calls, ["GetObject", "GetObject", "GetObject", "PutObject", "PutObject", "PutObject"]);
 }
 

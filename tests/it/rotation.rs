@@ -8,7 +8,7 @@ use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use platform::store::StoreError;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy, RunningInstance, Stack, marketctl, uuid};
+use tests::{Fault, Proxy, RunningInstance, Stack, audited_marketctl, uuid};
 use types::scope::{Scope, Tier};
 
 use crate::repair::rows;
@@ -226,9 +226,12 @@ async fn the_command_prints_the_text_of_a_rotation_in_doubt_and_fails() {
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     proxy.plan(counting_transactions(lose_the_answer));
     let old_id = record.key_id.to_string();
-    let run = marketctl(&Variables::new(&proxy.url), &["--json", "keys", "rotate", &old_id], "").await;
+    let rotate = ["--json", "keys", "rotate", &old_id];
+    let (run, audit) = audited_marketctl(&Variables::new(&proxy.url), &rotate, "").await;
     assert_eq!(run.code, 1, "{run:?}");
     let rotated = run.json();
+    assert_eq!((audit.len(), &audit[0]["outcome"]), (1, &json!("in_doubt")));
+    assert_eq!(audit[0]["new_key_id"], rotated["key_id"]);
     assert_eq!((&rotated["in_doubt"], &rotated["old_key_id"]), (&json!(true), &json!(old_id)));
     assert_eq!(accepted(&running, [&old, rotated["api_key"].as_str().unwrap()]).await, [false, true]);
     let failure: Value = serde_json::from_str(&run.stderr).unwrap();

@@ -28,10 +28,6 @@ fn applier_through(proxy: &Proxy, stack: &Stack) -> Applier {
     Applier::new(StackAdmin::new(&Variables::new(&proxy.url), stack.clock.clone()).unwrap().stores())
 }
 
-fn operations(proxy: &Proxy) -> Vec<String> {
-    proxy.take_calls().into_iter().map(|call| call.operation).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_says_where_the_head_has_moved() {
     let stack = Stack::new().await;
@@ -42,7 +38,7 @@ async fn a_refusal_says_where_the_head_has_moved() {
     stack.feed(&[new_listing(3)]).await;
     proxy.take_calls();
     apply(&stack, &mut writer, &new_listing(4)).await;
-    assert_eq!(operations(&proxy), ["TransactWriteItems", "TransactWriteItems"]);
+    assert_eq!(proxy.take_operations(), ["TransactWriteItems", "TransactWriteItems"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +55,7 @@ async fn after_a_conflict_the_head_is_not_read_again() {
     });
     apply(&stack, &mut writer, &new_listing(2)).await;
     // The other transactions did not move the head after all, so the third call is refused, and says where it is.
-    assert_eq!(operations(&proxy), ["TransactWriteItems"; 4]);
+    assert_eq!(proxy.take_operations(), ["TransactWriteItems"; 4]);
 }
 
 /// Commits one batch after the other until both writers together have committed all. Returns how many it committed.

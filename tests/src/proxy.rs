@@ -105,6 +105,11 @@ impl Proxy {
         std::mem::take(&mut self.state.calls.lock().unwrap())
     }
 
+    /// Returns the operations of these calls, in their order.
+    pub fn take_operations(&self) -> Vec<String> {
+        self.take_calls().into_iter().map(|call| call.operation).collect()
+    }
+
     /// How many connections have been opened so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)

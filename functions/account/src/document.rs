@@ -1,4 +1,4 @@
-//! The lists that an owner is shown. What is shown of a single key, endpoint or delivery stands in `admin`.
+//! The lists that an owner is shown. What is shown of one key, endpoint or delivery stands in `admin`.
 
 use std::str::FromStr;
 

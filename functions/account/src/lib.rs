@@ -65,7 +65,7 @@ pub fn deployed(service: &Service<'_>) -> Result<Account, Missing> {
 }
 
 impl Worker for Account {
-    /// Any JSON, so that what is wrong with a command can be said in an answer.
+    /// Any JSON. A command that cannot be read gets an answer that says why.
     type Event = Value;
     type Response = Value;
 
@@ -80,7 +80,7 @@ impl Worker for Account {
 }
 
 impl Account {
-    /// Runs a command. If it changes something, writes the audit line, whatever became of it.
+    /// Runs a command. If the command changes something, writes the audit line, also after an error.
     async fn run(&self, request: Request) -> Result<Done, CommandError> {
         let Request { user_id, command, parameters, actor } = request;
         let asked = parameters::subject(&parameters);

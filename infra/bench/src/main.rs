@@ -61,8 +61,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda; the AWS side, the usual
-/// way's tables and a flood of requests, of which many are under way at the same time, may use all cores.
+/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda. The AWS side and the usual
+/// way's tables may use all cores. So may a flood, because many of its requests are under way at the same time.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
         Command::AwsSide { .. } | Command::UsualSide { .. } | Command::Flood(_) => {

@@ -29,7 +29,7 @@ struct Line {
     actor: Option<String>,
     asked: Asked,
     /// Whether no answer told that the change was made.
-    in_doubt: bool,
+    is_in_doubt: bool,
 }
 
 impl Asked {
@@ -50,7 +50,7 @@ impl Audit {
         let Some(asked) = asked else { return Ok(Self(None)) };
         let session = Session::open(stack).await?;
         let (actor, user_id) = tokio::join!(actor(&session), owner(&session, &asked));
-        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked }, in_doubt: false })))
+        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked }, is_in_doubt: false })))
     }
 
     /// Adds what the command has made.
@@ -60,30 +60,31 @@ impl Audit {
         }
     }
 
-    /// Says whether no answer told that the change was made.
-    pub(crate) fn in_doubt(&mut self, in_doubt: bool) {
+    /// Notes that no answer told whether the change was made.
+    pub(crate) fn doubt(&mut self) {
         if let Self(Some(line)) = self {
-            line.in_doubt = in_doubt;
+            line.is_in_doubt = true;
         }
     }
 
     /// Writes the line, unless the command was refused. Then standard error has the refusal alone, which scripts read. A
     /// failure without a code came after the change, for example because its result could not be printed.
     pub(crate) fn end(&self, outcome: &Result<(), CommandFailure>) {
-        let Self(Some(Line { actor, asked: Asked { command, user_id, subject }, in_doubt })) = self else { return };
-        let done = if *in_doubt { IN_DOUBT } else { DONE };
+        let Self(Some(Line { actor, asked, is_in_doubt })) = self else { return };
+        let Asked { command, user_id, subject } = asked;
         let code = outcome.as_ref().err().and_then(CommandFailure::code);
         if code.is_some_and(ErrorCode::is_refusal) {
             return;
         }
         let change = Change { actor: actor.as_deref(), user_id: *user_id, command, subject: *subject };
+        let done = if *is_in_doubt { IN_DOUBT } else { DONE };
         change.log(code.map_or(done, |code| code.as_str()));
     }
 }
 
 /// Returns the operator's identity in AWS, or else the operating system's user.
 async fn actor(session: &Session) -> Option<String> {
-    let named = |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty());
+    let named = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
     session.caller().await.or_else(|| USER_VARIABLES.into_iter().find_map(named))
 }
 

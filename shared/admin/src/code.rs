@@ -43,11 +43,6 @@ impl AdminError {
             _ => ErrorCode::Conflict,
         }
     }
-
-    /// Returns the field that breaks a rule.
-    pub const fn field(&self) -> Option<&'static str> {
-        if let Self::Invalid { field, .. } = self { Some(*field) } else { None }
-    }
 }
 
 impl WebhookAdminError {
@@ -64,11 +59,6 @@ impl WebhookAdminError {
             Self::TooMany | Self::TooManyRounds(_) => ErrorCode::LimitReached,
             _ => ErrorCode::Conflict,
         }
-    }
-
-    /// Returns the field that breaks a rule.
-    pub const fn field(&self) -> Option<&'static str> {
-        if let Self::Invalid { field, .. } = self { Some(*field) } else { None }
     }
 }
 

@@ -11,8 +11,8 @@ use super::event;
 async fn invoke(stack: &Stack, function: &str, payload: &str) -> (u16, Option<String>, Value) {
     let url = format!("{}/2015-03-31/functions/{function}/invocations", stack.aws.endpoint_url);
     let scope = "Credential=local/20261120/us-east-1/lambda/aws4_request";
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let request = http.post(url).body(payload.to_owned());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.post(url).body(payload.to_owned());
     let request = request.header("authorization", format!("AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"));
     let response = request.send().await.unwrap();
     let kind = response.headers().get("x-amzn-errortype").map(|kind| kind.to_str().unwrap().to_owned());

@@ -6,6 +6,10 @@ use account::CommandName;
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tests::webhooks_cli::OWNER;
+use types::event::EventKind;
+use types::scope::{Scope, Tier};
+use webhooks::delivery::{Failure, Status};
+use webhooks::endpoint::DisabledReason;
 
 use super::{Settings, event};
 
@@ -45,6 +49,21 @@ fn the_schema_has_every_command_and_no_other() {
     let codes = schema["$defs"]["error"]["properties"]["code"]["oneOf"].as_array().unwrap();
     let codes: Vec<&Value> = codes.iter().map(|code| &code["const"]).collect();
     assert_eq!(json!(codes), json!(admin::ErrorCode::ALL));
+}
+
+#[test]
+fn the_schemas_lists_are_those_of_the_service() {
+    let definitions = schema()["$defs"].take();
+    for (name, members) in [
+        ("scope", json!(Scope::ALL)),
+        ("event", json!(EventKind::ALL)),
+        ("tier", json!(Tier::ALL)),
+        ("status", json!(Status::ALL)),
+        ("failure", json!(Failure::ALL)),
+        ("disabled_reason", json!(DisabledReason::ALL)),
+    ] {
+        assert_eq!(definitions[name]["enum"], members, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

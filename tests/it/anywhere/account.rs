@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use account::CommandName;
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::primitives::Blob;
 use platform::aws::{Environment, Patience};
@@ -31,7 +32,7 @@ impl Scene {
     }
 
     /// Invokes the function. Returns its answer.
-    async fn answer(&self, user: Uuid, command: &str, parameters: &Value) -> Value {
+    async fn answer(&self, user: Uuid, command: CommandName, parameters: &Value) -> Value {
         let request = json!({"version": 1, "user_id": user, "command": command, "parameters": parameters});
         let invoke = self.lambda.invoke().function_name(&self.function).payload(Blob::new(request.to_string()));
         let reply = invoke.send().await.unwrap();
@@ -42,14 +43,15 @@ impl Scene {
     }
 
     /// Does a command that must succeed. Returns its result.
-    async fn done(&self, user: Uuid, command: &str, parameters: &Value) -> Value {
+    async fn done(&self, user: Uuid, command: CommandName, parameters: &Value) -> Value {
         let mut answer = self.answer(user, command, parameters).await;
         assert!(answer.get("error").is_none(), "{command}: {answer}");
         answer["result"].take()
     }
 
     async fn list(&self, user: Uuid, what: &str) -> Value {
-        self.done(user, &format!("{what}.list"), &json!({})).await[what].take()
+        let command = format!("{what}.list").parse().unwrap();
+        self.done(user, command, &json!({})).await[what].take()
     }
 
     async fn make(&self, user: Uuid) -> SettingsIds {
@@ -65,7 +67,7 @@ impl Scene {
     async fn wait_until_failed(&self, user: Uuid, delivery: &Value) {
         let begun = Instant::now();
         loop {
-            let shown = self.done(user, "deliveries.show", &json!({"delivery_id": delivery})).await;
+            let shown = self.done(user, CommandName::DeliveriesShow, &json!({"delivery_id": delivery})).await;
             if shown["status"] == "failed" {
                 return;
             }
@@ -83,7 +85,7 @@ async fn every_command_is_done_for_its_user() {
     let (keys, endpoints) = (scene.list(user, "keys").await, scene.list(user, "endpoints").await);
     assert_eq!((&keys[0]["key_id"], &endpoints[0]["id"]), (&ids.key, &ids.endpoint));
     for (command, parameters) in ids.commands() {
-        if command == "deliveries.resend" {
+        if command == CommandName::DeliveriesResend {
             scene.wait_until_failed(user, &ids.delivery).await;
         }
         scene.done(user, command, &parameters).await;
@@ -104,7 +106,7 @@ async fn another_users_ids_reach_nothing() {
     let state = async || {
         let show = json!({"delivery_id": ids.delivery});
         let (keys, endpoints) = (scene.list(owner, "keys").await, scene.list(owner, "endpoints").await);
-        [keys, endpoints, scene.done(owner, "deliveries.show", &show).await]
+        [keys, endpoints, scene.done(owner, CommandName::DeliveriesShow, &show).await]
     };
     let before = state().await;
     for (command, parameters) in ids.commands() {

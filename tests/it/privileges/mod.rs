@@ -1,6 +1,7 @@
 //! The template gives functions nothing that they do not use: these tests make each function do everything that it
 //! does. That it gives them everything they use is checked by every test that runs a function.
 
+mod account;
 mod deliveries;
 mod feed;
 mod requests;
@@ -14,8 +15,9 @@ type Used = BTreeSet<(String, FunctionGrant)>;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_are_given_nothing_that_they_do_not_use() {
-    let (requests, feed, deliveries) = tokio::join!(requests::made(), feed::applied(), deliveries::made());
-    let used: Used = [requests, feed, deliveries].into_iter().flatten().collect();
+    let (requests, feed, deliveries, account) =
+        tokio::join!(requests::made(), feed::applied(), deliveries::made(), account::made());
+    let used: Used = [requests, feed, deliveries, account].into_iter().flatten().collect();
     let mut surplus = Vec::new();
     for (name, function) in &Template::read().functions {
         for grant in &function.grants {

@@ -116,8 +116,8 @@ impl CutRotation {
         found.map(|(problem, id, has_owner)| ((problem, id), has_owner.then_some(self.user))).collect()
     }
 
-    /// Asserts that the old key is revoked unless the whole rotation was undone, or the key's row tells when the overlap
-    /// ends, and that whatever is accepted is listed and can be revoked.
+    /// Asserts that the old key is revoked unless the whole rotation was undone, or its row tells when the overlap ends.
+    /// Whatever is accepted must be listed, and it must be possible to revoke it.
     pub(super) async fn assert_is_safe(&self, stack: &Stack, running: &RunningInstance) {
         let what = format!("{:?} undone, overlap {:?}", self.undone, self.overlap);
         let [has_old_end, has_new] = [0, 1].map(|place| !self.undone[place]);

@@ -109,7 +109,7 @@ async fn calls(events: u128) -> (Vec<String>, usize) {
         let id = delivery_id(uuid(event).into(), scene.endpoint.id);
         assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
     }
-    let operations: Vec<String> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+    let operations = proxy.take_operations();
     let sends = operations.iter().filter(|operation| operation.starts_with("SendMessage")).count();
     let is_store = |operation: &String| operation.ends_with("Item") || operation.ends_with("Items");
     (operations.into_iter().filter(is_store).collect(), sends)

@@ -204,7 +204,7 @@ async fn a_warning_and_a_recovery_cost_one_transaction_each_and_other_attempts_c
 
     let id = scene.event(4).await;
     assert_eq!(hand(&sender, &[scene.stack.next_message(id).await]).await, [0; 0]);
-    let operations: Vec<String> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+    let operations = proxy.take_operations();
     assert_eq!(operations, ["BatchGetItem", "PutItem", "UpdateItem"]);
 }
 

@@ -63,17 +63,6 @@ impl Stack {
         self.function("compact", &self.aws.endpoint_url, compact::worker)
     }
 
-    /// Returns the function of the account's settings, after its check of what it uses.
-    pub async fn account(&self) -> impl Worker {
-        let variables = variables(&self.aws.endpoint_url).with(FUNCTION_VARIABLE, "account");
-        let host = self.host_with(&variables, self.clock.clone());
-        let account = host.function("account", account::deployed).unwrap();
-        for checks in host.preflight() {
-            assert!(checks.run().await.unwrap().is_empty());
-        }
-        account
-    }
-
     /// Runs the sweep once.
     pub async fn sweep(&self) {
         self.sweep_at(&self.aws.endpoint_url).work(Value::Null).boxed().await.unwrap();

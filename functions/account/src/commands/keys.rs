@@ -36,9 +36,9 @@ pub(super) async fn rename(owner: Owner<'_>, parameters: RenameKey) -> Result<Do
 pub(super) async fn rotate(owner: Owner<'_>, parameters: RotateKey) -> Result<Done, CommandError> {
     let RotateKey { key_id, overlap_seconds } = parameters;
     let rotated = owner.rotate_key(key_id, Duration::from_secs(overlap_seconds)).await?;
+    let done = Done::new(&RotatedKey::new(key_id, &rotated))?;
     let subject = Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() };
-    let done = Done::new(&RotatedKey::new(key_id, &rotated))?.about(subject);
-    Ok(Done { in_doubt: rotated.doubt.is_some(), ..done })
+    Ok(Done { in_doubt: rotated.doubt.is_some(), ..done.about(subject) })
 }
 
 pub(super) async fn revoke(owner: Owner<'_>, OneKey { key_id }: OneKey) -> Result<Done, CommandError> {

@@ -76,7 +76,9 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
         KeyCommand::Rotate { key_id, overlap } => {
             let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
             audit.made(Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() });
-            audit.in_doubt(rotated.doubt.is_some());
+            if rotated.doubt.is_some() {
+                audit.doubt();
+            }
             output.print(&RotatedKey::new(key_id, &rotated), show::rotated)?;
             let Some(cause) = rotated.doubt else { return Ok(()) };
             Err(RotationInDoubt { old: key_id, new: rotated.record, cause }.into())

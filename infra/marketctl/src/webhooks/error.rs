@@ -9,8 +9,12 @@ use crate::text::shortened;
 
 impl From<WebhookAdminError> for CommandFailure {
     fn from(error: WebhookAdminError) -> Self {
-        let failure = Self::new(shortened(&error.to_string()), hint(&error)).with_code(error.code());
-        if let WebhookAdminError::Late(id, _) = error { failure.with_member("delivery_id", json!(id)) } else { failure }
+        let failure = Self::new(shortened(&error.to_string()), hint(&error));
+        match error {
+            // The delivery is stored, and a sweep sends it.
+            WebhookAdminError::Late(id, _) => failure.with_member("delivery_id", json!(id)),
+            error => failure.with_code(error.code()),
+        }
     }
 }
 

@@ -21,9 +21,9 @@ pub struct RotatedKey<'a> {
     #[serde(flatten)]
     pub key: KeyWithText<'a>,
     pub old_key_id: KeyId,
-    /// Until when the old key is accepted, or null if it is revoked.
+    /// Until when the old key is accepted, or `null` if it was revoked at once.
     pub old_expires_at: Option<Timestamp>,
-    /// Whether it is not known if the rotation was made.
+    /// True if no answer told whether the rotation was made.
     pub in_doubt: bool,
 }
 

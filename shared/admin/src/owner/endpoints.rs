@@ -71,7 +71,7 @@ impl Owner<'_> {
         self.webhooks.test(id, event).await
     }
 
-    /// Checks that the endpoint is the user's, or was until it was removed. One read tells, whoever has it.
+    /// Checks that the endpoint is the user's, or was until it was removed. This takes one read, whoever the owner is.
     pub(super) async fn check_endpoint(&self, id: EndpointId) -> Result<(), WebhookAdminError> {
         let owner = self.webhooks.store.owner_of(id).await?;
         if owner == Some(self.user) { Ok(()) } else { Err(WebhookAdminError::UnknownEndpoint(id)) }

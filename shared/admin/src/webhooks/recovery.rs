@@ -18,7 +18,7 @@ use webhooks::delivery::{Delivery, Dispatch, Lane, Status};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::Span;
 
-/// How many deliveries are sent again at once: as many as SQS takes in one call.
+/// How many deliveries are sent again at once. SQS takes no more messages in one call.
 const CHUNK: usize = 10;
 /// The pause after each ten. It makes twenty deliveries a second at most, twice what one instance of `ingest` lets into
 /// the first lane for an account. That brings back a day with an event a second in 72 minutes, and leaves most of the
@@ -30,7 +30,7 @@ const MAX_PENDING: usize = 50;
 /// The further pause after each ten while more are pending. It makes one delivery a second. The recovery never stops
 /// altogether, because deliveries that the receiver never accepts stay pending for 33 hours.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
-/// How many of those that were sent last are looked at: as many as one read takes.
+/// How many of the deliveries that were sent last are watched. One read takes no more (DynamoDB's limit).
 const MAX_WATCHED: usize = 100;
 
 closed_enum! {
@@ -72,9 +72,9 @@ pub struct Recovery {
     pub sent: u64,
     /// How many were not as they had been found any more. Most of these somebody else sent again meanwhile.
     pub changed: u64,
-    /// How many have had as many rounds of attempts as they can have.
+    /// How many have had the highest number of rounds, and cannot be sent again.
     pub too_many_rounds: u64,
-    /// How many are no longer kept.
+    /// How many cannot be sent again because they are no longer kept.
     pub expired: u64,
     /// How many are left, because the recovery was stopped.
     pub left: u64,

@@ -12,8 +12,8 @@ use platform::store::{Attributes, n, s};
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 
-/// The last delivery of a page. Its text is the milliseconds of the delivery's creation and its id. It names no endpoint:
-/// whoever has it can only go on in a list that they may read anyway.
+/// The last delivery of a page. Its text is the milliseconds of the delivery's creation and its id. It names no endpoint.
+/// So it can only continue a list that its holder may read anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryCursor {
     created_at: Timestamp,

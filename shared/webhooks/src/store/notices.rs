@@ -10,7 +10,7 @@ use platform::store::{Attributes, Row, StoreError, get_row, n, s};
 use types::ids::NoticeId;
 use types::timestamp::{DAY_MILLIS, Timestamp};
 
-/// How long a notice is kept after what it tells of, so that an operator can see it: 35 days.
+/// How long a notice is kept after the event that it is about, so that an operator can see it: 35 days.
 const NOTICE_TTL_MILLIS: i64 = 35 * DAY_MILLIS;
 
 impl EndpointNotice {
