@@ -69,6 +69,23 @@ async fn each_epoch_has_one_warning() {
     assert_eq!(ids.len(), 2);
 }
 
+/// Whoever switches the endpoint on again may not have mended it. Its next switch-off must not come without a warning.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_goes_on_failing_in_the_next_epoch_warns_again() {
+    let scene = Scene::answering(500).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.failing(1, 4).await);
+    assert_eq!(scene.stack.take_all_notices().await.len(), 1);
+    admin.disable(scene.endpoint.id).await.unwrap();
+    admin.enable(scene.endpoint.id).await.unwrap();
+    scene.attempt(id).await;
+    let notices = scene.stack.take_all_notices().await;
+    let [EndpointNotice::Failing(warning)] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 5, 2));
+    assert_eq!(warning.failing_since, scene.delivery(id).await.progress.attempts[0].at);
+    scene.attempt(id).await;
+    assert_eq!(scene.stack.take_all_notices().await, []);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_deliveries_that_fail_at_once_warn_once() {
     let scene = Scene::with(|number| if number <= 6 { Answer::Status(500) } else { Answer::Held(500) }).await;
