@@ -241,6 +241,25 @@ async fn a_warning_that_cannot_be_sent_is_sent_by_the_sweep() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_warning_that_cannot_be_stored_keeps_no_failure_from_being_recorded_and_comes_with_the_next_one() {
+    let scene = Scene::answering(500).await;
+    let id = scene.failing(1, 3).await;
+    for fault in [Fault::Refuse, Fault::Cancelled("TransactionConflict")] {
+        let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+        let attempts = scene.delivery(id).await.progress.attempts.len();
+        proxy.plan(move |operation| if operation == "TransactWriteItems" { fault.clone() } else { Fault::None });
+        assert_eq!(hand(&sender, &[scene.stack.next_message(id).await]).await, [0; 0]);
+        assert_eq!(scene.standing(id).await, (Status::Pending, attempts + 1));
+        assert_eq!(scene.stack.take_all_notices().await, []);
+    }
+    scene.attempt(id).await;
+    assert_eq!(scene.posts(id).len(), 6);
+    let notices = scene.stack.take_all_notices().await;
+    let [EndpointNotice::Failing(warning)] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 6, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_that_cannot_be_noted_keeps_no_acknowledgement_from_being_recorded() {
     let (scene, is_well) = failing_scene().await;
     let id = scene.failing(1, 4).await;
