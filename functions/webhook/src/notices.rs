@@ -36,7 +36,7 @@ impl Webhook {
                 Ok(DispatchOutcome::Unacknowledged)
             }
             // Since it was read, the owner was warned because of another delivery, or the endpoint was switched off or
-            // on again, or removed.
+            // on again, got another URL, or was removed.
             Ok(DisableOutcome::EndpointMoved) => self.step(dispatch, step, DispatchOutcome::Unacknowledged).await,
             Ok(DisableOutcome::DeliveryMoved) => Ok(DispatchOutcome::Void),
             Err(error) => {
