@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use account::CommandName;
 use serde_json::{Value, json};
+use tests::Fault;
 use tests::webhooks_cli::{OWNER, URL};
 use types::scope::Tier;
 
@@ -53,6 +54,25 @@ async fn every_command_is_walked_and_shows_texts_and_secrets_once() {
         let showing = walked.iter().filter(|done| done.answer["result"].get(member).is_some());
         assert_eq!(showing.map(|done| done.command).collect::<Vec<_>>(), made_by, "{member}");
     }
+}
+
+/// A secret is in one answer only. So the repetition of a write must not be taken for somebody else's change.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_shown_and_activated_even_if_the_answer_to_its_write_is_lost() {
+    let (settings, proxy) = Settings::behind_proxy().await;
+    let id = settings.endpoint().await;
+    for activate in [false, true] {
+        let mut is_first = true;
+        proxy.plan(move |operation| {
+            let lose = operation == "UpdateItem" && std::mem::take(&mut is_first);
+            if lose { Fault::LoseAnswer } else { Fault::None }
+        });
+        let parameters = json!({"endpoint_id": id, "activate": activate});
+        let shown = settings.done(CommandName::EndpointsRotateSecret, parameters).await;
+        assert_eq!(shown.get("secret").is_some(), !activate, "{shown}");
+    }
+    let endpoint = settings.stack.endpoint_of(OWNER.parse().unwrap()).await;
+    assert_eq!(endpoint.secret_version, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
