@@ -32,6 +32,11 @@ impl CommandError {
         Self::new(ErrorCode::Internal, error.to_string())
     }
 
+    /// A command that took too long. It may have been done in part.
+    pub(crate) fn late() -> Self {
+        Self::new(ErrorCode::Unavailable, "the command took too long".to_owned())
+    }
+
     fn new(code: ErrorCode, text: String) -> Self {
         let (message, cause) = match code {
             ErrorCode::Unavailable => {

@@ -12,6 +12,7 @@ mod parameters;
 mod request;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use admin::audit::{Change, DONE, IN_DOUBT};
 use admin::keys::KeyAdmin;
@@ -22,11 +23,12 @@ use guard::{Policy, SystemResolver};
 use platform::aws::{Missing, Patience};
 use platform::metrics::Meter;
 use platform::preflight;
-use platform::resources::{Queue, Table};
+use platform::resources::{ACCOUNT_TIMEOUT, Queue, Table};
 use platform::service::Service;
 use runtime::{Error, Worker};
 use secrets::KeyringCache;
 use serde_json::Value;
+use tokio::time::timeout;
 use webhooks::Queues;
 use webhooks::store::WebhookStore;
 
@@ -36,10 +38,15 @@ use request::Request;
 
 pub use request::CommandName;
 
+/// How long a command may take. Lambda ends a function that runs into its time-out, and then there would be neither an
+/// answer nor an audit line. This leaves five seconds for both.
+const COMMAND_LIMIT: Duration = ACCOUNT_TIMEOUT.saturating_sub(Duration::from_secs(5));
+
 pub struct Account {
     keys: KeyAdmin,
     webhooks: WebhookAdmin,
     meter: Arc<Meter>,
+    limit: Duration,
 }
 
 /// Builds the function from its environment. The caller decides which addresses endpoints may have.
@@ -56,7 +63,7 @@ pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing>
         clock: Arc::clone(&service.clock),
     };
     let keys = KeyAdmin::new(client, table, Arc::clone(&service.clock));
-    Ok(Account { keys, webhooks, meter: Arc::clone(&service.meter) })
+    Ok(Account { keys, webhooks, meter: Arc::clone(&service.meter), limit: COMMAND_LIMIT })
 }
 
 /// Builds the function as it is deployed: endpoints have public addresses only (specification 6.12).
@@ -80,12 +87,19 @@ impl Worker for Account {
 }
 
 impl Account {
+    /// Lets each command take this long at most, instead of 25 seconds.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
     /// Runs a command. If the command changes something, writes the audit line, also after an error.
     async fn run(&self, request: Request) -> Result<Done, CommandError> {
         let Request { user_id, command, parameters, actor } = request;
         let asked = parameters::subject(&parameters);
         let owner = Owner::new(user_id, &self.keys, &self.webhooks);
-        let outcome = commands::run(owner, command, parameters).await;
+        let outcome = timeout(self.limit, commands::run(owner, command, parameters).boxed()).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(CommandError::late()));
         if command.is_change() {
             let (subject, text) = match &outcome {
                 Ok(done) => (done.subject.unwrap_or(asked), if done.in_doubt { IN_DOUBT } else { DONE }),

@@ -17,6 +17,10 @@ const NOTICE_SECONDS: u32 = 60;
 
 impl Webhook {
     /// Records a failed attempt, and warns the owner.
+    ///
+    /// An error of the two together is only logged, because it must not keep the failure from being recorded: the
+    /// attempt would be made again. The next attempt that fails tries again to warn. If both were written and only the
+    /// answer was lost, the lease has ended, so nothing is recorded twice.
     pub(crate) async fn warn(
         &self,
         dispatch: &Dispatch,
@@ -24,17 +28,21 @@ impl Webhook {
         step: &Transition,
         notice: &FailingNotice,
     ) -> Result<DispatchOutcome, StoreError> {
-        match self.store.warn(step, endpoint, notice, self.notice_wake_at(notice.failing_at)).await? {
-            DisableOutcome::Done => {
+        match self.store.warn(step, endpoint, notice, self.notice_wake_at(notice.failing_at)).await {
+            Ok(DisableOutcome::Done) => {
                 let FailingNotice { endpoint_id, account_id, delivery_id, .. } = notice;
                 tracing::warn!(%endpoint_id, %account_id, %delivery_id, "failing");
                 self.send_notice(notice.notice_id).await;
                 Ok(DispatchOutcome::Unacknowledged)
             }
             // Since it was read, the owner was warned because of another delivery, or the endpoint was switched off or
-            // on again, or removed.
-            DisableOutcome::EndpointMoved => self.step(dispatch, step, DispatchOutcome::Unacknowledged).await,
-            DisableOutcome::DeliveryMoved => Ok(DispatchOutcome::Void),
+            // on again, got another URL, or was removed.
+            Ok(DisableOutcome::EndpointMoved) => self.step(dispatch, step, DispatchOutcome::Unacknowledged).await,
+            Ok(DisableOutcome::DeliveryMoved) => Ok(DispatchOutcome::Void),
+            Err(error) => {
+                tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot warn the owner");
+                self.step(dispatch, step, DispatchOutcome::Unacknowledged).await
+            }
         }
     }
 

@@ -108,7 +108,8 @@ impl Webhook {
                 self.send_notice(notice.notice_id).await;
                 Ok(DispatchOutcome::SwitchedOff)
             }
-            // Since it was read, the endpoint was switched off or on again, or removed: only the delivery fails.
+            // Since it was read, the endpoint was switched off or on again, got another URL, or was removed: only the
+            // delivery fails.
             DisableOutcome::EndpointMoved => self.step(dispatch, step, DispatchOutcome::Exhausted).await,
             DisableOutcome::DeliveryMoved => Ok(DispatchOutcome::Void),
         }

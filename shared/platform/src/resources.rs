@@ -95,6 +95,9 @@ pub const INGEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// reads and writes before and after.
 pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(25);
 
+/// The time-out of `account`, which does commands of owners.
+pub const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How often `sweep` looks for webhook deliveries that wait in the table.
 pub const SWEEP_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of `sweep`.

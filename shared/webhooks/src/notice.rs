@@ -100,8 +100,8 @@ impl EndpointNotice {
 
 impl FailingNotice {
     /// Returns the notice that the failure of an attempt calls for, if it calls for one: the attempt must be the one
-    /// that falls 36 minutes in, and the owner must not have been warned in this epoch. `delivery` is as it was when it
-    /// was claimed.
+    /// that falls 36 minutes in or a later one, and the owner must not have been warned in this epoch. `delivery` is as
+    /// it was when it was claimed.
     pub fn after_failure(
         endpoint: &WebhookEndpoint,
         delivery: &Delivery,
@@ -111,7 +111,7 @@ impl FailingNotice {
     ) -> Option<Self> {
         let progress = &delivery.progress;
         let failed_attempts = progress.failed_attempts + 1;
-        if delivery.is_test || failed_attempts != WARNING_ATTEMPT || endpoint.current_warning().is_some() {
+        if delivery.is_test || failed_attempts < WARNING_ATTEMPT || endpoint.current_warning().is_some() {
             return None;
         }
         let earlier = usize::try_from(progress.failed_attempts).unwrap_or(usize::MAX);

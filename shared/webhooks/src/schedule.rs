@@ -25,7 +25,8 @@ const MAX_DOUBLINGS: u32 = 8;
 
 /// The number of attempts in a round.
 pub const ATTEMPTS: u32 = 1 + DELAYS_SECONDS.len() as u32;
-/// The attempt of a round that falls 36 minutes in. Once it has failed, the owner is warned (specification 6.9.7).
+/// The attempt of a round that falls 36 minutes in. Once it has failed, the owner is warned (specification 6.9.7). If
+/// that does not come about, the failure of a later one warns.
 pub(crate) const WARNING_ATTEMPT: u32 = 4;
 
 /// The retry times. For development and tests they are divided by a scale, which is 1 in deployments.

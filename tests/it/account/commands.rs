@@ -1,10 +1,13 @@
 //! What the commands do.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use account::CommandName;
+use runtime::Worker;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL};
+use tests::{Fault, Proxy};
 use types::scope::Tier;
 
 use super::{Settings, event};
@@ -53,6 +56,25 @@ async fn every_command_is_walked_and_shows_texts_and_secrets_once() {
         let showing = walked.iter().filter(|done| done.answer["result"].get(member).is_some());
         assert_eq!(showing.map(|done| done.command).collect::<Vec<_>>(), made_by, "{member}");
     }
+}
+
+/// A secret is in one answer only. So the repetition of a write must not be taken for somebody else's change.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_shown_and_activated_even_if_the_answer_to_its_write_is_lost() {
+    let (settings, proxy) = Settings::behind_proxy().await;
+    let id = settings.endpoint().await;
+    for activate in [false, true] {
+        let mut is_first = true;
+        proxy.plan(move |operation| {
+            let lose = operation == "UpdateItem" && std::mem::take(&mut is_first);
+            if lose { Fault::LoseAnswer } else { Fault::None }
+        });
+        let parameters = json!({"endpoint_id": id, "activate": activate});
+        let shown = settings.done(CommandName::EndpointsRotateSecret, parameters).await;
+        assert_eq!(shown.get("secret").is_some(), !activate, "{shown}");
+    }
+    let endpoint = settings.stack.endpoint_of(OWNER.parse().unwrap()).await;
+    assert_eq!(endpoint.secret_version, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,4 +132,18 @@ async fn a_store_that_does_not_answer_is_unavailable_and_is_not_quoted() {
     let answer = settings.answer(event(OWNER, CommandName::KeysList, &json!({}))).await;
     assert_eq!(answer["error"]["code"], "unavailable");
     assert!(!answer.to_string().contains("Throughput"), "{answer}");
+}
+
+/// Lambda would end the function without an answer and without the audit line.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_takes_too_long_is_answered_and_goes_on_when_it_is_sent_again() {
+    let settings = Settings::new().await;
+    let [_, endpoint, _] = settings.belongings().await;
+    let proxy = Proxy::start(&settings.stack.aws.endpoint_url).await;
+    let hurried = settings.stack.account_at(&proxy.url).await.with_limit(Duration::from_millis(400));
+    proxy.plan(|operation| if operation == "Query" { Fault::Slow(Duration::from_millis(800)) } else { Fault::None });
+    let answer = hurried.work(event(OWNER, CommandName::EndpointsRemove, &endpoint)).await.unwrap();
+    assert_eq!(answer["error"]["code"], "unavailable", "{answer}");
+    let removed = settings.done(CommandName::EndpointsRemove, endpoint).await;
+    assert_eq!(removed["ended_deliveries"], 1);
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::resources::{
-    COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
+    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
 use tests::{Template, arn};
@@ -33,6 +33,7 @@ fn functions_have_the_time_outs_that_the_code_expects() {
         ("compact", COMPACT_TIMEOUT),
         ("webhook", WEBHOOK_TIMEOUT),
         ("sweep", SWEEP_TIMEOUT),
+        ("account", ACCOUNT_TIMEOUT),
     ];
     for (name, timeout) in timeouts {
         assert_eq!(Template::read().functions[name].properties["Timeout"], timeout.as_secs(), "{name}");

@@ -69,6 +69,23 @@ async fn each_epoch_has_one_warning() {
     assert_eq!(ids.len(), 2);
 }
 
+/// Whoever switches the endpoint on again may not have mended it. Its next switch-off must not come without a warning.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_goes_on_failing_in_the_next_epoch_warns_again() {
+    let scene = Scene::answering(500).await;
+    let (admin, id) = (scene.stack.webhooks(), scene.failing(1, 4).await);
+    assert_eq!(scene.stack.take_all_notices().await.len(), 1);
+    admin.disable(scene.endpoint.id).await.unwrap();
+    admin.enable(scene.endpoint.id).await.unwrap();
+    scene.attempt(id).await;
+    let notices = scene.stack.take_all_notices().await;
+    let [EndpointNotice::Failing(warning)] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 5, 2));
+    assert_eq!(warning.failing_since, scene.delivery(id).await.progress.attempts[0].at);
+    scene.attempt(id).await;
+    assert_eq!(scene.stack.take_all_notices().await, []);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_deliveries_that_fail_at_once_warn_once() {
     let scene = Scene::with(|number| if number <= 6 { Answer::Status(500) } else { Answer::Held(500) }).await;
@@ -221,6 +238,25 @@ async fn a_warning_that_cannot_be_sent_is_sent_by_the_sweep() {
         scene.stack.sweep().await;
         assert_eq!(scene.stack.take_all_notices().await.len(), notices);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warning_that_cannot_be_stored_keeps_no_failure_from_being_recorded_and_comes_with_the_next_one() {
+    let scene = Scene::answering(500).await;
+    let id = scene.failing(1, 3).await;
+    for fault in [Fault::Refuse, Fault::Cancelled("TransactionConflict")] {
+        let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+        let attempts = scene.delivery(id).await.progress.attempts.len();
+        proxy.plan(move |operation| if operation == "TransactWriteItems" { fault.clone() } else { Fault::None });
+        assert_eq!(hand(&sender, &[scene.stack.next_message(id).await]).await, [0; 0]);
+        assert_eq!(scene.standing(id).await, (Status::Pending, attempts + 1));
+        assert_eq!(scene.stack.take_all_notices().await, []);
+    }
+    scene.attempt(id).await;
+    assert_eq!(scene.posts(id).len(), 6);
+    let notices = scene.stack.take_all_notices().await;
+    let [EndpointNotice::Failing(warning)] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 6, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

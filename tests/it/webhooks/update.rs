@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use admin::webhooks::EndpointUpdate;
 use platform::resources::Queue;
-use tests::{Receiver, hand};
+use tests::{Answer, Receiver, hand};
 use types::clock::Clock;
 use types::event::EventKind;
 use webhooks::delivery::Status;
-use webhooks::endpoint::WebhookEndpoint;
+use webhooks::endpoint::{Switch, WebhookEndpoint};
 
 use super::Scene;
 
@@ -41,6 +41,30 @@ async fn another_url_has_to_prove_itself_and_gets_what_is_sent_from_then_on() {
     assert_eq!(updated(&scene, Some(&slow.url), None).await.unwrap(), slow);
     assert_eq!(slow.slow_until, Some(until));
     assert_eq!(updated(&scene, Some(&scene.endpoint.url), None).await.unwrap().slow_until, None);
+}
+
+/// Whoever gave the endpoint another URL has dealt with it. An attempt at the former one says nothing about the new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_at_the_former_url_warns_of_nothing_is_no_recovery_and_leaves_the_endpoint_on() {
+    let second = Receiver::answering(204).await;
+    for (failed, status, standing) in
+        [(3_usize, 500, (Status::Pending, 4)), (4, 204, (Status::Delivered, 5)), (6, 500, (Status::Failed, 7))]
+    {
+        let answer = move |number: usize| if number <= failed { Answer::Status(500) } else { Answer::Held(status) };
+        let scene = Scene::with(answer).await;
+        let id = scene.failing(1, u32::try_from(failed).unwrap()).await;
+        let (message, sender) = ([scene.stack.next_message(id).await], scene.stack.sender());
+        scene.stack.take_all_notices().await;
+        let changed = async {
+            scene.receiver.received(failed + 1).await;
+            updated(&scene, Some(&second.url), None).await.unwrap();
+            scene.receiver.release_all();
+        };
+        let (handed, ()) = tokio::join!(hand(&sender, &message), changed);
+        assert_eq!(handed, [0; 0], "{standing:?}");
+        assert_eq!((scene.standing(id).await, scene.switch().await), (standing, Switch::On));
+        assert_eq!(scene.stack.take_all_notices().await, [], "{standing:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -110,7 +110,8 @@ impl WebhookStore {
     ) -> Result<bool, StoreError> {
         let change = AccountChange::for_endpoint(id)
             .update("SET #e.#secrets = :secrets, #e.#version = :next")
-            .when("#e.#version = :seen")
+            // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
+            .when("#e.#version = :seen OR (#e.#version = :next AND #e.#secrets = :secrets)")
             .named("#secrets", SECRETS)
             .named("#version", SECRET_VERSION)
             .valued(":secrets", s(serde_json::to_string(secrets)?))

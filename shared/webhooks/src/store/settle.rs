@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 use super::delivery_row::to_row;
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::expression::Expression;
-use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PK, REASON, STATUS};
+use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PK, REASON, STATUS, URL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
 use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
@@ -103,7 +103,7 @@ impl WebhookStore {
     }
 
     /// Ends a delivery whose last attempt failed, switches its endpoint off, and stores the notice for its owner.
-    /// The endpoint must be on, and must not have been switched off and on again since it was read.
+    /// The endpoint must be on, and must not have been switched off and on again or got another URL since it was read.
     pub async fn switch_off(
         &self,
         step: &Transition,
@@ -118,8 +118,8 @@ impl WebhookStore {
         self.both(notice.delivery_id, step, others).await
     }
 
-    /// Returns the write that switches an endpoint off, if it is on in the same epoch. The endpoint remembers what its
-    /// notice says, so that a repair can put a notice back that a restore does not have.
+    /// Returns the write that switches an endpoint off, if it is on in the same epoch with the same URL. The endpoint
+    /// remembers what its notice says, so that a repair can put a notice back that a restore does not have.
     pub(super) fn off(&self, endpoint: &WebhookEndpoint, notice: &Notice) -> Result<Update, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)
@@ -127,7 +127,7 @@ impl WebhookStore {
             .update_expression(
                 "SET #e.#status = :off, #e.#reason = :reason, #e.#at = :at, #e.#by = :by, #e.#notice = :notice",
             )
-            .condition_expression("#e.#status = :on AND #e.#epoch = :epoch")
+            .condition_expression("#e.#status = :on AND #e.#epoch = :epoch AND #e.#url = :url")
             .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
             .expression_attribute_names("#status", STATUS)
             .expression_attribute_names("#reason", REASON)
@@ -135,6 +135,8 @@ impl WebhookStore {
             .expression_attribute_names("#at", DISABLED_AT)
             .expression_attribute_names("#by", DISABLED_BY)
             .expression_attribute_names("#notice", NOTICE_ID)
+            .expression_attribute_names("#url", URL)
+            .expression_attribute_values(":url", s(&endpoint.url))
             .expression_attribute_values(":on", s(ENABLED))
             .expression_attribute_values(":off", s(DISABLED))
             .expression_attribute_values(":reason", s(DisabledReason::DeliveriesFailed.as_str()))
