@@ -14,7 +14,6 @@ use crate::output::Output;
 use crate::repair::RepairProgress;
 use crate::text::{minute, shortened};
 use crate::unreadable::none_left_out;
-use admin::webhooks::document::EndpointDocument;
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]
