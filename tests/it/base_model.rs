@@ -154,7 +154,7 @@ fn play(seed: u64, events: &[Event]) -> BTreeSet<&'static str> {
 #[test]
 fn a_start_reads_what_the_entities_say_whatever_runs_do_to_the_base() {
     let done = RefCell::new(BTreeSet::new());
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(24));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(40));
     let played = runner.run(&(any::<u64>(), events()), |(seed, events)| {
         done.borrow_mut().extend(play(seed, &events));
         Ok(())

@@ -82,9 +82,10 @@ impl BusyMarket {
         self.is_over.set(true);
     }
 
-    /// Asks an instance again and again. Each answer takes one round trip, and shows every round that was acknowledged
-    /// two seconds before it was asked for.
+    /// Asks an instance again and again. Each answer takes one round trip once the instance knows the key, and shows every
+    /// round that was acknowledged two seconds before it was asked for.
     async fn ask(&self, instance: &SimulatedInstance, key: &str, pause: Duration) {
+        assert_eq!(get_from(instance, key, DEAREST).await.status, 200);
         while !self.is_over.get() {
             sleep(pause).await;
             let asked = self.simulation.elapsed();

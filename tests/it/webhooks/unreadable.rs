@@ -78,7 +78,7 @@ impl Scene {
     }
 }
 
-fn feed_message(event: &Value) -> SqsMessage {
+pub(super) fn feed_message(event: &Value) -> SqsMessage {
     message(Lane::First, &event.to_string())
 }
 

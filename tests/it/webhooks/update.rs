@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use admin::webhooks::EndpointUpdate;
 use platform::resources::Queue;
-use tests::{Answer, Receiver, hand};
+use tests::{Answer, Receiver, hand, sale};
 use types::clock::Clock;
 use types::event::EventKind;
 use webhooks::delivery::Status;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
 
 use super::Scene;
+use super::unreadable::feed_message;
 
 /// Changes the scene's endpoint.
 async fn updated(scene: &Scene, url: Option<&str>, events: Option<&[EventKind]>) -> Result<WebhookEndpoint, String> {
@@ -75,8 +76,9 @@ async fn other_events_are_delivered_and_nothing_else_changes() {
     let after = updated(&scene, None, Some(&[EventKind::WalletDeposit])).await.unwrap();
     assert_eq!(after, WebhookEndpoint { events: [EventKind::WalletDeposit].into(), ..before });
     scene.stack.webhooks().enable(scene.endpoint.id).await.unwrap();
-    scene.event(1).await;
-    for lane in [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow] {
+    let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
+    assert_eq!(hand(&ingest, &[feed_message(&sale(1, scene.user))]).await, [0; 0]);
+    for lane in Queue::LANES {
         assert_eq!(scene.stack.queue(lane).await.count().await, 0);
     }
     updated(&scene, None, Some(&[EventKind::ListingSold])).await.unwrap();
