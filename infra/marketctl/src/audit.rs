@@ -84,7 +84,7 @@ impl Audit {
 
 /// Returns the operator's identity in AWS, or else the operating system's user.
 async fn actor(session: &Session) -> Option<String> {
-    let named = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
+    let named = |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty());
     session.caller().await.or_else(|| USER_VARIABLES.into_iter().find_map(named))
 }
 

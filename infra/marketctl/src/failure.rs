@@ -22,7 +22,7 @@ pub(crate) struct CommandFailure {
     details: Vec<String>,
     /// The details for programs are a member of the document, which has this name.
     member: Option<(&'static str, Value)>,
-    /// What kind of error it is, if nothing or not all was done. The audit line has it.
+    /// What kind of error it is, unless it came after the change. The audit line has it.
     code: Option<ErrorCode>,
 }
 

@@ -19,7 +19,8 @@ closed_enum! {
         Conflict = "conflict",
         /// There may be no more of them. Repeating helps once there are fewer endpoints; a delivery has had its rounds.
         LimitReached = "limit_reached",
-        /// A store, a queue or the keyring did not answer. Whether a change was made is not known: look, then repeat.
+        /// A store, a queue or the keyring did not answer, or the command took too long. Whether a change was made is not
+        /// known: look, then repeat.
         Unavailable = "unavailable",
         /// A row cannot be read, or the service has a defect. Repeating does not help until an operator has acted.
         Internal = "internal",

@@ -50,8 +50,8 @@ impl KeyAdmin {
         sent.await.map(drop)
     }
 
-    /// Notes that the key which replaced this one is gone. What is left of a rotation that was whole can so be told from
-    /// one that was cut.
+    /// Notes that the key which replaced this one is gone. By this note, a later repair tells a rotation that was whole
+    /// from one that was cut.
     pub(super) async fn note_lost_successor(&self, hash: &str, successor: &str) -> Result<(), StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
