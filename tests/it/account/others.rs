@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use account::CommandName;
+use platform::resources::Table;
 use serde_json::{Value, json};
-use tests::SettingsIds;
-use tests::webhooks_cli::{OWNER, URL};
+use tests::webhooks_cli::{OWNER, URL, text};
+use tests::{SettingsIds, set_text};
 
 use super::{Settings, event};
 
@@ -80,4 +81,20 @@ async fn a_cursor_leads_nowhere_but_on_in_the_list_that_was_asked_for() {
     page["cursor"] = cursor;
     let rest = event(OWNER, CommandName::DeliveriesList, &page);
     assert_eq!(settings.answer(rest).await["result"]["deliveries"].as_array().unwrap().len(), 1);
+}
+
+/// A row that a newer release wrote must not tell a stranger that it is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_of_another_user_that_cannot_be_read_does_not_exist_either() {
+    let settings = Settings::new().await;
+    let [_, _, delivery] = settings.belongings().await;
+    let partition = format!("delivery#{}", text(&delivery["delivery_id"]));
+    let unknown = "known_to_a_newer_release";
+    set_text(&settings.stack, Table::Webhooks, [&partition, "delivery"], "event", unknown).await;
+    for command in [CommandName::DeliveriesShow, CommandName::DeliveriesResend] {
+        for (user, code) in [(STRANGER, "not_found"), (OWNER, "internal")] {
+            let answer = settings.answer(event(user, command, &delivery)).await;
+            assert_eq!(answer["error"]["code"], code, "{command}: {answer}");
+        }
+    }
 }

@@ -22,13 +22,19 @@ impl Owner<'_> {
 
     /// Returns a delivery with its attempts.
     pub async fn show_delivery(&self, id: DeliveryId) -> Result<Delivery, WebhookAdminError> {
-        let delivery = self.webhooks.delivery(id).await?;
-        if delivery.account_id == self.user { Ok(delivery) } else { Err(WebhookAdminError::UnknownDelivery(id)) }
+        self.check_delivery(id).await?;
+        self.webhooks.delivery(id).await
     }
 
     /// Begins a new round of attempts.
     pub async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
-        self.show_delivery(id).await?;
+        self.check_delivery(id).await?;
         self.webhooks.resend(id).await
+    }
+
+    /// Checks that the delivery is the user's. That of another user does not exist, even if its row cannot be read.
+    async fn check_delivery(&self, id: DeliveryId) -> Result<(), WebhookAdminError> {
+        let owner = self.webhooks.store.account_of(id).await?;
+        if owner == Some(self.user) { Ok(()) } else { Err(WebhookAdminError::UnknownDelivery(id)) }
     }
 }

@@ -7,11 +7,11 @@ use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::delivery_row::{from_row, to_row};
 use super::expression::Expression;
-use super::table::PK;
+use super::table::{ACCOUNT_ID, PK};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
-use platform::store::{StoreError, get_row, retry_conflicts, updated};
-use types::ids::DeliveryId;
+use platform::store::{Attributes, StoreError, get_row, retry_conflicts, updated};
+use types::ids::{DeliveryId, UserId};
 
 /// What became of writing a new delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,13 @@ impl WebhookStore {
     /// Reads a delivery, strongly consistently.
     pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         get_row(&self.client, &self.table, table::delivery(id)).await?.map(|row| from_row(&row)).transpose()
+    }
+
+    /// Returns the account of a delivery, or `None` if there is no such delivery or its row does not tell. Nothing else
+    /// of the row needs to be readable.
+    pub async fn account_of(&self, id: DeliveryId) -> Result<Option<UserId>, StoreError> {
+        let row = get_row(&self.client, &self.table, table::delivery(id)).await?;
+        Ok(row.and_then(|row| Attributes(&row).parsed(ACCOUNT_ID).ok()))
     }
 
     /// Makes a step in one conditional write, which also returns the delivery.
