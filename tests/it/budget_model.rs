@@ -174,11 +174,11 @@ fn random_histories_admit_exactly_the_limit_or_fewer_after_faults() {
 
 #[test]
 fn random_histories_admit_exactly_the_limit_or_fewer_while_the_store_throttles() {
-    let partition = Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 400.0, burst: 4.0 } };
+    let partition = Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 400.0, burst: 2.0 } };
     let latency = Latency { median: Duration::from_millis(2), p99: Duration::from_millis(20) };
     let limits = Limits { partition, latency, ..Limits::unlimited() };
     let refused = AtomicUsize::new(0);
-    play_histories(6, &histories(), async |(offsets, steps)| {
+    play_histories(10, &histories(), async |(offsets, steps)| {
         refused.fetch_add(play(offsets, steps, Some(limits)).await, Ordering::Relaxed);
     });
     assert!(refused.into_inner() > 0);
