@@ -80,7 +80,7 @@ fn more_of_places() {
     play(Bounds::in_places(Unproven, &[Carried], left), &["without a place", "delivered"]);
     let left = Left { late_writes: 1, ..Left::default() };
     play(Bounds::in_places(Unproven, &[After(0); 2], left), &["without a place", "delivered"]);
-    play(Bounds::in_places(Unproven, &[After(6); 2], left), &["kept for retries", "switched off"]);
+    play(Bounds::in_places(Unproven, &[After(6); 2], left), &["without a place", "delivered"]);
     // The second and the third come back together, when the first one's place is free again although it was not left.
     play(Bounds::in_places(Unproven, &[After(0), Turned(6), Turned(6)], left), &["without a place", "delivered"]);
     let three = Bounds { workers: 3, ..Bounds::in_places(Apart, &[After(1), Carried, Carried], Left::default()) };
