@@ -225,7 +225,7 @@ fn no_history_loses_doubles_or_revives_a_record_on_a_store_with_limits() {
         ..Limits::unlimited()
     };
     let refused = AtomicUsize::new(0);
-    play_histories(6, &steps(), async |steps| {
+    play_histories(16, &steps(), async |steps| {
         refused.fetch_add(play(steps, Some(limits)).await, Ordering::Relaxed);
     });
     assert!(refused.into_inner() > 0);
