@@ -1,9 +1,9 @@
 //! The `ingest` function, triggered by the feed queue: applies batches of messages to the tables, and fans events out
 //! to webhook endpoints.
 //!
-//! A message is acknowledged only after it is applied or a copy of it is sent. If the message is invalid, or the store
-//! takes what it calls for as invalid, the copy goes to the dead-letter queue. If the store was busy or unavailable, or
-//! an event's endpoint cannot be read, the copy goes back to the feed queue with a delay.
+//! A message is acknowledged only after it is applied or a copy of it is sent. If the message is invalid, the store
+//! takes what it calls for as invalid, or a row cannot be read, the copy goes to the dead-letter queue. If the store was
+//! busy or unavailable, or an event's endpoint cannot be read, the copy goes back to the feed queue with a delay.
 //!
 //! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
 //! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.

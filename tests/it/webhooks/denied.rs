@@ -11,7 +11,8 @@ async fn the_feed_is_applied_while_webhooks_may_not_be_used_and_events_wait() {
     let scene = Scene::answering(204).await;
     let proxy = tests::Proxy::start(&scene.stack.aws.endpoint_url).await;
     let ingest = scene.stack.ingest_at(&proxy.url);
-    let [feed, dead, first] = [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst].map(|queue| scene.stack.queue(queue));
+    let [feed, dead, first] =
+        [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst].map(|queue| scene.stack.queue(queue));
     let (feed, dead, first) = tokio::join!(feed, dead, first);
     let mut batch = vec![feed_message(&item("ak", "skin", Some("AK"), 1)), feed_message(&sale(1, scene.user))];
     proxy.plan(|operation| match operation {
