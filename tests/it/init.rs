@@ -131,25 +131,94 @@ async fn a_resource_of_another_form_or_name_is_named() {
     assert!(checked(&variables).await[0].starts_with(&deleted));
 }
 
+/// Asserts that functions which meet this error name it, in the words of `marketctl check`.
+async fn a_refusal_is_named(stack: &Stack, code: &'static str, what: &str) {
+    let (keys, all) = tokio::join!(Proxy::start(&stack.aws.endpoint_url), Proxy::start(&stack.aws.endpoint_url));
+    keys.plan(move |operation| if operation == "UpdateItem" { Fault::Error(code) } else { Fault::None });
+    all.set_fault(Fault::Error(code));
+    let (keys, all) = (Variables::new(&keys.url), Variables::new(&all.url));
+    let (me, catalog, ingest, webhook, checked) = tokio::join!(
+        problem("me", &keys),
+        problem("catalog", &keys),
+        problems("ingest", &all),
+        problems("webhook", &all),
+        checked(&all),
+    );
+    let expected = format!("table marketplace-keys {what} ({code}: injected)");
+    assert_eq!((&me, &catalog), (&expected, &expected));
+    assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
+    assert_eq!((ingest.len(), webhook.len()), (3 + 5, 1 + 5 + 1));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_permission_and_refused_credentials_are_named() {
     let stack = Stack::new().await;
+    let denied = "may not be used with these credentials";
+    tokio::join!(
+        a_refusal_is_named(&stack, "AccessDeniedException", denied),
+        a_refusal_is_named(&stack, "UnrecognizedClientException", denied),
+        a_refusal_is_named(&stack, "InvalidSignatureException", "cannot be used"),
+    );
+}
+
+/// IAM is eventually consistent, so a role may be refused for some seconds after it was made or changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permission_that_comes_during_init_is_waited_for() {
+    let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let variables = Variables::new(&proxy.url);
-    for (code, what) in [
-        ("AccessDeniedException", "may not be used with these credentials"),
-        ("UnrecognizedClientException", "cannot be used"),
-        ("InvalidSignatureException", "cannot be used"),
+    for code in ["AccessDeniedException", "UnrecognizedClientException"] {
+        for (function, operation) in [
+            ("me", "UpdateItem"),
+            ("orders", "GetItem"),
+            ("ingest", "BatchGetItem"),
+            ("compact", "GetObject"),
+            ("webhook", "GetSecretValue"),
+            ("sweep", "Query"),
+        ] {
+            let mut denied = 0;
+            proxy.plan(move |called| {
+                let is_denied = called == operation && denied < 2;
+                denied += usize::from(is_denied);
+                if is_denied { Fault::Error(code) } else { Fault::None }
+            });
+            RuntimeApi::run(function, &variables).await.ready().await;
+            let asked = proxy.take_operations().iter().filter(|called| *called == operation).count();
+            assert!(asked >= 3, "{function} asked {asked} times");
+        }
+    }
+}
+
+/// A function depends on what its trigger needs and no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_starts_without_what_only_a_part_of_its_work_needs() {
+    let stack = Stack::new().await;
+    let mut variables = Variables::new(&stack.aws.endpoint_url);
+    for queue in [Queue::WebhooksFirst, Queue::Notices] {
+        let nowhere = format!("http://127.0.0.1:1/000000000000/no-{}", queue.variable());
+        variables = variables.with(queue.variable(), &nowhere);
+    }
+    let without_table = variables.clone().with(Table::Webhooks.variable(), "no-table");
+    let [first, notices] = ["queue no-WEBHOOKS_FIRST_QUEUE_URL", "queue no-NOTICES_QUEUE_URL"];
+    for (function, variables, absent) in [
+        ("ingest", &without_table, vec!["table no-table", first]),
+        ("account", &without_table, vec!["table no-table", first]),
     ] {
-        proxy.plan(move |operation| if operation == "UpdateItem" { Fault::Error(code) } else { Fault::None });
-        let expected = format!("table marketplace-keys {what} ({code}: injected)");
-        assert_eq!(problem("me", &variables).await, expected);
-        assert_eq!(problem("catalog", &variables).await, expected);
-        proxy.set_fault(Fault::Error(code));
-        let checked = checked(&variables).await;
-        assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
-        assert_eq!(problems("ingest", &variables).await.len(), 3 + 5);
-        assert_eq!(problems("webhook", &variables).await.len(), 1 + 5 + 1);
+        let mut running = RuntimeApi::run(function, variables).await;
+        running.ready().await;
+        let [LogLine { json: line }] = &running.lines()[..] else { panic!("{function}: {}", running.log()) };
+        let told = absent.iter().map(|resource| format!("{resource} does not exist")).collect::<Vec<_>>().join("; ");
+        assert_eq!((&line["message"], &line["problems"]), (&json!("not ready yet"), &json!(told)), "{function}");
+    }
+    for function in ["webhook", "sweep"] {
+        let told = problems(function, &variables).await;
+        assert_eq!(told, BTreeSet::from([first, notices].map(|queue| format!("{queue} does not exist"))), "{function}");
+        let lane = Variables::new(&stack.aws.endpoint_url).get(Queue::WebhooksFirst.variable()).unwrap();
+        let variables = variables.clone().with(Queue::WebhooksFirst.variable(), &lane);
+        let mut running = RuntimeApi::run(function, &variables).await;
+        running.ready().await;
+        let [LogLine { json: line }] = &running.lines()[..] else { panic!("{function}: {}", running.log()) };
+        assert_eq!(line["problems"], json!(format!("{notices} does not exist")), "{function}");
     }
 }
 

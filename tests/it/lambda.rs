@@ -66,6 +66,7 @@ async fn every_function_answers_and_logs_one_line_without_key_or_query() {
             (&json!("gateway-request-1"), &json!("GET"), &answer["statusCode"])
         );
         assert!(line["key_id"].is_string() || function == "openapi", "{log}");
+        assert!(line["init_ms"].is_u64() && line["max_memory_mb"].as_u64() > Some(0), "{log}");
         assert!(!log.contains(&key[3..]) && !log.contains("hush"), "{log}");
     }
 }

@@ -52,18 +52,23 @@ pub struct Account {
 /// Builds the function from its environment. The caller decides which addresses endpoints may have.
 pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing> {
     let (client, table) = service.table(Table::Keys, Patience::Request, preflight::get)?;
+    // An owner must be able to revoke a key whatever is wrong with webhooks.
+    let webhooks = service.optionally(|service| webhook_admin(service, policy))?;
+    let keys = KeyAdmin::new(client, table, Arc::clone(&service.clock));
+    Ok(Account { keys, webhooks, meter: Arc::clone(&service.meter), limit: COMMAND_LIMIT })
+}
+
+fn webhook_admin(service: &Service<'_>, policy: Policy) -> Result<WebhookAdmin, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
     let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
-    let webhooks = WebhookAdmin {
+    Ok(WebhookAdmin {
         store,
         queues: Queues::new(sqs, first, retry),
         keyring: KeyringCache::from_service(service)?,
         policy,
         resolver: Arc::new(SystemResolver),
         clock: Arc::clone(&service.clock),
-    };
-    let keys = KeyAdmin::new(client, table, Arc::clone(&service.clock));
-    Ok(Account { keys, webhooks, meter: Arc::clone(&service.meter), limit: COMMAND_LIMIT })
+    })
 }
 
 /// Builds the function as it is deployed: endpoints have public addresses only (specification 6.12).

@@ -1,9 +1,9 @@
 //! The `ingest` function, triggered by the feed queue: applies batches of messages to the tables, and fans events out
 //! to webhook endpoints.
 //!
-//! A message is acknowledged only after it is applied or a copy of it is sent. If the message is invalid, or the store
-//! takes what it calls for as invalid, the copy goes to the dead-letter queue. If the store was busy or unavailable, or
-//! an event's endpoint cannot be read, the copy goes back to the feed queue with a delay.
+//! A message is acknowledged only after it is applied or a copy of it is sent. If the message is invalid, the store
+//! takes what it calls for as invalid, or a row cannot be read, the copy goes to the dead-letter queue. If the store was
+//! busy or unavailable, or an event's endpoint cannot be read, the copy goes back to the feed queue with a delay.
 //!
 //! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
 //! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.
@@ -53,16 +53,22 @@ pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
         market: Market::from_service(service, Patience::Request, preflight::get)?,
         accounts: Accounts::from_service(service, preflight::batch_get)?,
     };
-    let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow];
-    let (sqs, [feed, dead, first, retry, slow]) = queues::from_service(service, queues)?;
+    let (sqs, [feed, dead]) = queues::from_service(service, [Queue::Feed, Queue::FeedDead])?;
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
-        fan_out: FanOut::new(webhooks, Queues::new(sqs.clone(), first, retry).with_slow_lane(slow)),
+        // Only events need webhooks. As long as these cannot be sent, they are postponed, and the data goes on.
+        fan_out: service.optionally(fan_out)?,
         outbox: Outbox::new(sqs, feed, dead),
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
     })
+}
+
+fn fan_out(service: &Service<'_>) -> Result<FanOut, Missing> {
+    let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
+    let lanes = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow];
+    let (sqs, [first, retry, slow]) = queues::from_service(service, lanes)?;
+    Ok(FanOut::new(webhooks, Queues::new(sqs, first, retry).with_slow_lane(slow)))
 }
 
 impl Worker for Ingest {

@@ -12,13 +12,13 @@ pub(crate) enum MessageOutcome {
     Unchanged,
     /// The message is invalid. A copy goes to the dead-letter queue.
     Refused(Rejection),
-    /// The store takes what the message calls for as invalid, or the code cannot put it together. Neither would change
-    /// with another try. A copy goes to the dead-letter queue.
+    /// The store takes what the message calls for as invalid, the code cannot put it together, or a row cannot be read.
+    /// None of these would change with another try. A copy goes to the dead-letter queue.
     Defective(String),
     /// The store was busy or unavailable, or an event's endpoint cannot be read. That is not the message's fault. A copy
     /// goes back to the feed queue with a delay, so the message does not use up its receives.
     Postponed(String),
-    /// The message stays in the queue. After a few receives it is moved to the dead-letter queue, unchanged.
+    /// Its copy cannot be sent. The message stays in the queue.
     Failed(String),
 }
 
@@ -40,8 +40,9 @@ impl From<Result<ApplyOutcome, StoreError>> for MessageOutcome {
             Ok(ApplyOutcome::Unchanged) => Self::Unchanged,
             Ok(ApplyOutcome::Rejected(rejection)) => Self::Refused(rejection),
             Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Self::Postponed(error.to_string()),
-            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_))) => Self::Defective(error.to_string()),
-            Err(error @ StoreError::Corrupt { .. }) => Self::Failed(error.to_string()),
+            Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
+                Self::Defective(error.to_string())
+            }
         }
     }
 }

@@ -38,10 +38,9 @@ pub struct Sweep {
 /// Builds the function from its environment. The caller decides how long retries wait.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
     let store = WebhookStore::from_service(service, Patience::Bulk, webhooks::store::probe_wake_index)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices];
-    let (sqs, [first, retry, notices]) = queues::from_service(service, queues)?;
+    let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
     Ok(Sweep {
-        notices: Notices::new(store.clone(), sqs.clone(), notices),
+        notices: Notices::from_service(service, store.clone())?,
         queues: Queues::new(sqs, first, retry),
         store,
         schedule,

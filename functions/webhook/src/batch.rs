@@ -34,7 +34,7 @@ impl Webhook {
                     received.push(Received { number, dispatch: carried.dispatch(), carried: Some(carried) });
                 }
                 Ok(QueueMessage::Probe { sent_at }) => probes.push((number, self.lane(record), sent_at)),
-                Err(error) => outcomes[number] = DispatchOutcome::Failed(error),
+                Err(error) => outcomes[number] = DispatchOutcome::Defective(error),
             }
         }
         for stored in join_all(again.into_iter().map(|(number, carried)| self.stored_again(number, carried))).await {
@@ -115,7 +115,7 @@ impl Webhook {
     }
 
     /// Handles all messages for one endpoint: makes attempts if it is on, holds the deliveries if it is off, and ends
-    /// them if it was removed. If it cannot be read, its messages fail.
+    /// them if it was removed. If it cannot be read, its messages become dead letters, and its deliveries stay pending.
     fn handle_endpoint<'a>(
         &'a self,
         lane: Lane,

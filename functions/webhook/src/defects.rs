@@ -1,4 +1,5 @@
-//! Moves messages that met a defect to the dead-letter queue, with the reason. Waiting would not help them.
+//! Moves messages that met a defect, or that something unreadable stops, to the dead-letter queue, with the reason.
+//! Waiting would not help them.
 
 use aws_lambda_events::sqs::SqsMessage;
 use queues::{MessageCopy, send_copies};

@@ -58,10 +58,10 @@ pub struct Webhook {
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead, Queue::Notices];
-    let (sqs, [first, retry, slow, dead_queue, notices]) = queues::from_service(service, queues)?;
+    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead];
+    let (sqs, [first, retry, slow, dead_queue]) = queues::from_service(service, queues)?;
     Ok(Webhook {
-        notices: Notices::new(store.clone(), sqs.clone(), notices),
+        notices: Notices::from_service(service, store.clone())?,
         queues: Queues::new(sqs.clone(), first, retry).with_slow_lane(slow),
         keyring: KeyringCache::from_service(service)?,
         store,

@@ -27,10 +27,10 @@ pub(crate) enum DispatchOutcome {
     Postponed(String),
     /// The message was a probe, and when it was sent is recorded.
     Probed,
-    /// The store takes what the message calls for as invalid, or the code cannot put it together. Neither would change
-    /// with another try. A copy goes to the dead-letter queue.
+    /// The message, a row or a secret cannot be read, the store takes what the message calls for as invalid, or the code
+    /// cannot put it together. None of these would change with another try. A copy goes to the dead-letter queue.
     Defective(String),
-    /// The message stays in its queue. After a few receives it is moved to the dead-letter queue.
+    /// Its copy cannot be sent, or its probe cannot be noted now. The message stays in its queue.
     Failed(String),
 }
 
@@ -38,10 +38,10 @@ impl DispatchOutcome {
     /// Returns the outcome of a message that an error of the store stops for good.
     pub(crate) fn stopped_by(error: &StoreError) -> Self {
         match error {
-            StoreError::InvalidRequest(_) | StoreError::Defect(_) => Self::Defective(error.to_string()),
-            StoreError::Conflict | StoreError::Unavailable(_) | StoreError::Corrupt { .. } => {
-                Self::Failed(error.to_string())
+            StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. } => {
+                Self::Defective(error.to_string())
             }
+            StoreError::Conflict | StoreError::Unavailable(_) => Self::Failed(error.to_string()),
         }
     }
 

@@ -41,8 +41,8 @@ pub(crate) fn is_repeated(record: &SqsMessage) -> bool {
 }
 
 impl Webhook {
-    /// Stores a delivery whose message has come again, and gives it a wake-up. If the queue gives the message up after
-    /// a few receives, a sweep finds the delivery.
+    /// Stores a delivery whose message has come again, and gives it a wake-up. If the message makes its function crash
+    /// each time, a sweep finds the delivery.
     pub(crate) async fn store(&self, carried: &Carried) -> Result<(), StoreError> {
         let now = self.clock.now();
         let Put::Present(found) = self.store.put_delivery(&carried.stored(self.schedule, now)).await? else {

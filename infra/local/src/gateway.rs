@@ -64,8 +64,8 @@ async fn answer(functions: &Functions, switches: &Switches, request: &Request<In
 
 /// Returns the event of a request, and the name of the function that handles it.
 pub(crate) fn event<B>(request: &Request<B>) -> (&'static str, GatewayEvent) {
-    let raw_path = request.uri().path();
-    let matched = ROUTES.iter().find_map(|route| route.matches(raw_path).map(|parameters| (route, parameters)));
+    let path = routed_path(request.uri().path());
+    let matched = ROUTES.iter().find_map(|route| route.matches(&path).map(|parameters| (route, parameters)));
     let (function, route_key, parameters) = match matched {
         Some((route, parameters)) => (route.function, format!("ANY {}", route.path), parameters),
         None => (DEFAULT, "$default".to_owned(), Vec::new()),
@@ -73,22 +73,26 @@ pub(crate) fn event<B>(request: &Request<B>) -> (&'static str, GatewayEvent) {
     let mut event = GatewayEvent::default();
     event.version = Some("2.0".to_owned());
     event.route_key = Some(route_key.clone());
-    event.raw_path = Some(decode(raw_path));
+    event.raw_path = Some(path.clone());
     event.raw_query_string = Some(request.uri().query().unwrap_or_default().to_owned());
-    event.path_parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), decode(value))).collect();
+    event.path_parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     event.headers = joined(request.headers());
     let context = &mut event.request_context;
     context.route_key = Some(route_key);
     context.stage = Some("$default".to_owned());
     context.request_id = Some(Uuid::new_v4().to_string());
     context.http.method = request.method().clone();
-    context.http.path = Some(decode(raw_path));
+    context.http.path = Some(path);
     context.http.protocol = Some("HTTP/1.1".to_owned());
     (function, event)
 }
 
-fn decode(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
+/// Returns the path that the gateway looks for among its routes and hands to functions. It decodes the path once, before
+/// all else: an encoded slash ends a segment, and an encoded question mark ends the path. That is what people see who
+/// published events of HTTP APIs. AWS's documentation only says that the path is decoded.
+fn routed_path(path: &str) -> String {
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    decoded.split('?').next().unwrap_or_default().to_owned()
 }
 
 /// Joins repeated headers by commas, as API Gateway does.
@@ -123,4 +127,29 @@ fn failure(status: StatusCode, message: &str) -> Response<Body> {
     *response.status_mut() = status;
     response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_decoded_once_and_then_routed() {
+        let items = "/v1/public/items";
+        for (uri, function, path, id) in [
+            (format!("{items}/a%20b"), "item", format!("{items}/a b"), Some("a b")),
+            (format!("{items}/%E2%98%85"), "item", format!("{items}/★"), Some("★")),
+            (format!("{items}/a%252Fb"), "item", format!("{items}/a%2Fb"), Some("a%2Fb")),
+            (format!("{items}/a%2Fb"), DEFAULT, format!("{items}/a/b"), None),
+            (format!("{items}/a%3Fb=c"), "item", format!("{items}/a"), Some("a")),
+            (format!("{items}/%3Fb"), DEFAULT, format!("{items}/"), None),
+            ("/v1%2Fpublic%2Fme".to_owned(), "me", "/v1/public/me".to_owned(), None),
+        ] {
+            let request = Request::builder().uri(format!("{uri}?q=%3F")).body(()).unwrap();
+            let (routed, event) = event(&request);
+            assert_eq!((routed, event.raw_path.as_deref()), (function, Some(path.as_str())), "{uri}");
+            assert_eq!(event.raw_query_string.as_deref(), Some("q=%3F"), "{uri}");
+            assert_eq!(event.path_parameters.get("id").map(String::as_str), id, "{uri}");
+        }
+    }
 }

@@ -50,9 +50,9 @@ pub const DOCS: &str = "/docs";
 pub const DEFAULT: &str = "openapi";
 
 impl Route {
-    /// Returns the path parameters, still percent-encoded, if the raw path matches this route.
-    pub fn matches<'a>(&self, raw_path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
-        let (mut template, mut path) = (self.path.split('/'), raw_path.split('/'));
+    /// Returns the path parameters if the path, which the gateway has decoded, matches this route.
+    pub fn matches<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
+        let (mut template, mut path) = (self.path.split('/'), path.split('/'));
         let mut parameters = Vec::new();
         loop {
             match (template.next(), path.next()) {

@@ -41,7 +41,8 @@ impl Objects {
     pub fn from_service(service: &Service<'_>, patience: Patience) -> Result<Self, Missing> {
         let [bucket] = service.variables([BASE_BUCKET_VARIABLE])?;
         let client = client(service.environment(), patience);
-        service.check(ResourceKind::Bucket, &bucket, probe(&client, &bucket));
+        let (probing, probed) = (client.clone(), bucket.clone());
+        service.check(ResourceKind::Bucket, &bucket, move || probe(&probing, &probed));
         Ok(Self::new(client, bucket, patience))
     }
 

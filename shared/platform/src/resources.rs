@@ -35,7 +35,8 @@ pub enum Queue {
     WebhooksRetry,
     /// The slow lane: attempts to endpoints that are slow or not known to be prompt.
     WebhooksSlow,
-    /// Webhook messages that could not be read, that met a defect, or whose function crashed again and again.
+    /// Webhook messages that cannot be read, that met a defect or an unreadable row, or whose function crashed again and
+    /// again.
     WebhooksDead,
     /// Notices to the owners of endpoints. This is a FIFO queue.
     Notices,
@@ -116,9 +117,11 @@ pub const REBUILD_READ_UNITS_VARIABLE: &str = "REBUILD_READ_UNITS";
 /// Its default. A new table serves 12,000 read units a second, and a partition 3,000.
 pub const REBUILD_READ_UNITS: u32 = 1_500;
 
-/// How many times a message is received before SQS moves it to the dead-letter queue. This is for functions that crash,
-/// do not start, or are throttled by Lambda. A message that cannot be applied is moved there by its consumer instead.
-pub const MAX_RECEIVES: u32 = 5;
+/// How many times a message is received before SQS moves it to the dead-letter queue: the most that SQS allows. A message
+/// that cannot be handled is moved there by its consumer, so only functions that crash, do not start, or are throttled
+/// by Lambda use up receives. A thousand receives outlast such an outage for a day: one takes a visibility time-out. They
+/// end long before SQS deletes a message, which it does after 14 days.
+pub const MAX_RECEIVES: u32 = 1_000;
 
 impl Batching {
     /// The default: what one call to SQS returns, handed over at once.

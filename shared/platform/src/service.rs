@@ -63,13 +63,24 @@ impl<'a> Service<'a> {
             Patience::Bulk => self.environment.dynamodb(patience),
         };
         let [name] = self.variables([table.variable()])?;
-        self.check(ResourceKind::Table, &name, probe(&client, name.clone()));
+        let (probed, table) = (client.clone(), name.clone());
+        self.check(ResourceKind::Table, &name, move || probe(&probed, table.clone()));
         Ok((client, name))
     }
 
     /// Notes that a resource is to be checked before the first event, and how.
-    pub fn check(&self, kind: ResourceKind, name: &str, probe: ProbeFuture) {
+    pub fn check(&self, kind: ResourceKind, name: &str, probe: impl Fn() -> ProbeFuture + Send + Sync + 'static) {
         self.preflight.borrow_mut().add(kind, name, probe);
+    }
+
+    /// Builds a part of the function whose resources it can start without. Problems of these resources are logged at the
+    /// start. What needs them then fails by itself.
+    pub fn optionally<T>(&self, build: impl FnOnce(&Self) -> T) -> T {
+        let required = self.preflight.take();
+        let built = build(self);
+        let optional = self.preflight.replace(required);
+        self.preflight.borrow_mut().add_optional(optional);
+        built
     }
 
     /// Takes the checks of every resource that was asked for so far.

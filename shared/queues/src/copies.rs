@@ -7,7 +7,7 @@ use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use futures_util::future::join_all;
 use platform::store::explain;
 
-use super::batches::batches;
+use super::batches::{MAX_BATCH_BYTES, batches};
 
 /// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the
 /// size limit of SQS.
@@ -27,7 +27,8 @@ pub struct MessageCopy {
 pub type UnsentCopy = (usize, String);
 
 impl MessageCopy {
-    /// Makes a copy from the message's number in its batch, its body, and a builder with everything else.
+    /// Makes a copy from the message's number in its batch, its body, and a builder with everything else. If SQS would
+    /// take body and attributes together as too large, the copy has no attributes.
     pub fn new(
         number: usize,
         body: Option<String>,
@@ -35,7 +36,11 @@ impl MessageCopy {
     ) -> Result<Self, BuildError> {
         // Message ids may repeat in a batch, but numbers do not.
         let entry = copy.id(number.to_string()).set_message_body(body).build()?;
-        Ok(Self { number, entry })
+        let mut copy = Self { number, entry };
+        if copy.bytes() > MAX_BATCH_BYTES {
+            copy.entry.message_attributes = None;
+        }
+        Ok(copy)
     }
 
     /// Makes a copy for the dead-letter queue of a message that met a defect.
@@ -63,8 +68,6 @@ pub async fn send_copies(client: &Client, queue_url: &str, copies: Vec<MessageCo
 
 async fn send(client: &Client, queue_url: &str, copies: Vec<MessageCopy>) -> Vec<UnsentCopy> {
     let (numbers, entries): (Vec<usize>, Vec<_>) = copies.into_iter().map(|copy| (copy.number, copy.entry)).unzip();
-    // Body and attributes of one message together may exceed the size limit of SQS. Then this fails on every
-    // receive, until the redrive policy moves the message itself.
     let request = client.send_message_batch().queue_url(queue_url).set_entries(Some(entries));
     let sent = match request.send().await {
         Ok(sent) => sent,
@@ -106,5 +109,15 @@ mod tests {
         let attributes = ["defect", "String", "no"];
         assert_eq!(copy.bytes(), 200 + attributes.map(str::len).iter().sum::<usize>());
         assert_eq!(copy.entry.id, "3");
+    }
+
+    #[test]
+    fn a_copy_that_is_too_large_with_its_attributes_has_none() {
+        let attributes = ["defect", "String", "no"].map(str::len).iter().sum::<usize>();
+        for (body, expected) in [(MAX_BATCH_BYTES - attributes, 1), (MAX_BATCH_BYTES, 0)] {
+            let copy = MessageCopy::defective(0, Some("x".repeat(body)), "no").unwrap();
+            assert_eq!(copy.entry.message_attributes.iter().flatten().count(), expected);
+            assert_eq!(copy.bytes(), MAX_BATCH_BYTES);
+        }
     }
 }

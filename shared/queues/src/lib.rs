@@ -33,7 +33,8 @@ pub fn from_service<const N: usize>(
     let urls = service.variables(queues.map(Queue::variable))?;
     let client = client(service.environment(), Patience::Request);
     for url in &urls {
-        service.check(ResourceKind::Queue, name(url), probe(&client, url));
+        let (client, probed) = (client.clone(), url.clone());
+        service.check(ResourceKind::Queue, name(url), move || probe(&client, &probed));
     }
     Ok((client, urls))
 }

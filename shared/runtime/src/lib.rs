@@ -14,7 +14,7 @@ use platform::service::Service;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use types::clock::SystemClock;
+use types::clock::{Clock, SystemClock};
 
 /// A function, whatever triggers it: the gateway, a queue or a schedule.
 pub trait Worker: Send + Sync + 'static {
@@ -75,8 +75,9 @@ where
     W: Worker,
     E: From<Missing> + Into<Error>,
 {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let (worker, meter, preflight) = {
-        let service = Service::new(lookup, Arc::new(SystemClock::new())).map_err(|missing| E::from(missing).into())?;
+        let service = Service::new(lookup, Arc::clone(&clock)).map_err(|missing| E::from(missing).into())?;
         (build(&service).map_err(E::into)?, Arc::clone(&service.meter), service.preflight())
     };
     let (mut passing, warmed) = try_join(preflight.run(), worker.warm_up().boxed().map(Ok)).await?;
@@ -84,6 +85,7 @@ where
     if !passing.is_empty() {
         tracing::warn!(problems = passing.join("; "), "not ready yet");
     }
+    meter.started(clock.monotonic());
     Ok((worker, meter))
 }
 

@@ -49,7 +49,10 @@ impl KeyringCache {
         let client = super::client(service.environment(), Patience::Request);
         let keyring = Self::new(client, name.clone(), Arc::clone(&service.clock));
         let read = keyring.clone();
-        service.check(ResourceKind::Secret, &name, async move { read.warm_up().await }.boxed());
+        service.check(ResourceKind::Secret, &name, move || {
+            let read = read.clone();
+            async move { read.warm_up().await }.boxed()
+        });
         Ok(keyring)
     }
 

@@ -4,6 +4,9 @@ use aws_sdk_sqs::Client;
 
 use super::notice::EndpointNotice;
 use super::store::WebhookStore;
+use platform::aws::Missing;
+use platform::resources::Queue;
+use platform::service::Service;
 use platform::store::{StoreError, explain};
 use types::ids::NoticeId;
 
@@ -16,8 +19,11 @@ pub struct Notices {
 }
 
 impl Notices {
-    pub fn new(store: WebhookStore, client: Client, queue_url: String) -> Self {
-        Self { store, client, queue_url }
+    /// Sends the table's notices to the queue that the environment names. A function can start without that queue: a
+    /// notice that cannot be sent stays in the table, and `sweep` tries again.
+    pub fn from_service(service: &Service<'_>, store: WebhookStore) -> Result<Self, Missing> {
+        let (client, [queue_url]) = service.optionally(|service| queues::from_service(service, [Queue::Notices]))?;
+        Ok(Self { store, client, queue_url })
     }
 
     /// Sends a notice that has not been sent, then marks it as sent. After a crash between the two it is sent again.

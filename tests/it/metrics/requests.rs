@@ -61,6 +61,9 @@ async fn errors_and_refusals_are_counted() {
         assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &metrics);
         assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
     }
+    let begins = |line: &LogLine| line.json["init_ms"].is_u64() && line.json["max_memory_mb"].is_u64();
+    assert!(begins(&requests(&me)[0]), "the first line tells of the init phase");
+    assert!(requests(&me)[1..].iter().all(|line| line.json["init_ms"].is_null()), "{}", me.log());
     let (line, log) = (&requests(&me)[0].json, me.log());
     let expected = json!({
         "level": "INFO", "message": "request", "request_id": "gateway-request-1", "method": "GET",

@@ -69,7 +69,7 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
     hand(&sender, &[first, message(Lane::First, "unreadable")]).await;
     let [delivered, void] = &listener.take()[..] else { panic!("not two lines") };
     assert_metrics(&timeless_metrics(delivered, "webhook", &[]), &json!({"Delivered": 1, "EventToPost": [7_000]}));
-    assert_metrics(&timeless_metrics(void, "webhook", &[]), &json!({"Failed": 1}));
+    assert_metrics(&timeless_metrics(void, "webhook", &[]), &json!({"Defects": 1}));
     assert_eq!(void.json["void"], 1);
 
     stack.fan_out(&[sale(2, user), sale(3, user)]).await;

@@ -41,6 +41,18 @@ fn functions_have_the_time_outs_that_the_code_expects() {
 }
 
 #[test]
+fn no_function_may_make_a_log_group() {
+    let template = Template::read();
+    let policies = template.resources("AWS::IAM::ManagedPolicy");
+    let statements = &policies["FunctionBoundary"]["Properties"]["PolicyDocument"]["Statement"];
+    assert_eq!(statements, &json!([{"Effect": "Allow", "NotAction": "logs:CreateLogGroup", "Resource": "*"}]));
+    for (name, function) in &template.functions {
+        assert_eq!(function.properties["PermissionsBoundary"], "FunctionBoundary", "{name}");
+        assert_eq!(function.properties["LoggingConfig"]["LogGroup"], "FunctionLogs", "{name}");
+    }
+}
+
+#[test]
 fn the_accounts_settings_are_only_for_whom_the_operator_lets_invoke_them() {
     let template = Template::read();
     let account = &template.functions["account"];

@@ -7,6 +7,17 @@ use serde_json::json;
 use tests::Template;
 
 #[test]
+fn the_domain_can_be_reached_by_each_kind_of_address_that_its_record_names() {
+    let template = Template::read();
+    let groups = template.resources("AWS::Route53::RecordSetGroup");
+    let records = groups["ApiDomainRecord"]["Properties"]["RecordSets"].as_array().unwrap();
+    assert_eq!(records.iter().map(|record| record["Type"].as_str().unwrap()).collect::<Vec<_>>(), ["A", "AAAA"]);
+    let domains = template.resources("AWS::ApiGatewayV2::DomainName");
+    let configurations = &domains["ApiDomain"]["Properties"]["DomainNameConfigurations"];
+    assert_eq!(configurations[0]["IpAddressType"], "dualstack");
+}
+
+#[test]
 fn the_gateway_has_the_routes_of_the_project() {
     let mut deployed = BTreeSet::new();
     for (name, function) in &Template::read().functions {

@@ -3,6 +3,7 @@
 mod backlog;
 mod crashes;
 mod defects;
+mod denied;
 mod deployed;
 mod duplicates;
 mod exhaustion;

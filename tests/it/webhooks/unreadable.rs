@@ -300,7 +300,10 @@ async fn an_endpoint_that_cannot_be_read_is_not_taken_for_a_removed_one() {
     let (id, other_id) = (scene.event(1).await, other.event(2).await);
     let batch = [scene.stack.next_message(id).await, scene.stack.next_message(other_id).await];
     scene.set_status(scene.endpoint.id, UNKNOWN).await;
-    assert_eq!(hand(&scene.stack.sender(), &batch).await, [0]);
+    assert_eq!(hand(&scene.stack.sender(), &batch).await, [0; 0]);
+    let [letter] = &scene.stack.queue(Queue::WebhooksDead).await.take_letters(1).await[..] else { panic!("no letter") };
+    assert_eq!(Some(&letter.body), batch[0].body.as_ref());
+    assert!(letter.attribute("defect").starts_with("unreadable row: "), "{letter:?}");
     assert_eq!(scene.standing(id).await, (Status::Pending, 0));
     assert_eq!(other.standing(other_id).await, (Status::Delivered, 1));
     let error = scene.stack.webhooks().resend(id).await.unwrap_err().to_string();

@@ -102,7 +102,10 @@ impl<'a> Line<'a> {
     }
 
     /// Writes the line, at level `ERROR` or `INFO`.
-    pub fn log(self, is_error: bool) {
+    pub fn log(mut self, is_error: bool) {
+        let (init_ms, peak_mb) = self.meter.instance_news();
+        self.known("init_ms", init_ms.as_ref());
+        self.known("max_memory_mb", peak_mb.as_ref());
         let members = self.members(SystemClock::new().now());
         if is_error {
             tracing::error!(target: WIDE, members);

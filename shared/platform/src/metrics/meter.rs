@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
@@ -9,6 +10,7 @@ use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_runtime_api::client::retries::RequestAttempts;
 
+use super::instance::{Instance, peak_mb};
 use crate::aws::Lookup;
 use crate::logging::FUNCTION_VARIABLE;
 
@@ -22,6 +24,7 @@ pub struct Meter {
     namespace: Option<String>,
     function: Option<String>,
     counts: Arc<Counts>,
+    instance: Instance,
 }
 
 #[derive(Debug, Default)]
@@ -34,12 +37,24 @@ impl Meter {
     /// Makes a meter with the namespace and the function's name from environment variables.
     pub(crate) fn from_environment(lookup: Lookup<'_>) -> Self {
         let known = |name| lookup(name).filter(|value| !value.is_empty());
-        Self { namespace: known(NAMESPACE_VARIABLE), function: known(FUNCTION_VARIABLE), counts: Arc::default() }
+        let (namespace, function) = (known(NAMESPACE_VARIABLE), known(FUNCTION_VARIABLE));
+        Self { namespace, function, ..Self::default() }
     }
 
     /// Returns an interceptor that counts the DynamoDB calls of AWS clients, or `None` if no metrics are published.
     pub fn interceptor(&self) -> Option<SharedInterceptor> {
         self.namespace().is_some().then(|| SharedInterceptor::permanent(StoreCalls(Arc::clone(&self.counts))))
+    }
+
+    /// Notes that the init phase is over, after this time. The instance's next line tells it.
+    pub fn started(&self, init: Duration) {
+        self.instance.started(init);
+    }
+
+    /// Returns how long the init phase took, in milliseconds, and the peak of the memory, in megabytes. Each is there only
+    /// if the next line is to tell it.
+    pub(super) fn instance_news(&self) -> (Option<u64>, Option<u64>) {
+        self.instance.news(peak_mb)
     }
 
     /// Resets the counts, because a request begins.

@@ -7,6 +7,7 @@
 //! metrics. CloudWatch charges for each pair of metric and function, for every hour in which it is published.
 //! Therefore a count is published only if it is not zero: missing data means zero.
 
+mod instance;
 mod line;
 mod meter;
 mod metric;

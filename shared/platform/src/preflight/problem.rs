@@ -40,7 +40,7 @@ pub enum Problem {
     /// The secret does not hold a keyring. The error repeats nothing of what it holds.
     #[error("holds {0}")]
     Content(String),
-    /// The caller lacks a permission; the service's own words name it.
+    /// The caller lacks a permission, or is not known; the service's own words name it.
     #[error("may not be used with these credentials ({0})")]
     Denied(String),
     /// The service refuses for another reason, and would refuse again.
@@ -55,10 +55,20 @@ pub enum Problem {
 const TRANSIENT_CODES: &[&str] =
     &["Throttl", "LimitExceeded", "ThroughputExceeded", "TooManyRequests", "Timeout", "Internal", "Unavailable"];
 
+/// An error whose code contains one of these is about the caller. IAM is eventually consistent: a role that was just
+/// made or changed, and its credentials, may be refused for some seconds. SQS and Secrets Manager refuse in this way too if
+/// a key of KMS may not be used.
+const DENIED_CODES: &[&str] = &["AccessDenied", "UnrecognizedClient", "InvalidClientTokenId", "InvalidAccessKeyId"];
+
 impl Problem {
     /// Returns a sentence that names the resource and says what is wrong with it.
     pub fn sentence(&self, kind: ResourceKind, name: &str) -> String {
         format!("{} {name} {self}", kind.as_str())
+    }
+
+    /// Returns whether the same call may succeed some seconds later, although nobody changes anything.
+    pub(super) const fn may_settle(&self) -> bool {
+        matches!(self, Self::Denied(_))
     }
 
     /// Returns whether somebody has to change something before the resource can be used.
@@ -90,7 +100,7 @@ where
                 "InvalidRequestException" if explain(&error).contains("deletion") => {
                     Self::NotActive("scheduled for deletion".to_owned())
                 }
-                _ if code.contains("AccessDenied") => Self::Denied(explain(&error)),
+                _ if DENIED_CODES.iter().any(|part| code.contains(part)) => Self::Denied(explain(&error)),
                 _ => Self::Refused(explain(&error)),
             },
             _ => Self::Unreachable(explain(&error)),

@@ -41,7 +41,7 @@ impl World {
     }
 
     /// A worker takes a message. One that has come too often goes to the dead-letter queue instead. That happens to no
-    /// message that is still needed: it comes five times, and one of the last four gets as far as the first write.
+    /// message that is still needed: it comes a thousand times, and one of these gets as far as the first write.
     pub(crate) fn receive(&mut self, message: usize, skew: Millis, max_receives: Option<u32>) {
         let QueuedMessage { receives, kind, .. } = self.queue[message];
         if max_receives.is_some_and(|max| receives >= max) && !self.is_needed(message) {
