@@ -82,6 +82,9 @@ pub struct Index {
     pub sort_key: &'static str,
 }
 
+/// The alias of every function. Whatever calls a function calls this alias, and a deployment moves it to a new version.
+pub const ALIAS: &str = "live";
+
 /// How often `compact` looks at the bases of the read model.
 pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of `compact`: the longest that Lambda allows.
@@ -254,6 +257,11 @@ impl Resources {
 
     pub fn function(&self, function: &str) -> String {
         format!("{}-{function}", self.stack)
+    }
+
+    /// The name by which a function is called: it leads to the version that has the traffic.
+    pub fn alias(&self, function: &str) -> String {
+        format!("{}:{ALIAS}", self.function(function))
     }
 
     /// The name of the bucket that holds the bases of the read model. All accounts and regions of AWS share the names of

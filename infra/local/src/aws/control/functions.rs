@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use http::Method;
-use platform::resources::{Queue, Resources};
+use percent_encoding::percent_decode_str;
+use platform::resources::{ALIAS, Queue, Resources};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::names::{Answered, Refused, deployed, function_arn, not_found};
+use super::names::{Answered, Refused, alias_arn, deployed, function, function_arn, not_found};
 use crate::environment::{ACCOUNT_ID, REGION};
 use crate::switches::{Switch, Switches, Trigger};
 
@@ -46,9 +47,12 @@ pub(super) fn answer(switches: &Switches, method: &Method, path: &str, query: &s
 
 fn list(switches: &Switches, query: &str) -> Answered {
     let wanted = query.split('&').find_map(|pair| pair.strip_prefix("FunctionName=")).unwrap_or_default();
-    let found = mappings(switches).filter(|(_, queue, _)| deployed(Trigger::Queue(*queue).function()) == wanted);
+    let wanted = percent_decode_str(wanted).decode_utf8_lossy();
+    // A mapping is found only by what it calls, which is the alias.
+    let calls = |queue: Queue| Resources::new(Resources::DEFAULT_STACK).alias(Trigger::Queue(queue).function());
+    let found = mappings(switches).filter(|(_, queue, _)| calls(*queue) == wanted);
     let found: Vec<Value> = found.map(|(id, queue, switch)| document(id, queue, switch)).collect();
-    if found.is_empty() { Err(not_found(wanted)) } else { Ok(json!({ "EventSourceMappings": found })) }
+    if found.is_empty() { Err(not_found(&wanted)) } else { Ok(json!({ "EventSourceMappings": found })) }
 }
 
 fn describe(switches: &Switches, id: &str) -> Answered {
@@ -78,7 +82,7 @@ fn document(id: Uuid, queue: Queue, switch: &Switch) -> Value {
     let queue_name = Resources::new(Resources::DEFAULT_STACK).queue(queue);
     json!({
         "UUID": id,
-        "FunctionArn": function_arn(Trigger::Queue(queue).function()),
+        "FunctionArn": alias_arn(Trigger::Queue(queue).function()),
         "EventSourceArn": format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{queue_name}"),
         "State": state,
     })
@@ -86,9 +90,12 @@ fn document(id: Uuid, queue: Queue, switch: &Switch) -> Value {
 
 /// Says that functions end after a second: whatever triggers them is off only once none of them runs.
 fn configuration(switches: &Switches, name: &str) -> Answered {
-    let function = switches.iter().map(|(trigger, _)| trigger.function()).find(|function| deployed(function) == name);
-    let function = function.ok_or_else(|| not_found(name))?;
-    Ok(json!({ "FunctionName": name, "FunctionArn": function_arn(function), "Timeout": 1 }))
+    let named = function(name).ok_or_else(|| not_found(name))?;
+    let found = switches.iter().map(|(trigger, _)| trigger.function()).find(|function| **function == named);
+    let function = found.ok_or_else(|| not_found(name))?;
+    // Lambda answers with the ARN of what was asked for.
+    let arn = if name.ends_with(ALIAS) { alias_arn(function) } else { function_arn(function) };
+    Ok(json!({ "FunctionName": deployed(function), "FunctionArn": arn, "Timeout": 1 }))
 }
 
 fn requests<'s>(switches: &'s Switches, name: &str) -> Result<&'s Arc<Switch>, Refused> {
