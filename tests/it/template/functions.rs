@@ -53,7 +53,7 @@ fn the_accounts_settings_are_only_for_whom_the_operator_lets_invoke_them() {
             assert!(!resource.to_string().contains("marketplace-account"), "{id}");
         }
     }
-    assert_eq!(template.output("AccountFunctionArn"), "AccountFunction.Arn");
+    assert_eq!(template.output("AccountFunctionArn"), arn::function(&names().alias("account")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! default.
 
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::Resources;
+use platform::resources::{ALIAS, Resources};
 use serde_json::{Map, Value, json};
 
 use crate::arn;
@@ -52,12 +52,25 @@ impl Values<'_> {
             "AWS::Region" => json!(REGION),
             "AWS::NoValue" => Value::Null,
             _ if self.0["Parameters"][name].is_object() => self.parameter(name),
+            _ if name.contains('.') => json!(self.made_by_sam(name)),
+            _ if !self.0["Resources"][name].is_object() => json!(name),
             _ => json!(match self.kind(name) {
                 "AWS::SQS::Queue" => format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", self.name(name)),
                 "AWS::SecretsManager::Secret" => self.attribute(name, "Arn"),
                 _ => self.name(name),
             }),
         }
+    }
+
+    /// Returns the ARN of the alias or the version that SAM makes for a function.
+    fn made_by_sam(&self, name: &str) -> String {
+        let (function, made) = name.split_once('.').unwrap();
+        let qualifier = match made {
+            "Alias" => ALIAS,
+            "Version" => "1",
+            _ => return name.to_owned(),
+        };
+        arn::function(&format!("{}:{qualifier}", self.name(function)))
     }
 
     /// Returns a parameter's default. A list without members has one empty member, as in `CloudFormation`.
@@ -103,8 +116,8 @@ impl Values<'_> {
     }
 
     fn joined(&self, separator: &str, parts: &Value) -> String {
-        let parts = parts.as_array().into_iter().flatten();
-        parts.map(|part| text(&self.evaluated(part)).to_owned()).collect::<Vec<_>>().join(separator)
+        let parts = self.evaluated(parts);
+        parts.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(separator)
     }
 
     fn substituted(&self, pattern: &str) -> String {
@@ -115,6 +128,24 @@ impl Values<'_> {
             None => text(&self.reference(name)).to_owned(),
         };
         format!("{before}{value}{}", self.substituted(after))
+    }
+}
+
+/// Returns the names that a value refers to, at any depth.
+pub(super) fn references(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(references).collect(),
+        Value::Object(entries) => entries
+            .iter()
+            .flat_map(|(name, value)| match (name.as_str(), value) {
+                ("Ref", Value::String(name)) => vec![name.as_str()],
+                ("Fn::Sub", Value::String(pattern)) => {
+                    pattern.split("${").skip(1).filter_map(|rest| rest.split('}').next()).collect()
+                }
+                _ => references(value),
+            })
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
