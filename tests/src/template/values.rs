@@ -125,7 +125,10 @@ impl Values<'_> {
         let (name, after) = rest.split_once('}').unwrap();
         let value = match name.split_once('.') {
             Some((resource, attribute)) => self.attribute(resource, attribute),
-            None => text(&self.reference(name)).to_owned(),
+            None => match self.reference(name) {
+                Value::String(text) => text,
+                number => number.to_string(),
+            },
         };
         format!("{before}{value}{}", self.substituted(after))
     }

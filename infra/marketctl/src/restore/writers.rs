@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_sdk_eventbridge::Client as Events;
 use aws_sdk_eventbridge::types::RuleState;
 use aws_sdk_lambda::Client as Lambda;
-use platform::resources::{Resources, Table};
+use platform::resources::{ALIAS, Resources, Table};
 use serde::Serialize;
 
 use super::error::Cause;
@@ -134,7 +134,8 @@ impl Writers {
 
     /// Returns the mappings that call the function's alias. They are not found by the function's name alone.
     async fn mappings(&self, function: &str) -> Result<Vec<Writer>, Cause> {
-        let (function, alias) = (self.resources.function(function), self.resources.alias(function));
+        let function = self.resources.function(function);
+        let alias = self.alias(&function).await?;
         let found = self.lambda.list_event_source_mappings().function_name(alias).send().await?;
         let found = found.event_source_mappings.unwrap_or_default();
         if found.is_empty() {
@@ -154,10 +155,9 @@ impl Writers {
 
     /// Returns the rules whose target is the function's alias.
     async fn rules(&self, function: &str) -> Result<Vec<Writer>, Cause> {
-        let (function, alias) = (self.resources.function(function), self.resources.alias(function));
-        let target = self.lambda.get_function_configuration().function_name(alias).send().await?;
-        let arn = target.function_arn.unwrap_or_default();
-        let names = self.events.list_rule_names_by_target().target_arn(arn).send().await?;
+        let function = self.resources.function(function);
+        let alias = self.alias(&function).await?;
+        let names = self.events.list_rule_names_by_target().target_arn(alias).send().await?;
         let names = names.rule_names.unwrap_or_default();
         if names.is_empty() {
             return Err(Cause(format!("function {function} has no rule")));
@@ -170,6 +170,12 @@ impl Writers {
             rules.push(Writer { kind: WriterKind::Rule, function: function.clone(), name, state });
         }
         Ok(rules)
+    }
+
+    /// Returns the ARN of a function's alias.
+    async fn alias(&self, function: &str) -> Result<String, Cause> {
+        let found = self.lambda.get_function_configuration().function_name(function).send().await?;
+        Ok(format!("{}:{ALIAS}", found.function_arn.unwrap_or_default()))
     }
 
     async fn switch_one(&self, writer: &Writer, is_on: bool) -> Result<(), Cause> {

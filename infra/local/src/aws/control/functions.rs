@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
-use platform::resources::{ALIAS, Queue, Resources};
+use platform::resources::{Queue, Resources};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::names::{Answered, Refused, alias_arn, deployed, function, function_arn, not_found};
+use super::names::{Answered, Refused, alias_arn, deployed, function_arn, not_found};
 use crate::environment::{ACCOUNT_ID, REGION};
 use crate::switches::{Switch, Switches, Trigger};
 
@@ -49,8 +49,7 @@ fn list(switches: &Switches, query: &str) -> Answered {
     let wanted = query.split('&').find_map(|pair| pair.strip_prefix("FunctionName=")).unwrap_or_default();
     let wanted = percent_decode_str(wanted).decode_utf8_lossy();
     // A mapping is found only by what it calls, which is the alias.
-    let calls = |queue: Queue| Resources::new(Resources::DEFAULT_STACK).alias(Trigger::Queue(queue).function());
-    let found = mappings(switches).filter(|(_, queue, _)| calls(*queue) == wanted);
+    let found = mappings(switches).filter(|(_, queue, _)| alias_arn(Trigger::Queue(*queue).function()) == wanted);
     let found: Vec<Value> = found.map(|(id, queue, switch)| document(id, queue, switch)).collect();
     if found.is_empty() { Err(not_found(&wanted)) } else { Ok(json!({ "EventSourceMappings": found })) }
 }
@@ -90,12 +89,9 @@ fn document(id: Uuid, queue: Queue, switch: &Switch) -> Value {
 
 /// Says that functions end after a second: whatever triggers them is off only once none of them runs.
 fn configuration(switches: &Switches, name: &str) -> Answered {
-    let named = function(name).ok_or_else(|| not_found(name))?;
-    let found = switches.iter().map(|(trigger, _)| trigger.function()).find(|function| **function == named);
-    let function = found.ok_or_else(|| not_found(name))?;
-    // Lambda answers with the ARN of what was asked for.
-    let arn = if name.ends_with(ALIAS) { alias_arn(function) } else { function_arn(function) };
-    Ok(json!({ "FunctionName": deployed(function), "FunctionArn": arn, "Timeout": 1 }))
+    let function = switches.iter().map(|(trigger, _)| trigger.function()).find(|function| deployed(function) == name);
+    let function = function.ok_or_else(|| not_found(name))?;
+    Ok(json!({ "FunctionName": name, "FunctionArn": function_arn(function), "Timeout": 1 }))
 }
 
 fn requests<'s>(switches: &'s Switches, name: &str) -> Result<&'s Arc<Switch>, Refused> {
