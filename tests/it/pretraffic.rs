@@ -134,6 +134,14 @@ async fn a_resource_that_is_missing_stops_the_deployment() {
     assert_eq!(scene.reported(|_| Fault::None).await.0, "Failed");
 }
 
+/// `CodeDeploy` waits an hour for a report that does not come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_never_answers_stops_the_deployment_before_the_hook_runs_out_of_time() {
+    let mut scene = Scene::new().await;
+    scene.hook = scene.stack.pretraffic_at(&scene.proxy.url).with_limit(Duration::from_millis(100));
+    assert_eq!(scene.reported(|_| Fault::Hang).await.0, "Failed");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_is_pending_is_tried_again() {
     let scene = Scene::new().await;

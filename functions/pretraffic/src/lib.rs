@@ -17,9 +17,10 @@ use inventory::{CheckedResource, Clients};
 use platform::aws::{Missing, Patience};
 use platform::backoff::equal_jitter;
 use platform::logging::FUNCTION_VARIABLE;
-use platform::resources::{BASE_BUCKET_VARIABLE, Resources};
+use platform::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
 use platform::service::Service;
 use runtime::{Error, Worker};
+use tokio::time::timeout;
 
 use deployment::{Deployments, Direction};
 use invoker::{Attempt, Invoker};
@@ -38,6 +39,8 @@ pub const MAX_FAILURES: u32 = 3;
 pub const MAX_DELAYS: u32 = 20;
 /// The longest pause between two tries.
 const PAUSE: Duration = Duration::from_secs(4);
+/// How long all tries may take. If the function ran into its time-out, `CodeDeploy` would wait an hour for its report.
+const LIMIT: Duration = PRETRAFFIC_TIMEOUT.saturating_sub(Duration::from_mins(3));
 
 pub struct Pretraffic {
     deployments: Deployments,
@@ -49,6 +52,7 @@ pub struct Pretraffic {
     /// The name by which the function invokes itself.
     own_name: String,
     pause: Duration,
+    limit: Duration,
 }
 
 /// What is reported about a deployment.
@@ -85,6 +89,7 @@ pub fn worker(service: &Service<'_>) -> Result<Pretraffic, Missing> {
         versions: versions.split(',').map(str::to_owned).collect(),
         own_name,
         pause: PAUSE,
+        limit: LIMIT,
     })
 }
 
@@ -96,7 +101,11 @@ impl Worker for Pretraffic {
         match self.deployments.direction(&event).await? {
             Direction::Over => tracing::info!("the deployment is over"),
             Direction::Back => self.report(&event, &Verdict::Passed).await?,
-            Direction::Forward => self.report(&event, &Box::pin(self.verdict()).await).await?,
+            Direction::Forward => {
+                let verdict = timeout(self.limit, Box::pin(self.verdict())).await;
+                let late = |_| Verdict::Failed(vec![format!("not all versions answered within {:?}", self.limit)]);
+                self.report(&event, &verdict.unwrap_or_else(late)).await?;
+            }
         }
         Ok(())
     }
@@ -107,6 +116,12 @@ impl Pretraffic {
     #[must_use]
     pub fn with_pause(self, pause: Duration) -> Self {
         Self { pause, ..self }
+    }
+
+    /// Lets all tries take this long at most, instead of twelve minutes.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
     }
 
     async fn report(&self, event: &HookEvent, verdict: &Verdict) -> Result<(), Error> {

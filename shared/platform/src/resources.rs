@@ -101,6 +101,9 @@ pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(25);
 /// The time-out of `account`, which does commands of owners.
 pub const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The time-out of `pretraffic`, which tries the new versions of all functions: the longest that Lambda allows.
+pub const PRETRAFFIC_TIMEOUT: Duration = Duration::from_mins(15);
+
 /// How often `sweep` looks for webhook deliveries that wait in the table.
 pub const SWEEP_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of `sweep`.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::resources::{
-    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
+    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
 use tests::{Template, arn};
@@ -34,6 +34,7 @@ fn functions_have_the_time_outs_that_the_code_expects() {
         ("webhook", WEBHOOK_TIMEOUT),
         ("sweep", SWEEP_TIMEOUT),
         ("account", ACCOUNT_TIMEOUT),
+        ("pretraffic", PRETRAFFIC_TIMEOUT),
     ];
     for (name, timeout) in timeouts {
         assert_eq!(Template::read().functions[name].properties["Timeout"], timeout.as_secs(), "{name}");
