@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::resources::{
-    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
+    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT, Queue, SWEEP_TIMEOUT,
+    Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
 use tests::{Template, arn};
