@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::resources::{
-    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
+    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT, Queue, SWEEP_TIMEOUT,
+    Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
 use tests::Template;
@@ -34,6 +35,7 @@ fn functions_have_the_time_outs_that_the_code_expects() {
         ("webhook", WEBHOOK_TIMEOUT),
         ("sweep", SWEEP_TIMEOUT),
         ("account", ACCOUNT_TIMEOUT),
+        ("pretraffic", PRETRAFFIC_TIMEOUT),
     ];
     for (name, timeout) in timeouts {
         assert_eq!(Template::read().functions[name].properties["Timeout"], timeout.as_secs(), "{name}");
@@ -65,7 +67,7 @@ fn the_accounts_settings_are_only_for_whom_the_operator_lets_invoke_them() {
             assert!(!resource.to_string().contains("marketplace-account"), "{id}");
         }
     }
-    assert_eq!(template.output("AccountFunctionArn"), "AccountFunction.Arn");
+    assert_eq!(template.output("AccountFunctionArn"), arn::function(&names().alias("account")));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod monitoring;
 mod network;
 mod operations;
 mod queues;
+mod rollouts;
 mod routes;
 mod tables;
 mod triggers;

@@ -75,6 +75,15 @@ impl Template {
         &self.document["Parameters"][name]
     }
 
+    /// Returns the parameters that the functions' properties refer to, conditions left out.
+    pub fn parameters_of_functions(&self) -> BTreeSet<&str> {
+        let resources = self.document["Resources"].as_object().unwrap().values();
+        let functions = resources.filter(|resource| resource["Type"] == "AWS::Serverless::Function");
+        let properties = functions.map(|function| &function["Properties"]).chain([&self.document["Globals"]]);
+        let referred = properties.flat_map(values::references);
+        referred.filter(|name| self.document["Parameters"][*name].is_object()).collect()
+    }
+
     /// Returns what the rules say against the parameters.
     pub fn objections(&self) -> Vec<&str> {
         let holds = |condition: &Value| Values(&self.document).evaluated(condition) == json!(true);

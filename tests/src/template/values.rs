@@ -2,7 +2,7 @@
 //! default.
 
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::Resources;
+use platform::resources::{ALIAS, Resources};
 use serde_json::{Map, Value, json};
 
 use crate::arn;
@@ -53,8 +53,21 @@ impl Values<'_> {
             "AWS::URLSuffix" => json!("amazonaws.com"),
             "AWS::NoValue" => Value::Null,
             _ if self.0["Parameters"][name].is_object() => self.parameter(name),
+            _ if name.contains('.') => json!(self.made_by_sam(name)),
+            _ if !self.0["Resources"][name].is_object() => json!(name),
             _ => json!(self.name(name)),
         }
+    }
+
+    /// Returns the ARN of the alias or the version that SAM makes for a function.
+    fn made_by_sam(&self, name: &str) -> String {
+        let (function, made) = name.split_once('.').unwrap();
+        let qualifier = match made {
+            "Alias" => ALIAS,
+            "Version" => "1",
+            _ => return name.to_owned(),
+        };
+        arn::function(&format!("{}:{qualifier}", self.name(function)))
     }
 
     /// Returns a parameter's default. A list without members has one empty member, as in `CloudFormation`.
@@ -98,8 +111,8 @@ impl Values<'_> {
     }
 
     fn joined(&self, separator: &str, parts: &Value) -> String {
-        let parts = parts.as_array().into_iter().flatten();
-        parts.map(|part| text(&self.evaluated(part)).to_owned()).collect::<Vec<_>>().join(separator)
+        let parts = self.evaluated(parts);
+        parts.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(separator)
     }
 
     fn substituted(&self, pattern: &str) -> String {
@@ -107,9 +120,30 @@ impl Values<'_> {
         let (name, after) = rest.split_once('}').unwrap();
         let value = match name.split_once('.') {
             Some((resource, attribute)) => self.attribute(resource, attribute),
-            None => text(&self.reference(name)).to_owned(),
+            None => match self.reference(name) {
+                Value::String(text) => text,
+                number => number.to_string(),
+            },
         };
         format!("{before}{value}{}", self.substituted(after))
+    }
+}
+
+/// Returns the names that a value refers to, at any depth.
+pub(super) fn references(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(references).collect(),
+        Value::Object(entries) => entries
+            .iter()
+            .flat_map(|(name, value)| match (name.as_str(), value) {
+                ("Ref", Value::String(name)) => vec![name.as_str()],
+                ("Fn::Sub", Value::String(pattern)) => {
+                    pattern.split("${").skip(1).filter_map(|rest| rest.split('}').next()).collect()
+                }
+                _ => references(value),
+            })
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
