@@ -27,7 +27,7 @@ def running(programs: Path) -> Iterator[str]:
         own = variables(endpoint) | {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "TMPDIR": temporary}
         # Enforces the template's policies, and keeps everything but the gateway from listening.
         own |= {"AUTH": "true", "IOT_MTLS_ENABLED": "0"}
-        command = [str(programs / "python"), "-B", str(Path(__file__).with_name("emulator.py"))]
+        command = [str(programs / "python"), "-B", str(Path(__file__).with_name("emulator"))]
         # The functions are children of ministack, and end with it.
         with group(command, env=own, stdout=file) as process:
             try:

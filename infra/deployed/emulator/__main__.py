@@ -1,0 +1,15 @@
+"""Runs ministack with corrections. cloud.py starts it with the Python that has ministack installed.
+
+Each module corrects one part: `resources` what a stack makes, `calls` permissions and encryption, `codedeploy` and
+`aliases` gradual deployments. Importing a module applies its corrections.
+"""
+
+import aliases
+import calls
+import codedeploy
+import resources
+from ministack import app
+
+__all__ = ["aliases", "calls", "codedeploy", "resources"]
+
+app.main()
