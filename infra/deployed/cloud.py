@@ -64,6 +64,17 @@ def assert_all_ran(functions: Iterable[str]) -> None:
         raise Failed(f"these functions never ran: {', '.join(missing)}")
 
 
+def log_size() -> int:
+    return LOG.stat().st_size
+
+
+def log_since(size: int) -> str:
+    """Returns what ministack has logged since its log had this size."""
+    with LOG.open("rb") as file:
+        file.seek(size)
+        return file.read().decode(errors="replace")
+
+
 def wait_for(process: Popen, port: int) -> None:
     begun = time.monotonic()
     while process.poll() is None and time.monotonic() - begun < START:

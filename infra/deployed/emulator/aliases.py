@@ -78,14 +78,18 @@ def deploy(function, alias, versions, group, hook, creator):
     try:
         if hook:
             ask(hook, deployment)
+            LOGGER.info("%s: the hook reported %s", name, deployment.hook_status)
+            if deployment.hook_status != "Succeeded":
+                raise Refused("the hook refused")
         for share, seconds in deployment.shifts():
             LOGGER.info("%s: %s of the requests", name, f"{share:.0%}")
             shift(function, alias, versions[1], share)
             wait(deployment, seconds)
-            LOGGER.info("%s: had %s", name, dict(REQUESTS[f"{function}:{alias}"]))
+            requests = REQUESTS[f"{function}:{alias}"]
+            LOGGER.info("%s: had %d of %d", name, requests[versions[1]], requests.total())
     except Refused as refused:
         deployment.status = "Failed"
-        LOGGER.info("%s: refused, %s", name, refused)
+        LOGGER.info("%s: failed, %s", name, refused)
         raise
     finally:
         shift(function, alias, versions[1], None)
@@ -100,8 +104,6 @@ def ask(hook, deployment):
     lambda_svc.invoke_async_with_retry(function, event)
     if not wait(deployment, HOOK_SECONDS, lambda: deployment.hook_status):
         raise Refused("the hook did not report")
-    if deployment.hook_status != "Succeeded":
-        raise Refused(f"the hook reported {deployment.hook_status}")
 
 
 def shift(function, alias, version, share):
