@@ -91,8 +91,8 @@ class Deployment:
 
     def make_key(self) -> None:
         made = self.marketctl("keys", "create", "--user", USER, "--scope", "catalog:read")
-        self.key = made["key"]
-        self.marketctl("keys", "update", made["id"], "--limit", str(KEY_LIMIT))
+        self.key = made["api_key"]
+        self.marketctl("keys", "update", made["key_id"], "--limit", str(KEY_LIMIT))
 
     def marketctl(self, *arguments: str) -> dict:
         program = str(ROOT / "target" / "debug" / "marketctl")
