@@ -38,7 +38,7 @@ class Deployment:
         credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         self.aws = partial(boto3.client, region_name="us-east-1", endpoint_url=endpoint, **credentials)
         self.stacks = self.aws("cloudformation")
-        self.key = ""
+        self.key = self.keyring = ""
 
     def deploy_single_stack(self) -> None:
         command = ["sam", "deploy", "--template-file", "infra/deployed/single-stack.yaml", "--stack-name", SERVICE]
@@ -90,6 +90,8 @@ class Deployment:
         return self.resources(SERVICE)["AWS::Lambda::Function"]
 
     def make_key(self) -> None:
+        """Makes a key, and notes the keyring. Both must outlive all that happens to the stacks."""
+        self.keyring = self.keyring_value()
         made = self.marketctl("keys", "create", "--user", USER, "--scope", "catalog:read")
         self.key = made["api_key"]
         self.marketctl("keys", "update", made["key_id"], "--limit", str(KEY_LIMIT))
@@ -111,6 +113,11 @@ class Deployment:
         host = urlsplit(self.base_url()).netloc
         return Client(self.endpoint.hostname, self.endpoint.port, host, "/v1/public/marketplaces", self.key)
 
-    def assert_key_works(self) -> None:
+    def keyring_value(self) -> str:
+        return self.aws("secretsmanager").get_secret_value(SecretId=f"{SERVICE}-keyring")["SecretString"]
+
+    def assert_data_kept(self) -> None:
         if (answer := self.client().get()) != "200":
             raise Failed(f"the key from the single stack gets {answer}")
+        if self.keyring_value() != self.keyring:
+            raise Failed("the keyring is not the one of the single stack")

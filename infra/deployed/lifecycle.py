@@ -29,7 +29,7 @@ def replace_service(deployment: Deployment) -> None:
     assert_gone(deployment, SERVICE)
     assert_same("the data without a service", kept(deployment, DATA), before)
     deployment.deploy("--service-only")
-    deployment.assert_key_works()
+    deployment.assert_data_kept()
 
 
 def adopt_orphans(deployment: Deployment) -> None:
@@ -42,7 +42,7 @@ def adopt_orphans(deployment: Deployment) -> None:
     deployment.adopt()
     assert_same("the adopted data", kept(deployment, DATA), before)
     deployment.deploy()
-    deployment.assert_key_works()
+    deployment.assert_data_kept()
 
 
 def delete_protected(deployment: Deployment) -> None:

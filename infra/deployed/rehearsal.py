@@ -40,7 +40,7 @@ def main(tools: Path, ministack: Path) -> None:
             lifecycle.adopt_single_stack(deployment)
         with step("deployment"):
             deployment.deploy()
-            deployment.assert_key_works()
+            deployment.assert_data_kept()
         passed = test(deployment)
         with step("a new version"):
             rollouts.deploy_good_version(deployment)

@@ -31,7 +31,7 @@ def refuse_broken_version(deployment: Deployment) -> None:
     with replaced(BROKEN), deployment.client().steady():
         told = log_of(deployment.assert_deploy_fails)
     assert_told(told, ["the hook reported Failed", "failed, .*"])
-    deployment.assert_key_works()
+    deployment.assert_data_kept()
 
 
 def take_back_alarming_version(deployment: Deployment) -> None:
@@ -40,7 +40,7 @@ def take_back_alarming_version(deployment: Deployment) -> None:
         with alarm_once_shifted(deployment) as alarm:
             told = log_of(deployment.assert_deploy_fails)
     assert_told(told, ["the hook reported Succeeded", SHIFTED, f"failed, alarm {alarm} went off"])
-    deployment.assert_key_works()
+    deployment.assert_data_kept()
 
 
 @contextmanager
