@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from functools import partial
 
-import codedeploy
 from codedeploy import Deployment
 from handlers import put_in
 from ministack.services import lambda_svc
@@ -48,16 +47,12 @@ def listed(names):
 def gradually(update, arn, old, new, stack_name, logical_id=None):
     policy = POLICIES.get((stack_name, logical_id))
     if policy and old["FunctionVersion"] != new["FunctionVersion"]:
-        resources = _stacks[stack_name]["_resources"]
-        hook = policy.get("BeforeAllowTrafficHook")
-        deploy(
-            function=physical_name(resources, new["FunctionName"]),
-            alias=new["Name"],
-            versions=(old["FunctionVersion"], new["FunctionVersion"]),
-            group=physical_name(resources, policy["DeploymentGroupName"]),
-            hook=hook and physical_name(resources, hook),
-            creator=creator(stack_name),
+        group, hook = (
+            _stacks[stack_name]["_resources"][policy[name]["Ref"]]["PhysicalResourceId"]
+            for name in ("DeploymentGroupName", "BeforeAllowTrafficHook")
         )
+        versions = old["FunctionVersion"], new["FunctionVersion"]
+        deploy(new["FunctionName"], new["Name"], versions, hook, Deployment(group, creator(stack_name)))
     return update(arn, old, new, stack_name, logical_id)
 
 
@@ -66,21 +61,14 @@ def creator(stack_name):
     return "CloudFormationRollback" if returning else "CloudFormation"
 
 
-def physical_name(resources, reference):
-    """Returns the name that a reference stands for. Names stand for themselves."""
-    return resources[reference["Ref"]]["PhysicalResourceId"] if isinstance(reference, dict) else reference
-
-
-def deploy(function, alias, versions, group, hook, creator):
+def deploy(function, alias, versions, hook, deployment):
     """Moves an alias from one version to the other. Leaves the last step, the main version, to the caller."""
-    deployment = Deployment(group, creator)
     name = f"{function}:{alias} from version {versions[0]} to {versions[1]}"
     try:
-        if hook:
-            ask(hook, deployment)
-            LOGGER.info("%s: the hook reported %s", name, deployment.hook_status)
-            if deployment.hook_status != "Succeeded":
-                raise Refused("the hook refused")
+        ask(hook, deployment)
+        LOGGER.info("%s: the hook reported %s", name, deployment.hook_status)
+        if deployment.hook_status != "Succeeded":
+            raise Refused("the hook refused")
         for share, seconds in deployment.shifts():
             LOGGER.info("%s: %s of the requests", name, f"{share:.0%}")
             shift(function, alias, versions[1], share)
