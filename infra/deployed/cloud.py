@@ -27,7 +27,7 @@ def running(programs: Path) -> Iterator[str]:
         own = variables(endpoint) | {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "TMPDIR": temporary}
         # Enforces the template's policies, and keeps everything but the gateway from listening.
         own |= {"AUTH": "true", "IOT_MTLS_ENABLED": "0"}
-        command = [str(programs / "python"), "-B", str(Path(__file__).with_name("emulator.py"))]
+        command = [str(programs / "python"), "-B", str(Path(__file__).with_name("emulator"))]
         # The functions are children of ministack, and end with it.
         with group(command, env=own, stdout=file) as process:
             try:
@@ -62,6 +62,17 @@ def assert_all_ran(functions: Iterable[str]) -> None:
     started = set(re.findall(r"environment spawned for (\S+)", LOG.read_text()))
     if missing := sorted(set(functions) - started):
         raise Failed(f"these functions never ran: {', '.join(missing)}")
+
+
+def log_size() -> int:
+    return LOG.stat().st_size
+
+
+def log_since(size: int) -> str:
+    """Returns what ministack has logged since its log had this size."""
+    with LOG.open("rb") as file:
+        file.seek(size)
+        return file.read().decode(errors="replace")
 
 
 def wait_for(process: Popen, port: int) -> None:

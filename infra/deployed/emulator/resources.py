@@ -1,37 +1,19 @@
-"""Runs ministack with corrections. cloud.py starts it with the Python that has ministack installed.
-
-Without them, ministack differs from AWS:
+"""Resources of stacks. Without these corrections, ministack differs from AWS:
 
 - It makes no routes from the body of an HTTP API, where SAM puts them.
 - It does not report a table's indexes as active if a stack made the table.
 - It passes a number from a parameter as text to an event source, which needs a number.
 - A reference to a secret gives its name instead of its ARN, and generated secrets hold punctuation in spite of
   `ExcludePunctuation`.
-- It asks for separate permissions for SQS batches. In AWS the permissions for single messages include them.
+- It imports neither secrets nor bucket policies.
 - It has no alarms on expressions. Here such an alarm watches a metric that does not exist.
-- It is reached without TLS, which the bucket's policy refuses. Here every call counts as encrypted.
 """
 
 import json
-from functools import partial
 from string import punctuation
 
-from ministack import app
-from ministack.core import iam_actions
-from ministack.services import apigateway
-from ministack.services.cloudformation import provisioners
-
-HANDLERS = provisioners._RESOURCE_HANDLERS
-
-
-def put_in(kind):
-    """Makes the decorated function create resources of a kind. Its first argument is ministack's own function."""
-
-    def put(function):
-        handler = HANDLERS[kind]
-        handler["create"] = partial(function, handler["create"])
-
-    return put
+from handlers import put_in
+from ministack.services import apigateway, s3, secretsmanager
 
 
 @put_in("AWS::ApiGatewayV2::Api")
@@ -45,8 +27,8 @@ def with_routes(create, logical_id, props, stack_name):
 
 @put_in("AWS::DynamoDB::Table")
 def with_active_indexes(create, logical_id, props, stack_name):
-    for index in props.get("GlobalSecondaryIndexes", []):
-        index["IndexStatus"] = "ACTIVE"
+    if indexes := props.get("GlobalSecondaryIndexes"):
+        props = props | {"GlobalSecondaryIndexes": [index | {"IndexStatus": "ACTIVE"} for index in indexes]}
     return create(logical_id, props, stack_name)
 
 
@@ -60,9 +42,34 @@ def with_numbers(create, logical_id, props, stack_name):
 def with_arn(create, logical_id, props, stack_name):
     generated = props.get("GenerateSecretString", {})
     if generated.get("ExcludePunctuation"):
-        generated["ExcludeCharacters"] = punctuation
+        props = props | {"GenerateSecretString": generated | {"ExcludeCharacters": punctuation}}
     _, attributes = create(logical_id, props, stack_name)
     return attributes["Arn"], attributes
+
+
+@put_in("AWS::SecretsManager::Secret", "update")
+def found_by_arn(update, arn, old, new, stack_name, logical_id=None):
+    _, attributes = update(secret_name(arn), old, new, stack_name, logical_id)
+    return arn, attributes
+
+
+@put_in("AWS::SecretsManager::Secret", "delete")
+def deleted_by_arn(delete, arn, props):
+    delete(secret_name(arn), props)
+
+
+@put_in("AWS::SecretsManager::Secret", "import")
+def secret_by_arn(_, identifier):
+    arn = secretsmanager._secrets[secret_name(identifier["Id"])]["ARN"]
+    return arn, {"Id": arn, "Arn": arn}
+
+
+@put_in("AWS::S3::BucketPolicy", "import")
+def policy_by_bucket(_, identifier):
+    bucket = identifier["Bucket"]
+    if bucket not in s3._bucket_policies:
+        raise ValueError(f"bucket {bucket} has no policy")
+    return f"{bucket}-policy", {}
 
 
 @put_in("AWS::CloudWatch::Alarm")
@@ -87,19 +94,6 @@ def integrate(api, key, integration):
     apigateway._create_route(api, {"routeKey": key, "target": target})
 
 
-def without_batch(action_of, headers):
-    """Returns the permission that a request needs."""
-    action = action_of(headers)
-    return action.removesuffix("Batch") if headers.get("x-amz-target", "").startswith("AmazonSQS.") else action
-
-
-def as_encrypted(pin, address, _):
-    pin(address, True)
-
-
-iam_actions._action_from_target = partial(without_batch, iam_actions._action_from_target)
-app.pin_request_origin = partial(as_encrypted, app.pin_request_origin)
-
-if __name__ == "__main__":
-    app.main()
-
+def secret_name(arn):
+    """Returns a secret's name from its ARN, which ends with the name, a hyphen and six random characters."""
+    return arn.rsplit(":", 1)[-1][:-7]

@@ -1,0 +1,86 @@
+"""Deploys both stacks to an AWS on this machine, and takes them through what a real deployment may go through:
+
+1. The data of a single stack, as older releases made it, is brought into a data stack.
+2. Both stacks are deployed, and every end-to-end test that needs only a base URL and an AWS endpoint
+   (tests/it/anywhere) runs against them.
+3. New versions are deployed gradually: a good one, one that does not start, and one that sets off an alarm.
+4. The service stack is deleted and deployed again, then both stacks are.
+
+A key from the single stack works to the end. `run` starts this with the Python that has boto3.
+"""
+
+import os
+import platform
+import re
+import signal
+import sys
+from pathlib import Path
+
+import cloud
+import lifecycle
+import rollouts
+from deployment import Deployment
+from steps import Failed, run, step
+
+# The run fails if fewer tests pass, because then some were not found.
+FEWEST_TESTS = 73
+# For each machine: the flag of cargo-lambda, and the value of the template's Architecture.
+ARCHITECTURES = {"x86_64": ("--x86-64", "x86_64"), "aarch64": ("--arm64", "arm64")}
+
+
+def main(tools: Path, ministack: Path) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("deployed: ended by SIGTERM"))
+    if platform.machine() not in ARCHITECTURES:
+        raise Failed("needs x86-64 or ARM, because functions built for Lambda run on this machine")
+    target, architecture = ARCHITECTURES[platform.machine()]
+    build(tools, target)
+    with cloud.running(ministack) as endpoint:
+        deployment = Deployment(tools, architecture, endpoint)
+        with step("adoption of a single stack"):
+            lifecycle.adopt_single_stack(deployment)
+        with step("deployment"):
+            deployment.deploy()
+            deployment.assert_data_kept()
+        passed = test(deployment)
+        with step("a new version"):
+            rollouts.deploy_good_version(deployment)
+        with step("a version that does not start"):
+            rollouts.refuse_broken_version(deployment)
+        with step("a version that sets off an alarm"):
+            rollouts.take_back_alarming_version(deployment)
+        cloud.assert_all_ran(deployment.functions())
+        with step("the service deleted and deployed again"):
+            lifecycle.replace_service(deployment)
+        with step("both stacks deleted, adopted and deployed again"):
+            lifecycle.adopt_orphans(deployment)
+    print(f"\n{passed} tests passed against the deployed stack, every function ran, and the data outlived every stack")
+
+
+def build(tools: Path, target: str) -> None:
+    with step("functions"):
+        # cargo finds cargo-lambda in this path, and cargo-lambda finds its linker there.
+        path = os.pathsep.join([str(tools), os.environ["PATH"]])
+        run("build", ["cargo", "lambda", "build", "--release", target], os.environ | {"PATH": path}, shown=True)
+    with step("programs"):
+        # The tests start these. Built by the first test that needs one, they would use up its minute.
+        run("binaries", ["cargo", "build", "--workspace", "--bins"], dict(os.environ), shown=True)
+
+
+def test(deployment: Deployment) -> int:
+    """Runs the tests against the stack. Returns how many passed. Fails if there are too few."""
+    with step("tests"):
+        tests = ["cargo", "test", "--workspace", "--test", "it", "anywhere::", "--", "--test-threads", "12"]
+        variables = deployment.variables | {"MARKETPLACE_BASE_URL": deployment.base_url()}
+        log = run("tests", tests, variables, shown=True)
+    passed = sum(int(number) for number in re.findall(r"^test result: ok\. (\d+) passed", log, re.MULTILINE))
+    if passed < FEWEST_TESTS:
+        raise Failed(f"only {passed} tests passed, of at least {FEWEST_TESTS}")
+    return passed
+
+
+try:
+    main(*map(Path, sys.argv[1:]))
+except Failed as failure:
+    sys.exit(f"\ndeployed: {failure}")
+except KeyboardInterrupt:
+    sys.exit("\ndeployed: interrupted")
