@@ -25,7 +25,7 @@ pub fn bucket(name: &str) -> String {
     format!("arn:aws:s3:::{name}")
 }
 
-/// The ARN of a secret, without the six characters that Secrets Manager appends.
+/// The pattern of a secret's ARN. Secrets Manager appends a hyphen and six characters to the name.
 pub fn secret(name: &str) -> String {
-    format!("arn:aws:secretsmanager:us-east-1:000000000000:secret:{name}")
+    format!("arn:aws:secretsmanager:us-east-1:000000000000:secret:{name}-??????")
 }

@@ -8,7 +8,7 @@ use platform::resources::{
     Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
-use tests::{Template, arn};
+use tests::Template;
 
 use super::names;
 
@@ -61,7 +61,7 @@ fn the_accounts_settings_are_only_for_whom_the_operator_lets_invoke_them() {
 #[test]
 fn every_variable_names_its_own_resource() {
     let url = |queue| format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", names().queue(queue));
-    let mut resources = BTreeMap::from([(KEYRING_VARIABLE, arn::secret(&names().keyring()))]);
+    let mut resources = BTreeMap::from([(KEYRING_VARIABLE, names().keyring())]);
     resources.extend(Table::ALL.map(|table| (table.variable(), names().table(table))));
     resources.extend(Queue::ALL.map(|queue| (queue.variable(), url(queue))));
     for (function, deployed) in &Template::read().functions {

@@ -1,6 +1,7 @@
-//! Compares `template.yaml` with the project's own definition of what is deployed.
+//! Compares `template.yaml` and `infra/data/template.yaml` with the project's own definition of what is deployed.
 
 mod bucket;
+mod data;
 mod functions;
 mod monitoring;
 mod network;

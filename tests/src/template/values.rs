@@ -50,15 +50,11 @@ impl Values<'_> {
             "AWS::AccountId" => json!(ACCOUNT_ID),
             "AWS::Partition" => json!("aws"),
             "AWS::Region" => json!(REGION),
+            "AWS::URLSuffix" => json!("amazonaws.com"),
             "AWS::NoValue" => Value::Null,
             _ if self.0["Parameters"][name].is_object() => self.parameter(name),
             _ if name.contains('.') => json!(self.made_by_sam(name)),
-            _ if !self.0["Resources"][name].is_object() => json!(name),
-            _ => json!(match self.kind(name) {
-                "AWS::SQS::Queue" => format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", self.name(name)),
-                "AWS::SecretsManager::Secret" => self.attribute(name, "Arn"),
-                _ => self.name(name),
-            }),
+            _ => json!(self.name(name)),
         }
     }
 
@@ -95,9 +91,7 @@ impl Values<'_> {
     fn attribute(&self, resource: &str, attribute: &str) -> String {
         let name = self.name(resource);
         match (self.kind(resource), attribute) {
-            ("AWS::DynamoDB::Table", "Arn") => arn::table(&name),
             ("AWS::SQS::Queue", "Arn") => arn::queue(&name),
-            ("AWS::SecretsManager::Secret", "Arn") => arn::secret(&name),
             ("AWS::S3::Bucket", "Arn") => arn::bucket(&name),
             _ => format!("{resource}.{attribute}"),
         }
