@@ -1,7 +1,7 @@
 //! What a version of each function is tried with: a real event that changes nothing, and what must come back.
 
 use api::routes::{ROUTES, Route};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// An event, and which answers to it pass.
 pub(crate) struct Trial {
@@ -45,14 +45,15 @@ fn request(route: &Route) -> Value {
             None => (None, segment),
         })
         .unzip();
-    let (parameters, path) = (parameters.into_iter().flatten().collect(), path.join("/"));
+    let parameters: Map<String, Value> = parameters.into_iter().flatten().collect();
+    let path = path.join("/");
     json!({
         "version": "2.0",
         "routeKey": key,
         "rawPath": path,
         "rawQueryString": "",
         "headers": {},
-        "pathParameters": Value::Object(parameters),
+        "pathParameters": parameters,
         "isBase64Encoded": false,
         "requestContext": {
             "routeKey": key,
