@@ -8,9 +8,9 @@ use platform::resources::Queue;
 use tests::{Answer, Fault, Receiver, Stack, hand, hand_to_die, message, sale, uuid};
 use types::event::EventKind;
 use types::ids::{DeliveryId, UserId};
-use webhooks::delivery::{Delivery, LEASE_SECONDS, Lane, Status};
+use webhooks::delivery::{Carried, Delivery, LEASE_SECONDS, Lane, Status, Token};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::share::{PLACES, Share};
+use webhooks::share::{PLACES, Place, Share};
 use webhooks::{QueueMessage, delivery_id};
 
 use super::Scene;
@@ -152,8 +152,7 @@ async fn occupy(scene: &Scene) -> WebhookEndpoint {
     let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
     let endpoint = scene.stack.endpoint_of(scene.user).await;
     store.mark_slow(scene.user, endpoint.id, now.plus_millis(60_000)).await.unwrap();
-    let holder = webhooks::delivery::Token::random();
-    let place = webhooks::share::Place::new(endpoint.id, holder, now);
+    let place = Place::new(endpoint.id, Token::random(), now);
     assert!(store.take_place(scene.user, 0, place, false, now).await.unwrap());
     endpoint
 }
@@ -279,4 +278,44 @@ async fn a_lost_response_of_the_store_costs_no_place_and_no_second_post() {
         assert_eq!((crowd.receiver.so_far().len(), crowd.share().await), (1, Share::default()), "{lost}");
         assert!(crowd.stack.endpoint_of(crowd.user).await.is_prompt, "{lost}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_gives_an_endpoint_one_place_and_lets_only_its_holder_leave_it() {
+    let scene = Scene::answering(204).await;
+    let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
+    let place = || Place::new(scene.endpoint.id, Token::random(), now);
+    let (holder, other) = (place(), place());
+    assert!(store.take_place(scene.user, 0, holder, false, now).await.unwrap());
+    for number in 0..PLACES {
+        assert!(!store.take_place(scene.user, number, other, false, now).await.unwrap(), "{number}");
+    }
+    store.leave_place(scene.user, 0, other).await.unwrap();
+    store.leave_place_promptly(scene.user, 0, other).await.unwrap();
+    assert_eq!(share(&scene.stack, scene.user).await.places, [Some(holder), None, None]);
+    store.leave_place(scene.user, 0, holder).await.unwrap();
+    assert_eq!(share(&scene.stack, scene.user).await, Share::default());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_leaves_gives_a_wake_up_to_a_delivery_whose_sender_died() {
+    let scene = Scene::answering(204).await;
+    let id = scene.event(1).await;
+    let carried = scene.stack.carried(id).await.as_ref().clone();
+    let copy = |lane, carried: &Carried| {
+        message(lane, &serde_json::to_string(&QueueMessage::First(Arc::new(carried.clone()))).unwrap())
+    };
+    let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
+    // The accounts, the keyring and the claim come before the record of the attempt.
+    assert!(hand_to_die(&mortal, &proxy, &[copy(Lane::First, &carried)], 4, Fault::Hang).await);
+    let claimed = scene.delivery(id).await.progress;
+    assert_eq!((claimed.claims, claimed.wake_at), (1, None));
+
+    occupy(&scene).await;
+    // After so many turns the table brings a delivery back, and no message.
+    let left_often = (0..12).fold(carried, |carried, _| carried.after_leaving());
+    assert_eq!(hand(&scene.stack.sender(), &[copy(Lane::Slow, &left_often)]).await, [0; 0]);
+    let progress = scene.delivery(id).await.progress;
+    assert_eq!(progress.claims, 1);
+    assert!(progress.wake_at.is_some(), "a sweep finds it");
 }

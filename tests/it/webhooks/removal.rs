@@ -1,7 +1,7 @@
 //! An endpoint is removed while its deliveries are under way.
 
 use platform::resources::Queue;
-use tests::{Answer, hand};
+use tests::{Answer, Fault, hand};
 use webhooks::delivery::{Failure, Status};
 
 use super::Scene;
@@ -81,4 +81,33 @@ async fn a_message_ends_a_delivery_that_the_removal_left_pending() {
     assert_eq!(scene.delivery(id).await.progress.failure, Some(Failure::EndpointRemoved));
     assert_eq!(scene.found(unstored).await, None, "a delivery that nobody had begun leaves no trace");
     assert_eq!(scene.receiver.so_far().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_is_removed_before_new_deliveries_are_held_gets_none() {
+    for events in [1, 2] {
+        let scene = Scene::answering(204).await;
+        let admin = scene.stack.webhooks();
+        admin.disable(scene.endpoint.id).await.unwrap();
+        let mut ids = Vec::new();
+        for number in 1..=events {
+            ids.push(scene.event(number).await);
+        }
+        let messages = scene.stack.queue(Queue::WebhooksFirst).await.take(ids.len()).await;
+        let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+        // The first write hangs until the SDK repeats it.
+        let mut is_first = true;
+        proxy.plan(move |operation| {
+            let hangs = operation == "TransactWriteItems" && std::mem::take(&mut is_first);
+            if hangs { Fault::Hang } else { Fault::None }
+        });
+        let removed = async {
+            proxy.wait_until_stuck().await;
+            assert_eq!(admin.remove(scene.endpoint.id).await.unwrap().ended, 0);
+        };
+        tokio::join!(hand(&sender, &messages), removed);
+        for id in ids {
+            assert_eq!(scene.found(id).await, None, "{events} events");
+        }
+    }
 }
