@@ -77,10 +77,10 @@ impl<'a> Service<'a> {
     /// start. What needs them then fails by itself.
     pub fn optionally<T>(&self, build: impl FnOnce(&Self) -> T) -> T {
         let required = self.preflight.take();
-        let built = build(self);
+        let part = build(self);
         let optional = self.preflight.replace(required);
         self.preflight.borrow_mut().add_optional(optional);
-        built
+        part
     }
 
     /// Takes the checks of every resource that was asked for so far.
