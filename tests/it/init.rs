@@ -213,8 +213,8 @@ async fn a_function_starts_without_what_only_a_part_of_its_work_needs() {
     for function in ["webhook", "sweep"] {
         let told = problems(function, &variables).await;
         assert_eq!(told, BTreeSet::from([first, notices].map(|queue| format!("{queue} does not exist"))), "{function}");
-        let lane = Variables::new(&stack.aws.endpoint_url).get(Queue::WebhooksFirst.variable()).unwrap();
-        let variables = variables.clone().with(Queue::WebhooksFirst.variable(), &lane);
+        let first_lane = Variables::new(&stack.aws.endpoint_url).get(Queue::WebhooksFirst.variable()).unwrap();
+        let variables = variables.clone().with(Queue::WebhooksFirst.variable(), &first_lane);
         let mut running = RuntimeApi::run(function, &variables).await;
         running.ready().await;
         let [LogLine { json: line }] = &running.lines()[..] else { panic!("{function}: {}", running.log()) };

@@ -22,7 +22,7 @@ use crate::trial::Trial;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest time for an answer. A version that starts may load a base, and Lambda starts one that failed a second
 /// time.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A client of Lambda. The caller repeats what fails.
 pub(crate) struct Invoker(Client);

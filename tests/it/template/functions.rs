@@ -8,7 +8,7 @@ use platform::resources::{
     Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
-use tests::Template;
+use tests::{Template, arn};
 
 use super::names;
 

@@ -62,7 +62,7 @@ impl From<ChecksFailed> for CommandFailure {
 
 pub(crate) async fn run(stack: &str, output: Output) -> Result<(), CommandFailure> {
     let session = Session::open(stack).await?;
-    let checked = inventory::check(&session.clients(), &session.resources, session.bucket()).await;
+    let checked = Box::pin(inventory::check(&session.clients(), &session.resources, session.bucket())).await;
     let report = CheckReport::new(checked.into_iter().map(CheckResult::new).collect());
     output.print(&report, text)?;
     if report.ok { Ok(()) } else { Err(ChecksFailed(report).into()) }
