@@ -9,7 +9,13 @@ from samcli.yamlhelper import yaml_parse
 from resources import Aws, Failed, Resource
 
 # A stack in these states can be changed.
-SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE")
+SETTLED = (
+    "CREATE_COMPLETE",
+    "UPDATE_COMPLETE",
+    "UPDATE_ROLLBACK_COMPLETE",
+    "IMPORT_COMPLETE",
+    "IMPORT_ROLLBACK_COMPLETE",
+)
 # CloudFormation's limit for a template that is not in a bucket, in bytes.
 LARGEST_TEMPLATE = 51_200
 PATIENCE = {"Delay": 3, "MaxAttempts": 400}
@@ -110,8 +116,9 @@ def parameters(template: dict) -> list[dict]:
 def change_set(aws: Aws, stack: str, kind: str, template: dict, values: list[dict], **more: object) -> dict:
     """Makes a change set. Returns its id and its changes."""
     body = json.dumps(template, separators=(",", ":"), default=str)
-    if len(body.encode()) > LARGEST_TEMPLATE:
-        raise Failed(f"the template of {stack} would have {len(body.encode())} bytes, and {LARGEST_TEMPLATE} are allowed")
+    size = len(body.encode())
+    if size > LARGEST_TEMPLATE:
+        raise Failed(f"the template of {stack} would have {size} bytes, and {LARGEST_TEMPLATE} are allowed")
     client = aws.cloudformation
     made = client.create_change_set(
         StackName=stack,

@@ -32,7 +32,8 @@ def check(aws: Aws, secret: str) -> bool:
             raise Failed(
                 f"{secret} got a new value meanwhile, as by `marketctl webhooks rotate-keyring`. It was left as it is. "
                 f"The value before it is the version {marked}. Remove the mark: aws secretsmanager "
-                f"update-secret-version-stage --secret-id {secret} --version-stage {MARK} --remove-from-version-id {marked}"
+                f"update-secret-version-stage --secret-id {secret} --version-stage {MARK} "
+                f"--remove-from-version-id {marked}"
             )
         aws.secrets.update_secret_version_stage(
             SecretId=secret, VersionStage=CURRENT, MoveToVersionId=marked, RemoveFromVersionId=current

@@ -119,7 +119,8 @@ class Aws:
             case "AWS::SecretsManager::Secret":
                 secret = self.secrets.describe_secret(SecretId=name)
                 if secret.get("DeletedDate"):
-                    raise Failed(f"{name} is about to be deleted. Run: aws secretsmanager restore-secret --secret-id {name}")
+                    restore = f"aws secretsmanager restore-secret --secret-id {name}"
+                    raise Failed(f"{name} is about to be deleted. Nothing was changed. Run: {restore}")
                 resource.physical = resource.arn = secret["ARN"]
 
     def owned(self, stack: str) -> dict[str, str]:

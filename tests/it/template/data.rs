@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::{Queue, Table};
+use platform::resources::{Queue, Resources, Table};
 use serde_json::Value;
 use tests::Template;
 
@@ -11,6 +11,12 @@ use super::names;
 
 /// The properties that name a resource in AWS.
 const NAMES: [&str; 5] = ["TableName", "QueueName", "BucketName", "Bucket", "Name"];
+
+/// The pattern of a stack's name, wherever it is checked.
+const STACK_NAME: &str = "[a-z]([a-z0-9-]{0,28}[a-z0-9])?";
+/// The longest name that S3 allows for a bucket, and the longest of a region.
+const LONGEST_BUCKET: usize = 63;
+const LONGEST_REGION: &str = "ap-northeast-1";
 
 fn name_in_aws(resource: &Value) -> String {
     let properties = &resource["Properties"];
@@ -60,4 +66,14 @@ fn the_service_keeps_no_data() {
     assert_eq!(keeping.len(), 5, "{keeping:?}");
     let service = kinds(Template::read().service());
     assert!(service.is_disjoint(&keeping), "{service:?}");
+}
+
+#[test]
+fn the_longest_name_of_a_stack_leaves_room_for_the_rest_of_the_buckets_name() {
+    let bucket = Resources::new(&"a".repeat(30)).base_bucket(ACCOUNT_ID, LONGEST_REGION);
+    assert_eq!(bucket.len(), LONGEST_BUCKET);
+    let checks = [include_str!("../../../infra/data/template.yaml"), include_str!("../../../infra/deploy/settings.py")];
+    for check in checks {
+        assert!(check.contains(STACK_NAME));
+    }
 }
