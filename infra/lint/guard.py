@@ -1,7 +1,7 @@
-"""Runs cfn-guard on a template. Fails, with a line for each, if a resource breaks a rule and is not in EXCEPTIONS, or
+"""Runs cfn-guard on templates. Fails, with a line for each, if a resource breaks a rule and is not in EXCEPTIONS, or
 if an exception is no longer needed.
 
-usage: guard.py CFN_GUARD TEMPLATE EXCEPTIONS RULES...
+usage: guard.py CFN_GUARD EXCEPTIONS RULES,... TEMPLATE...
 """
 
 import json
@@ -23,7 +23,8 @@ def failures(guard: str, template: str, rules: list[str]) -> dict[str, tuple[str
     if run.returncode not in (0, FAILED):
         sys.exit(f"cfn-guard ended with {run.returncode}: {run.stderr}")
     [report] = json.loads(run.stdout)
-    print(f"{len(report['compliant'])} rules passed, {len(report['not_applicable'])} did not apply")
+    passed, skipped = len(report["compliant"]), len(report["not_applicable"])
+    print(f"{template}: {passed} rules passed, {skipped} did not apply")
     found = {}
     for failure in report["not_compliant"]:
         text = json.dumps(failure["Rule"])
@@ -34,9 +35,12 @@ def failures(guard: str, template: str, rules: list[str]) -> dict[str, tuple[str
 
 
 def main() -> None:
-    guard, template, exceptions, *rules = sys.argv[1:]
+    guard, exceptions, rules, *templates = sys.argv[1:]
     excused = yaml.safe_load(Path(exceptions).read_text())
-    found = failures(guard, template, rules)
+    found = {}
+    for template in templates:
+        for rule, (message, resources) in failures(guard, template, rules.split(",")).items():
+            found[rule] = (message, found.get(rule, ("", set()))[1] | resources)
     wrong = []
     for rule, (message, resources) in found.items():
         allowed = resources if excused.get(rule) == "all" else set(excused.get(rule, []))
