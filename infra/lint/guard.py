@@ -1,7 +1,7 @@
 """Runs cfn-guard on templates. Fails, with a line for each, if a resource breaks a rule and is not in EXCEPTIONS, or
 if an exception is no longer needed.
 
-usage: guard.py CFN_GUARD EXCEPTIONS RULES,... TEMPLATE...
+usage: guard.py CFN_GUARD TEMPLATE[,TEMPLATE...] EXCEPTIONS RULES...
 """
 
 import json
@@ -15,32 +15,34 @@ import yaml
 FAILED = 19
 
 
-def failures(guard: str, template: str, rules: list[str]) -> dict[str, tuple[str, set[str]]]:
+def failures(guard: str, templates: list[str], rules: list[str]) -> dict[str, tuple[str, set[str]]]:
     """Returns, for each broken rule, its message and the resources that break it."""
     output = ["--structured", "--output-format", "json", "--show-summary", "none"]
-    command = [guard, "validate", "--data", template, "--rules", *rules, *output]
+    command = [guard, "validate", "--data", *templates, "--rules", *rules, *output]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode not in (0, FAILED):
         sys.exit(f"cfn-guard ended with {run.returncode}: {run.stderr}")
-    [report] = json.loads(run.stdout)
-    passed, skipped = len(report["compliant"]), len(report["not_applicable"])
-    print(f"{template}: {passed} rules passed, {skipped} did not apply")
     found = {}
-    for failure in report["not_compliant"]:
-        text = json.dumps(failure["Rule"])
-        message = re.search(r'"custom_message": "(?:\\n|\s)*([^"\\]+)', text)
-        resources = set(re.findall(r'"path": "/Resources/([^/"]+)', text))
-        found[failure["Rule"]["name"]] = (message[1] if message else "", resources)
+    for report in json.loads(run.stdout):
+        passed, absent = len(report["compliant"]), len(report["not_applicable"])
+        print(f"{report['name']}: {passed} rules passed, {absent} did not apply")
+        add(found, report["not_compliant"])
     return found
 
 
+def add(found: dict[str, tuple[str, set[str]]], broken: list) -> None:
+    for failure in broken:
+        text = json.dumps(failure["Rule"])
+        message = re.search(r'"custom_message": "(?:\\n|\s)*([^"\\]+)', text)
+        resources = set(re.findall(r'"path": "/Resources/([^/"]+)', text))
+        _, before = found.get(failure["Rule"]["name"], ("", set()))
+        found[failure["Rule"]["name"]] = (message[1] if message else "", resources | before)
+
+
 def main() -> None:
-    guard, exceptions, rules, *templates = sys.argv[1:]
+    guard, templates, exceptions, *rules = sys.argv[1:]
     excused = yaml.safe_load(Path(exceptions).read_text())
-    found = {}
-    for template in templates:
-        for rule, (message, resources) in failures(guard, template, rules.split(",")).items():
-            found[rule] = (message, found.get(rule, ("", set()))[1] | resources)
+    found = failures(guard, templates.split(","), rules)
     wrong = []
     for rule, (message, resources) in found.items():
         allowed = resources if excused.get(rule) == "all" else set(excused.get(rule, []))

@@ -1,4 +1,4 @@
-"""Prints the SAM template as plain CloudFormation, with every default and every generated resource.
+"""Prints a template as plain CloudFormation, with every default and every generated resource.
 
 On deployment, CloudFormation does this step. Here SAM's own library does it, offline. Suppressions of linters are kept:
 a resource's `Metadata` is copied to the resources generated from it.

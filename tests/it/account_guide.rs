@@ -45,7 +45,7 @@ fn the_policy_allows_the_one_function_to_be_invoked_and_nothing_else() {
     let statement = json!({
         "Effect": "Allow",
         "Action": "lambda:InvokeFunction",
-        "Resource": format!("arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:marketplace-account"),
+        "Resource": format!("arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:marketplace-account:live"),
     });
     let policy: Value = serde_json::from_str(&policy).unwrap();
     assert_eq!(policy, json!({"Version": "2012-10-17", "Statement": [statement]}));

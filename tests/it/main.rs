@@ -40,6 +40,7 @@ mod order_marks;
 mod orders;
 mod orders_model;
 mod pipeline;
+mod pretraffic;
 mod prices;
 mod prices_model;
 mod privileges;

@@ -10,12 +10,22 @@ pub fn queue(name: &str) -> String {
     format!("arn:aws:sqs:us-east-1:000000000000:{name}")
 }
 
+/// The ARN of a function, or of one of its versions or aliases if these stand behind its name.
+pub fn function(name: &str) -> String {
+    format!("arn:aws:lambda:us-east-1:000000000000:function:{name}")
+}
+
+/// The ARN of the deployments of functions.
+pub fn deployments() -> String {
+    "arn:aws:codedeploy:us-east-1:000000000000:deploymentgroup:ServerlessDeploymentApplication/*".to_owned()
+}
+
 /// The ARN of a bucket. It names neither region nor account.
 pub fn bucket(name: &str) -> String {
     format!("arn:aws:s3:::{name}")
 }
 
-/// The ARN of a secret, without the six characters that Secrets Manager appends.
+/// The pattern of a secret's ARN. Secrets Manager appends a hyphen and six characters to the name.
 pub fn secret(name: &str) -> String {
-    format!("arn:aws:secretsmanager:us-east-1:000000000000:secret:{name}")
+    format!("arn:aws:secretsmanager:us-east-1:000000000000:secret:{name}-??????")
 }

@@ -36,6 +36,8 @@ pub enum Fault {
     Invalid(&'static str),
     /// Answer that the transaction was cancelled, with this code as the reason of its first part.
     Cancelled(&'static str),
+    /// Answer with this JSON, without forwarding.
+    Answer(&'static str),
     /// Answer with a page of HTML instead of DynamoDB's JSON.
     Garbage,
     /// Forward it, then close the connection instead of answering.
@@ -47,8 +49,9 @@ pub enum Fault {
 /// One call that reached the proxy.
 #[derive(Clone, Debug)]
 pub struct AwsCall {
-    /// The operation, such as `UpdateItem` or `GetObject`.
+    /// The operation, such as `UpdateItem`, `GetObject` or `Invoke`.
     pub operation: String,
+    pub body: Bytes,
     pub began: Instant,
     pub ended: Instant,
 }
@@ -166,6 +169,7 @@ impl ProxyState {
         let fault = (self.plan.lock().unwrap())(&operation);
         let (parts, body) = request.into_parts();
         let request = Request::from_parts(parts, body.collect().await.map_err(io::Error::other)?.to_bytes());
+        let body = request.body().clone();
         let outcome = match fault {
             Fault::Invalid(text) if request.body().windows(text.len()).any(|part| part == text.as_bytes()) => {
                 Ok(error("ValidationException"))
@@ -185,6 +189,7 @@ impl ProxyState {
                 let body = format!(r#"{{"__type":"{name}","Message":"injected","CancellationReasons":{reasons}}}"#);
                 Ok(answer(StatusCode::BAD_REQUEST, body))
             }
+            Fault::Answer(json) => Ok(answer(StatusCode::OK, json.to_owned())),
             Fault::Garbage => Ok(answer(StatusCode::OK, "<html>It works!</html>".to_owned())),
             Fault::LoseAnswer => {
                 self.forward(request).await?;
@@ -195,7 +200,7 @@ impl ProxyState {
                 self.hang().await
             }
         };
-        self.calls.lock().unwrap().push(AwsCall { operation, began, ended: Instant::now() });
+        self.calls.lock().unwrap().push(AwsCall { operation, body, began, ended: Instant::now() });
         outcome
     }
 
@@ -222,13 +227,14 @@ fn error(code: &str) -> Response<Full<Bytes>> {
     answer(StatusCode::BAD_REQUEST, body)
 }
 
-/// Returns the operation of a call. Calls about objects do not name theirs: it follows from the method.
+/// Returns the operation of a call. Calls about objects and functions do not name theirs: it follows from the method.
 fn operation(request: &Request<Incoming>) -> String {
     let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
     let target = target.and_then(|target| target.split('.').next_back());
     let implied = match request.method().as_str() {
         "GET" => "GetObject",
         "PUT" => "PutObject",
+        "POST" if request.uri().path().ends_with("/invocations") => "Invoke",
         _ => "",
     };
     target.unwrap_or(implied).to_owned()

@@ -13,7 +13,11 @@ use local::environment::Variables;
 use local::host::Host;
 use local::instance::Instance;
 use local::workers::{SenderConfig, Workers};
+use platform::aws::{Environment, Patience};
+use platform::logging::FUNCTION_VARIABLE;
 use platform::metrics::NAMESPACE_VARIABLE;
+use platform::resources::Queue;
+use pretraffic::{Pretraffic, STACK_VARIABLE, VERSIONS_VARIABLE};
 use types::clock::{Clock, ManualClock, SystemClock};
 use types::timestamp::Timestamp;
 
@@ -23,6 +27,7 @@ use crate::metrics::NAMESPACE;
 use crate::privileges::Ledger;
 use crate::proxy::Proxy;
 use crate::queue::FeedQueue;
+use crate::template::Template;
 use crate::webhooks::to_loopback;
 
 /// The time at which every clock starts: the beginning of a minute.
@@ -125,6 +130,32 @@ impl Stack {
             assert_eq!(check.run().await.unwrap(), [""; 0]);
         }
         account
+    }
+
+    /// Starts an empty stack, and a proxy in front of it which can be made to fail.
+    pub async fn with_proxy() -> (Self, Proxy) {
+        let stack = Self::new().await;
+        let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+        (stack, proxy)
+    }
+
+    /// Builds the pre-traffic hook with the variables that the template gives it, reaching AWS at this endpoint.
+    pub fn pretraffic_at(&self, endpoint: &str) -> Pretraffic {
+        let deployed = &Template::read().functions["pretraffic"].properties;
+        let given = |name: &str| deployed["Environment"]["Variables"][name].as_str().unwrap();
+        let variables = variables(endpoint)
+            .with(FUNCTION_VARIABLE, deployed["FunctionName"].as_str().unwrap())
+            .with(STACK_VARIABLE, given(STACK_VARIABLE))
+            .with(VERSIONS_VARIABLE, given(VERSIONS_VARIABLE));
+        self.host_with(&variables, self.clock.clone()).function("pretraffic", pretraffic::worker).unwrap()
+    }
+
+    /// Deletes one of the stack's queues.
+    pub async fn remove_queue(&self, queue: Queue) {
+        let variables = variables(&self.aws.endpoint_url);
+        let environment = Environment::read(&|name| variables.get(name)).unwrap();
+        let sqs = queues::client(&environment, Patience::Bulk);
+        sqs.delete_queue().set_queue_url(variables.get(queue.variable())).send().await.unwrap();
     }
 
     async fn workers_with(&self, endpoint: &str, webhooks: SenderConfig) -> Workers {

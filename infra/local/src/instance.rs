@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use account::Account;
-use api::Handler;
+use api::{GatewayEvent, Handler, Response};
 use futures_util::future::join_all;
 use guard::{LOOPBACK_VARIABLE, Policy};
 use platform::aws::Missing;
 use platform::service::Service;
+use runtime::{Error, Worker};
 
 use crate::gateway::{self, Functions};
 use crate::host::Host;
@@ -34,10 +35,25 @@ impl Instance {
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
         let (warmed, ()) = tokio::join!(warm_ups, init::run(host.preflight()));
         warmed.into_iter().for_each(init::log_failed_warm_up);
+        for (&name, handler) in &functions {
+            host.invocations().offer(name, Routed(Arc::clone(handler)));
+        }
         // What it uses is checked together with what the workers use.
         host.invocations().offer("account", account(host).map_err(io::Error::other)?);
         let server = gateway::serve(listener, functions, host.switches().clone(), inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
+    }
+}
+
+/// A function of the API, invoked without the gateway.
+struct Routed(Arc<dyn Handler>);
+
+impl Worker for Routed {
+    type Event = GatewayEvent;
+    type Response = Response;
+
+    async fn work(&self, event: GatewayEvent) -> Result<Response, Error> {
+        Ok(self.0.handle(event).await)
     }
 }
 

@@ -10,6 +10,7 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use feed::Stores;
 use guard::{LOOPBACK_VARIABLE, Policy, SystemResolver};
+use inventory::Clients;
 use objects::Objects;
 use platform::aws::Patience;
 use platform::preflight::{Problem, ResourceKind};
@@ -83,6 +84,11 @@ impl Session {
         }
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
         Ok(Self { config, resources: Resources::new(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
+    }
+
+    /// Returns the clients that the resources of a stack are checked by.
+    pub(crate) fn clients(&self) -> Clients {
+        Clients { dynamodb: self.dynamodb.clone(), sqs: self.sqs(), secrets: self.secrets(), s3: self.s3() }
     }
 
     pub(crate) fn keys(&self) -> KeyAdmin {

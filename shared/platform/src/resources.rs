@@ -82,6 +82,9 @@ pub struct Index {
     pub sort_key: &'static str,
 }
 
+/// The alias of every function. Whatever calls a function calls this alias, and a deployment moves it to a new version.
+pub const ALIAS: &str = "live";
+
 /// How often `compact` looks at the bases of the read model.
 pub const COMPACT_PERIOD: Duration = Duration::from_mins(1);
 /// The time-out of `compact`: the longest that Lambda allows.
@@ -97,6 +100,9 @@ pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// The time-out of `account`, which does commands of owners.
 pub const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time-out of `pretraffic`, which tries the new versions of all functions: the longest that Lambda allows.
+pub const PRETRAFFIC_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// How often `sweep` looks for webhook deliveries that wait in the table.
 pub const SWEEP_PERIOD: Duration = Duration::from_mins(1);
@@ -254,6 +260,11 @@ impl Resources {
 
     pub fn function(&self, function: &str) -> String {
         format!("{}-{function}", self.stack)
+    }
+
+    /// The name by which a function is called: it leads to the version that has the traffic.
+    pub fn alias(&self, function: &str) -> String {
+        format!("{}:{ALIAS}", self.function(function))
     }
 
     /// The name of the bucket that holds the bases of the read model. All accounts and regions of AWS share the names of

@@ -13,6 +13,7 @@ use platform::metrics::Meter;
 use platform::service::Service;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use types::clock::SystemClock;
 
@@ -30,6 +31,11 @@ pub trait Worker: Send + Sync + 'static {
     fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
         async { Ok(()) }
     }
+}
+
+/// Returns whether the event of a schedule names no rule. No rule has sent such an event, so nothing is to be done.
+pub fn names_no_rule(event: &Value) -> bool {
+    event["resources"].as_array().is_some_and(Vec::is_empty)
 }
 
 /// Runs a function under Lambda. Everything heavy happens before the first event. Then events are handled one at a

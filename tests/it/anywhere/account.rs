@@ -27,7 +27,7 @@ impl Scene {
         let target = Target::new().await;
         let environment = Environment::read(&|name| target.variables.get(name)).unwrap();
         let lambda = Client::new(&environment.config(Patience::Bulk));
-        let function = Resources::new(Resources::DEFAULT_STACK).function("account");
+        let function = Resources::new(Resources::DEFAULT_STACK).alias("account");
         Self { target, lambda, function }
     }
 

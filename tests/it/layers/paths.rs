@@ -9,7 +9,8 @@ const FOLDERS: [&str; 5] = ["shared/", "functions/", "infra/", "tests/", "docs/"
 /// The documents, and the other files whose comments name paths.
 fn files() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let named = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "Cargo.toml", "template.yaml"];
+    let named =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "Cargo.toml", "template.yaml", "infra/data/template.yaml"];
     let docs = root.join("docs");
     let guides = entries(&docs).filter(|path| path.extension().is_some_and(|end| end == "md"));
     named.into_iter().map(|name| root.join(name)).chain(guides).collect()

@@ -39,6 +39,7 @@ const DENIED: &[(&[&str], &[&str])] = &[
         &["ingest", "sweep"],
         &[S3, SECRETS_MANAGER, "zstd", "zstd-sys", "objects", "secrets", "guard", "base", "replica", "api", "auth"],
     ),
+    (&["pretraffic"], &["zstd", "zstd-sys", "guard", "webhooks", "base", "replica", "market", "accounts", "feed"]),
     (&["account"], &[S3, "zstd", "zstd-sys", "objects", "base", "replica", "market", "accounts", "feed", "api"]),
     (
         &["webhook"],

@@ -5,6 +5,7 @@ mod account;
 mod deliveries;
 mod feed;
 mod requests;
+mod rollouts;
 
 use std::collections::BTreeSet;
 
@@ -15,9 +16,9 @@ type Used = BTreeSet<(String, FunctionGrant)>;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_are_given_nothing_that_they_do_not_use() {
-    let (requests, feed, deliveries, account) =
-        tokio::join!(requests::made(), feed::applied(), deliveries::made(), account::made());
-    let used: Used = [requests, feed, deliveries, account].into_iter().flatten().collect();
+    let (requests, feed, deliveries, account, rollouts) =
+        tokio::join!(requests::made(), feed::applied(), deliveries::made(), account::made(), rollouts::made());
+    let used: Used = [requests, feed, deliveries, account, rollouts].into_iter().flatten().collect();
     let mut surplus = Vec::new();
     for (name, function) in &Template::read().functions {
         for grant in &function.grants {

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::resources::{
-    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, Queue, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
+    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT, Queue, SWEEP_TIMEOUT,
+    Table, WEBHOOK_TIMEOUT,
 };
 use serde_json::json;
-use tests::{Template, arn};
+use tests::Template;
 
 use super::names;
 
@@ -34,6 +35,7 @@ fn functions_have_the_time_outs_that_the_code_expects() {
         ("webhook", WEBHOOK_TIMEOUT),
         ("sweep", SWEEP_TIMEOUT),
         ("account", ACCOUNT_TIMEOUT),
+        ("pretraffic", PRETRAFFIC_TIMEOUT),
     ];
     for (name, timeout) in timeouts {
         assert_eq!(Template::read().functions[name].properties["Timeout"], timeout.as_secs(), "{name}");
@@ -53,13 +55,13 @@ fn the_accounts_settings_are_only_for_whom_the_operator_lets_invoke_them() {
             assert!(!resource.to_string().contains("marketplace-account"), "{id}");
         }
     }
-    assert_eq!(template.output("AccountFunctionArn"), "AccountFunction.Arn");
+    assert_eq!(template.output("AccountFunctionArn"), arn::function(&names().alias("account")));
 }
 
 #[test]
 fn every_variable_names_its_own_resource() {
     let url = |queue| format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", names().queue(queue));
-    let mut resources = BTreeMap::from([(KEYRING_VARIABLE, arn::secret(&names().keyring()))]);
+    let mut resources = BTreeMap::from([(KEYRING_VARIABLE, names().keyring())]);
     resources.extend(Table::ALL.map(|table| (table.variable(), names().table(table))));
     resources.extend(Queue::ALL.map(|queue| (queue.variable(), url(queue))));
     for (function, deployed) in &Template::read().functions {

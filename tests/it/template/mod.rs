@@ -1,11 +1,13 @@
-//! Compares `template.yaml` with the project's own definition of what is deployed.
+//! Compares `template.yaml` and `infra/data/template.yaml` with the project's own definition of what is deployed.
 
 mod bucket;
+mod data;
 mod functions;
 mod monitoring;
 mod network;
 mod operations;
 mod queues;
+mod rollouts;
 mod routes;
 mod tables;
 mod triggers;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use local::environment::{ACCOUNT_ID, REGION};
 use serde_json::{Value, json};
-use tests::Template;
+use tests::{Template, arn};
 
 const SUBNETS: &str = "WebhookSubnetIds";
 const GROUPS: &str = "WebhookSecurityGroupIds";
@@ -48,12 +47,12 @@ fn the_code_of_webhook_may_not_use_the_permissions_that_make_its_network_interfa
     let statements = properties["Policies"][0]["Statement"].as_array().unwrap();
     let denied: Vec<&Value> = statements.iter().filter(|statement| statement["Effect"] == "Deny").collect();
     let function = properties["FunctionName"].as_str().unwrap();
-    let own_calls = format!("arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{function}");
+    let own_calls = [function, &format!("{function}:*")].map(arn::function);
     let expected = json!({
         "Effect": "Deny",
         "Action": "ec2:*",
         "Resource": "*",
-        "Condition": {"ArnEquals": {"lambda:SourceFunctionArn": own_calls}},
+        "Condition": {"ArnLike": {"lambda:SourceFunctionArn": own_calls}},
     });
     assert_eq!(denied, [&expected]);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use platform::metrics::Metric;
 use platform::resources::Table;
 use tests::Template;
-use tests::monitoring::{alarms, graphs};
+use tests::monitoring::{alarms, graphs, rollback_alarms};
 
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
@@ -41,6 +41,36 @@ fn the_guide_counts_the_metrics_that_cost_money() {
     assert!(GUIDE.contains(&format!("they look at {watched} metrics")), "{watched}");
     let published: usize = Metric::ALL.into_iter().map(|metric| Template::read().publishers(metric).len()).sum();
     assert!(GUIDE.contains(&format!("and at most {published}.")), "{published}");
+}
+
+#[test]
+fn the_guide_explains_each_rollback_alarm_and_counts_what_they_cost() {
+    let alarms = rollback_alarms();
+    for alarm in &alarms {
+        assert!(GUIDE.contains(&format!("| `marketplace-{}` |", alarm.name)), "{}", alarm.name);
+    }
+    let watched: usize = alarms.iter().map(|alarm| alarm.watched.len()).sum();
+    assert!(GUIDE.contains(&format!("| the rollback alarms: they look at {watched} metrics |")), "{watched}");
+}
+
+/// What is deployed is always a commit: there is one way to deploy, in a hurry as well.
+#[test]
+fn the_guide_deploys_by_the_one_command_with_options_and_parameters_that_exist() {
+    assert!(!GUIDE.contains("cargo lambda deploy"));
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/deploy")).unwrap();
+    let command: String = folder.filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok()).collect();
+    let lines: Vec<&str> = GUIDE.lines().map(str::trim).filter(|line| line.starts_with("infra/deploy/run")).collect();
+    assert!(lines.contains(&"infra/deploy/run --service-only --parameter Rollout=AllAtOnce"), "{lines:?}");
+    for word in lines.iter().flat_map(|line| line.split(' ').skip(1)) {
+        match word.split_once('=') {
+            Some((name, value)) => {
+                let parameter = Template::read().parameter(name);
+                let allowed = parameter["AllowedValues"].as_array();
+                assert!(parameter.is_object() && allowed.is_none_or(|all| all.contains(&value.into())), "{word}");
+            }
+            None => assert!(!word.starts_with("--") || command.contains(word), "{word}"),
+        }
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibil
         let arn = arn::queue(&names().queue(queue));
         let found = sources.extract_if(.., |_, source| source["Properties"]["EventSourceArn"] == arn.as_str()).next();
         let source = &found.unwrap_or_else(|| panic!("nothing reads {arn}")).1["Properties"];
-        assert_eq!(source["FunctionName"], format!("marketplace-{function}"));
+        assert_eq!(source["FunctionName"], arn::function(&names().alias(function)));
         assert_eq!(source["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]), "{function}");
         let Batching { messages, window } = Batching::AT_ONCE;
         assert_eq!(source["BatchSize"], messages, "{function}");

@@ -2,17 +2,24 @@
 
 use std::fmt::Debug;
 
+use aws_sdk_codedeploy::operation::{
+    get_deployment::GetDeploymentInput,
+    put_lifecycle_event_hook_execution_status::PutLifecycleEventHookExecutionStatusInput,
+};
 use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
 use aws_sdk_dynamodb::operation::{
-    batch_get_item::BatchGetItemInput, get_item::GetItemInput, put_item::PutItemInput, query::QueryInput,
-    transact_write_items::TransactWriteItemsInput, update_item::UpdateItemInput,
+    batch_get_item::BatchGetItemInput, describe_table::DescribeTableInput, get_item::GetItemInput,
+    put_item::PutItemInput, query::QueryInput, transact_write_items::TransactWriteItemsInput,
+    update_item::UpdateItemInput,
 };
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_lambda::operation::invoke::InvokeInput;
 use aws_sdk_s3::operation::{get_object::GetObjectInput, put_object::PutObjectInput};
-use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueInput;
+use aws_sdk_secretsmanager::operation::{describe_secret::DescribeSecretInput, get_secret_value::GetSecretValueInput};
 use aws_sdk_sqs::operation::{
     delete_message_batch::DeleteMessageBatchInput, get_queue_attributes::GetQueueAttributesInput,
-    receive_message::ReceiveMessageInput, send_message::SendMessageInput, send_message_batch::SendMessageBatchInput,
+    get_queue_url::GetQueueUrlInput, receive_message::ReceiveMessageInput, send_message::SendMessageInput,
+    send_message_batch::SendMessageBatchInput,
 };
 
 use super::FunctionGrant;
@@ -41,6 +48,21 @@ pub(super) fn needs(call: &SdkCall<'_>) -> Option<Needs> {
         .or_else(|| for_input(call, get_object))
         .or_else(|| for_input(call, |put: &PutObjectInput| on_objects("PutObject", put.bucket())))
         .or_else(|| for_input(call, |get: &GetSecretValueInput| on_secret("GetSecretValue", get.secret_id())))
+        .or_else(|| of_the_hook(call))
+}
+
+/// Returns what the calls need that only the pre-traffic hook makes.
+fn of_the_hook(call: &SdkCall<'_>) -> Option<Needs> {
+    None.or_else(|| for_input(call, |table: &DescribeTableInput| on_table("DescribeTable", table.table_name())))
+        .or_else(|| for_input(call, |get: &GetQueueUrlInput| on_queue("GetQueueUrl", get.queue_name())))
+        .or_else(|| for_input(call, |secret: &DescribeSecretInput| on_secret("DescribeSecret", secret.secret_id())))
+        .or_else(|| for_input(call, |invoke: &InvokeInput| on_function(invoke.function_name().unwrap_or_default())))
+        .or_else(|| for_input(call, |_: &GetDeploymentInput| on_deployments("GetDeployment")))
+        .or_else(|| {
+            for_input(call, |_: &PutLifecycleEventHookExecutionStatusInput| {
+                on_deployments("PutLifecycleEventHookExecutionStatus")
+            })
+        })
 }
 
 fn for_input<T: Debug + Send + Sync + 'static>(call: &SdkCall<'_>, needs: impl FnOnce(&T) -> Needs) -> Option<Needs> {
@@ -88,6 +110,17 @@ fn get_object(get: &GetObjectInput) -> Needs {
 fn on_objects(operation: &str, bucket: Option<&str>) -> Needs {
     let objects = format!("{}/*", arn::bucket(bucket.unwrap_or_default()));
     vec![FunctionGrant::privilege(format!("s3:{operation}"), objects)]
+}
+
+/// Versions of all functions are one resource of a policy.
+fn on_function(name: &str) -> Needs {
+    let is_version = name.strip_prefix(&arn::function("marketplace-")).is_some_and(|named| named.contains(':'));
+    let resource = arn::function(if is_version { "marketplace-*:*" } else { name });
+    vec![FunctionGrant::privilege("lambda:InvokeFunction", resource)]
+}
+
+fn on_deployments(operation: &str) -> Needs {
+    vec![FunctionGrant::privilege(format!("codedeploy:{operation}"), arn::deployments())]
 }
 
 fn on_secret(operation: &str, name: Option<&str>) -> Needs {

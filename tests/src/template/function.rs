@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::values::text;
 use crate::privileges::FunctionGrant;
 
+/// `CodeDeploy` invokes only functions whose names begin like this.
+const HOOK_PREFIX: &str = "CodeDeployHook_";
+
 /// A function.
 #[derive(Debug)]
 pub struct Function {
@@ -22,7 +25,9 @@ impl Function {
     pub(super) fn from_resource(globals: &Value, resource: &Value) -> (String, Self) {
         let mut properties = globals.clone();
         merge(&mut properties, &resource["Properties"]);
-        let name = text(&properties["FunctionName"]).strip_prefix(Resources::DEFAULT_STACK).unwrap()[1..].to_owned();
+        let name = text(&properties["FunctionName"]);
+        let name = name.strip_prefix(HOOK_PREFIX).unwrap_or(name);
+        let name = name.strip_prefix(Resources::DEFAULT_STACK).unwrap()[1..].to_owned();
         let variables = properties["Environment"]["Variables"].as_object().into_iter().flat_map(|all| all.keys());
         let policies = properties["Policies"].as_array().into_iter().flatten();
         let statements = policies.flat_map(|policy| policy["Statement"].as_array().expect("statements, not names"));
@@ -38,6 +43,11 @@ impl Function {
     /// Returns whether an event of this type triggers it.
     pub fn is_triggered_by(&self, kind: &str) -> bool {
         self.events().any(|event| event["Type"] == kind)
+    }
+
+    /// Returns whether it is a hook of deployments, which has no versions.
+    pub fn is_hook(&self) -> bool {
+        text(&self.properties["FunctionName"]).starts_with(HOOK_PREFIX)
     }
 
     /// Returns whether it is told the name of a table.

@@ -1,4 +1,4 @@
-//! Reads what `template.yaml` deploys.
+//! Reads what `template.yaml` and `infra/data/template.yaml` deploy.
 
 mod function;
 pub mod monitoring;
@@ -16,45 +16,72 @@ pub use function::Function;
 
 use values::{Values, text};
 
-/// What the template deploys as a stack with the default name.
+/// What the templates deploy as a stack with the default name.
 #[derive(Debug)]
 pub struct Template {
+    /// The template of the service.
     document: Value,
+    /// The template of the data.
+    data: Value,
     /// Functions by their names, without the stack's name.
     pub functions: BTreeMap<String, Function>,
 }
 
 impl Template {
-    /// Reads the repository's template, once.
+    /// Reads the repository's templates, once.
     pub fn read() -> &'static Self {
         static READ: OnceLock<Template> = OnceLock::new();
         READ.get_or_init(|| Self::with_parameters(&[]))
     }
 
-    /// Reads the repository's template with these values of parameters in place of their defaults.
+    /// Reads the repository's templates with these values of parameters in place of their defaults. A template without
+    /// such a parameter does not get it.
     pub fn with_parameters(parameters: &[(&str, &str)]) -> Self {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
-        let mut document = yaml::parse(&std::fs::read_to_string(path).unwrap());
-        for (name, value) in parameters {
-            document["Parameters"][*name]["Default"] = json!(value);
-        }
-        let mut template = Self { document, functions: BTreeMap::new() };
+        let [document, data] = ["template.yaml", "infra/data/template.yaml"].map(|file| {
+            let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
+            let mut document = yaml::parse(&std::fs::read_to_string(path).unwrap());
+            for (name, value) in parameters {
+                if let Some(parameter) = document["Parameters"].get_mut(*name) {
+                    parameter["Default"] = json!(value);
+                }
+            }
+            document
+        });
+        let mut template = Self { document, data, functions: BTreeMap::new() };
         let globals = Values(&template.document).evaluated(&template.document["Globals"]["Function"]);
         let functions = template.resources("AWS::Serverless::Function").into_iter();
         template.functions = functions.map(|(_, resource)| Function::from_resource(&globals, &resource)).collect();
         template
     }
 
-    /// Returns the resources of a type, by their names in the template.
+    /// Returns the resources of a type in both templates, by their names there.
     pub fn resources(&self, kind: &str) -> BTreeMap<String, Value> {
-        let resources = self.document["Resources"].as_object().unwrap().iter();
-        let of_kind = resources.filter(|(_, resource)| text(&resource["Type"]) == kind);
-        of_kind.map(|(id, resource)| (id.clone(), Values(&self.document).evaluated(resource))).collect()
+        let all = self.service().into_iter().chain(self.data());
+        all.filter(|(_, resource)| resource["Type"] == kind).collect()
+    }
+
+    /// Returns all resources of the service, by their names in its template.
+    pub fn service(&self) -> BTreeMap<String, Value> {
+        all_resources(&self.document)
+    }
+
+    /// Returns all resources that keep data, by their names in their template.
+    pub fn data(&self) -> BTreeMap<String, Value> {
+        all_resources(&self.data)
     }
 
     /// Returns the definition of a parameter.
     pub fn parameter(&self, name: &str) -> &Value {
         &self.document["Parameters"][name]
+    }
+
+    /// Returns the parameters that the functions' properties refer to, conditions left out.
+    pub fn parameters_of_functions(&self) -> BTreeSet<&str> {
+        let resources = self.document["Resources"].as_object().unwrap().values();
+        let functions = resources.filter(|resource| resource["Type"] == "AWS::Serverless::Function");
+        let properties = functions.map(|function| &function["Properties"]).chain([&self.document["Globals"]]);
+        let referred = properties.flat_map(values::references);
+        referred.filter(|name| self.document["Parameters"][*name].is_object()).collect()
     }
 
     /// Returns what the rules say against the parameters.
@@ -98,4 +125,9 @@ impl Template {
     pub fn publishes(&self, function: &str, name: &str) -> bool {
         Metric::ALL.into_iter().any(|metric| metric.as_str() == name && self.publishers(metric).contains(function))
     }
+}
+
+fn all_resources(document: &Value) -> BTreeMap<String, Value> {
+    let resources = document["Resources"].as_object().unwrap().iter();
+    resources.map(|(id, resource)| (id.clone(), Values(document).evaluated(resource))).collect()
 }

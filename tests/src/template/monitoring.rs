@@ -10,6 +10,7 @@ use super::values::text;
 use super::yaml;
 
 const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
+const ROLLBACK_ALARMS: &str = "rollback-alarms.yaml";
 const DASHBOARD: &str = "dashboard.yaml";
 
 /// An alarm, or a graph of the dashboard.
@@ -36,17 +37,30 @@ pub struct WatchedMetric {
 /// joined by `/`.
 pub type Resource = (String, String);
 
-/// Returns all alarms.
+/// Returns all alarms that somebody is told of.
 pub fn alarms() -> Vec<Monitor> {
-    let mut alarms = Vec::new();
-    for file in ALARMS {
-        for alarm in nested(file)["Resources"].as_object().unwrap().values() {
-            let properties = &alarm["Properties"];
-            let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
-            alarms.push(Monitor { file, name, watched: of_alarm(properties) });
-        }
-    }
-    alarms
+    ALARMS.into_iter().flat_map(alarms_in).collect()
+}
+
+/// Returns the alarms that take deployments back.
+pub fn rollback_alarms() -> Vec<Monitor> {
+    alarms_in(ROLLBACK_ALARMS)
+}
+
+/// Returns the properties of the alarms that take deployments back.
+pub fn rollback_alarm_properties() -> Vec<Value> {
+    let alarms = nested(ROLLBACK_ALARMS)["Resources"].as_object().unwrap().clone();
+    alarms.into_iter().map(|(_, alarm)| alarm["Properties"].clone()).collect()
+}
+
+fn alarms_in(file: &'static str) -> Vec<Monitor> {
+    let resources = nested(file)["Resources"].as_object().unwrap().clone();
+    let alarms = resources.into_iter().map(|(_, alarm)| {
+        let properties = &alarm["Properties"];
+        let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
+        Monitor { file, name, watched: of_alarm(properties) }
+    });
+    alarms.collect()
 }
 
 /// Returns the dashboard's graphs.

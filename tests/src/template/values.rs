@@ -2,7 +2,7 @@
 //! default.
 
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::Resources;
+use platform::resources::{ALIAS, Resources};
 use serde_json::{Map, Value, json};
 
 use crate::arn;
@@ -50,14 +50,23 @@ impl Values<'_> {
             "AWS::AccountId" => json!(ACCOUNT_ID),
             "AWS::Partition" => json!("aws"),
             "AWS::Region" => json!(REGION),
+            "AWS::URLSuffix" => json!("amazonaws.com"),
             "AWS::NoValue" => Value::Null,
             _ if self.0["Parameters"][name].is_object() => self.parameter(name),
-            _ => json!(match self.kind(name) {
-                "AWS::SQS::Queue" => format!("https://sqs.us-east-1.amazonaws.com/000000000000/{}", self.name(name)),
-                "AWS::SecretsManager::Secret" => self.attribute(name, "Arn"),
-                _ => self.name(name),
-            }),
+            _ if name.contains('.') => json!(self.made_by_sam(name)),
+            _ => json!(self.name(name)),
         }
+    }
+
+    /// Returns the ARN of the alias or the version that SAM makes for a function.
+    fn made_by_sam(&self, name: &str) -> String {
+        let (function, made) = name.split_once('.').unwrap();
+        let qualifier = match made {
+            "Alias" => ALIAS,
+            "Version" => "1",
+            _ => return name.to_owned(),
+        };
+        arn::function(&format!("{}:{qualifier}", self.name(function)))
     }
 
     /// Returns a parameter's default. A list without members has one empty member, as in `CloudFormation`.
@@ -82,9 +91,7 @@ impl Values<'_> {
     fn attribute(&self, resource: &str, attribute: &str) -> String {
         let name = self.name(resource);
         match (self.kind(resource), attribute) {
-            ("AWS::DynamoDB::Table", "Arn") => arn::table(&name),
             ("AWS::SQS::Queue", "Arn") => arn::queue(&name),
-            ("AWS::SecretsManager::Secret", "Arn") => arn::secret(&name),
             ("AWS::S3::Bucket", "Arn") => arn::bucket(&name),
             _ => format!("{resource}.{attribute}"),
         }
@@ -103,8 +110,8 @@ impl Values<'_> {
     }
 
     fn joined(&self, separator: &str, parts: &Value) -> String {
-        let parts = parts.as_array().into_iter().flatten();
-        parts.map(|part| text(&self.evaluated(part)).to_owned()).collect::<Vec<_>>().join(separator)
+        let parts = self.evaluated(parts);
+        parts.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(separator)
     }
 
     fn substituted(&self, pattern: &str) -> String {
@@ -112,9 +119,30 @@ impl Values<'_> {
         let (name, after) = rest.split_once('}').unwrap();
         let value = match name.split_once('.') {
             Some((resource, attribute)) => self.attribute(resource, attribute),
-            None => text(&self.reference(name)).to_owned(),
+            None => match self.reference(name) {
+                Value::String(text) => text,
+                number => number.to_string(),
+            },
         };
         format!("{before}{value}{}", self.substituted(after))
+    }
+}
+
+/// Returns the names that a value refers to, at any depth.
+pub(super) fn references(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(references).collect(),
+        Value::Object(entries) => entries
+            .iter()
+            .flat_map(|(name, value)| match (name.as_str(), value) {
+                ("Ref", Value::String(name)) => vec![name.as_str()],
+                ("Fn::Sub", Value::String(pattern)) => {
+                    pattern.split("${").skip(1).filter_map(|rest| rest.split('}').next()).collect()
+                }
+                _ => references(value),
+            })
+            .collect(),
+        _ => Vec::new(),
     }
 }
 

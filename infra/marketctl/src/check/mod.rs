@@ -1,16 +1,10 @@
-//! Checks that every table, queue, bucket and secret of a stack exists, can be reached and has the expected form.
+//! Reports whether every table, queue, bucket and secret of a stack exists, can be reached and has the expected form.
 
-mod probe;
-
-use futures_util::future::join_all;
-use platform::preflight::{Problem, ResourceKind};
-use platform::resources::{Queue, Table};
+use inventory::CheckedResource;
+use platform::preflight::ResourceKind;
 use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;
-
-pub(crate) use probe::check_table;
-use probe::{check_keyring, check_queue};
 
 use crate::failure::CommandFailure;
 use crate::output::Output;
@@ -36,7 +30,7 @@ struct CheckReport {
 }
 
 impl CheckResult {
-    fn new(kind: ResourceKind, name: String, found: Result<(), Problem>) -> Self {
+    fn new(CheckedResource { kind, name, found }: CheckedResource) -> Self {
         let error = found.err().map(|problem| with_remedy(&problem, kind, &name));
         Self { kind, name, ok: error.is_none(), error }
     }
@@ -68,42 +62,10 @@ impl From<ChecksFailed> for CommandFailure {
 
 pub(crate) async fn run(stack: &str, output: Output) -> Result<(), CommandFailure> {
     let session = Session::open(stack).await?;
-    let report = CheckReport::new(check_all(&session).await);
+    let checked = inventory::check(&session.clients(), &session.resources, session.bucket()).await;
+    let report = CheckReport::new(checked.into_iter().map(CheckResult::new).collect());
     output.print(&report, text)?;
     if report.ok { Ok(()) } else { Err(ChecksFailed(report).into()) }
-}
-
-/// Checks all resources at the same time.
-async fn check_all(session: &Session) -> Vec<CheckResult> {
-    let Session { resources, dynamodb, .. } = session;
-    let (sqs, secrets) = (&session.sqs(), &session.secrets());
-    let tables = Table::ALL.map(|table| async move {
-        let name = resources.table(table);
-        let found = check_table(dynamodb, &name, table.indexes()).await;
-        CheckResult::new(ResourceKind::Table, name, found)
-    });
-    let queues = Queue::ALL.map(|queue| async move {
-        let name = resources.queue(queue);
-        let found = check_queue(sqs, &name).await;
-        CheckResult::new(ResourceKind::Queue, name, found)
-    });
-    let keyring = async {
-        let name = resources.keyring();
-        let found = check_keyring(secrets, &name).await;
-        CheckResult::new(ResourceKind::Secret, name, found)
-    };
-    let bucket = async {
-        let name = session.bucket().await;
-        let found = match &name {
-            Ok(name) => objects::probe(&session.s3(), name).await,
-            Err(problem) => Err(problem.clone()),
-        };
-        CheckResult::new(ResourceKind::Bucket, name.unwrap_or_else(|_| "of this account".to_owned()), found)
-    };
-    let (mut checks, queues, keyring, bucket) = tokio::join!(join_all(tables), join_all(queues), keyring, bucket);
-    checks.extend(queues);
-    checks.extend([keyring, bucket]);
-    checks
 }
 
 fn text(report: &CheckReport) -> String {

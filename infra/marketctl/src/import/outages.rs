@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
+use inventory::check_table;
 use platform::preflight::{Problem, ResourceKind};
 use platform::resources::Table;
 
-use crate::check::check_table;
 use crate::remedy::with_remedy;
 use crate::session::Session;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use accounts::Accounts;
 use admin::keys::KeyAdmin;
+use inventory::check_table;
 use market::Market;
 use platform::preflight::ResourceKind;
 use platform::resources::Table;
@@ -11,7 +12,6 @@ use repair::{Keys, Mode, Repair};
 use webhooks::store::WebhookStore;
 
 use super::error::Cause;
-use crate::check::check_table;
 use crate::remedy::with_remedy;
 use crate::repair::RepairProgress;
 use crate::session::Session;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_sdk_eventbridge::Client as Events;
 use aws_sdk_eventbridge::types::RuleState;
 use aws_sdk_lambda::Client as Lambda;
-use platform::resources::{Resources, Table};
+use platform::resources::{ALIAS, Resources, Table};
 use serde::Serialize;
 
 use super::error::Cause;
@@ -88,10 +88,10 @@ impl Writers {
     pub(super) async fn list(&self) -> Result<Vec<Writer>, Cause> {
         let mut writers = Vec::new();
         for function in self.queues {
-            writers.append(&mut self.mappings(&self.resources.function(function)).await?);
+            writers.append(&mut self.mappings(function).await?);
         }
         for function in self.schedules {
-            writers.append(&mut self.rules(&self.resources.function(function)).await?);
+            writers.append(&mut self.rules(function).await?);
         }
         for function in self.requests {
             let name = self.resources.function(function);
@@ -132,8 +132,11 @@ impl Writers {
         Ok(longest)
     }
 
+    /// Returns the mappings that call the function's alias. They are not found by the function's name alone.
     async fn mappings(&self, function: &str) -> Result<Vec<Writer>, Cause> {
-        let found = self.lambda.list_event_source_mappings().function_name(function).send().await?;
+        let function = self.resources.function(function);
+        let alias = self.alias(&function).await?;
+        let found = self.lambda.list_event_source_mappings().function_name(alias).send().await?;
         let found = found.event_source_mappings.unwrap_or_default();
         if found.is_empty() {
             return Err(Cause(format!("function {function} has no event source mapping")));
@@ -144,16 +147,17 @@ impl Writers {
                 Some("Disabled") => WriterState::Off,
                 _ => WriterState::Changing,
             };
-            let (function, name) = (function.to_owned(), uuid.unwrap_or_default());
+            let (function, name) = (function.clone(), uuid.unwrap_or_default());
             Writer { kind: WriterKind::EventSourceMapping, function, name, state }
         };
         Ok(found.into_iter().map(|mapping| writer(mapping.uuid, mapping.state)).collect())
     }
 
+    /// Returns the rules whose target is the function's alias.
     async fn rules(&self, function: &str) -> Result<Vec<Writer>, Cause> {
-        let target = self.lambda.get_function_configuration().function_name(function).send().await?;
-        let arn = target.function_arn.unwrap_or_default();
-        let names = self.events.list_rule_names_by_target().target_arn(arn).send().await?;
+        let function = self.resources.function(function);
+        let alias = self.alias(&function).await?;
+        let names = self.events.list_rule_names_by_target().target_arn(alias).send().await?;
         let names = names.rule_names.unwrap_or_default();
         if names.is_empty() {
             return Err(Cause(format!("function {function} has no rule")));
@@ -163,9 +167,15 @@ impl Writers {
             let rule = self.events.describe_rule().name(&name).send().await?;
             let is_off = rule.state == Some(RuleState::Disabled);
             let state = if is_off { WriterState::Off } else { WriterState::On };
-            rules.push(Writer { kind: WriterKind::Rule, function: function.to_owned(), name, state });
+            rules.push(Writer { kind: WriterKind::Rule, function: function.clone(), name, state });
         }
         Ok(rules)
+    }
+
+    /// Returns the ARN of a function's alias.
+    async fn alias(&self, function: &str) -> Result<String, Cause> {
+        let found = self.lambda.get_function_configuration().function_name(function).send().await?;
+        Ok(format!("{}:{ALIAS}", found.function_arn.unwrap_or_default()))
     }
 
     async fn switch_one(&self, writer: &Writer, is_on: bool) -> Result<(), Cause> {

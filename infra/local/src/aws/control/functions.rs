@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 use platform::resources::{Queue, Resources};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::names::{Answered, Refused, deployed, function_arn, not_found};
+use super::names::{Answered, Refused, alias_arn, deployed, function_arn, not_found};
 use crate::environment::{ACCOUNT_ID, REGION};
 use crate::switches::{Switch, Switches, Trigger};
 
@@ -46,9 +47,11 @@ pub(super) fn answer(switches: &Switches, method: &Method, path: &str, query: &s
 
 fn list(switches: &Switches, query: &str) -> Answered {
     let wanted = query.split('&').find_map(|pair| pair.strip_prefix("FunctionName=")).unwrap_or_default();
-    let found = mappings(switches).filter(|(_, queue, _)| deployed(Trigger::Queue(*queue).function()) == wanted);
+    let wanted = percent_decode_str(wanted).decode_utf8_lossy();
+    // A mapping is found only by what it calls, which is the alias.
+    let found = mappings(switches).filter(|(_, queue, _)| alias_arn(Trigger::Queue(*queue).function()) == wanted);
     let found: Vec<Value> = found.map(|(id, queue, switch)| document(id, queue, switch)).collect();
-    if found.is_empty() { Err(not_found(wanted)) } else { Ok(json!({ "EventSourceMappings": found })) }
+    if found.is_empty() { Err(not_found(&wanted)) } else { Ok(json!({ "EventSourceMappings": found })) }
 }
 
 fn describe(switches: &Switches, id: &str) -> Answered {
@@ -78,7 +81,7 @@ fn document(id: Uuid, queue: Queue, switch: &Switch) -> Value {
     let queue_name = Resources::new(Resources::DEFAULT_STACK).queue(queue);
     json!({
         "UUID": id,
-        "FunctionArn": function_arn(Trigger::Queue(queue).function()),
+        "FunctionArn": alias_arn(Trigger::Queue(queue).function()),
         "EventSourceArn": format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{queue_name}"),
         "State": state,
     })

@@ -1,10 +1,9 @@
 //! Lambda: the invocation of a function whose caller waits for the answer.
 
 use http::Method;
-use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use super::names::{Refused, deployed, not_found};
+use super::names::{Refused, function, is_known, not_found};
 use crate::invocations::Invocations;
 use crate::switches::{Switches, Trigger};
 
@@ -21,21 +20,23 @@ pub(super) fn invoked<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
     }
 }
 
-/// Invokes a function that is named by its name or its ARN, whose colons may be encoded.
+/// Invokes a function that is named by its name or its ARN, whose colons may be encoded. The alias or the version stands
+/// behind the name, or in the query.
 pub(super) async fn invoke(
     switches: &Switches,
     invocations: &Invocations,
-    name: &str,
+    (name, query): (&str, &str),
     payload: &[u8],
 ) -> Result<Outcome, Refused> {
-    let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
-    let function = name.rsplit(':').next().and_then(|name| name.strip_prefix(&deployed(""))).unwrap_or_default();
+    let qualifier = query.split('&').find_map(|pair| pair.strip_prefix("Qualifier="));
+    let named = function(name).filter(|_| qualifier.is_none_or(is_known));
+    let function = named.ok_or_else(|| not_found(name))?;
     let is_it = |trigger: Trigger| matches!(trigger, Trigger::Requests(known) if known == function);
     let switch = switches.iter().find(|(trigger, _)| is_it(*trigger)).map(|(_, switch)| switch);
     let pass = switch.map(|switch| switch.try_enter().ok_or_else(throttled)).transpose()?;
     let event = serde_json::from_slice(payload)
         .map_err(|error| ("InvalidRequestContentException", format!("The payload is no JSON: {error}")))?;
-    let outcome = invocations.invoke(function, event).await.ok_or_else(|| not_found(&name))?;
+    let outcome = invocations.invoke(&function, event).await.ok_or_else(|| not_found(name))?;
     drop(pass);
     Ok(outcome.map_err(|error| json!({ "errorType": "Runtime.Error", "errorMessage": error })))
 }

@@ -30,7 +30,7 @@ pub(super) async fn lambda(
     let path = head.uri.path().trim_matches('/').to_owned();
     let query = head.uri.query().unwrap_or_default().to_owned();
     if let Some(name) = invoke::invoked(&head.method, &path) {
-        let outcome = invoke::invoke(switches, invocations, name, &bytes(body).await).await;
+        let outcome = invoke::invoke(switches, invocations, (name, query.as_str()), &bytes(body).await).await;
         return invocation_response(outcome);
     }
     let body = read(body).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::names::{Answered, Refused, deployed, function_arn, not_found};
+use super::names::{Answered, Refused, alias_arn, deployed, not_found};
 use crate::switches::{Switch, Switches, Trigger};
 
 /// Answers a call by its operation. A rule that is being disabled is off once no invocation runs any more.
@@ -13,7 +13,7 @@ pub(super) async fn answer(switches: &Switches, operation: &str, request: &Value
     match operation {
         "ListRuleNamesByTarget" => {
             let target = request["TargetArn"].as_str().unwrap_or_default();
-            let found = rules(switches).filter(|(function, _)| function_arn(function) == target);
+            let found = rules(switches).filter(|(function, _)| alias_arn(function) == target);
             let names: Vec<String> = found.map(|(function, _)| rule(function)).collect();
             Ok(json!({ "RuleNames": names }))
         }

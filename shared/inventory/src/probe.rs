@@ -8,11 +8,7 @@ use platform::resources::Index;
 use secrets::Keyring;
 
 /// Checks that the table and these indexes of it are active.
-pub(crate) async fn check_table(
-    client: &aws_sdk_dynamodb::Client,
-    name: &str,
-    indexes: &[Index],
-) -> Result<(), Problem> {
+pub async fn check_table(client: &aws_sdk_dynamodb::Client, name: &str, indexes: &[Index]) -> Result<(), Problem> {
     let found = client.describe_table().table_name(name).send().await?.table;
     match found.as_ref().and_then(|table| table.table_status.as_ref()) {
         Some(TableStatus::Active) => {}
@@ -32,7 +28,7 @@ pub(crate) async fn check_table(
 }
 
 /// Checks that the queue exists and answers.
-pub(super) async fn check_queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<(), Problem> {
+pub(crate) async fn check_queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<(), Problem> {
     let found = client.get_queue_url().queue_name(name).send().await?;
     let attributes = client.get_queue_attributes().set_queue_url(found.queue_url);
     attributes.attribute_names(QueueAttributeName::QueueArn).send().await?;
@@ -40,7 +36,7 @@ pub(super) async fn check_queue(client: &aws_sdk_sqs::Client, name: &str) -> Res
 }
 
 /// Checks that the secret exists, is not scheduled for deletion, and holds a valid keyring.
-pub(super) async fn check_keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), Problem> {
+pub(crate) async fn check_keyring(client: &aws_sdk_secretsmanager::Client, name: &str) -> Result<(), Problem> {
     let found = client.describe_secret().secret_id(name).send().await?;
     if found.deleted_date.is_some() {
         return Err(Problem::NotActive("scheduled for deletion".to_owned()));
