@@ -34,15 +34,15 @@ impl Worker for Broken {
     }
 }
 
-/// A function that lets everybody in.
-struct Open;
+/// A function that gives the same answer to everybody.
+struct Answering(u16, &'static str);
 
-impl Worker for Open {
+impl Worker for Answering {
     type Event = Value;
     type Response = Value;
 
     async fn work(&self, _: Value) -> Result<Value, Error> {
-        Ok(json!({"statusCode": 200, "body": "{}"}))
+        Ok(json!({"statusCode": self.0, "body": json!({"error": {"code": self.1}}).to_string()}))
     }
 }
 
@@ -90,11 +90,11 @@ impl Scene {
     }
 }
 
-/// Returns the report that was made, which must be the last call.
+/// Returns the one report that was made.
 fn report(calls: &[AwsCall]) -> String {
-    let last = calls.last().unwrap();
-    assert_eq!((last.operation.as_str(), count(calls, REPORT)), (REPORT, 1));
-    let report: Value = serde_json::from_slice(&last.body).unwrap();
+    assert_eq!(count(calls, REPORT), 1);
+    let report = calls.iter().find(|call| call.operation == REPORT).unwrap();
+    let report: Value = serde_json::from_slice(&report.body).unwrap();
     assert_eq!((&report["deploymentId"], &report["lifecycleEventHookExecutionId"]), (&json!("d-1"), &json!("hook-1")));
     report["status"].as_str().unwrap().to_owned()
 }
@@ -123,8 +123,10 @@ async fn one_version_that_fails_or_answers_wrongly_stops_the_deployment() {
     scene.stack.aws.invocations().offer("webhook", Broken);
     assert_eq!(scene.reported(|_| Fault::None).await, ("Failed".to_owned(), tries));
     scene.stack.aws.invocations().offer("webhook", scene.stack.sender());
-    scene.stack.aws.invocations().offer("me", Open);
-    assert_eq!(scene.reported(|_| Fault::None).await, ("Failed".to_owned(), tries));
+    for answer in [Answering(200, ""), Answering(503, "service.unavailable"), Answering(403, "api_keys.missing")] {
+        scene.stack.aws.invocations().offer("me", answer);
+        assert_eq!(scene.reported(|_| Fault::None).await, ("Failed".to_owned(), tries));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,11 +136,21 @@ async fn a_resource_that_is_missing_stops_the_deployment() {
     assert_eq!(scene.reported(|_| Fault::None).await.0, "Failed");
 }
 
+/// The hook does not know the secret of the deployment's edge.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_refuses_all_but_the_edge_gets_traffic() {
+    let scene = Scene::new().await;
+    for function in ["me", "openapi"] {
+        scene.stack.aws.invocations().offer(function, Answering(403, "hosts.not_allowed"));
+    }
+    assert_eq!(scene.reported(|_| Fault::None).await, ("Succeeded".to_owned(), FUNCTIONS));
+}
+
 /// `CodeDeploy` waits an hour for a report that does not come.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_never_answers_stops_the_deployment_before_the_hook_runs_out_of_time() {
     let mut scene = Scene::new().await;
-    scene.hook = scene.stack.pretraffic_at(&scene.proxy.url).with_limit(Duration::from_millis(100));
+    scene.hook = scene.stack.pretraffic_at(&scene.proxy.url).with_limit(Duration::from_secs(1));
     assert_eq!(scene.reported(|_| Fault::Hang).await.0, "Failed");
 }
 
