@@ -1,7 +1,7 @@
 """Compares a stack with its templates: finds what somebody changed by hand.
 
-Looks at the stacks of the service, of its data and of its edge, and at those nested in them. Exit code: 0 if nothing
-differs, 1 if something does, 2 if AWS could not compare a stack.
+Looks at the stacks of the service and of its data, and at those nested in them. Exit code: 0 if nothing differs, 1 if
+something does, 2 if AWS could not compare a stack.
 
 usage: drift.py STACK
 """
@@ -12,10 +12,8 @@ import time
 from collections.abc import Iterator
 
 import boto3
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
-# CloudFront's filters and certificates are in this region, wherever the service is.
-EDGE_REGION = "us-east-1"
 POLL_SECONDS = 5
 # AWS says "several minutes" for a stack.
 POLLS = 240
@@ -23,37 +21,22 @@ POLLS = 240
 
 def main() -> None:
     [name] = sys.argv[1:]
-    here, edge = boto3.client("cloudformation"), boto3.client("cloudformation", region_name=EDGE_REGION)
-    wanted = [(here, name), (here, f"{name}-data"), (edge, f"{name}-edge")]
-    # A small service has no edge. Without the first stack there is nothing to compare.
-    present = [one for one in wanted if exists(*one)]
-    if wanted[0] not in present:
-        sys.exit(f"drift: there is no stack {name}")
+    client = boto3.client("cloudformation")
     drifted = failed = 0
-    for client, stack in [each for one in present for each in with_nested(*one)]:
+    for stack in [each for one in (name, f"{name}-data") for each in with_nested(client, one)]:
         state = detected(client, stack)
         print(f"{state:16} {short(stack)}")
         failed += state not in ("IN_SYNC", "DRIFTED")
         for line in differences(client, stack) if state == "DRIFTED" else ():
             print(line)
             drifted += not line.startswith("    ")
-    print(f"\n{drifted} resources differ from their templates")
+    print(f"\nresources that differ from their templates: {drifted}")
     sys.exit(2 if failed else 1 if drifted else 0)
 
 
-def exists(client, stack: str) -> bool:
-    try:
-        client.describe_stacks(StackName=stack)
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ValidationError":
-            return False
-        raise
-    return True
-
-
-def with_nested(client, stack: str) -> Iterator[tuple]:
+def with_nested(client, stack: str) -> Iterator[str]:
     """Returns the stack and those nested in it. AWS compares each stack alone."""
-    yield client, stack
+    yield stack
     for page in client.get_paginator("list_stack_resources").paginate(StackName=stack):
         for resource in page["StackResourceSummaries"]:
             if resource["ResourceType"] == "AWS::CloudFormation::Stack" and "PhysicalResourceId" in resource:
@@ -93,4 +76,8 @@ def short(stack: str) -> str:
     return stack.split("/")[1] if stack.startswith("arn:") else stack
 
 
-main()
+try:
+    main()
+except (BotoCoreError, ClientError) as error:
+    print(f"drift: AWS could not be asked: {error}", file=sys.stderr)
+    sys.exit(2)
