@@ -39,6 +39,7 @@ mod objects;
 mod order_marks;
 mod orders;
 mod orders_model;
+mod pipeline;
 mod pretraffic;
 mod prices;
 mod prices_model;
