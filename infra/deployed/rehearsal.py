@@ -60,16 +60,16 @@ def build(tools: Path, target: str) -> None:
     with step("functions"):
         # cargo finds cargo-lambda in this path, and cargo-lambda finds its linker there.
         path = os.pathsep.join([str(tools), os.environ["PATH"]])
-        run("build", ["cargo", "lambda", "build", "--release", target], os.environ | {"PATH": path}, shown=True)
+        run("build", ["cargo", "lambda", "build", "--locked", "--release", target], os.environ | {"PATH": path}, shown=True)
     with step("programs"):
         # The tests start these. Built by the first test that needs one, they would use up its minute.
-        run("binaries", ["cargo", "build", "--workspace", "--bins"], dict(os.environ), shown=True)
+        run("binaries", ["cargo", "build", "--locked", "--workspace", "--bins"], dict(os.environ), shown=True)
 
 
 def test(deployment: Deployment) -> int:
     """Runs the tests against the stack. Returns how many passed. Fails if there are too few."""
     with step("tests"):
-        tests = ["cargo", "test", "--workspace", "--test", "it", "anywhere::", "--", "--test-threads", "12"]
+        tests = ["cargo", "test", "--locked", "--workspace", "--test", "it", "anywhere::", "--", "--test-threads", "12"]
         variables = deployment.variables | {"MARKETPLACE_BASE_URL": deployment.base_url()}
         log = run("tests", tests, variables, shown=True)
     passed = sum(int(number) for number in re.findall(r"^test result: ok\. (\d+) passed", log, re.MULTILINE))
