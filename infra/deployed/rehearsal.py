@@ -60,7 +60,8 @@ def build(tools: Path, target: str) -> None:
     with step("functions"):
         # cargo finds cargo-lambda in this path, and cargo-lambda finds its linker there.
         path = os.pathsep.join([str(tools), os.environ["PATH"]])
-        run("build", ["cargo", "lambda", "build", "--locked", "--release", target], os.environ | {"PATH": path}, shown=True)
+        build = ["cargo", "lambda", "build", "--locked", "--release", target]
+        run("build", build, os.environ | {"PATH": path}, shown=True)
     with step("programs"):
         # The tests start these. Built by the first test that needs one, they would use up its minute.
         run("binaries", ["cargo", "build", "--locked", "--workspace", "--bins"], dict(os.environ), shown=True)
