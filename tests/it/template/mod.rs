@@ -1,6 +1,7 @@
 //! Compares `template.yaml` with the project's own definition of what is deployed.
 
 mod bucket;
+mod edge;
 mod functions;
 mod monitoring;
 mod network;

@@ -1,5 +1,6 @@
 //! Reads what `template.yaml` deploys.
 
+pub mod edge;
 mod function;
 pub mod monitoring;
 mod values;
