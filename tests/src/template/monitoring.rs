@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::values::text;
 use super::yaml;
 
-const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
+const ALARMS: [&str; 3] = ["api-alarms.yaml", "queue-alarms.yaml", "spending.yaml"];
 const DASHBOARD: &str = "dashboard.yaml";
 
 /// An alarm, or a graph of the dashboard.
@@ -40,7 +40,8 @@ pub type Resource = (String, String);
 pub fn alarms() -> Vec<Monitor> {
     let mut alarms = Vec::new();
     for file in ALARMS {
-        for alarm in nested(file)["Resources"].as_object().unwrap().values() {
+        let resources = nested(file)["Resources"].as_object().unwrap().clone();
+        for alarm in resources.values().filter(|resource| resource["Type"] == "AWS::CloudWatch::Alarm") {
             let properties = &alarm["Properties"];
             let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
             alarms.push(Monitor { file, name, watched: of_alarm(properties) });
