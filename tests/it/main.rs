@@ -12,6 +12,7 @@ mod budget_model;
 mod cargo_lambda;
 mod cold_starts;
 mod description;
+mod edge;
 mod failures;
 mod feed;
 mod feed_batches;

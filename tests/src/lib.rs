@@ -52,6 +52,6 @@ pub use tables::{
     set_row_number, set_text, stored_key_row, table_without_indexes,
 };
 pub use target::Target;
-pub use template::{Function, Template, monitoring};
+pub use template::{Function, Template, edge, monitoring};
 pub use verifiers::{SignatureValidity, Verifier};
 pub use webhooks::{TestQueue, again, hand, hand_to_die, message, sale, to_loopback};

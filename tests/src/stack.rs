@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use account::Account;
+use api::origin::ORIGIN_VARIABLE;
 use ingest::Ingest;
 use local::aws::AwsSide;
 use local::aws::limits::Limits;
@@ -90,6 +91,13 @@ impl Stack {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let running = self.instance_with(&proxy.url, clock_at(0)).await;
         (running, proxy)
+    }
+
+    /// Starts an instance that accepts only requests with one of these secrets, and reaches AWS through a proxy.
+    pub async fn instance_behind_edge(&self, secrets: &str) -> (RunningInstance, Proxy) {
+        let proxy = Proxy::start(&self.aws.endpoint_url).await;
+        let variables = variables(&proxy.url).with(ORIGIN_VARIABLE, secrets);
+        (self.instance_of(&variables, clock_at(0)).await, proxy)
     }
 
     /// Starts the functions that queues trigger, at the stack's time. Webhooks may go to this machine.
@@ -179,7 +187,11 @@ impl Stack {
     }
 
     pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> RunningInstance {
-        let instance = Instance::start(any_port(), &self.host(endpoint, clock.clone())).await.unwrap();
+        self.instance_of(&variables(endpoint), clock).await
+    }
+
+    async fn instance_of(&self, variables: &Variables, clock: Arc<ManualClock>) -> RunningInstance {
+        let instance = Instance::start(any_port(), &self.host_with(variables, clock.clone())).await.unwrap();
         RunningInstance { client: Client::new(&instance.base_url), clock, instance }
     }
 }

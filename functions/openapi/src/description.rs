@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use api::error::ApiError;
 use api::line::{Facts, cause, log};
+use api::origin::Origin;
 use api::pipeline::check_method;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS};
@@ -22,6 +23,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// Serves the description of the API: the OpenAPI document for programs, and the docs page for people.
 pub struct Description {
+    origin: Origin,
     document: OpenApi,
     /// The document as JSON, or why it could not be serialised.
     json: OnceLock<Result<String, String>>,
@@ -32,12 +34,13 @@ pub struct Description {
 
 impl Description {
     /// Builds the document, from which both bodies are made.
-    pub fn new(clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        Self { document: document::openapi(), json: OnceLock::new(), html: OnceLock::new(), clock, meter }
+    pub fn new(origin: Origin, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
+        Self { origin, document: document::openapi(), json: OnceLock::new(), html: OnceLock::new(), clock, meter }
     }
 
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
     fn decide(&self, event: &GatewayEvent) -> Result<Reply, ApiError> {
+        self.origin.check(event)?;
         let path = event.raw_path.as_deref().unwrap_or_default();
         if path != DESCRIPTION.path && path != DOCS {
             return Err(ApiError::RouteNotFound);

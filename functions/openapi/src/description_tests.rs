@@ -8,7 +8,8 @@ use types::timestamp::Timestamp;
 use super::*;
 
 fn function() -> Description {
-    Description::new(Arc::new(ManualClock::at(Timestamp::from_millis(45_000))), Arc::default())
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(45_000)));
+    Description::new(Origin::default(), clock, Arc::default())
 }
 
 fn request(method: &str, path: &str) -> GatewayEvent {

@@ -11,6 +11,7 @@ mod page;
 
 use std::sync::Arc;
 
+use api::origin::Origin;
 use platform::aws::Missing;
 use platform::service::Service;
 
@@ -18,5 +19,5 @@ pub use description::Description;
 pub use document::openapi;
 
 pub fn api(service: &Service<'_>) -> Result<Description, Missing> {
-    Ok(Description::new(Arc::clone(&service.clock), Arc::clone(&service.meter)))
+    Ok(Description::new(Origin::from_service(service), Arc::clone(&service.clock), Arc::clone(&service.meter)))
 }

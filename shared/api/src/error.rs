@@ -23,6 +23,9 @@ pub enum ApiError {
     /// 401: a bearer token that is malformed, unknown, revoked or expired. The response does not say which.
     #[error("unacceptable API key")]
     KeyInvalid,
+    /// 403: the request did not come through the deployment's edge.
+    #[error("host not allowed")]
+    HostNotAllowed,
     /// 403: a valid key without the scope.
     #[error("scope {0} missing")]
     ScopeMissing(Scope),
@@ -61,7 +64,7 @@ impl ApiError {
         match self {
             Self::Invalid(_) => 400,
             Self::KeyMissing | Self::KeyInvalid => 401,
-            Self::ScopeMissing(_) => 403,
+            Self::HostNotAllowed | Self::ScopeMissing(_) => 403,
             Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound => 404,
             Self::MethodNotAllowed(_) => 405,
             Self::RateLimited { .. } => 429,
@@ -76,6 +79,7 @@ impl ApiError {
             Self::Invalid(_) => "request.invalid",
             Self::KeyMissing => "api_keys.missing",
             Self::KeyInvalid => "api_keys.invalid",
+            Self::HostNotAllowed => "hosts.not_allowed",
             Self::ScopeMissing(_) => "api_keys.scope_missing",
             Self::ItemNotFound(_) => "items.not_found",
             Self::PricesNotFound(_) => "prices.not_found",
@@ -101,6 +105,7 @@ impl ApiError {
             Self::Invalid(_)
             | Self::KeyMissing
             | Self::KeyInvalid
+            | Self::HostNotAllowed
             | Self::RouteNotFound
             | Self::Internal(_)
             | Self::Unavailable(_) => Map::new(),

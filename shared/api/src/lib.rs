@@ -4,6 +4,7 @@
 mod endpoint;
 pub mod error;
 pub mod line;
+pub mod origin;
 mod paging;
 pub mod params;
 pub mod pipeline;

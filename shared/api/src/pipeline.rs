@@ -1,4 +1,4 @@
-//! The pipeline of a request: method, key, scope, budget, input, handler, answer, log line. The first of these that
+//! The pipeline of a request: origin, method, key, scope, budget, input, handler, answer, log line. The first of these that
 //! refuses the request decides the answer (specification 7.4.1).
 
 use std::future::Future;
@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::endpoint::{Caller, Endpoint};
 use super::error::ApiError;
 use super::line::{Facts, cause, log};
+use super::origin::Origin;
 use super::params;
 use super::reply::{GatewayEvent, JSON, Reply, Response, respond};
 use auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
@@ -40,6 +41,7 @@ pub trait Handler: Send + Sync {
 /// An endpoint behind the gate.
 pub struct Api<E> {
     endpoint: E,
+    origin: Origin,
     gate: Gate,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
@@ -57,14 +59,14 @@ impl<E: Endpoint> Api<E> {
     /// The endpoint's budget. The compiler evaluates this, so an endpoint whose route has no budget does not compile.
     const BUDGET: Budget = E::ROUTE.budget.expect("an endpoint's route has a budget");
 
-    pub fn new(endpoint: E, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        Self { endpoint, gate, clock, meter }
+    pub fn new(endpoint: E, origin: Origin, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
+        Self { endpoint, origin, gate, clock, meter }
     }
 
     async fn decide(&self, event: &GatewayEvent) -> Decided {
         let now = self.clock.now();
         let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
-        if let Err(error) = check_method(event) {
+        if let Err(error) = self.origin.check(event).and_then(|()| check_method(event)) {
             return refuse(error);
         }
         let key = match bearer(event) {

@@ -129,6 +129,7 @@ fn failure(error: ApiError) -> Response {
             headers.insert(RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS.into());
         }
         ApiError::Invalid(_)
+        | ApiError::HostNotAllowed
         | ApiError::ScopeMissing(_)
         | ApiError::ItemNotFound(_)
         | ApiError::PricesNotFound(_)

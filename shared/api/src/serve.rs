@@ -9,6 +9,7 @@ use platform::service::Service;
 use runtime::{Error, Worker};
 
 use super::endpoint::Endpoint;
+use super::origin::Origin;
 use super::pipeline::{Api, Handler};
 use super::reply::{GatewayEvent, Response};
 
@@ -16,7 +17,8 @@ impl<E: Endpoint> Api<E> {
     /// Puts an endpoint behind the gate, which needs the keys table.
     pub fn from_service(service: &Service<'_>, endpoint: E) -> Result<Self, Missing> {
         let gate = Gate::from_service(service)?;
-        Ok(Self::new(endpoint, gate, Arc::clone(&service.clock), Arc::clone(&service.meter)))
+        let (clock, meter) = (Arc::clone(&service.clock), Arc::clone(&service.meter));
+        Ok(Self::new(endpoint, Origin::from_service(service), gate, clock, meter))
     }
 }
 

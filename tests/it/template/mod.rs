@@ -2,6 +2,7 @@
 
 mod bucket;
 mod data;
+mod edge;
 mod functions;
 mod monitoring;
 mod network;

@@ -78,7 +78,7 @@ fn has(resource: &Resource, namespace: &str, metric: &str) -> bool {
 
 /// Returns the alarms and the graphs, and where they are.
 fn sides() -> [(&'static str, Vec<Monitor>); 2] {
-    [("infra/monitoring/*-alarms.yaml", alarms()), ("infra/monitoring/dashboard.yaml", graphs())]
+    [("infra/monitoring/*.yaml", alarms()), ("infra/monitoring/dashboard.yaml", graphs())]
 }
 
 fn monitors() -> Vec<Monitor> {

@@ -82,6 +82,9 @@ fn rollback_alarms_see_a_bad_minute_at_once_and_take_silence_for_good() {
 }
 
 /// SAM does not see that a parameter has another value. The description of a version tells `CloudFormation`.
+/// The functions that the gateway calls, in alphabetical order.
+const API: [&str; 9] = ["balance", "catalog", "item", "listings", "marketplaces", "me", "openapi", "orders", "prices"];
+
 #[test]
 fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_it() {
     let described = |template: &Template| -> BTreeSet<(String, String)> {
@@ -97,6 +100,7 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
     };
     for (parameter, value, functions) in [
         ("ReplicaMemory", "3008", &["catalog", "listings"][..]),
+        ("OriginSecret", "marketplace-edge-1", &API[..]),
         ("CompactMemory", "3008", &["compact"][..]),
         ("RebuildReadUnits", "3000", &["compact"][..]),
         ("WebhookSubnetIds", "subnet-1", &["webhook"][..]),
@@ -121,6 +125,9 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
         "RebuildReadUnits",
         "WebhookSubnetIds",
         "WebhookSecurityGroupIds",
+        "OriginSecret",
+        // It is part of the role.
+        "PermissionsBoundary",
         // They are part of the alias or of its deployment.
         "ProvisionedConcurrency",
         "Rollout",

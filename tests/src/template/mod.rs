@@ -1,5 +1,6 @@
 //! Reads what `template.yaml` and `infra/data/template.yaml` deploy.
 
+pub mod edge;
 mod function;
 pub mod monitoring;
 mod values;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::values::text;
 use super::yaml;
 
-const ALARMS: [&str; 2] = ["api-alarms.yaml", "queue-alarms.yaml"];
+const ALARMS: [&str; 3] = ["api-alarms.yaml", "queue-alarms.yaml", "spending.yaml"];
 const ROLLBACK_ALARMS: &str = "rollback-alarms.yaml";
 const DASHBOARD: &str = "dashboard.yaml";
 
@@ -55,7 +55,7 @@ pub fn rollback_alarm_properties() -> Vec<Value> {
 
 fn alarms_in(file: &'static str) -> Vec<Monitor> {
     let resources = nested(file)["Resources"].as_object().unwrap().clone();
-    let alarms = resources.into_iter().map(|(_, alarm)| {
+    let alarms = resources.values().filter(|resource| resource["Type"] == "AWS::CloudWatch::Alarm").map(|alarm| {
         let properties = &alarm["Properties"];
         let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
         Monitor { file, name, watched: of_alarm(properties) }

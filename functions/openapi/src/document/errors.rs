@@ -17,7 +17,7 @@ const INTERNAL: &str = "Internal";
 const UNAVAILABLE: &str = "Unavailable";
 
 /// Every error that the service responds with, and when it does. The texts are the last column of the guide's table.
-pub(super) fn catalogue() -> [(ApiError, &'static str); 11] {
+pub(super) fn catalogue() -> [(ApiError, &'static str); 12] {
     let invalid = FieldError::new("page_size", FieldCode::Malformed, []);
     let variant = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11").into();
     [
@@ -32,6 +32,7 @@ pub(super) fn catalogue() -> [(ApiError, &'static str); 11] {
         (rate_limited(Budget::Scope(Scope::CatalogRead)), "the budget for this minute is used up"),
         (internal(), "an error inside the service"),
         (unavailable(), "the service cannot answer right now; try again"),
+        (ApiError::HostNotAllowed, "the API has another base URL"),
     ]
 }
 

@@ -75,9 +75,9 @@ fn errors_are_shown_under_their_own_status_and_code() {
             }
         }
     }
-    // No operation responds with the error of an unknown path.
+    // No operation responds with the error of an unknown path, or of another host.
     let missing = known.iter().map(|(_, code)| *code).filter(|code| !codes.iter().any(|shown| shown == code));
-    assert_eq!(missing.collect::<Vec<_>>(), ["routes.not_found"]);
+    assert_eq!(missing.collect::<Vec<_>>(), ["routes.not_found", "hosts.not_allowed"]);
 }
 
 /// Returns an error's place in the catalogue. A new variant fails to compile here, so it cannot be left out.
@@ -94,11 +94,12 @@ fn place(error: &ApiError) -> usize {
         ApiError::RateLimited { .. } => 8,
         ApiError::Internal(_) => 9,
         ApiError::Unavailable(_) => 10,
+        ApiError::HostNotAllowed => 11,
     }
 }
 
 #[test]
 fn every_error_is_in_the_catalogue() {
     let places = errors::catalogue().map(|(error, _)| place(&error));
-    assert!(places.iter().copied().eq(0..11));
+    assert!(places.iter().copied().eq(0..12));
 }

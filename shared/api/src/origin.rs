@@ -1,0 +1,86 @@
+//! Refuses requests that did not come through the deployment's edge. The edge sends a secret in a header of its own, so
+//! whoever calls the gateway's host name directly does not get past this check. Without an edge there is no secret, and
+//! nothing is checked.
+
+use platform::service::Service;
+use sha2::{Digest, Sha256};
+
+use super::error::ApiError;
+use super::reply::GatewayEvent;
+
+/// The header in which the edge sends its secret.
+pub const ORIGIN_HEADER: &str = "x-origin-secret";
+/// The environment variable with the accepted secrets, separated by blanks. There are two of them while the secret is
+/// rotated. If the variable is missing or empty, nothing is checked.
+pub const ORIGIN_VARIABLE: &str = "ORIGIN_SECRETS";
+
+/// Where requests may come from.
+#[derive(Clone, Default)]
+pub struct Origin {
+    /// The hashes of the accepted secrets, or `None` if requests may come from anywhere.
+    accepted: Option<Vec<[u8; 32]>>,
+}
+
+impl Origin {
+    /// Reads the accepted secrets from the function's environment.
+    pub fn from_service(service: &Service<'_>) -> Self {
+        Self::accepting(service.lambda_variable(ORIGIN_VARIABLE).as_deref().unwrap_or_default())
+    }
+
+    /// Accepts requests with any of these secrets, or all requests if the text is empty. A text of blanks alone accepts
+    /// none: it is a mistake, and must not open what is meant to be closed.
+    fn accepting(secrets: &str) -> Self {
+        let hashes = || secrets.split_ascii_whitespace().map(|secret| hash(secret.as_bytes())).collect();
+        Self { accepted: (!secrets.is_empty()).then(hashes) }
+    }
+
+    /// Refuses a request without an accepted secret.
+    pub fn check(&self, event: &GatewayEvent) -> Result<(), ApiError> {
+        let Some(accepted) = &self.accepted else { return Ok(()) };
+        let sent = event.headers.get(ORIGIN_HEADER).map(|value| hash(value.as_bytes()));
+        if sent.is_some_and(|sent| accepted.contains(&sent)) { Ok(()) } else { Err(ApiError::HostNotAllowed) }
+    }
+}
+
+/// Secrets are compared by their hashes. How long a comparison takes tells something about two hashes, and so nothing
+/// about the secrets.
+fn hash(secret: &[u8]) -> [u8; 32] {
+    Sha256::digest(secret).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_accepted(secrets: &str, sent: Option<&str>) -> bool {
+        let mut event = GatewayEvent::default();
+        if let Some(sent) = sent {
+            event.headers.insert(ORIGIN_HEADER, sent.parse().unwrap());
+        }
+        Origin::accepting(secrets).check(&event).is_ok()
+    }
+
+    #[test]
+    fn without_a_secret_every_request_is_accepted() {
+        assert!(is_accepted("", None) && is_accepted("", Some("anything")));
+    }
+
+    #[test]
+    fn with_a_secret_only_a_request_that_has_it_is_accepted() {
+        assert!(is_accepted("one", Some("one")));
+        for sent in [None, Some(""), Some("on"), Some("one two"), Some("ONE")] {
+            assert!(!is_accepted("one", sent), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn during_a_rotation_two_secrets_are_accepted() {
+        let accepted = ["one", "two", "three"].map(|sent| is_accepted("one two", Some(sent)));
+        assert_eq!(accepted, [true, true, false]);
+    }
+
+    #[test]
+    fn blanks_alone_accept_nothing() {
+        assert!(!is_accepted(" ", None) && !is_accepted(" ", Some("")) && !is_accepted(" ", Some(" ")));
+    }
+}

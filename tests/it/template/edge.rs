@@ -1,0 +1,96 @@
+//! The edge in front of the API: what it keeps, what it sends, and that nobody gets around it.
+
+use std::collections::BTreeSet;
+
+use api::CacheControl;
+use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE};
+use api::routes::{DOCS, ROUTES};
+use serde_json::{Value, json};
+use tests::{Template, edge};
+
+/// AWS's cache policy `CachingDisabled`.
+const CACHING_DISABLED: &str = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad";
+/// AWS's origin request policy `AllViewerExceptHostHeader`.
+const ALL_VIEWER_EXCEPT_HOST: &str = "b689b0a8-53d0-40ab-baf2-68738e2966ac";
+
+fn distribution() -> Value {
+    edge::resource("Distribution")["DistributionConfig"].clone()
+}
+
+#[test]
+fn the_edge_keeps_the_public_documents_and_nothing_else() {
+    let distribution = distribution();
+    let default = &distribution["DefaultCacheBehavior"];
+    assert_eq!(default["CachePolicyId"], CACHING_DISABLED);
+    assert_eq!(default["OriginRequestPolicyId"], ALL_VIEWER_EXCEPT_HOST);
+    let mut kept = BTreeSet::new();
+    for behavior in distribution["CacheBehaviors"].as_array().unwrap() {
+        let path = behavior["PathPattern"].as_str().unwrap();
+        assert!(!path.contains(['*', '?']), "{path} is a pattern");
+        assert_eq!(
+            (&behavior["CachePolicyId"], &behavior["OriginRequestPolicyId"]),
+            (&json!("PublicDocuments"), &Value::Null)
+        );
+        kept.insert(path.to_owned());
+    }
+    let public = ROUTES.iter().filter(|route| route.cache == CacheControl::Public).map(|route| route.path);
+    assert_eq!(kept, public.chain([DOCS]).map(str::to_owned).collect());
+    let policy = &edge::resource("PublicDocuments")["CachePolicyConfig"];
+    let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
+    assert_eq!((&policy["MaxTTL"], &policy["DefaultTTL"]), (&json!(300), &json!(0)));
+    let in_key = [
+        &key["CookiesConfig"]["CookieBehavior"],
+        &key["HeadersConfig"]["HeaderBehavior"],
+        &key["QueryStringsConfig"]["QueryStringBehavior"],
+    ];
+    assert_eq!(in_key, ["none"; 3]);
+}
+
+#[test]
+fn the_edge_keeps_no_error_of_one_caller_for_another() {
+    let kept = distribution()["CustomErrorResponses"].as_array().unwrap().clone();
+    for status in [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] {
+        assert!(kept.contains(&json!({"ErrorCode": status, "ErrorCachingMinTTL": 0})), "{status}");
+    }
+}
+
+#[test]
+fn the_edge_sends_the_secret_in_the_header_that_functions_read() {
+    let origins = distribution()["Origins"].clone();
+    let sent = json!([{
+        "HeaderName": ORIGIN_HEADER,
+        "HeaderValue": "{{resolve:secretsmanager:edge:SecretString:sent}}",
+    }]);
+    assert_eq!(origins.as_array().unwrap().len(), 1);
+    assert_eq!((&origins[0]["OriginCustomHeaders"], &origins[0]["DomainName"]), (&sent, &json!("origin.example.com")));
+}
+
+#[test]
+fn every_function_of_the_api_and_no_other_reads_the_accepted_secrets() {
+    for (name, accepted) in [("", ""), ("edge", "{{resolve:secretsmanager:edge:SecretString:accepted}}")] {
+        for (function, deployed) in &Template::with_parameters(&[("OriginSecret", name)]).functions {
+            let value = deployed.properties["Environment"]["Variables"].get(ORIGIN_VARIABLE);
+            let expected = deployed.is_triggered_by("HttpApi").then(|| json!(accepted));
+            assert_eq!(value, expected.as_ref(), "{function}");
+        }
+    }
+}
+
+#[test]
+fn an_api_with_a_host_name_of_its_own_has_no_other() {
+    for (name, is_closed) in [("", false), ("api.example.com", true)] {
+        let template = Template::with_parameters(&[("DomainName", name)]);
+        let api = &template.resources("AWS::Serverless::HttpApi")["Api"];
+        assert_eq!(api["Properties"]["DisableExecuteApiEndpoint"], is_closed, "{name:?}");
+    }
+}
+
+#[test]
+fn the_firewall_refuses_in_the_error_envelope() {
+    let firewall = edge::resource("Firewall");
+    let rate = &firewall["Rules"][0]["Action"]["Block"]["CustomResponse"];
+    let body = &firewall["CustomResponseBodies"][rate["CustomResponseBodyKey"].as_str().unwrap()];
+    let envelope: Value = serde_json::from_str(body["Content"].as_str().unwrap()).unwrap();
+    assert_eq!((&rate["ResponseCode"], &body["ContentType"]), (&json!(429), &json!("APPLICATION_JSON")));
+    assert_eq!(envelope, json!({"error": {"code": "edge.too_many_requests", "params": {}}}));
+}
