@@ -1,5 +1,5 @@
-//! The pipeline of a request: origin, method, key, scope, budget, input, handler, answer, log line. The first of these that
-//! refuses the request decides the answer (specification 7.4.1).
+//! The pipeline of a request: origin, method, key, scope, budget, input, handler, answer, log line. The first of these
+//! that refuses the request decides the answer (specification 7.4.1).
 
 use std::future::Future;
 use std::pin::{Pin, pin};
