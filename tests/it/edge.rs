@@ -57,7 +57,7 @@ async fn no_secret_shows_in_a_log() {
     let variables = Variables::new(&stack.aws.endpoint_url).with(ORIGIN_VARIABLE, "hush-1 hush-2");
     for (function, path) in [("me", "/v1/public/me"), ("openapi", "/docs")] {
         let mut running = RuntimeApi::run(function, &variables).await;
-        for (sent, is_accepted) in [("hush-1", true), ("hush-2", true), ("hush-3", false)] {
+        for (sent, is_accepted) in [("hush-3", false), ("hush-1", true), ("hush-2", true)] {
             let answer = running.invoke(RuntimeApi::event(path, path, "", &json!({ORIGIN_HEADER: sent}))).await;
             assert_eq!(answer["statusCode"] != 403, is_accepted, "{function} {sent}");
         }

@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use api::error::ApiError;
-use api::line::{Facts, cause, log};
+use api::line::{Facts, cause, log, log_waiting};
 use api::origin::Origin;
 use api::pipeline::check_method;
+use api::refusals::Refusals;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS};
 use api::{GatewayEvent, Handler, Reply, Response};
@@ -24,6 +25,7 @@ const HTML: &str = "text/html; charset=utf-8";
 /// Serves the description of the API: the OpenAPI document for programs, and the docs page for people.
 pub struct Description {
     origin: Origin,
+    refusals: Refusals,
     document: OpenApi,
     /// The document as JSON, or why it could not be serialised.
     json: OnceLock<Result<String, String>>,
@@ -35,7 +37,15 @@ pub struct Description {
 impl Description {
     /// Builds the document, from which both bodies are made.
     pub fn new(origin: Origin, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        Self { origin, document: document::openapi(), json: OnceLock::new(), html: OnceLock::new(), clock, meter }
+        Self {
+            origin,
+            refusals: Refusals::default(),
+            document: document::openapi(),
+            json: OnceLock::new(),
+            html: OnceLock::new(),
+            clock,
+            meter,
+        }
     }
 
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
@@ -58,10 +68,15 @@ impl Description {
     fn answer(&self, event: &GatewayEvent) -> Response {
         let started = self.clock.monotonic();
         let outcome = self.decide(event);
+        let is_refused = matches!(outcome, Err(ApiError::RouteNotFound | ApiError::HostNotAllowed));
         let cause = cause(&outcome);
         let response = respond(event, outcome, Rate::none(self.clock.now()));
         let duration = self.clock.monotonic().saturating_sub(started);
-        log(&self.meter, event, &response, &Facts { cause, duration, ..Facts::default() });
+        let refusals = if is_refused { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
+        if !is_refused || !refusals.is_empty() {
+            log(&self.meter, event, &response, &Facts { cause, duration, refusals, ..Facts::default() });
+        }
+        log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
         response
     }
 }

@@ -8,6 +8,7 @@ pub mod origin;
 mod paging;
 pub mod params;
 pub mod pipeline;
+pub mod refusals;
 pub mod reply;
 pub mod routes;
 mod serve;

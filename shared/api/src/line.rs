@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::error::ApiError;
 use super::reply::{GatewayEvent, Reply, Response};
-use platform::metrics::{Meter, Metric, ReplicaGauge};
+use platform::metrics::{Line, Meter, Metric, ReplicaGauge};
 use types::ids::KeyId;
 
 /// What the line says in addition to the request and its response.
@@ -19,6 +19,8 @@ pub struct Facts {
     pub duration: Duration,
     /// The age and size of the replica that the answer came from, if it came from one.
     pub replica: Option<ReplicaGauge>,
+    /// How long each refusal took that the line stands for, this one included. Empty if it stands for one request.
+    pub refusals: Vec<Duration>,
 }
 
 /// Returns why a request ended in a 5xx. Any other outcome has no cause.
@@ -36,11 +38,11 @@ pub fn log(meter: &Meter, event: &GatewayEvent, response: &Response, facts: &Fac
     line.member("status", &status);
     line.known("key_id", facts.key_id.as_ref());
     line.known("cause", facts.cause.as_deref());
-    line.gauge(Metric::Latency, milliseconds(facts.duration));
+    let number = latencies(&mut line, &facts.refusals, facts.duration);
     line.store_calls();
     match status {
         429 => line.count(Metric::RateLimited, 1),
-        400..=499 => line.count(Metric::ClientErrors, 1),
+        400..=499 => line.count(Metric::ClientErrors, number),
         500.. => line.count(Metric::ServerErrors, 1),
         _ => {}
     }
@@ -49,6 +51,28 @@ pub fn log(meter: &Meter, event: &GatewayEvent, response: &Response, facts: &Fac
         line.gauge(Metric::ReplicaRecords, replica.records);
     }
     line.log(status >= 500);
+}
+
+/// Writes a line for refusals that still waited for one.
+pub fn log_waiting(meter: &Meter, refusals: &[Duration]) {
+    if let [.., last] = refusals {
+        let mut line = meter.line("refusals");
+        let number = latencies(&mut line, refusals, *last);
+        line.count(Metric::ClientErrors, number);
+        line.log(false);
+    }
+}
+
+/// Adds the latencies of all refusals that a line stands for, or that of its request. Returns how many these are.
+fn latencies(line: &mut Line<'_>, refusals: &[Duration], duration: Duration) -> u64 {
+    if refusals.len() < 2 {
+        line.gauge(Metric::Latency, milliseconds(duration));
+        return 1;
+    }
+    let latencies: Vec<f64> = refusals.iter().copied().map(milliseconds).collect();
+    line.member("refusals", &latencies.len());
+    line.gauge(Metric::Latency, &latencies);
+    latencies.len() as u64
 }
 
 /// Converts to milliseconds, rounded to the microsecond.

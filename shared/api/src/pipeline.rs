@@ -1,5 +1,5 @@
-//! The pipeline of a request: origin, method, key, scope, budget, input, handler, answer, log line. The first of these that
-//! refuses the request decides the answer (specification 7.4.1).
+//! The pipeline of a request: origin, method, key, scope, budget, input, handler, answer, log line. The first of these
+//! that refuses the request decides the answer (specification 7.4.1).
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -12,9 +12,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::endpoint::{Caller, Endpoint};
 use super::error::ApiError;
-use super::line::{Facts, cause, log};
+use super::line::{Facts, cause, log, log_waiting};
 use super::origin::Origin;
 use super::params;
+use super::refusals::Refusals;
 use super::reply::{GatewayEvent, JSON, Reply, Response, respond};
 use auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
 use platform::metrics::Meter;
@@ -42,6 +43,7 @@ pub trait Handler: Send + Sync {
 pub struct Api<E> {
     endpoint: E,
     origin: Origin,
+    refusals: Refusals,
     gate: Gate,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
@@ -53,6 +55,8 @@ struct Decided {
     rate: Rate,
     key_id: Option<KeyId>,
     replica: Option<ReplicaGauge>,
+    /// Whether it was refused without a key to look at.
+    is_keyless: bool,
 }
 
 impl<E: Endpoint> Api<E> {
@@ -60,18 +64,27 @@ impl<E: Endpoint> Api<E> {
     const BUDGET: Budget = E::ROUTE.budget.expect("an endpoint's route has a budget");
 
     pub fn new(endpoint: E, origin: Origin, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        Self { endpoint, origin, gate, clock, meter }
+        Self { endpoint, origin, refusals: Refusals::default(), gate, clock, meter }
     }
 
     async fn decide(&self, event: &GatewayEvent) -> Decided {
         let now = self.clock.now();
-        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
-        if let Err(error) = self.origin.check(event).and_then(|()| check_method(event)) {
-            return refuse(error);
+        let refuse = |error, is_keyless| Decided {
+            outcome: Err(error),
+            rate: Rate::none(now),
+            key_id: None,
+            replica: None,
+            is_keyless,
+        };
+        if let Err(error) = self.origin.check(event) {
+            return refuse(error, true);
+        }
+        if let Err(error) = check_method(event) {
+            return refuse(error, false);
         }
         let key = match bearer(event) {
             Ok(key) => key.hash(),
-            Err(error) => return refuse(error),
+            Err(error) => return refuse(error, true),
         };
         let deadline = Instant::now() + STORE_DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
@@ -84,9 +97,10 @@ impl<E: Endpoint> Api<E> {
                 outcome: outcome.and_then(|output| reply::<E>(&output)),
                 rate: grant.rate,
                 key_id: Some(grant.key.key_id),
+                is_keyless: false,
             },
             Err(Refused { reason, rate, key_id }) => {
-                Decided { outcome: Err(reason.into()), rate, key_id, replica: None }
+                Decided { outcome: Err(reason.into()), rate, key_id, replica: None, is_keyless: false }
             }
         }
     }
@@ -173,11 +187,15 @@ impl<E: Endpoint> Handler for Api<E> {
     fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
-            let Decided { outcome, rate, key_id, replica } = self.decide(&event).await;
+            let Decided { outcome, rate, key_id, replica, is_keyless } = self.decide(&event).await;
             let cause = cause(&outcome);
             let response = respond(&event, outcome, rate);
             let duration = self.clock.monotonic().saturating_sub(started);
-            log(&self.meter, &event, &response, &Facts { key_id, cause, duration, replica });
+            let refusals = if is_keyless { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
+            if !is_keyless || !refusals.is_empty() {
+                log(&self.meter, &event, &response, &Facts { key_id, cause, duration, replica, refusals });
+            }
+            log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
             response
         })
     }

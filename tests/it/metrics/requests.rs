@@ -79,6 +79,36 @@ async fn errors_and_refusals_are_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flood_without_keys_shares_lines_and_every_refusal_is_counted() {
+    let stack = Stack::new().await;
+    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
+    for _ in 0..250 {
+        assert_eq!(me.invoke(get(ME, "no-key")).await["statusCode"], 401);
+    }
+    let mut refused = get(ME, "no-key");
+    refused["requestContext"]["http"]["method"] = json!("POST");
+    // Any later request brings along what still waits.
+    for others in 1..=200 {
+        assert_eq!(me.invoke(refused.clone()).await["statusCode"], 405);
+        let (mut errors, mut samples) = (0, 0);
+        let mut lines = me.lines();
+        lines.retain(|line| line.json.get("ClientErrors").is_some());
+        for line in &lines {
+            errors += line.metrics("me")["ClientErrors"].as_u64().unwrap();
+            samples += line.json["Latency"].as_array().map_or(1, Vec::len);
+        }
+        if errors == 250 + others {
+            assert_eq!(u64::try_from(samples).unwrap(), errors);
+            let shared = lines.iter().filter(|line| line.json["status"] != 405);
+            assert!(shared.count() < 50, "{}", me.log());
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("refusals are missing: {}", me.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn answers_from_a_replica_tell_its_age_and_size() {
     let stack = Stack::new().await;
     stack.feed(&[item("ak", "skin", Some("AK"), 1), item("m4", "skin", Some("M4"), 1)]).await;
