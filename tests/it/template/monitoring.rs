@@ -185,3 +185,31 @@ fn a_graph_that_compares_resources_calls_each_by_its_name() {
         }
     }
 }
+
+#[test]
+fn a_deployment_without_a_topic_for_alarms_is_refused_unless_it_says_that_it_goes_without() {
+    const TOPIC: &str = "arn:aws:sns:us-east-1:000000000000:alarms";
+    for (alarms, topic, objections) in [("required", "", 1), ("required", TOPIC, 0), ("off", "", 0), ("off", TOPIC, 0)]
+    {
+        let template = Template::with_parameters(&[("Alarms", alarms), ("AlarmTopicArn", topic)]);
+        assert_eq!(template.objections().len(), objections, "{alarms} {topic:?}");
+    }
+    assert_eq!(Template::read().parameter("Alarms")["Default"], "required");
+}
+
+#[test]
+fn every_parameter_of_the_alarms_can_be_set_from_the_service() {
+    let template = Template::read();
+    for stack in ["ApiAlarms", "QueueAlarms"] {
+        let resource = template.service().remove(stack).unwrap();
+        let given = resource["Properties"]["Parameters"].as_object().unwrap();
+        let given: BTreeSet<&str> = given.keys().map(String::as_str).collect();
+        let file = resource["Properties"]["TemplateURL"].as_str().unwrap();
+        let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let parameters = text.split("\nParameters:\n").nth(1).unwrap().split("\nResources:\n").next().unwrap();
+        let names = parameters.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+        let names: BTreeSet<&str> = names.filter(|name| !name.starts_with(' ')).collect();
+        assert_eq!(given, names, "{file}");
+    }
+}
