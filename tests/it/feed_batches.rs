@@ -7,7 +7,7 @@ use local::workers::{EventSource, poll};
 use platform::resources::{Batching, INGEST_TIMEOUT};
 use runtime::Worker;
 use serde_json::Value;
-use tests::{AwsCall, Proxy, Stack, listing, order, tables, uuid};
+use tests::{AwsCall, Fault, Proxy, Stack, listing, order, tables, uuid};
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 /// Batches that are handed over once they are full.
@@ -93,7 +93,10 @@ async fn a_message_that_was_delivered_twice_in_a_batch_is_reported_once() {
     let (unreadable, readable) = (order(user, 1, TEN_O_CLOCK, 1), order(user, 2, TEN_O_CLOCK, 1));
     let mut event = SqsEvent::default();
     event.records = vec![record("a", &unreadable), record("b", &readable), record("a", &unreadable)];
-    let response = stack.ingest(&stack.aws.endpoint_url).work(event).await.unwrap();
+    // It cannot be set aside either, so it stays in its queue.
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    proxy.plan(|operation| if operation == "SendMessageBatch" { Fault::Refuse } else { Fault::None });
+    let response = stack.ingest(&proxy.url).work(event).await.unwrap();
     let failed: Vec<_> = response.batch_item_failures.iter().map(|item| item.item_identifier.as_str()).collect();
     assert_eq!(failed, ["a"]);
 }
