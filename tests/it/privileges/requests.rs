@@ -29,5 +29,7 @@ pub(super) async fn made() -> Used {
         let status = running.client.get(&key, path).await.status;
         assert_eq!(status, if path == "/" { 404 } else { 200 }, "{path}");
     }
+    // Only behind an edge do the functions look for its secret.
+    stack.instance_behind_edge("hush").await;
     stack.ledger.used()
 }
