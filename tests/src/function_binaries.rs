@@ -31,7 +31,7 @@ pub async fn redirect_library(folder: &Path) -> String {
     let library = folder.join("redirect.so").to_str().unwrap().to_owned();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/redirect.c");
     let mut compiler = command(COMPILER_VARIABLE).unwrap_or_else(|| Command::new("cc"));
-    let built = compiler.args(["-shared", "-fPIC", "-o", library.as_str(), source]).output().await.unwrap();
+    let built = compiler.args(["-shared", "-fPIC", "-o", library.as_str(), source, "-ldl"]).output().await.unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     library
 }
