@@ -28,7 +28,7 @@ pub(crate) fn function_command(name: &str) -> Command {
 /// Builds the library that leads a function's connections to this machine, in a folder. Returns its path, for
 /// `LD_PRELOAD`.
 pub async fn redirect_library(folder: &Path) -> String {
-    let library = folder.join("redirect.so").to_str().unwrap().to_owned();
+    let library = folder.canonicalize().unwrap().join("redirect.so").to_str().unwrap().to_owned();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/redirect.c");
     let mut compiler = command(COMPILER_VARIABLE).unwrap_or_else(|| Command::new("cc"));
     let built = compiler.args(["-shared", "-fPIC", "-o", library.as_str(), source, "-ldl"]).output().await.unwrap();
