@@ -7,6 +7,8 @@ mod anywhere;
 mod base;
 mod base_load;
 mod base_model;
+#[cfg(target_os = "linux")]
+mod binaries;
 mod budget;
 mod budget_model;
 mod cargo_lambda;

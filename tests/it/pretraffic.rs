@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Proxy, RunningInstance, Stack};
 
 /// A deployment that waits for the report.
-const WAITS: &str = r#"{"deploymentInfo": {"status": "InProgress", "creator": "CloudFormation"}}"#;
+pub(crate) const WAITS: &str = r#"{"deploymentInfo": {"status": "InProgress", "creator": "CloudFormation"}}"#;
 /// How many functions get new versions.
-const FUNCTIONS: usize = 14;
-const REPORT: &str = "PutLifecycleEventHookExecutionStatus";
+pub(crate) const FUNCTIONS: usize = 14;
+/// The operation that reports.
+pub(crate) const REPORT: &str = "PutLifecycleEventHookExecutionStatus";
 
 /// A stack whose functions can be invoked, and the hook.
 pub(crate) struct Scene {

@@ -17,12 +17,15 @@ use platform::logging::FUNCTION_VARIABLE;
 use platform::metrics::NAMESPACE_VARIABLE;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::sync::{Mutex, Notify, mpsc};
 use types::clock::{Clock, SystemClock};
 
-use crate::binaries::binary;
+use crate::function_binaries::function_command;
 use crate::metrics::{LogLine, NAMESPACE};
+
+/// How long a function may take to start, to end or to answer. An emulator takes several times as long as this machine.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits until at least this many seconds are left of the current minute. Binaries run by the real clock.
 pub async fn minute_with(seconds: u32) {
@@ -68,7 +71,7 @@ impl RuntimeApi {
         });
         let log = tempfile::NamedTempFile::new().unwrap();
         let both = log.reopen().unwrap();
-        let child = Command::new(binary(function))
+        let child = function_command(function)
             .env_clear()
             .envs(variables.iter())
             .env("AWS_LAMBDA_RUNTIME_API", address)
@@ -89,7 +92,7 @@ impl RuntimeApi {
         tokio::select! {
             () = self.state.asked.notified() => {}
             status = self.child.wait() => panic!("the function ended: {status:?}, {}", self.log()),
-            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not ask for events"),
+            () = tokio::time::sleep(PATIENCE) => panic!("the function does not ask for events"),
         }
     }
 
@@ -98,7 +101,7 @@ impl RuntimeApi {
         let status = tokio::select! {
             status = self.child.wait() => status.unwrap(),
             () = self.state.asked.notified() => panic!("the function asks for events: {}", self.log()),
-            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not end"),
+            () = tokio::time::sleep(PATIENCE) => panic!("the function does not end"),
         };
         let log = self.log();
         assert!(!status.success(), "{log}");
@@ -111,7 +114,7 @@ impl RuntimeApi {
         tokio::select! {
             answer = self.answers.recv() => answer.unwrap(),
             status = self.child.wait() => panic!("the function ended: {status:?}"),
-            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("the function does not answer"),
+            () = tokio::time::sleep(PATIENCE) => panic!("the function does not answer"),
         }
     }
 
@@ -123,6 +126,25 @@ impl RuntimeApi {
     /// Returns the lines of its log so far.
     pub fn lines(&self) -> Vec<LogLine> {
         self.log().lines().map(LogLine::parse).collect()
+    }
+
+    /// Returns the most memory that the function's process has had resident, in kilobytes. Under an emulator it is the
+    /// emulator's.
+    pub fn peak_memory_kb(&self) -> u64 {
+        let status = self.process("status");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Returns whether the function's process has loaded this library.
+    pub fn has_loaded(&self, library: &str) -> bool {
+        self.process("maps").contains(library)
+    }
+
+    /// Returns what Linux says about the function's process.
+    fn process(&self, file: &str) -> String {
+        let id = self.child.id().expect("the function runs");
+        std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap()
     }
 
     /// Builds an API Gateway event of payload format 2.0.

@@ -1,5 +1,5 @@
-//! The lines of batches and runs. The sender's own binary never reaches a receiver on this machine, so an instance
-//! within the test stands in for it.
+//! The lines of batches and runs. The sender's own binary connects only to public addresses, so an instance within the
+//! test stands in for it.
 
 use std::slice;
 use std::time::Duration;
