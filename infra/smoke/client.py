@@ -23,18 +23,27 @@ class Client:
         """Connects, so that the next request does not wait for it."""
         self.connection.connect()
 
+    def close(self) -> None:
+        self.connection.close()
+
     def get(self, path: str) -> tuple[int, float]:
         """Returns the status, 0 if there was no answer, and the milliseconds that it took."""
-        begun = time.perf_counter()
+        kept, begun = self.connection.sock is not None, time.perf_counter()
+        status = self.ask(path)
+        if kept and not status:
+            # The server may end a connection that it has kept, at any time.
+            status = self.ask(path)
+        return status, (time.perf_counter() - begun) * 1000
+
+    def ask(self, path: str) -> int:
         try:
             self.connection.request("GET", path, headers=self.headers)
             answer = self.connection.getresponse()
             answer.read()
-            status = answer.status
+            return answer.status
         except (OSError, HTTPException):
             self.connection.close()
-            status = 0
-        return status, (time.perf_counter() - begun) * 1000
+            return 0
 
 
 def at_once(clients: list[Client], act) -> list:

@@ -8,7 +8,7 @@ from report import Report
 from stack import Failed, Stack, is_aws
 
 REQUESTS = 2000
-CLIENTS = 16
+CLIENTS = 8
 PATH = "/v1/public/me"
 # Seconds after which CloudWatch has the metrics of a minute, and seconds between two looks. Emulators have them at once.
 PATIENCE = 900 if is_aws() else 30

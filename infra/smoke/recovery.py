@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+from botocore.exceptions import ClientError
+
 from client import Client
 from report import Report
 from stack import HOME, PROGRAMS, Failed, Stack, is_aws
@@ -34,8 +36,9 @@ def roll_back(stack: Stack, report: Report, key: str) -> None:
             pass
         else:
             raise Failed("the stack took a version that does not start")
+        # sam may end before the roll-back does.
+        status = stack.settled(stack.name)
     report.add(section, "from the deployment to the end of the roll-back, s", time.monotonic() - begun)
-    status = stack.status(stack.name)
     report.add(section, "the stack afterwards", status)
     report.add(section, "requests meanwhile that were answered with 200", answers[200])
     lost = sum(answers.values()) - answers[200]
@@ -46,9 +49,10 @@ def roll_back(stack: Stack, report: Report, key: str) -> None:
 
 
 def mend_program() -> None:
-    """Puts the built function back, if a run was cut off before it did."""
+    """Puts the built function back, if a run was cut off before it did. One that was built since then stays."""
     if SAVED.exists():
-        PROGRAM.write_bytes(SAVED.read_bytes())
+        if PROGRAM.read_bytes() == BROKEN:
+            PROGRAM.write_bytes(SAVED.read_bytes())
         SAVED.unlink()
 
 
@@ -67,11 +71,14 @@ def broken() -> Iterator[None]:
 @contextmanager
 def requests(stack: Stack, key: str) -> Iterator[Counter]:
     """Makes requests to the function until the block ends. Yields the number of answers of each status."""
-    client, answers, over = Client(stack.output("BaseUrl"), key), Counter(), threading.Event()
+    base_url, answers, over = stack.output("BaseUrl"), Counter(), threading.Event()
 
     def ask() -> None:
         while not over.wait(PAUSE):
+            # On a new connection each, so that none is made twice.
+            client = Client(base_url, key)
             answers[client.get(PATHS[FUNCTION])[0]] += 1
+            client.close()
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -83,17 +90,17 @@ def requests(stack: Stack, key: str) -> Iterator[Counter]:
 
 
 def deployments(stack: Stack) -> str:
-    """Returns the outcomes of CodeDeploy's deployments of this stack."""
+    """Returns the outcomes of CodeDeploy's deployments of this stack. Emulators do not list them."""
     client, found = stack.client("codedeploy"), []
-    pages = client.get_paginator("list_applications").paginate()
-    names = [name for page in pages for name in page["applications"]]
-    for application in (name for name in names if name.startswith(f"{stack.name}-")):
-        groups = client.list_deployment_groups(applicationName=application)["deploymentGroups"]
-        for group in groups:
+    application = stack.resource("ServerlessDeploymentApplication")
+    try:
+        for group in client.list_deployment_groups(applicationName=application)["deploymentGroups"]:
             listed = client.list_deployments(applicationName=application, deploymentGroupName=group)
             for deployment in listed["deployments"]:
                 told = client.get_deployment(deploymentId=deployment)["deploymentInfo"]
                 found.append(f"{told['status']} {told.get('errorInformation', {}).get('code', '')}".strip())
+    except ClientError as error:
+        return f"unknown: {error.response['Error']['Code']}"
     return ", ".join(sorted(found)) or "nothing"
 
 

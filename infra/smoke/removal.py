@@ -1,16 +1,14 @@
 """Removes both stacks and all that they leave. Names what it could not remove."""
 
-import time
 from collections.abc import Callable, Iterable
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
-from stack import Stack
+from stack import Failed, Stack
 
-# Seconds that a stack has to end what it is doing, and seconds between two looks.
-SETTLE = 3600
-PAUSE = 5
+
+# The stack with the bucket that sam uploads to.
+UPLOADS = "aws-sam-cli-managed-default"
 
 
 class Removal:
@@ -32,33 +30,22 @@ class Removal:
         print(f"   removing {what}", flush=True)
         try:
             act()
-        except (BotoCoreError, ClientError, WaiterError, TimeoutError) as error:
+        # Whatever it was, the rest has to go as well.
+        except Exception as error:
             self.left.append(f"{what}: {error}")
 
     def remove_stack(self, stack: str) -> None:
         client = self.stack.stacks
-        status = self.settled(stack)
-        if status is None:
+        if self.stack.settled(stack) is None:
             return
         # A second try leaves in place what the first could not remove.
         for _ in range(2):
             kept = self.undeletable(stack) if self.stack.status(stack) == "DELETE_FAILED" else []
             client.delete_stack(StackName=stack, **({"RetainResources": kept} if kept else {}))
-            if self.settled(stack) is None:
+            if self.stack.settled(stack) is None:
                 self.left += [f"{name} of stack {stack}, which CloudFormation could not remove" for name in kept]
                 return
-        raise TimeoutError(f"it is {self.stack.status(stack)}")
-
-    def settled(self, stack: str) -> str | None:
-        """Waits until a stack changes no more. Returns its status, or `None` if there is no such stack."""
-        deadline = time.monotonic() + SETTLE
-        while (status := self.stack.status(stack)) and status.endswith("IN_PROGRESS"):
-            if status == "REVIEW_IN_PROGRESS":
-                return status
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"it is still {status}")
-            time.sleep(PAUSE)
-        return status
+        raise Failed(f"it is {self.stack.status(stack)}")
 
     def undeletable(self, stack: str) -> list[str]:
         pages = self.stack.stacks.get_paginator("list_stack_resources").paginate(StackName=stack)
@@ -71,7 +58,7 @@ class Removal:
         for lister in listers:
             try:
                 yield from lister()
-            except (BotoCoreError, ClientError) as error:
+            except Exception as error:
                 self.left.append(f"unknown {lister.__name__}, because they could not be listed: {error}")
 
     def belongs(self, name: str) -> bool:
@@ -121,10 +108,10 @@ class Removal:
 
     def uploads(self):
         """What sam uploaded, in a bucket that it shares between all stacks of the region."""
-        if not self.stack.status("aws-sam-cli-managed-default"):
+        if not self.stack.status(UPLOADS):
             return
-        outputs = self.stack.stacks.describe_stacks(StackName="aws-sam-cli-managed-default")["Stacks"][0]["Outputs"]
-        bucket = next(output["OutputValue"] for output in outputs if output["OutputKey"] == "SourceBucket")
+        found = self.stack.stacks.describe_stack_resource(StackName=UPLOADS, LogicalResourceId="SamCliSourceBucket")
+        bucket = found["StackResourceDetail"]["PhysicalResourceId"]
         objects = self.stack.session.resource("s3").Bucket(bucket).object_versions.filter(Prefix=f"{self.stack.name}/")
         yield f"uploads in {bucket}/{self.stack.name}/", objects.delete
 

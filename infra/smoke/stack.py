@@ -7,6 +7,7 @@ import secrets
 import string
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,11 @@ PARAMETERS = {
     "ThrottleRate": "1000",
     "ThrottleBurst": "500",
 }
+# Seconds that a stack has to end what it is doing, and seconds between two looks.
+SETTLE = 7200
+PAUSE = 5
+# A stack whose first change set was never executed.
+NOT_BEGUN = ("REVIEW_IN_PROGRESS",)
 # The last lines of a failed command's output that are shown.
 TAIL = 15
 
@@ -69,6 +75,15 @@ class Stack:
                 return None
             raise
 
+    def settled(self, stack: str) -> str | None:
+        """Waits until a stack changes no more. Returns its status, or `None` if there is no such stack."""
+        deadline = time.monotonic() + SETTLE
+        while (status := self.status(stack)) and status.endswith("IN_PROGRESS") and status not in NOT_BEGUN:
+            if time.monotonic() > deadline:
+                raise Failed(f"{stack} is still {status} after {SETTLE} seconds")
+            time.sleep(PAUSE)
+        return status
+
     def deploy(self, *options: str) -> None:
         parameters = PARAMETERS | {"Architecture": architecture()}
         command = [sys.executable, "-B", "infra/deploy/run", "--config-env", "dev", "--yes"]
@@ -79,9 +94,10 @@ class Stack:
         outputs = self.stacks.describe_stacks(StackName=self.name)["Stacks"][0]["Outputs"]
         return next(output["OutputValue"] for output in outputs if output["OutputKey"] == name)
 
-    def api_id(self) -> str:
-        resource = self.stacks.describe_stack_resource(StackName=self.name, LogicalResourceId="Api")
-        return resource["StackResourceDetail"]["PhysicalResourceId"]
+    def resource(self, logical_id: str) -> str:
+        """Returns the physical id of a resource of the service stack."""
+        found = self.stacks.describe_stack_resource(StackName=self.name, LogicalResourceId=logical_id)
+        return found["StackResourceDetail"]["PhysicalResourceId"]
 
     def marketctl(self, *arguments: str) -> dict:
         program = str(ROOT / "target" / "debug" / "marketctl")

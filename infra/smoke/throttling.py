@@ -20,7 +20,7 @@ OWN_RATE, SHARED_RATE = 1.7, 1.3
 
 
 def measure(stack: Stack, report: Report) -> None:
-    gateway, api, section = stack.client("apigatewayv2"), stack.api_id(), "Throttling"
+    gateway, api, section = stack.client("apigatewayv2"), stack.resource("Api"), "Throttling"
     before = gateway.get_stage(ApiId=api, StageName="$default").get("DefaultRouteSettings", {})
     # The stack does not see this change, and gets its own rate back below.
     gateway.update_stage(ApiId=api, StageName="$default", DefaultRouteSettings=before | limits(RATE))
