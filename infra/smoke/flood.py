@@ -10,7 +10,7 @@ from stack import Failed, Stack, is_aws
 REQUESTS = 2000
 CLIENTS = 8
 PATH = "/v1/public/me"
-# Seconds after which CloudWatch has the metrics of a minute, and seconds between two looks. Emulators have them at once.
+# Seconds after which CloudWatch has the metrics of a minute, and seconds between two looks.
 PATIENCE = 900 if is_aws() else 30
 PAUSE = 30
 # AWS's list prices of us-east-1, in dollars: a million requests of an HTTP API, a million invocations, a
@@ -21,20 +21,19 @@ MEMORY_GB = 0.5
 
 
 def measure(stack: Stack, report: Report, architecture: str) -> None:
-    section = "A flood of requests without a key"
     time.sleep(60 - time.time() % 60)
     begun = datetime.now(UTC).replace(second=0, microsecond=0)
     milliseconds = send(stack)
     ended = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
-    report.add(section, "requests answered with 401", REQUESTS)
-    report.add(section, "requests a second", REQUESTS / milliseconds * 1000)
+    report.add("requests answered with 401", REQUESTS)
+    report.add("requests a second", REQUESTS / milliseconds * 1000)
     found = counted(stack, begun, ended)
-    report.add(section, "invocations", found["invocations"])
-    report.add(section, "Lambda's duration of a request, ms", found["duration"] / REQUESTS)
+    report.add("invocations", found["invocations"])
+    report.add("Lambda's duration of a request, ms", found["duration"] / REQUESTS)
     # The lines of `sweep` and `compact` are in it, one each a minute.
-    report.add(section, "the functions' log, bytes a request", found["function log"] / REQUESTS)
-    report.add(section, "the gateway's log, bytes a request", found["gateway log"] / REQUESTS)
-    report.add(section, "a million such requests, computed, $", price(found, architecture) / REQUESTS * 1_000_000)
+    report.add("the functions' log, bytes a request", found["function log"] / REQUESTS)
+    report.add("the gateway's log, bytes a request", found["gateway log"] / REQUESTS)
+    report.add("a million such requests, computed, $", price(found, architecture) / REQUESTS * 1_000_000)
 
 
 def send(stack: Stack) -> float:

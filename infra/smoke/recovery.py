@@ -28,7 +28,7 @@ RESTORABLE = timedelta(minutes=6 if is_aws() else 1)
 
 def roll_back(stack: Stack, report: Report, key: str) -> None:
     """Deploys a version that ends in init. The stack must refuse it, and no request may notice."""
-    section, begun = "A version that does not start", time.monotonic()
+    begun = time.monotonic()
     with broken(), requests(stack, key) as answers:
         try:
             stack.deploy("--service-only")
@@ -38,12 +38,12 @@ def roll_back(stack: Stack, report: Report, key: str) -> None:
             raise Failed("the stack took a version that does not start")
         # sam may end before the roll-back does.
         status = stack.settled(stack.name)
-    report.add(section, "from the deployment to the end of the roll-back, s", time.monotonic() - begun)
-    report.add(section, "the stack afterwards", status)
-    report.add(section, "requests meanwhile that were answered with 200", answers[200])
+    report.add("from the deployment to the end of the roll-back, s", time.monotonic() - begun)
+    report.add("the stack afterwards", status)
+    report.add("requests meanwhile that were answered with 200", answers[200])
     lost = sum(answers.values()) - answers[200]
-    report.add(section, "other requests meanwhile", lost)
-    report.add(section, "what CodeDeploy said", deployments(stack))
+    report.add("other requests meanwhile", lost)
+    report.add("what CodeDeploy said", deployments(stack))
     if status != "UPDATE_ROLLBACK_COMPLETE" or lost:
         raise Failed(f"{stack.name} is {status}, and {dict(answers)} were the answers")
 
@@ -106,15 +106,14 @@ def deployments(stack: Stack) -> str:
 
 def restore(stack: Stack, report: Report, key: str) -> None:
     """Takes a table back to a moment after the deployment."""
-    section = f"A restore of the table `-{TABLE}`"
     made = stack.client("dynamodb").describe_table(TableName=f"{stack.name}-{TABLE}")["Table"]["CreationDateTime"]
     # One minute later it is surely restorable.
     moment = max(datetime.now(UTC) - RESTORABLE, made + timedelta(minutes=1)).astimezone(UTC)
     time.sleep(max(0.0, (moment + RESTORABLE - datetime.now(UTC)).total_seconds()))
     begun = time.monotonic()
     stack.marketctl("restore", TABLE, "--to", f"{moment:%Y-%m-%dT%H:%M:%SZ}")
-    report.add(section, "from the command to its end, s", time.monotonic() - begun)
+    report.add("from the command to its end, s", time.monotonic() - begun)
     status, _ = Client(stack.output("BaseUrl"), key).get(PATHS["balance"])
-    report.add(section, "a request to `balance` afterwards", status)
+    report.add("a request to `balance` afterwards", status)
     if status not in (200, 404):
         raise Failed(f"balance answered with {status}")

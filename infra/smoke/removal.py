@@ -9,6 +9,8 @@ from stack import Failed, Stack
 
 # The stack with the bucket that sam uploads to.
 UPLOADS = "aws-sam-cli-managed-default"
+# How many times to look whether a table is there, with 20 seconds between two looks.
+ATTEMPTS = 180
 
 
 class Removal:
@@ -119,8 +121,10 @@ class Removal:
 def delete_table(client, name: str) -> None:
     if client.describe_table(TableName=name)["Table"].get("DeletionProtectionEnabled"):
         client.update_table(TableName=name, DeletionProtectionEnabled=False)
-    client.get_waiter("table_exists").wait(TableName=name)
+    # A table that is being restored cannot be deleted.
+    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"MaxAttempts": ATTEMPTS})
     client.delete_table(TableName=name)
+    client.get_waiter("table_not_exists").wait(TableName=name)
 
 
 def delete_bucket(session: boto3.Session, name: str) -> None:

@@ -27,20 +27,28 @@ class Report:
     region: str
     on_aws: bool
     begun: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    # The section that figures are added to.
+    section: str = ""
     figures: list[Figure] = field(default_factory=list)
     failures: list[Figure] = field(default_factory=list)
 
-    def add(self, section: str, what: str, value: object) -> None:
+    def begin(self, section: str) -> None:
+        self.section = section
+        print(f"\n== {section}", flush=True)
+
+    def add(self, what: str, value: object) -> None:
         text = f"{value:.3g}" if isinstance(value, float) else str(value)
-        self.figures.append(Figure(section, what, text))
+        self.figures.append(Figure(self.section, what, text))
         print(f"   {what}: {text}", flush=True)
 
-    def fail(self, section: str, reason: object) -> None:
-        self.failures.append(Figure(section, "failed", str(reason)))
+    def fail(self, reason: object) -> None:
+        self.failures.append(Figure(self.section, "failed", str(reason)))
         print(f"   FAILED: {reason}", flush=True)
 
     def json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+        own = asdict(self)
+        del own["section"]
+        return json.dumps(own, indent=1)
 
     def markdown(self) -> str:
         where = f"AWS, region {self.region}" if self.on_aws else "an emulator. Nothing in it was seen on AWS"

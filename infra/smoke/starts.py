@@ -39,14 +39,14 @@ def make_key(stack: Stack) -> str:
 
 
 def measure(stack: Stack, report: Report, key: str) -> None:
-    section, base_url = "Cold and warm requests, seen by the client", stack.output("BaseUrl")
+    base_url = stack.output("BaseUrl")
     for function, path in PATHS.items():
         clients = [Client(base_url, key) for _ in range(COLD)]
         at_once(clients, Client.connect)
         cold = answered(function, at_once(clients, lambda client: client.get(path)))
         warm = answered(function, [clients[0].get(path) for _ in range(WARM)])
-        report.add(section, f"`{function}`, slowest of {COLD} at once after the deployment, ms", max(cold))
-        report.add(section, f"`{function}`, warm, median of {WARM}, ms", median(warm))
+        report.add(f"`{function}`, slowest of {COLD} at once after the deployment, ms", max(cold))
+        report.add(f"`{function}`, warm, median of {WARM}, ms", median(warm))
 
 
 def answered(function: str, answers: list[tuple[int, float]]) -> list[float]:
@@ -58,7 +58,7 @@ def answered(function: str, answers: list[tuple[int, float]]) -> list[float]:
 
 def measure_inits(stack: Stack, report: Report) -> None:
     """Reads what each instance logged in its first line."""
-    section, starts = "Starts of instances, from their log lines", {}
+    starts: dict[str, list[dict]] = {}
     deadline = time.monotonic() + LOG_SECONDS
     while not starts and time.monotonic() < deadline:
         starts = logged_starts(stack)
@@ -67,11 +67,11 @@ def measure_inits(stack: Stack, report: Report) -> None:
         raise Failed("no log line has an init_ms")
     for function, lines in sorted(starts.items()):
         times = [line["init_ms"] for line in lines]
-        report.add(section, f"`{function}`, instances", len(lines))
-        report.add(section, f"`{function}`, median of `init_ms`", median(times))
-        report.add(section, f"`{function}`, longest `init_ms`", max(times))
+        report.add(f"`{function}`, instances", len(lines))
+        report.add(f"`{function}`, median of `init_ms`", median(times))
+        report.add(f"`{function}`, longest `init_ms`", max(times))
         memory = [line["max_memory_mb"] for line in lines if "max_memory_mb" in line]
-        report.add(section, f"`{function}`, most memory in a first line, MB", max(memory, default="none"))
+        report.add(f"`{function}`, most memory in a first line, MB", max(memory, default="none"))
 
 
 def logged_starts(stack: Stack) -> dict[str, list[dict]]:

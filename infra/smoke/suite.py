@@ -7,7 +7,6 @@ from stack import Failed, Stack, log_file
 
 # Tests at a time. A new account runs ten functions at once.
 THREADS = "4"
-SECTION = "End-to-end tests"
 
 
 def build(stack: Stack) -> None:
@@ -23,6 +22,6 @@ def run_tests(stack: Stack, report: Report) -> None:
     finally:
         log = log_file("tests").read_text(errors="replace")
         for what in ("passed", "failed"):
-            report.add(SECTION, what, sum(map(int, re.findall(rf"^test result: .*?(\d+) {what}", log, re.MULTILINE))))
+            report.add(what, sum(map(int, re.findall(rf"^test result: .*?(\d+) {what}", log, re.MULTILINE))))
     if not re.search(r"[1-9]\d* passed", log):
         raise Failed("no test ran")

@@ -20,7 +20,7 @@ OWN_RATE, SHARED_RATE = 1.7, 1.3
 
 
 def measure(stack: Stack, report: Report) -> None:
-    gateway, api, section = stack.client("apigatewayv2"), stack.resource("Api"), "Throttling"
+    gateway, api = stack.client("apigatewayv2"), stack.resource("Api")
     before = gateway.get_stage(ApiId=api, StageName="$default").get("DefaultRouteSettings", {})
     # The stack does not see this change, and gets its own rate back below.
     gateway.update_stage(ApiId=api, StageName="$default", DefaultRouteSettings=before | limits(RATE))
@@ -34,9 +34,9 @@ def measure(stack: Stack, report: Report) -> None:
         gateway.update_stage(ApiId=api, StageName="$default", DefaultRouteSettings=before or limits(1000))
     time.sleep(SETTLE)
     for name, (through, sent) in {"one route": one, "two routes": two}.items():
-        report.add(section, f"{name}, requests a second sent", sent)
-        report.add(section, f"{name}, requests a second let through, at a rate of {RATE}", through)
-    report.add(section, "the rate is", verdict(one, two))
+        report.add(f"{name}, requests a second sent", sent)
+        report.add(f"{name}, requests a second let through, at a rate of {RATE}", through)
+    report.add("the rate is", verdict(one, two))
 
 
 def limits(rate: int) -> dict[str, float]:
