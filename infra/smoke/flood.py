@@ -24,7 +24,8 @@ def measure(stack: Stack, report: Report, architecture: str) -> None:
     time.sleep(60 - time.time() % 60)
     begun = datetime.now(UTC).replace(second=0, microsecond=0)
     milliseconds = send(stack)
-    ended = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    # Refusals share lines, and the last line may be written a minute later.
+    ended = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=2)
     report.add("requests answered with 401", REQUESTS)
     report.add("requests a second", REQUESTS / milliseconds * 1000)
     found = counted(stack, begun, ended)
@@ -47,7 +48,7 @@ def send(stack: Stack) -> float:
 
 
 def counted(stack: Stack, begun: datetime, ended: datetime) -> dict[str, float]:
-    """Returns the sums of the metrics of these minutes, once they have all requests."""
+    """Returns the sums of the metrics of these minutes, once they have all requests. A log may come to nothing."""
     metrics = stack.client("cloudwatch")
 
     def total(namespace: str, metric: str, dimension: str, value: str) -> float:
@@ -63,14 +64,18 @@ def counted(stack: Stack, begun: datetime, ended: datetime) -> dict[str, float]:
         "function log": ("AWS/Logs", "IncomingBytes", "LogGroupName", f"/aws/lambda/{stack.name}"),
         "gateway log": ("AWS/Logs", "IncomingBytes", "LogGroupName", f"/aws/vendedlogs/apigateway/{stack.name}"),
     }
+    time.sleep(max(0.0, (ended - datetime.now(UTC)).total_seconds()))
     deadline = time.monotonic() + PATIENCE
     while True:
         found = {name: total(*metric) for name, metric in wanted.items()}
         if found["invocations"] >= REQUESTS and all(found.values()):
             return found
         if time.monotonic() > deadline:
-            raise Failed(f"after {PATIENCE} seconds CloudWatch has {found} of {REQUESTS} requests")
+            break
         time.sleep(PAUSE)
+    if found["invocations"] < REQUESTS:
+        raise Failed(f"after {PATIENCE} seconds CloudWatch has {found} of {REQUESTS} requests")
+    return found
 
 
 def price(found: dict[str, float], architecture: str) -> float:
