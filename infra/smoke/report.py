@@ -27,28 +27,26 @@ class Report:
     region: str
     on_aws: bool
     begun: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    # The section that figures are added to.
-    section: str = ""
+    # Figures are added to the last of them.
+    sections: list[str] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     failures: list[Figure] = field(default_factory=list)
 
     def begin(self, section: str) -> None:
-        self.section = section
+        self.sections.append(section)
         print(f"\n== {section}", flush=True)
 
     def add(self, what: str, value: object) -> None:
         text = f"{value:.3g}" if isinstance(value, float) else str(value)
-        self.figures.append(Figure(self.section, what, text))
+        self.figures.append(Figure(self.sections[-1], what, text))
         print(f"   {what}: {text}", flush=True)
 
     def fail(self, reason: object) -> None:
-        self.failures.append(Figure(self.section, "failed", str(reason)))
+        self.failures.append(Figure(self.sections[-1], "failed", str(reason)))
         print(f"   FAILED: {reason}", flush=True)
 
     def json(self) -> str:
-        own = asdict(self)
-        del own["section"]
-        return json.dumps(own, indent=1)
+        return json.dumps(asdict(self), indent=1)
 
     def markdown(self) -> str:
         where = f"AWS, region {self.region}" if self.on_aws else "an emulator. Nothing in it was seen on AWS"
@@ -56,13 +54,13 @@ class Report:
         lines += ["Every line says whether this run saw it on AWS. *Emulator* is an earlier run on this project's"]
         lines += ["emulator, whose times say nothing about AWS.", ""]
         emulator, seen = emulated(), "seen on AWS" if self.on_aws else "not seen on AWS"
-        found = [*self.figures, *self.failures]
-        for section in dict.fromkeys(figure.section for figure in found):
-            lines += [f"## {section}", "", "| What | This run | Emulator | Seen |", "|---|---|---|---|"]
-            for figure in (figure for figure in found if figure.section == section):
+        for section in self.sections:
+            found = [figure for figure in [*self.figures, *self.failures] if figure.section == section]
+            lines += [f"## {section}", "", "| What | This run | Emulator | Seen |", "|---|---|---|---|"] if found else []
+            for figure in found:
                 value = cell(figure.value)
                 lines.append(f"| {figure.what} | {value} | {emulator.get(figure.key(), 'none')} | {seen} |")
-            lines.append("")
+            lines += [""] if found else []
         return "\n".join(lines)
 
 
