@@ -78,6 +78,11 @@ class Deployment:
                 raise
             return None
 
+    def names(self) -> set[str]:
+        """Returns the names of all stacks that there are."""
+        pages = self.stacks.get_paginator("describe_stacks").paginate()
+        return {stack["StackName"] for page in pages for stack in page["Stacks"]}
+
     def resources(self, stack: str) -> dict[str, set[str]]:
         """Returns the physical ids of a stack's resources, by their types."""
         found: dict[str, set[str]] = {}

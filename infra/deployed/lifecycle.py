@@ -3,7 +3,7 @@
 from botocore.exceptions import ClientError
 
 from deployment import DATA, SERVICE, Deployment
-from steps import Failed
+from steps import Failed, run
 
 # What holds data. Each outlives its stack.
 KEPT = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
@@ -30,6 +30,14 @@ def replace_service(deployment: Deployment) -> None:
     assert_same("the data without a service", kept(deployment, DATA), before)
     deployment.deploy("--service-only")
     deployment.assert_data_kept()
+
+
+def plan_smoke_test(deployment: Deployment) -> None:
+    """Prints what a smoke test of a real account would do. It must change nothing."""
+    before = deployment.names()
+    run("smoke", ["infra/smoke/run", "--dry-run"], deployment.variables)
+    if (after := deployment.names()) != before:
+        raise Failed(f"a dry run of the smoke test changed the stacks from {before} to {after}")
 
 
 def adopt_orphans(deployment: Deployment) -> None:

@@ -42,6 +42,8 @@ def main(tools: Path, ministack: Path) -> None:
             deployment.deploy()
             deployment.assert_data_kept()
         passed = test(deployment)
+        with step("the plan of a smoke test"):
+            lifecycle.plan_smoke_test(deployment)
         with step("a new version"):
             rollouts.deploy_good_version(deployment)
         with step("a version that does not start"):

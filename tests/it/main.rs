@@ -54,6 +54,7 @@ mod restore;
 mod rotation;
 mod round_trips;
 mod simulation;
+mod smoke;
 mod specification;
 mod specification_lists;
 mod starts_beside_a_writer;

@@ -31,6 +31,11 @@ impl Administrator {
         Self { admin: StackAdmin::with_environment(environment, Arc::clone(&clock)), clock }
     }
 
+    /// Administers the stack with this name instead of the default one.
+    pub(crate) fn with_stack(self, stack: &str) -> Self {
+        Self { admin: self.admin.with_stack(stack), ..self }
+    }
+
     /// The time at which keys are made and messages applied.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

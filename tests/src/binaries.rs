@@ -11,6 +11,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::deployed::stack_name;
+
 /// Returns the path of a binary. The first call builds all binaries, with the features of a workspace build, so that
 /// nothing is compiled twice.
 pub fn binary(name: &str) -> PathBuf {
@@ -64,9 +66,13 @@ pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -
     audited_marketctl(variables, arguments, input).await.0
 }
 
-/// Runs `marketctl` against a stack. Returns also the audit lines that it wrote.
+/// Runs `marketctl` against a stack: the one that the arguments name, or the one that the tests run against. Returns also
+/// the audit lines that it wrote.
 pub async fn audited_marketctl(variables: &Variables, arguments: &[&str], input: &str) -> (Program, Vec<Value>) {
+    let stack = stack_name();
+    let own: &[&str] = if arguments.contains(&"--stack") { &[] } else { &["--stack", stack.as_str()] };
     let mut child = Command::new(binary("marketctl"))
+        .args(own)
         .args(arguments)
         .envs(variables.iter())
         .stdin(Stdio::piped())

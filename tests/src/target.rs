@@ -16,11 +16,10 @@ use uuid::Uuid;
 
 use crate::administrator::Administrator;
 use crate::client::{Client, HttpReply};
+use crate::deployed;
 use crate::queue::FeedQueue;
 use crate::stack::{RunningInstance, Stack};
 
-/// The variable with the base URL of the deployed stack. The usual variables of AWS tools say where its AWS side is.
-const BASE_URL_VARIABLE: &str = "MARKETPLACE_BASE_URL";
 /// What takes longer than this never comes.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 /// A committed change is seen everywhere after this many seconds.
@@ -55,9 +54,9 @@ impl Deref for Target {
 impl Target {
     /// Returns the deployed stack, or a new one with all its functions.
     pub async fn new() -> Self {
-        match std::env::var(BASE_URL_VARIABLE) {
-            Ok(base_url) => Self::deployed(&base_url).await,
-            Err(_) => Self::in_process().await,
+        match deployed::base_url() {
+            Some(base_url) => Self::deployed(&base_url).await,
+            None => Self::in_process().await,
         }
     }
 
@@ -73,9 +72,9 @@ impl Target {
     }
 
     async fn deployed(base_url: &str) -> Self {
-        let endpoint_url = std::env::var("AWS_ENDPOINT_URL").unwrap();
-        let variables = Variables::from_foreign_endpoint(&endpoint_url).await.unwrap();
-        let administrator = Administrator::new(&variables, Arc::new(SystemClock::new()));
+        let stack = deployed::stack_name();
+        let variables = Variables::from_deployed_stack(&stack).await.unwrap();
+        let administrator = Administrator::new(&variables, Arc::new(SystemClock::new())).with_stack(&stack);
         // The emulated AWS may be slow for a moment on a small machine.
         let client = Client::new(base_url).with_max_repeats(5);
         Self { client, variables, administrator, own: None, part: Uuid::new_v4() }

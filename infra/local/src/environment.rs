@@ -16,6 +16,15 @@ use serde::Serialize;
 pub const ACCOUNT_ID: &str = "000000000000";
 /// The region of our own AWS side.
 pub const REGION: &str = "us-east-1";
+/// The variables by which AWS tools find a deployed stack.
+const PROCESS_VARIABLES: [&str; 6] = [
+    "AWS_ENDPOINT_URL",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+];
 
 /// Variables by name. `Debug` does not show them, because credentials are among them.
 #[derive(Clone, Default, Serialize)]
@@ -25,7 +34,10 @@ pub struct Variables(BTreeMap<String, String>);
 impl Variables {
     /// Returns the variables of the default stack on our own AWS side, which does not check credentials.
     pub fn new(endpoint_url: &str) -> Self {
-        let resources = Resources::new(Resources::DEFAULT_STACK);
+        Self::with_resources(endpoint_url, &Resources::new(Resources::DEFAULT_STACK))
+    }
+
+    fn with_resources(endpoint_url: &str, resources: &Resources) -> Self {
         let mut variables = BTreeMap::from([
             ("AWS_ACCESS_KEY_ID".to_owned(), "local".to_owned()),
             ("AWS_SECRET_ACCESS_KEY".to_owned(), "local".to_owned()),
@@ -43,20 +55,21 @@ impl Variables {
         Self(variables)
     }
 
-    /// Returns the same for a foreign endpoint. Credentials and region come from the process's own environment if it
-    /// has any, and the URLs of the queues from the endpoint. They also tell the account, which is in the bucket's name.
-    pub async fn from_foreign_endpoint(endpoint_url: &str) -> Result<Self, String> {
-        let mut variables = Self::new(endpoint_url);
-        for name in
-            ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"]
-        {
+    /// Returns the variables of a deployed stack. The endpoint, credentials and region come from the process's own
+    /// environment. Without an endpoint they lead to AWS. The URLs of the queues come from there, and tell the account,
+    /// which is in the bucket's name.
+    pub async fn from_deployed_stack(stack: &str) -> Result<Self, String> {
+        let resources = &Resources::new(stack);
+        let mut variables = Self::with_resources("", resources);
+        variables.0.remove("AWS_ENDPOINT_URL");
+        for name in PROCESS_VARIABLES {
             let own = std::env::var(name).ok().filter(|value| !value.is_empty());
             variables.0.extend(own.map(|value| (name.to_owned(), value)));
         }
         let environment = Environment::read(&|name| variables.get(name)).map_err(|error| error.to_string())?;
         let sqs = &queues::client(&environment, Patience::Request);
         let urls = Queue::ALL.map(|queue| async move {
-            let name = Resources::new(Resources::DEFAULT_STACK).queue(queue);
+            let name = resources.queue(queue);
             let found = sqs.get_queue_url().queue_name(&name).send().await;
             let found = found.map_err(|error| format!("queue {name}: {}", explain(&error)))?;
             Ok::<_, String>((queue.variable().to_owned(), found.queue_url.unwrap_or_default()))
@@ -64,7 +77,7 @@ impl Variables {
         let urls = try_join_all(urls).await?;
         let account = urls.iter().find_map(|(_, url)| url.rsplit('/').nth(1)).unwrap_or_default();
         let region = variables.get("AWS_REGION").unwrap_or_default();
-        let bucket = Resources::new(Resources::DEFAULT_STACK).base_bucket(account, &region);
+        let bucket = resources.base_bucket(account, &region);
         variables.0.insert(BASE_BUCKET_VARIABLE.to_owned(), bucket);
         variables.0.extend(urls);
         Ok(variables)

@@ -61,6 +61,12 @@ impl StackAdmin {
         Self { clients, resources: Resources::new(Resources::DEFAULT_STACK), clock }
     }
 
+    /// Administers the stack with this name instead.
+    #[must_use]
+    pub fn with_stack(self, stack: &str) -> Self {
+        Self { resources: Resources::new(stack), ..self }
+    }
+
     /// Creates the tables, queues, bucket and secret that are missing. If the folder of the tables has a keyring, the secret is
     /// created with it.
     pub async fn set_up(&self, data: Option<&Path>) -> Result<(), String> {

@@ -9,7 +9,7 @@ use aws_sdk_lambda::primitives::Blob;
 use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
 use serde_json::{Value, json};
-use tests::{SettingsIds, SettingsProgram, Target};
+use tests::{SettingsIds, SettingsProgram, Target, stack_name};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ impl Scene {
         let target = Target::new().await;
         let environment = Environment::read(&|name| target.variables.get(name)).unwrap();
         let lambda = Client::new(&environment.config(Patience::Bulk));
-        let function = Resources::new(Resources::DEFAULT_STACK).alias("account");
+        let function = Resources::new(&stack_name()).alias("account");
         Self { target, lambda, function }
     }
 

@@ -1,7 +1,7 @@
 //! `marketctl import` and `marketctl check`.
 
 use serde_json::json;
-use tests::{Target, item, listing, marketctl, marketplace, uuid};
+use tests::{Target, item, listing, marketctl, marketplace, stack_name, uuid};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn import_keeps_good_lines_and_reports_bad_ones() {
@@ -54,7 +54,8 @@ async fn check_names_what_is_missing() {
     assert_eq!((good.code, &good.json()["ok"]), (0, &json!(true)), "{good:?}");
     let checks = good.json()["checks"].as_array().unwrap().clone();
     assert_eq!(checks.len(), 4 + 7 + 1 + 1);
-    assert_eq!(checks[0], json!({"kind": "table", "name": "marketplace-keys", "ok": true, "error": null}));
+    let keys = format!("{}-keys", stack_name());
+    assert_eq!(checks[0], json!({"kind": "table", "name": keys, "ok": true, "error": null}));
     let other = marketctl(&target.variables, &["--stack", "other", "--json", "check"], "").await;
     assert_eq!((other.code, &other.json()["ok"]), (1, &json!(false)));
     for check in other.json()["checks"].as_array().unwrap() {
