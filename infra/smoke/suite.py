@@ -2,6 +2,7 @@
 
 import re
 
+from relay import without_tls
 from report import Report
 from stack import Failed, Stack, log_file
 
@@ -18,7 +19,8 @@ def run_tests(stack: Stack, report: Report) -> None:
     command = ["cargo", "test", "--locked", "--workspace", "--test", "it", "anywhere::"]
     command += ["--", "--test-threads", THREADS]
     try:
-        stack.run("tests", command, MARKETPLACE_BASE_URL=stack.output("BaseUrl"), MARKETPLACE_STACK=stack.name)
+        with without_tls(stack.output("BaseUrl")) as base_url:
+            stack.run("tests", command, MARKETPLACE_BASE_URL=base_url, MARKETPLACE_STACK=stack.name)
     finally:
         log = log_file("tests").read_text(errors="replace")
         for what in ("passed", "failed"):
