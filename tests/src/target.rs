@@ -73,7 +73,8 @@ impl Target {
 
     async fn deployed(base_url: &str) -> Self {
         let stack = deployed::stack_name();
-        let variables = Variables::from_deployed_stack(&stack).await.unwrap();
+        let endpoint_url = std::env::var("AWS_ENDPOINT_URL").ok();
+        let variables = Variables::from_deployed_stack(&stack, endpoint_url.as_deref()).await.unwrap();
         let administrator = Administrator::new(&variables, Arc::new(SystemClock::new())).with_stack(&stack);
         // The emulated AWS may be slow for a moment on a small machine.
         let client = Client::new(base_url).with_max_repeats(5);

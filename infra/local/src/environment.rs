@@ -16,15 +16,9 @@ use serde::Serialize;
 pub const ACCOUNT_ID: &str = "000000000000";
 /// The region of our own AWS side.
 pub const REGION: &str = "us-east-1";
-/// The variables by which AWS tools find a deployed stack.
-const PROCESS_VARIABLES: [&str; 6] = [
-    "AWS_ENDPOINT_URL",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-];
+/// The variables that say who calls AWS, and in which region.
+const PROCESS_VARIABLES: [&str; 5] =
+    ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"];
 
 /// Variables by name. `Debug` does not show them, because credentials are among them.
 #[derive(Clone, Default, Serialize)]
@@ -55,13 +49,15 @@ impl Variables {
         Self(variables)
     }
 
-    /// Returns the variables of a deployed stack. The endpoint, credentials and region come from the process's own
-    /// environment. Without an endpoint they lead to AWS. The URLs of the queues come from there, and tell the account,
-    /// which is in the bucket's name.
-    pub async fn from_deployed_stack(stack: &str) -> Result<Self, String> {
+    /// Returns the variables of a deployed stack, on a foreign endpoint or, if there is none, in AWS itself. Credentials
+    /// and region come from the process's own environment if it has any, and the URLs of the queues from the endpoint.
+    /// They also tell the account, which is in the bucket's name.
+    pub async fn from_deployed_stack(stack: &str, endpoint_url: Option<&str>) -> Result<Self, String> {
         let resources = &Resources::new(stack);
-        let mut variables = Self::with_resources("", resources);
-        variables.0.remove("AWS_ENDPOINT_URL");
+        let mut variables = Self::with_resources(endpoint_url.unwrap_or_default(), resources);
+        if endpoint_url.is_none() {
+            variables.0.remove("AWS_ENDPOINT_URL");
+        }
         for name in PROCESS_VARIABLES {
             let own = std::env::var(name).ok().filter(|value| !value.is_empty());
             variables.0.extend(own.map(|value| (name.to_owned(), value)));

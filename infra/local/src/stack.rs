@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guard::Policy;
+use platform::resources::Resources;
 use types::clock::{Clock, SystemClock};
 use webhook::transport::{Reach, Transport};
 use webhooks::Schedule;
@@ -135,7 +136,7 @@ impl Backend {
             relay = Some(Relay::start(url, latency).await.map_err(|error| error.to_string())?);
         }
         let endpoint = relay.as_ref().map_or(url, |relay| &relay.endpoint_url);
-        let variables = Variables::from_foreign_endpoint(endpoint).await?;
+        let variables = Variables::from_deployed_stack(Resources::DEFAULT_STACK, Some(endpoint)).await?;
         Ok(Self { variables, keys: Vec::new(), aws: None, relay, keyring: None, refusals: None })
     }
 }
