@@ -62,7 +62,8 @@ def always(figures: Figures) -> list[tuple[str, float, str]]:
             "computed from AWS's documentation",
         ),
         (
-            f"{names}, once a minute: {minutes:,.0f} runs each; about {reads} read units a minute, {millis} ms, one log line",
+            f"{names}, once a minute: {minutes:,.0f} runs each; "
+            f"about {reads} read units a minute, {millis} ms, one log line",
             run * minutes,
             "computed; units measured, time assumed",
         ),

@@ -44,7 +44,7 @@ def refusals(figures: Figures) -> Table:
     for name, invocation, store, lines, what in [
         ("304, of any endpoint", full, (write, read), logs(figures), "as the 200: nothing is left out but the body"),
         ("400 of a parameter, 404 of an id", full, (write, read), logs(figures), "the key is counted first"),
-        ("401 of a key, 403 of a scope, 429 of a budget", full, (write, write), logs(figures), "a write that is refused"),
+        ("401 of a key, 403 of a scope, 429 of a budget", full, (write,) * 2, logs(figures), "a write that is refused"),
         ("the same again within a second on an instance", early, (0.0, 0.0), logs(figures), "none"),
         (keyless, early, (0.0, 0.0), shared, "none"),
     ]:
