@@ -7,6 +7,7 @@ mod functions;
 mod monitoring;
 mod network;
 mod operations;
+mod probe;
 mod queues;
 mod rollouts;
 mod routes;
