@@ -6,6 +6,7 @@ mod edge;
 mod functions;
 mod monitoring;
 mod network;
+mod objective;
 mod operations;
 mod probe;
 mod queues;

@@ -43,6 +43,14 @@ pub fn alarms() -> Vec<Monitor> {
     ALARMS.into_iter().flat_map(alarms_in).collect()
 }
 
+/// Returns the properties of the alarm with this name, which somebody is told of.
+pub fn alarm_properties(name: &str) -> Value {
+    let resources = ALARMS.into_iter().flat_map(|file| nested(file)["Resources"].as_object().unwrap().clone());
+    let mut all = resources.map(|(_, resource)| resource["Properties"].clone());
+    let name = format!("{}-{name}", Resources::DEFAULT_STACK);
+    all.find(|properties| properties["AlarmName"] == name.as_str()).unwrap()
+}
+
 /// Returns the alarms that take deployments back.
 pub fn rollback_alarms() -> Vec<Monitor> {
     alarms_in(ROLLBACK_ALARMS)
