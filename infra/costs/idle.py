@@ -3,10 +3,12 @@
 import json
 
 from figures import Figures, Table, dollars
+from traffic import keyless
 
 # The templates of alarms that somebody is told of.
 ALARMS = ("infra-monitoring-api-alarms", "infra-monitoring-queue-alarms", "infra-monitoring-spending")
 ROLLBACK = "infra-monitoring-rollback-alarms"
+PROBE = "infra-monitoring-probe"
 # A custom dashboard with more metrics costs money (AWS's price list).
 FREE_METRICS = 50
 WORDS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
@@ -31,6 +33,7 @@ def table(figures: Figures) -> Table:
     dashboard = figures.price("dashboard_month") if shown > FREE_METRICS else 0.0
     what = f"the dashboard, which shows {shown} metrics, {size}; `Dashboard=false` leaves it out"
     add(what, dashboard, "counted; AWS's price list, for an account with three others or fewer")
+    add("[the probe](#the-probe), if you want it", probe(figures), "computed; the number of its requests is assumed")
     stored = figures.price("dynamodb_gb_month") + figures.price("dynamodb_backup_gb_month")
     add("stored data with its backup, per gigabyte", stored, "AWS's price list")
     return made
@@ -70,6 +73,20 @@ def always(figures: Figures) -> list[tuple[str, float, str]]:
         ("the two metrics that `compact` always sends", sent, "counted in the code"),
         (f"the rollback alarms: they look at {watched} metrics", watched * alarm, "counted in the template"),
     ]
+
+
+def probe(figures: Figures) -> float:
+    """Returns what the probe costs: its health check, its alarm, and its requests, which need no key."""
+    [check] = figures.resources(PROBE, "AWS::Route53::HealthCheck").values()
+    settings = check["HealthCheckConfig"]
+    features = ("HTTPS" in settings["Type"]) + ("SearchString" in settings)
+    requests = figures.input("minutes_per_month") * figures.input("probes_per_minute")
+    return (
+        figures.price("health_check_month")
+        + features * figures.price("health_check_feature_month")
+        + metrics(figures, PROBE) * figures.price("alarm_metric_month")
+        + requests * keyless(figures)
+    )
 
 
 def metrics(figures: Figures, template: str) -> int:

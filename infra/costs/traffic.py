@@ -36,17 +36,17 @@ def table(figures: Figures) -> Table:
 def refusals(figures: Figures) -> Table:
     """Returns what refused and unchanged requests cost."""
     made = Table(HEAD)
-    early = figures.invocation("MeFunction", figures.input("early_refusal_ms"))
+    early = early_invocation(figures)
     full = figures.invocation("MeFunction", figures.input("request_ms"))
-    shared = figures.log(figures.input("gateway_log_kb") + figures.input("shared_refusal_log_kb"))
+    shared = shared_lines(figures)
     write, read = units(figures, 1, 0), units(figures, 1, 1)
-    keyless = "401 without a key or with a malformed one, 403 without the edge's secret, 404 of a path"
+    unread = "401 without a key or with a malformed one, 403 without the edge's secret, 404 of a path"
     for name, invocation, store, lines, what in [
         ("304, of any endpoint", full, (write, read), logs(figures), "as the 200: nothing is left out but the body"),
         ("400 of a parameter, 404 of an id", full, (write, read), logs(figures), "the key is counted first"),
         ("401 of a key, 403 of a scope, 429 of a budget", full, (write,) * 2, logs(figures), "a write that is refused"),
         ("the same again within a second on an instance", early, (0.0, 0.0), logs(figures), "none"),
-        (keyless, early, (0.0, 0.0), shared, "none"),
+        (unread, early, (0.0, 0.0), shared, "none"),
     ]:
         add(made, name, figures, invocation, store, lines, what)
     gateway, line = figures.price("http_api_request"), figures.log(figures.input("gateway_log_kb"))
@@ -56,6 +56,19 @@ def refusals(figures: Figures) -> Table:
     blocked = MILLION * figures.price("waf_request")
     made.add("403 or 429 of [the edge](#the-edge)", "", "", "", "", f"**{dollars(blocked)}**", usd=[blocked, blocked])
     return made
+
+
+def keyless(figures: Figures) -> float:
+    """Returns what one request costs for which no key is read."""
+    return figures.price("http_api_request") + early_invocation(figures) + shared_lines(figures)
+
+
+def early_invocation(figures: Figures) -> float:
+    return figures.invocation("MeFunction", figures.input("early_refusal_ms"))
+
+
+def shared_lines(figures: Figures) -> float:
+    return figures.log(figures.input("gateway_log_kb") + figures.input("shared_refusal_log_kb"))
 
 
 def add(

@@ -18,8 +18,8 @@ from pathlib import Path
 import cfnlint
 import yaml
 
-# An administrator deploys these: the pipeline's own templates, and the edge, which seldom changes.
-BY_HAND = ("infra-pipeline-", "infra-edge-")
+# An administrator deploys these: the pipeline's own templates, and the edge and the probe, which seldom change.
+BY_HAND = ("infra-pipeline-", "infra-edge-", "infra-monitoring-probe.")
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ use admin::webhooks::WebhookAdmin;
 use futures_util::FutureExt;
 use guard::{Policy, SystemResolver};
 use platform::aws::{Missing, Patience};
-use platform::metrics::Meter;
+use platform::metrics::{Meter, Metric};
 use platform::preflight;
 use platform::resources::{ACCOUNT_TIMEOUT, Queue, Table};
 use platform::service::Service;
@@ -123,6 +123,9 @@ impl Account {
         line.member("outcome", error.map_or(DONE, |error| error.code.as_str()));
         let cause = error.and_then(|error| error.cause.as_deref());
         line.known("because", cause);
+        if cause.is_some() {
+            line.count(Metric::CommandErrors, 1);
+        }
         line.log(cause.is_some());
     }
 }

@@ -9,6 +9,7 @@ use local::environment::Variables;
 use platform::resources::Queue;
 use runtime::Worker;
 use serde_json::{Value, json};
+use tests::webhooks_cli::OWNER;
 use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
@@ -126,6 +127,25 @@ async fn messages_that_the_store_takes_for_invalid_are_counted() {
     ingest.invoke(json!(batch(&[item("m4", "skin", None, 1).to_string()]))).await;
     let line = ingest.lines().pop().unwrap();
     assert_metrics(&timeless_metrics(&line, "ingest", &[]), &json!({"Defects": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_the_accounts_settings_are_counted_if_the_service_could_not_do_them() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let mut account = RuntimeApi::run("account", &variables).await;
+    let list = json!({"version": 1, "user_id": OWNER, "command": "keys.list", "parameters": {}});
+    let key = uuid(9).to_string();
+    let unknown = json!({"version": 1, "user_id": OWNER, "command": "keys.show", "parameters": {"key_id": key}});
+    for (event, code) in [(&list, Value::Null), (&unknown, json!("not_found"))] {
+        assert_eq!(account.invoke(event.clone()).await["error"]["code"], code);
+        assert_metrics(&timeless_metrics(&account.lines().pop().unwrap(), "account", &[]), &json!({}));
+    }
+    proxy.set_fault(Fault::Error("ProvisionedThroughputExceededException"));
+    assert_eq!(account.invoke(list).await["error"]["code"], "unavailable");
+    let line = account.lines().pop().unwrap();
+    assert_metrics(&timeless_metrics(&line, "account", &["StoreRetries"]), &json!({"CommandErrors": 1}));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use platform::metrics::Metric;
 use platform::resources::Table;
 use tests::Template;
-use tests::monitoring::{alarms, graphs, rollback_alarms};
+use tests::monitoring::{alarms, graphs, probe_alarms, rollback_alarms};
 
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
@@ -19,7 +19,7 @@ fn section() -> &'static str {
 #[test]
 fn the_guide_explains_each_alarm_and_says_how_urgent_it_is() {
     let explained: BTreeSet<_> = section().lines().filter_map(|line| line.strip_prefix("### ")).collect();
-    let alarms = alarms();
+    let alarms: Vec<_> = alarms().into_iter().chain(probe_alarms()).collect();
     assert_eq!(explained, alarms.iter().map(|alarm| alarm.name.as_str()).collect());
     for name in explained {
         assert!(section().contains(&format!("[{name}](#{name})")), "{name} is not in the table");

@@ -1,4 +1,4 @@
-//! The alarms and the dashboard that the nested stacks in `infra/monitoring` make.
+//! The alarms, the dashboard and the probe that the templates in `infra/monitoring` make.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,6 +12,7 @@ use super::yaml;
 const ALARMS: [&str; 3] = ["api-alarms.yaml", "queue-alarms.yaml", "spending.yaml"];
 const ROLLBACK_ALARMS: &str = "rollback-alarms.yaml";
 const DASHBOARD: &str = "dashboard.yaml";
+const PROBE: &str = "probe.yaml";
 
 /// An alarm, or a graph of the dashboard.
 #[derive(Debug)]
@@ -42,6 +43,14 @@ pub fn alarms() -> Vec<Monitor> {
     ALARMS.into_iter().flat_map(alarms_in).collect()
 }
 
+/// Returns the properties of the alarm with this name, which somebody is told of.
+pub fn alarm_properties(name: &str) -> Value {
+    let resources = ALARMS.into_iter().flat_map(|file| nested(file)["Resources"].as_object().unwrap().clone());
+    let mut all = resources.map(|(_, resource)| resource["Properties"].clone());
+    let name = format!("{}-{name}", Resources::DEFAULT_STACK);
+    all.find(|properties| properties["AlarmName"] == name.as_str()).unwrap()
+}
+
 /// Returns the alarms that take deployments back.
 pub fn rollback_alarms() -> Vec<Monitor> {
     alarms_in(ROLLBACK_ALARMS)
@@ -51,6 +60,16 @@ pub fn rollback_alarms() -> Vec<Monitor> {
 pub fn rollback_alarm_properties() -> Vec<Value> {
     let alarms = nested(ROLLBACK_ALARMS)["Resources"].as_object().unwrap().clone();
     alarms.into_iter().map(|(_, alarm)| alarm["Properties"].clone()).collect()
+}
+
+/// Returns the alarms of the probe.
+pub fn probe_alarms() -> Vec<Monitor> {
+    alarms_in(PROBE)
+}
+
+/// Returns the properties of a resource of the probe. References become the names of what they refer to.
+pub fn probe_properties(id: &str) -> Value {
+    nested(PROBE)["Resources"][id]["Properties"].clone()
 }
 
 fn alarms_in(file: &'static str) -> Vec<Monitor> {
@@ -83,7 +102,7 @@ impl fmt::Display for Monitor {
     }
 }
 
-/// Reads a nested stack as it is deployed for a stack with the default name. References to its other parameters
+/// Reads a template as it is deployed for a stack with the default name. References to its other parameters
 /// become the parameters' names.
 fn nested(file: &str) -> Value {
     let path = format!("{}/../infra/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));

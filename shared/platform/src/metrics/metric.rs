@@ -14,6 +14,8 @@ closed_enum! {
         RateLimited = "RateLimited",
         /// Answers with a 5xx.
         ServerErrors = "ServerErrors",
+        /// Commands of the account's settings answered with `unavailable` or `internal`.
+        CommandErrors = "CommandErrors",
         /// DynamoDB calls of a request.
         StoreCalls = "StoreCalls",
         /// Attempts of DynamoDB calls beyond the first.
@@ -102,6 +104,7 @@ impl Metric {
         match self {
             Self::Latency => (Unit::Milliseconds, Publishers::Api),
             Self::ClientErrors | Self::ServerErrors => (Unit::Count, Publishers::Api),
+            Self::CommandErrors => (Unit::Count, Publishers::Only(&["account"])),
             Self::RateLimited | Self::StoreCalls => (Unit::Count, Publishers::AuthenticatedApi),
             Self::StoreRetries => (Unit::Count, Publishers::TableUsers),
             Self::ReplicaLag => (Unit::Milliseconds, Publishers::Only(&["catalog", "listings"])),
