@@ -50,8 +50,9 @@ def always(figures: Figures) -> list[tuple[str, float, str]]:
     assert all(rule["ScheduleExpression"] == "rate(1 minute)" for rule in rules.values()), rules
     functions = [rule["Targets"][0]["Arn"]["Ref"].removesuffix("Aliaslive") for rule in rules.values()]
     reads, millis = figures.input("idle_read_units_per_minute"), figures.input("idle_run_ms")
+    lines = figures.input("idle_log_lines_per_minute")
     run = sum(figures.invocation(name, millis) for name in functions)
-    run += len(functions) * figures.log(figures.input("idle_run_log_kb"))
+    run += figures.log(lines * figures.input("line_kb"))
     run += reads * figures.price("dynamodb_read_unit")
     watched, alarm = metrics(figures, ROLLBACK), figures.price("alarm_metric_month")
     sent = figures.input("idle_metrics") * figures.price("metric_month")
@@ -66,7 +67,7 @@ def always(figures: Figures) -> list[tuple[str, float, str]]:
         ),
         (
             f"{names}, once a minute: {minutes:,.0f} runs each; "
-            f"about {reads} read units a minute, {millis} ms, one log line",
+            f"about {reads} read units and {WORDS[lines]} log lines a minute, {millis} ms each",
             run * minutes,
             "computed; units measured, time assumed",
         ),
@@ -99,7 +100,16 @@ def metrics(figures: Figures, template: str) -> int:
 
 
 def graphed(figures: Figures) -> int:
-    """Returns how many metrics the dashboard shows."""
+    """Returns how many metrics the dashboard shows. One that is in two graphs counts once."""
     [dashboard] = figures.resources("infra-monitoring-dashboard", "AWS::CloudWatch::Dashboard").values()
     body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
-    return sum(len(widget["properties"].get("metrics", [])) for widget in body["widgets"])
+    shown = set()
+    for widget in body["widgets"]:
+        row: list[str] = []
+        for columns in widget["properties"].get("metrics", []):
+            names = [name for name in columns if isinstance(name, str)]
+            if names[0] == "...":
+                names = row[: len(row) - len(names) + 1] + names[1:]
+            row = [row[at] if name == "." else name for at, name in enumerate(names)]
+            shown.add(tuple(row))
+    return len(shown)

@@ -87,4 +87,4 @@ def units(figures: Figures, writes: int, reads: int) -> float:
 
 def logs(figures: Figures) -> float:
     """Returns the cost of a request's two log lines."""
-    return figures.log(figures.input("request_log_kb") + figures.input("gateway_log_kb"))
+    return figures.log(figures.input("line_kb") + figures.input("gateway_log_kb"))
