@@ -1,11 +1,13 @@
 //! Compares the operator's guide with the alarms, graphs, metrics and functions that it names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use platform::metrics::Metric;
-use platform::resources::Table;
+use platform::resources::{OBJECT_KEEP, Table};
 use tests::Template;
 use tests::monitoring::{alarms, graphs, probe_alarms, rollback_alarms};
+use webhooks::endpoint::MAX_ENDPOINTS;
+use webhooks::share::PLACES;
 
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
@@ -79,4 +81,24 @@ fn to_restore_the_keys_the_guide_stops_and_starts_every_function_that_uses_them(
     let lists: Vec<BTreeSet<_>> = lists.map(|list| list.split(' ').collect()).collect();
     let using = Template::read().functions_that(|function| function.uses(Table::Keys));
     assert_eq!(lists, [using.clone(), using]);
+}
+
+#[test]
+fn each_limit_in_the_guide_has_a_basis_and_ours_are_those_of_the_code() {
+    let section = GUIDE.split("\n## ").find(|section| section.starts_with("Limits\n")).unwrap();
+    let rows = section.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        Some((cells.next()?, (cells.next()?, cells.next()?)))
+    });
+    let limits: BTreeMap<&str, (&str, &str)> = rows.skip(1).collect();
+    for (what, (_, basis)) in &limits {
+        assert!(["AWS", "computed", "measured", "computed and measured", "ours"].contains(basis), "{what}");
+    }
+    for (what, limit) in [
+        ("endpoints of an account", MAX_ENDPOINTS.to_string()),
+        ("attempts to slow receivers at a time", format!("{PLACES} per account, 1 per endpoint")),
+        ("bases", format!("kept for {} days", OBJECT_KEEP.as_secs() / (24 * 60 * 60))),
+    ] {
+        assert_eq!(limits[what].0, limit, "{what}");
+    }
 }
