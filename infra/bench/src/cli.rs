@@ -28,6 +28,9 @@ pub(crate) enum Command {
     /// Requests with invented keys, a thousand a second: how long others wait beside them, and how often they make a
     /// function write.
     Flood(FloodOptions),
+    /// Warm requests that are refused for their key, or for having none: time, CPU time and length of the log of each,
+    /// beside those of a request that is answered.
+    Refusals(RefusalsOptions),
     /// Cold start: time from the start of each function's process to its first answer, file size and memory,
     /// compared with programs that do no more than Lambda and the AWS SDK require.
     ColdStart(ColdStartOptions),
@@ -126,6 +129,16 @@ pub(crate) struct FloodOptions {
     /// How long others are measured alone, and as long again beside the flood.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) seconds: u32,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RefusalsOptions {
+    /// The number of requests of each kind; a key of the largest tier allows 3,000 a minute.
+    #[arg(long, default_value_t = 2_000, value_name = "N")]
+    pub(crate) requests: usize,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
                 Command::Flood(options) => flood::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
                 Command::Scale(options) => Box::pin(scale::run(&options)).await,
+                Command::Refusals(options) => cold_start::refusals::run(&options).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
                 Command::AwsSide { store_latency_ms, limits, data } => {

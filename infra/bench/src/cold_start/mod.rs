@@ -4,6 +4,7 @@
 mod binaries;
 mod events;
 mod instance;
+pub(crate) mod refusals;
 mod report;
 mod runtime_api;
 
@@ -66,7 +67,7 @@ async fn start(
     events: &Events,
     requests: usize,
 ) -> Result<StartTimes, String> {
-    let started = instance::start(path, aws, &events.for_program(name), requests).await;
+    let started = instance::start(path, aws, &events.for_program(name), requests, &[200, 404]).await;
     started.map_err(|error| format!("{name}: {error}"))
 }
 

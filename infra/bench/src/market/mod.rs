@@ -79,6 +79,7 @@ impl GeneratedMarket {
                 wear: wear.and_then(|wear| wear.parse().ok()),
                 stattrak: false,
                 market_hash_name: Some(market_hash_name.parse().ok()?),
+                prices: None,
             })
         };
         let variants = if number < 1 << LISTED_OCTAVES {
