@@ -28,6 +28,16 @@ class Table:
         return "\n".join([lines[0], "|" + "---|" * len(self.head), *lines[1:]])
 
 
+@dataclass
+class Points:
+    """A list of the guide."""
+
+    rows: list[str]
+
+    def markdown(self) -> str:
+        return "\n".join(f"- {row}" for row in self.rows)
+
+
 class Figures:
     def __init__(self, prices: dict, inputs: dict, templates: dict) -> None:
         self.prices, self.inputs, self.templates = prices, inputs, templates

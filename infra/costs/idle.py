@@ -29,10 +29,9 @@ def table(figures: Figures) -> Table:
     alarm = figures.price("alarm_metric_month")
     add(f"alarms, if you want them: they look at {watched} metrics", watched * alarm, "counted in the templates")
     shown = graphed(figures)
-    size = "more than 50" if shown > FREE_METRICS else "at most 50"
     dashboard = figures.price("dashboard_month") if shown > FREE_METRICS else 0.0
-    what = f"the dashboard, which shows {shown} metrics, {size}; `Dashboard=false` leaves it out"
-    add(what, dashboard, "counted; AWS's price list, for an account with three others or fewer")
+    what = f"the dashboard, which shows {shown} metrics; up to {FREE_METRICS} are free"
+    add(what, dashboard, "counted; AWS's price list, for an account with two others or fewer")
     add("[the probe](#the-probe), if you want it", probe(figures), "computed; the number of its requests is assumed")
     stored = figures.price("dynamodb_gb_month") + figures.price("dynamodb_backup_gb_month")
     add("stored data with its backup, per gigabyte", stored, "AWS's price list")

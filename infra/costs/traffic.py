@@ -7,6 +7,13 @@ HEAD = ["", "gateway", "Lambda", "DynamoDB", "logs", "$"]
 ENDPOINTS = [
     ("`me`", "MeFunction", 0, 0, "one write unit"),
     ("`items`, `prices`, `marketplaces`, `balance`", "ItemFunction", 1, 1, "one read unit more"),
+    (
+        "`items` with the prices of ten variants",
+        "ItemFunction",
+        11,
+        11,
+        "a read unit for the item and for each variant",
+    ),
     ("`orders`, a page of 50", "OrdersFunction", 2, 5, "two to five read units more"),
     (
         "the same, deep inside a month of 128 orders or more",
@@ -40,7 +47,7 @@ def refusals(figures: Figures) -> Table:
     full = figures.invocation("MeFunction", figures.input("request_ms"))
     shared = shared_lines(figures)
     write, read = units(figures, 1, 0), units(figures, 1, 1)
-    unread = "401 without a key or with a malformed one, 403 without the edge's secret, 404 of a path"
+    unread = "401 without a key or with a malformed one, 403 without the edge's secret, 404 of a path, 405"
     for name, invocation, store, lines, what in [
         ("304, of any endpoint", full, (write, read), logs(figures), "as the 200: nothing is left out but the body"),
         ("400 of a parameter, 404 of an id", full, (write, read), logs(figures), "the key is counted first"),
@@ -51,7 +58,7 @@ def refusals(figures: Figures) -> Table:
         add(made, name, figures, invocation, store, lines, what)
     gateway, line = figures.price("http_api_request"), figures.log(figures.input("gateway_log_kb"))
     low, high = MILLION * line, MILLION * (gateway + line)
-    note = "0 or 1.00: not known whether it is billed"
+    note = f"0 or {dollars(MILLION * gateway)}: not known whether it is billed"
     made.add("429 of the gateway", note, "", "", dollars(low), f"**{dollars(low, high)}**", usd=[low, high])
     blocked = MILLION * figures.price("waf_request")
     made.add("403 or 429 of [the edge](#the-edge)", "", "", "", "", f"**{dollars(blocked)}**", usd=[blocked, blocked])
