@@ -26,6 +26,8 @@ struct BurnRate {
 
 const FAST: BurnRate = BurnRate { name: "api-errors", spent: 2, hours: 1, period: 60, evaluated: 5, needed: 3 };
 const SLOW: BurnRate = BurnRate { name: "api-errors-slow", spent: 5, hours: 6, period: 3_600, evaluated: 6, needed: 3 };
+const STEADY: BurnRate =
+    BurnRate { name: "api-errors-steady", spent: 10, hours: 72, period: 21_600, evaluated: 12, needed: 6 };
 
 impl BurnRate {
     /// Returns the share of 5xx beyond which a period is bad, in hundredths of a percent.
@@ -35,6 +37,12 @@ impl BurnRate {
 
     const fn is_bad(&self, requests: u32, errors: u32) -> bool {
         (requests > FEW_REQUESTS || errors >= ENOUGH_ERRORS) && 10_000 * errors > self.threshold() * requests
+    }
+
+    /// Returns whether the alarm fires if this share of many requests is answered with 5xx for long enough, in hundredths of
+    /// a percent.
+    const fn sees(&self, share: u32) -> bool {
+        self.is_bad(10_000, share)
     }
 
     /// Returns how many seconds after the start of a total outage the last period ends that the alarm needs, or `None` if
@@ -57,8 +65,8 @@ fn expression(alarm: &Value, period: u32) -> &str {
 
 #[test]
 fn the_alarms_on_errors_follow_from_the_objective() {
-    assert_eq!((FAST.threshold(), SLOW.threshold()), (144, 60));
-    for expected in [FAST, SLOW] {
+    assert_eq!((FAST.threshold(), SLOW.threshold(), STEADY.threshold()), (144, 60, 10));
+    for expected in [FAST, SLOW, STEADY] {
         let alarm = alarm_properties(expected.name);
         assert_eq!(
             expression(&alarm, expected.period),
@@ -93,6 +101,33 @@ fn a_total_outage_that_only_few_requests_meet_is_seen_after_hours() {
     assert_eq!(FAST.seconds_to_alarm(requests, 0), None);
     let slowest = (0..SLOW.period).map(|start| SLOW.seconds_to_alarm(requests * 60, start)).max().unwrap();
     assert!(slowest.is_some_and(|seconds| seconds <= 4 * 3_600), "{slowest:?}");
+}
+
+#[test]
+fn steady_errors_beyond_the_objective_raise_an_alarm_even_if_they_are_too_few_for_the_others() {
+    for share in ALLOWED + 1..=SLOW.threshold() {
+        assert!(STEADY.sees(share) && !SLOW.sees(share) && !FAST.sees(share), "{share}");
+    }
+    assert!(!STEADY.sees(ALLOWED), "what the objective allows");
+    let hours = (STEADY.needed + 1) * STEADY.period / 3_600;
+    let spent = SLOW.threshold() * hours * 100 / (ALLOWED * OBJECTIVE_HOURS);
+    assert_eq!((hours, spent), (42, 35), "as the guide says");
+}
+
+/// The other alarms have told of it.
+#[test]
+fn an_outage_of_less_than_a_day_does_not_count_as_steady_errors() {
+    let most_bad_periods = (24 * 3_600_u32).div_ceil(STEADY.period) + 1;
+    assert!(most_bad_periods < STEADY.needed, "{most_bad_periods}");
+}
+
+/// AWS's documentation: at most seven days, and one day if a period is shorter than an hour.
+#[test]
+fn no_alarm_on_errors_looks_back_farther_than_cloudwatch_can() {
+    for alarm in [FAST, SLOW, STEADY] {
+        let days = if alarm.period < 3_600 { 1 } else { 7 };
+        assert!(alarm.period * alarm.evaluated <= days * 24 * 3_600, "{}", alarm.name);
+    }
 }
 
 /// Of fewer requests, the slowest 1% would be a single one.
