@@ -35,7 +35,7 @@ pub struct WatchedMetric {
 }
 
 /// The dimension that names a resource, and the resource's name. With several dimensions, their names and values are
-/// joined by `/`.
+/// joined by `/`. Both are empty for a metric of the whole account.
 pub type Resource = (String, String);
 
 /// Returns all alarms that somebody is told of.
@@ -128,7 +128,11 @@ fn of_graph(rows: &Value) -> BTreeSet<WatchedMetric> {
             row = before[..before.len() - rest.len()].iter().chain(rest).copied().collect();
         }
         row = row.iter().enumerate().map(|(at, name)| if *name == "." { before[at] } else { name }).collect();
-        let [namespace, metric, dimension, name] = row[..] else { panic!("not a metric of one resource: {row:?}") };
+        let (namespace, metric, dimension, name) = match row[..] {
+            [namespace, metric] => (namespace, metric, "", ""),
+            [namespace, metric, dimension, name] => (namespace, metric, dimension, name),
+            _ => panic!("not a metric of one resource: {row:?}"),
+        };
         shown.insert(WatchedMetric {
             namespace: namespace.to_owned(),
             metric: metric.to_owned(),
