@@ -33,10 +33,11 @@ def main() -> None:
     resources = [resource for resource in made if resource.get("Condition") != "MakesBoundary"]
     handlers = needs({resource["Type"] for resource in resources}, settings["also"])
     listed = {action for actions in handlers.values() for action in actions}
-    needed = without(listed, settings["unneeded"])
-    reads = without(handlers["read"], settings["unneeded"] + settings["contents"])
+    # A handler reads every property that its type has, whether or not a template sets it.
+    reads = without(handlers["read"], settings["contents"])
+    needed = without(listed, settings["unneeded"]) | reads
     wrong = [f"rights.yaml: {one}: nothing needs it anyway" for one in stale(settings["unneeded"], listed)]
-    wrong += [f"rights.yaml: {one}: nothing reads it anyway" for one in stale(settings["contents"], needed)]
+    wrong += [f"rights.yaml: {one}: nothing reads it anyway" for one in stale(settings["contents"], handlers["read"])]
     execution = [name for name in policies if name.startswith("ExecutionOf")]
     wrong += compare("Execution", statements(policies, execution), needed)
     wrong += compare("Reads", statements(policies, ["Reads"]), reads | DRIFT)

@@ -40,6 +40,30 @@ fn no_workflow_uses_a_stored_secret() {
     }
 }
 
+#[test]
+fn the_guide_names_every_variable_of_the_workflows() {
+    let workflows = workflows();
+    let used = workflows.iter().flat_map(|text| text.split("vars.").skip(1));
+    let used: BTreeSet<&str> = used.map(|rest| rest.split(' ').next().unwrap()).collect();
+    assert!(used.contains("STACK"), "{used:?}");
+    let guide = read("docs/operations.md");
+    let unnamed: Vec<_> = used.into_iter().filter(|name| !guide.contains(&format!("`{name}`"))).collect();
+    assert!(unnamed.is_empty(), "{unnamed:?}");
+}
+
+/// Without an address of its own, `smoke` asks the gateway, which refuses what does not come through the edge.
+#[test]
+fn a_stage_is_deployed_to_its_own_region_and_asked_at_its_own_address() {
+    let stage = read(".github/workflows/stage.yml");
+    for (variable, reader) in
+        [("AWS_REGION", "infra/pipeline/run"), ("MARKETPLACE_BASE_URL", "infra/pipeline/answers.py")]
+    {
+        assert!(stage.contains(&format!("{variable}: ${{{{ vars.")), "{variable}");
+        assert!(read(reader).contains(variable), "{reader}");
+    }
+    assert!(read("infra/pipeline/run").contains("infra/deploy/run --stack-name \"$STACK\" --region \"$AWS_REGION\""));
+}
+
 /// Returns the steps that a text calls the script with.
 fn steps(text: &str) -> BTreeSet<String> {
     let calls = text.split("infra/pipeline/run ").skip(1);

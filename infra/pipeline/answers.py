@@ -3,7 +3,7 @@
 Functions answer both, and not the gateway by itself. The address is the output BaseUrl of the stack, or
 MARKETPLACE_BASE_URL.
 
-usage: smoke.py STACK
+usage: answers.py STACK
 """
 
 import json
@@ -45,7 +45,7 @@ def expect(url: str, status: int, is_right: Callable[[dict], bool]) -> None:
             pass
         if remaining:
             time.sleep(PAUSE_SECONDS)
-    sys.exit(f"smoke: {url} answered {found[0]}, not {status} with the expected body: {found[1][:200]}")
+    sys.exit(f"answers: {url} answered {found[0]}, not {status} with the expected body: {found[1][:200]}")
 
 
 def answer(url: str) -> tuple[int | None, str]:
