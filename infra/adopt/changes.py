@@ -73,10 +73,14 @@ def as_it_exists(declared: dict, resource: Resource) -> dict:
 
     CloudFormation changes an imported resource to what the template says, but later regards it as being so in any case.
     A queue is imported with the attributes that it has. The next deployment then changes those that differ.
+
+    The template's RetainExceptOnCreate lets CloudFormation delete a resource if the change that brought it into the
+    stack fails. AWS does not say that an import is no such change, so here everything is retained.
     """
+    kept = declared | {"DeletionPolicy": "Retain"}
     if resource.type == "AWS::SQS::Queue":
-        return declared | {"Properties": resource.live}
-    return declared
+        return kept | {"Properties": resource.live}
+    return kept
 
 
 def without(template: dict, resources: list[Resource]) -> dict:

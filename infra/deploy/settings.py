@@ -17,17 +17,25 @@ class Failed(Exception):
 
 @dataclass
 class Settings:
-    """One stack's template, its samconfig.toml, and its parameters."""
+    """One stack's template, its samconfig.toml, its region if that names one, and its parameters."""
 
     template: Path
     samconfig: Path
     stack: str
+    region: str | None
     parameters: dict[str, str]
 
     def known(self) -> set[str]:
         """Returns the names of the template's parameters."""
-        section = re.search(r"^Parameters:\n((?:[ #].*\n|\n)+)", self.template.read_text(), re.MULTILINE)
-        return set(re.findall(r"^  (\w+):", section[1], re.MULTILINE))
+        return self.names("Parameters")
+
+    def resources(self) -> set[str]:
+        """Returns the names of the template's resources."""
+        return self.names("Resources")
+
+    def names(self, section: str) -> set[str]:
+        found = re.search(rf"^{section}:\n((?:[ #].*\n|\n)+)", self.template.read_text(), re.MULTILINE)
+        return set(re.findall(r"^  (\w+):", found[1], re.MULTILINE))
 
 
 def read(config: str, name: str | None, added: list[str]) -> tuple[Settings, Settings]:
@@ -37,6 +45,8 @@ def read(config: str, name: str | None, added: list[str]) -> tuple[Settings, Set
     """
     service = from_samconfig(ROOT / "template.yaml", ROOT / "samconfig.toml", config)
     data = from_samconfig(ROOT / "infra/data/template.yaml", ROOT / "infra/data/samconfig.toml", config)
+    if data.region != service.region:
+        raise Failed(f"the samconfig files name two regions: {data.region} and {service.region}")
     service.stack = name or service.stack
     if not STACK_NAME.fullmatch(service.stack):
         raise Failed(f"{service.stack} is no name for a stack: at most 30 lower-case letters, digits and hyphens")
@@ -60,4 +70,5 @@ def from_samconfig(template: Path, samconfig: Path, config: str) -> Settings:
     given = sections[config].get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
     parts = shlex.split(given) if isinstance(given, str) else given
     parameters = dict(part.split("=", 1) for part in parts)
-    return Settings(template, samconfig, sections[config]["global"]["parameters"]["stack_name"], parameters)
+    common = sections[config]["global"]["parameters"]
+    return Settings(template, samconfig, common["stack_name"], common.get("region"), parameters)

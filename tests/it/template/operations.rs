@@ -38,6 +38,15 @@ fn the_guide_sends_nobody_to_a_graph_that_does_not_exist() {
 }
 
 #[test]
+fn the_guide_sends_nobody_to_a_log_group_that_does_not_exist() {
+    let groups = Template::read().resources("AWS::Logs::LogGroup");
+    let names = groups.values().map(|group| group["Properties"]["LogGroupName"].as_str().unwrap());
+    let names: BTreeSet<String> = names.map(|name| name.replace("marketplace", "<stack>")).collect();
+    let mentioned = GUIDE.split("`/aws/").skip(1).map(|rest| format!("/aws/{}", rest.split('`').next().unwrap()));
+    assert_eq!(mentioned.collect::<BTreeSet<_>>(), names);
+}
+
+#[test]
 fn the_guide_counts_the_metrics_that_cost_money() {
     let watched: usize = alarms().iter().map(|alarm| alarm.watched.len()).sum();
     assert!(GUIDE.contains(&format!("they look at {watched} metrics")), "{watched}");
