@@ -2,16 +2,18 @@
 
 import json
 import os
+import signal
 import subprocess
 from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 from urllib.parse import urlsplit
 
 import boto3
 import cloud
 from botocore.exceptions import ClientError
 from client import Client
-from steps import ROOT, Failed, run
+from steps import ROOT, Failed, group, run
 
 # The stack name that the test harness and marketctl use by default.
 SERVICE = "marketplace"
@@ -49,7 +51,9 @@ class Deployment:
         """Deploys both stacks, or the one that the options name."""
         parameters = [f"Architecture={self.architecture}", f"AlarmTopicArn={TOPIC}", f"Rollout={ROLLOUT}"]
         command = ["infra/deploy/run", "--stack-name", SERVICE, "--yes", *options]
-        run("deploy", [*command, *(part for value in parameters for part in ("--parameter", value))], self.variables)
+        command += [part for value in parameters for part in ("--parameter", value)]
+        # samconfig.toml names the region, whatever the shell is set to.
+        run("deploy", command, self.variables | {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"})
 
     def assert_deploy_fails(self) -> None:
         """Deploys the service. Fails unless the stack refuses the new release and goes back to the old one."""
@@ -63,6 +67,23 @@ class Deployment:
 
     def adopt(self, *options: str) -> None:
         run("adopt", ["infra/adopt/run", "--stack-name", SERVICE, *options], self.variables)
+
+    def interrupt_adoption(self) -> None:
+        """Kills an adoption when it begins to import. No stack owns the data then."""
+        command = ["infra/adopt/run", "--stack-name", SERVICE]
+        with group(command, cwd=ROOT, env=self.variables, stdout=PIPE, text=True) as process:
+            if not any(line.startswith("-- import") for line in process.stdout):
+                raise Failed("an adoption ended before it could be interrupted")
+            os.killpg(process.pid, signal.SIGKILL)
+
+    def assert_adoption_refused(self, reason: str) -> None:
+        try:
+            self.adopt()
+        except Failed as failure:
+            if reason not in str(failure):
+                raise
+            return
+        raise Failed(f"an adoption must be refused: {reason}")
 
     def delete(self, stack: str) -> None:
         """Deletes a stack, and waits until it is gone."""

@@ -5,6 +5,7 @@
    (tests/it/anywhere) runs against them.
 3. New versions are deployed gradually: a good one, one that does not start, and one that sets off an alarm.
 4. The service stack is deleted and deployed again, then both stacks are.
+5. This release is deployed after a later one, and leaves the later one's data as it is.
 
 A key from the single stack works to the end. `run` starts this with the Python that has boto3.
 """
@@ -55,6 +56,8 @@ def main(tools: Path, ministack: Path) -> None:
             lifecycle.replace_service(deployment)
         with step("both stacks deleted, adopted and deployed again"):
             lifecycle.adopt_orphans(deployment)
+        with step("a release before the one that made the data"):
+            lifecycle.deploy_before_later_data(deployment)
     print(f"\n{passed} tests passed against the deployed stack, every function ran, and the data outlived every stack")
 
 

@@ -35,12 +35,26 @@ def refuse_broken_version(deployment: Deployment) -> None:
 
 
 def take_back_alarming_version(deployment: Deployment) -> None:
-    """A version that the hook accepts is taken back when an alarm goes off, and has had a tenth of the requests."""
+    """A version that the hook accepts is taken back when an alarm goes off, and has had a tenth of the requests.
+
+    The deployment also removes what the failed one before it has left.
+    """
+    left = left_versions(deployment)
     with replaced(PROGRAM.read_bytes() + b"\n\n"), deployment.client().steady():
         with alarm_once_shifted(deployment) as alarm:
             told = log_of(deployment.assert_deploy_fails)
     assert_told(told, ["the hook reported Succeeded", SHIFTED, f"failed, alarm {alarm} went off"])
+    if not left or left & left_versions(deployment):
+        raise Failed(f"the failed deployment before left the versions {left}, and they are still there")
     deployment.assert_data_kept()
+
+
+def left_versions(deployment: Deployment) -> set[int]:
+    """Returns the versions that are newer than the one with the requests. Lambda would not publish the same again."""
+    client, name = deployment.aws("lambda"), f"{SERVICE}-{FUNCTION}"
+    found = [version["Version"] for version in client.list_versions_by_function(FunctionName=name)["Versions"]]
+    live = int(client.get_alias(FunctionName=name, Name="live")["FunctionVersion"])
+    return {int(version) for version in found if version.isdigit() and int(version) > live}
 
 
 @contextmanager
