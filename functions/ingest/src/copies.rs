@@ -18,6 +18,12 @@ pub(crate) fn refused(number: usize, record: &SqsMessage, rejection: &Rejection)
     let copy = SendMessageBatchRequestEntry::builder();
     let copy = copy.message_attributes("field", attribute("String", field)?);
     let copy = copy.message_attributes("reason", attribute("String", &rejection.reason)?);
+    let others: Vec<_> = rejection.others.iter().map(|other| other.field.as_str()).collect();
+    let copy = if others.is_empty() {
+        copy
+    } else {
+        copy.message_attributes("others", attribute("String", &others.join(", "))?)
+    };
     MessageCopy::new(number, record.body.clone(), copy)
 }
 

@@ -16,8 +16,10 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[MessageOutc
     for (record, outcome) in records.iter().zip(outcomes) {
         let message_id = record.message_id.as_deref();
         match outcome {
-            MessageOutcome::Refused(Rejection { field, reason }) => {
-                tracing::warn!(message_id, field, reason, "refused");
+            MessageOutcome::Refused(Rejection { field, reason, others }) => {
+                let others: Vec<_> = others.iter().map(ToString::to_string).collect();
+                let others = (!others.is_empty()).then(|| others.join("; "));
+                tracing::warn!(message_id, field, reason, others, "refused");
             }
             MessageOutcome::Defective(defect) => tracing::error!(message_id, defect, "defective"),
             MessageOutcome::Failed(error) => tracing::error!(message_id, error, "failed"),

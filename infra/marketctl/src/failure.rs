@@ -43,6 +43,11 @@ impl CommandFailure {
         Self { code: Some(code), ..self }
     }
 
+    /// Says what to do next in other words.
+    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
     pub(crate) const fn code(&self) -> Option<ErrorCode> {
         self.code
     }

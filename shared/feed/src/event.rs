@@ -42,9 +42,9 @@ fn check(kind: EventKind, data: &str) -> Result<(), Rejection> {
         EventKind::WalletDeposit => read::<WalletDeposit>(data).map(drop),
         EventKind::WalletWithdrawal => read::<WalletWithdrawal>(data).map(drop),
     };
-    fits.map_err(|Rejection { field, reason }| {
+    fits.map_err(|Rejection { field, reason, .. }| {
         let field = if field.is_empty() { "data".to_owned() } else { format!("data.{field}") };
-        Rejection { field, reason }
+        Rejection::new(&field, reason)
     })
 }
 

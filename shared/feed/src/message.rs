@@ -1,14 +1,17 @@
-//! The messages and their schemas (specification 12.1 and 12.2). An error names the field that is unknown, missing,
+//! The messages and their schemas (specification 12.1 and 12.2). An error names the fields that are unknown, missing,
 //! repeated or malformed.
 
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::bad_fields::bad_fields;
 use super::event::EventMessage;
 use super::object::Object;
-use super::rejection::{Rejection, read};
+use super::rejection::{BadField, Rejection, read};
+use super::samples::sample;
 use super::version::Version;
 use market::Quote;
-use types::event::Event;
+use types::event::{Event, EventKind};
 use types::ids::{
     Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
     VariantId,
@@ -64,7 +67,12 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
     if text.len() > MAX_MESSAGE_BYTES {
         return Err(Rejection::new("", format!("must have at most {MAX_MESSAGE_BYTES} bytes")));
     }
-    match read::<MessageType>(text)?.r#type.as_str() {
+    let kind = read::<MessageType>(text)?.r#type;
+    parse_as(&kind, text, now).map_err(|rejection| rejection.with_others(malformed(&kind, text)))
+}
+
+fn parse_as(kind: &str, text: &str, now: Timestamp) -> Result<Message, Rejection> {
+    match kind {
         "marketplace" => read::<MarketplaceMessage>(text).map(MarketplaceMessage::message),
         "item" => read::<ItemMessage>(text)?.message(),
         "quote" => read::<QuoteMessage>(text)?.message(now),
@@ -73,6 +81,31 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Message, Rejection> {
         "balance" => read::<BalanceMessage>(text)?.message(),
         "event" => read::<EventMessage>(text)?.event().map(Message::Event),
         _ => Err(Rejection::new("type", "must be one of marketplace, item, quote, listing, order, balance, event")),
+    }
+}
+
+/// Returns every field of a message that is not of its form. The rules between fields are not checked.
+fn malformed(kind: &str, text: &str) -> Vec<BadField> {
+    let Ok(mut message) = serde_json::from_str::<Value>(text) else { return Vec::new() };
+    let event = message["event"].as_str().and_then(|name| name.parse::<EventKind>().ok());
+    let Some(good) = sample(kind, event.unwrap_or(EventKind::ListingSold)) else { return Vec::new() };
+    if event.is_none() && message.get("data").is_some_and(Value::is_object) {
+        // The form of the data is not known.
+        message["data"] = good["data"].clone();
+    }
+    bad_fields(&message, &good, &|text| check_form(kind, text))
+}
+
+fn check_form(kind: &str, text: &str) -> Result<(), Rejection> {
+    match kind {
+        "marketplace" => read::<MarketplaceMessage>(text).map(drop),
+        "item" => read::<ItemMessage>(text).map(drop),
+        "quote" => read::<QuoteMessage>(text).map(drop),
+        "listing" => read::<ListingMessage>(text).map(drop),
+        "order" => read::<OrderMessage>(text).map(drop),
+        "balance" => read::<BalanceMessage>(text).map(drop),
+        "event" => read::<EventMessage>(text)?.event().map(drop),
+        _ => Ok(()),
     }
 }
 
@@ -126,7 +159,7 @@ struct VariantMessage {
 impl VariantMessage {
     fn variant(self) -> PublicVariant {
         let Self { variant_id, wear, stattrak, market_hash_name } = self;
-        PublicVariant { variant_id, wear, stattrak, market_hash_name }
+        PublicVariant { variant_id, wear, stattrak, market_hash_name, prices: None }
     }
 }
 
@@ -141,14 +174,15 @@ impl ItemMessage {
                 ("image", image.is_some()),
                 ("variants", variants.is_some()),
             ];
-            return match present.into_iter().find(|(_, present)| *present) {
-                Some((field, _)) => Err(Rejection::new(field, "must be absent when the item is removed")),
-                None => Ok(Message::ItemRemoved(id, version.0)),
-            };
+            let rule = "must be absent when the item is removed";
+            let present = present.into_iter().filter(|(_, present)| *present);
+            all(present.map(|(field, _)| Err(Rejection::new(field, rule))))?;
+            return Ok(Message::ItemRemoved(id, version.0));
         }
-        let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"))?;
         let variants: Vec<_> = variants.into_iter().flatten().map(|Object(variant)| variant.variant()).collect();
-        at_most("variants", variants.len(), MAX_VARIANTS)?;
+        let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"));
+        all([kind.clone().map(drop), at_most("variants", variants.len(), MAX_VARIANTS)])?;
+        let kind = kind?;
         Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version.0))
     }
 }
@@ -166,10 +200,12 @@ struct QuoteMessage {
 
 impl QuoteMessage {
     fn message(self, now: Timestamp) -> Result<Message, Rejection> {
-        at_most("asks_usd", self.asks_usd.len(), MAX_ASKS)?;
-        if self.observed_at > now.plus_millis(MAX_AHEAD_MILLIS) {
-            return Err(Rejection::new("observed_at", "must not be more than 5 minutes in the future"));
-        }
+        let observed = if self.observed_at <= now.plus_millis(MAX_AHEAD_MILLIS) {
+            Ok(())
+        } else {
+            Err(Rejection::new("observed_at", "must not be more than 5 minutes in the future"))
+        };
+        all([at_most("asks_usd", self.asks_usd.len(), MAX_ASKS), observed])?;
         let quote = Quote { marketplace: self.marketplace, asks: self.asks_usd, observed_at: self.observed_at };
         Ok(Message::Quote(self.variant_id, quote))
     }
@@ -230,8 +266,7 @@ struct OrderMessage {
 impl OrderMessage {
     fn message(self, now: Timestamp) -> Result<Message, Rejection> {
         let Self { id, account_id, status, source, total_usd, created_at, delivered_at, items, version, .. } = self;
-        created_by(created_at, now)?;
-        at_most("items", items.len(), MAX_LINES)?;
+        all([created_by(created_at, now), at_most("items", items.len(), MAX_LINES)])?;
         let items = items.into_iter().map(|Object(line)| line).collect();
         let order = PublicOrder { id, status, source, total_usd, created_at, delivered_at, items };
         Ok(Message::Order(account_id, order, version.0))
@@ -262,6 +297,14 @@ impl BalanceMessage {
         let balance = PublicBalance { available_usd, store_usd, trade_usd, withdrawable_usd, held_usd, escrow_usd };
         Ok(Message::Balance(account_id, balance, self.version.0))
     }
+}
+
+/// Returns one rejection with all fields that are rejected.
+fn all(rules: impl IntoIterator<Item = Result<(), Rejection>>) -> Result<(), Rejection> {
+    let mut rejections = rules.into_iter().filter_map(Result::err);
+    let Some(first) = rejections.next() else { return Ok(()) };
+    let others = rejections.map(|Rejection { field, reason, .. }| BadField { field, reason });
+    Err(first.with_others(others.collect()))
 }
 
 fn at_most(field: &str, count: usize, max: usize) -> Result<(), Rejection> {

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -100,7 +102,67 @@ fn every_field_is_strict_and_named() {
         let refused = refusal(&message);
         assert_eq!(refused.field, field, "{message}: {refused}");
         assert!(!refused.reason.is_empty());
+        assert!(refused.others.is_empty(), "{message}: {:?}", refused.others);
     }
+}
+
+#[test]
+fn a_sample_of_each_type_has_no_bad_field() {
+    for kind in ["marketplace", "item", "quote", "listing", "order", "balance", "event"] {
+        for event in EventKind::ALL {
+            let sample = sample(kind, event).unwrap().to_string();
+            assert!(parse(&sample, now()).is_ok(), "{sample}");
+        }
+    }
+}
+
+/// Returns every field for which a message is refused.
+fn refused_fields(message: &Value) -> BTreeSet<String> {
+    let Rejection { field, others, .. } = refusal(message);
+    others.into_iter().map(|other| other.field).chain([field]).collect()
+}
+
+#[test]
+fn every_bad_field_is_named_at_any_depth() {
+    let mut item = with(1, "/id", json!("no spaces"));
+    item["variants"][0]["wear"] = json!("tab\t");
+    item["variants"][0]["colour"] = json!("red");
+    item["variants"].as_array_mut().unwrap().push(json!({"stattrak": "no"}));
+    let mut order = with(5, "/items/0/item_id", json!("ß"));
+    order["source"] = json!("gift");
+    order.as_object_mut().unwrap().remove("total_usd");
+    let mut quote = with(3, "/asks_usd", json!(["1.234", "1.00", "-1"]));
+    quote["observed_at"] = json!("yesterday");
+    let mut event = with(7, "/data/price_usd", json!("12.505"));
+    event["account_id"] = json!("x");
+    event["data"].as_object_mut().unwrap().remove("kind");
+    let mut unknown_event = with(7, "/event", json!("listing.renamed"));
+    unknown_event["id"] = json!(7);
+    let mut removed = with(2, "/name", json!("gone"));
+    removed["slug"] = json!("gone");
+    let cases: [(Value, &[&str]); 6] = [
+        (item, &["id", "variants[0].colour", "variants[0].wear", "variants[1].stattrak", "variants[1].variant_id"]),
+        (order, &["items[0].item_id", "source", "total_usd"]),
+        (quote, &["asks_usd[0]", "asks_usd[2]", "observed_at"]),
+        (event, &["account_id", "data.kind", "data.price_usd"]),
+        (unknown_event, &["event", "id"]),
+        (removed, &["name", "slug"]),
+    ];
+    for (message, fields) in cases {
+        assert_eq!(refused_fields(&message), fields.iter().map(|field| (*field).to_owned()).collect(), "{message}");
+    }
+}
+
+#[test]
+fn the_first_bad_field_comes_first_and_the_number_of_the_others_is_bounded() {
+    let mut marketplace = with(0, "/link", json!("ftp://x"));
+    for number in 0..100 {
+        marketplace[format!("extra_{number:03}")] = json!(number);
+    }
+    let refused = refusal(&marketplace);
+    assert_eq!(refused.field, "extra_000");
+    assert!(refused.reason.starts_with("unknown field `extra_000`, expected "), "{refused}");
+    assert_eq!(refused.others.len(), 31);
 }
 
 #[test]

@@ -13,11 +13,36 @@ pub struct Rejection {
     pub field: String,
     /// The rule that the field breaks.
     pub reason: String,
+    /// The other offending fields, at most 32.
+    pub others: Vec<BadField>,
+}
+
+/// A field that makes a message invalid.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{field}: {reason}")]
+pub struct BadField {
+    /// The field as a path.
+    pub field: String,
+    /// The rule that the field breaks.
+    pub reason: String,
 }
 
 impl Rejection {
     pub fn new(field: &str, reason: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), reason: reason.into() }
+        Self { field: field.to_owned(), reason: reason.into(), others: Vec::new() }
+    }
+
+    /// Adds those of the fields that the rejection does not name yet.
+    pub(super) fn with_others(mut self, fields: Vec<BadField>) -> Self {
+        let is_new = |known: &Self, bad: &BadField| {
+            bad.field != known.field && known.others.iter().all(|other| other.field != bad.field)
+        };
+        for bad in fields {
+            if is_new(&self, &bad) {
+                self.others.push(bad);
+            }
+        }
+        self
     }
 }
 
@@ -47,5 +72,5 @@ fn rejection(path: &str, error: &serde_json::Error) -> Rejection {
         Some(name) => format!("{path}.{name}"),
         None => path.to_owned(),
     };
-    Rejection { field, reason: reason.to_owned() }
+    Rejection::new(&field, reason)
 }

@@ -74,7 +74,11 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     };
     let mut unbalanced = balance(target.uuid(1).into(), "1.00", "2.00", "3.01", 1);
     unbalanced["account_id"] = json!(word);
+    let mut twice = item(&word, &word, None, 9);
+    (twice["kind"], twice["version"]) = (json!(7), json!("nine"));
+    let twice = twice.to_string();
     let mut bad = vec![
+        (twice.clone(), "kind"),
         (changed("kind", json!(7)), "kind"),
         (changed("bonus", json!(1)), "bonus"),
         (changed("version", json!("nine")), "version"),
@@ -92,8 +96,12 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     let found: Vec<_> = letters.iter().map(|letter| (letter.body.clone(), letter.attribute("field"))).collect();
     assert_eq!(found, bad);
     assert!(letters.iter().all(|letter| !letter.attribute("reason").is_empty()), "{letters:?}");
+    for letter in &letters {
+        let others = if letter.body == twice { "version" } else { "" };
+        assert_eq!(letter.attribute("others"), others, "{letter:?}");
+    }
     let path = format!("/v1/public/listings?item_id={word}");
-    let has_all = |reply: &HttpReply| reply.status == 200 && reply.json()["total"] == 6;
+    let has_all = |reply: &HttpReply| reply.status == 200 && reply.json()["total"] == bad.len();
     target.get_until(&target.full_key().await, &path, has_all).await;
 }
 

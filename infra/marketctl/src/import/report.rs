@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use feed::{ApplyOutcome, Rejection, TaggedOutcome};
+use feed::{ApplyOutcome, BadField, Rejection, TaggedOutcome};
 use serde::Serialize;
 
 use crate::text::shortened;
@@ -27,6 +27,16 @@ pub(super) struct RefusedLine {
     /// The path of the offending field; empty if the line as a whole is refused.
     pub(super) field: String,
     pub(super) reason: String,
+    /// The other offending fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) others: Vec<RefusedField>,
+}
+
+/// A field that is one of several for which a line was not applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct RefusedField {
+    field: String,
+    reason: String,
 }
 
 impl ImportReport {
@@ -81,19 +91,26 @@ impl ImportReport {
 
 impl RefusedLine {
     pub(super) fn from_rejection(line: u64, rejection: &Rejection) -> Self {
-        Self { line, field: shortened(&rejection.field), reason: shortened(&rejection.reason) }
+        let other = |bad: &BadField| RefusedField { field: shortened(&bad.field), reason: shortened(&bad.reason) };
+        let others = rejection.others.iter().map(other).collect();
+        Self { line, field: shortened(&rejection.field), reason: shortened(&rejection.reason), others }
     }
 
     /// Refuses a line as a whole and not because of one of its fields.
     pub(super) fn whole(line: u64, reason: &str) -> Self {
-        Self { line, field: String::new(), reason: shortened(reason) }
+        Self { line, field: String::new(), reason: shortened(reason), others: Vec::new() }
     }
 }
 
 impl fmt::Display for RefusedLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, field, reason } = self;
-        if field.is_empty() { write!(f, "line {line}: {reason}") } else { write!(f, "line {line}: {field}: {reason}") }
+        let Self { line, field, reason, others } = self;
+        write!(f, "line {line}: ")?;
+        if !field.is_empty() {
+            write!(f, "{field}: ")?;
+        }
+        f.write_str(reason)?;
+        others.iter().try_for_each(|RefusedField { field, reason }| write!(f, "; {field}: {reason}"))
     }
 }
 
@@ -116,6 +133,20 @@ mod tests {
         ]});
         assert_eq!(serde_json::to_value(&report).unwrap(), expected);
         assert_eq!(report.lines(), 5);
+    }
+
+    #[test]
+    fn every_bad_field_of_a_line_is_named() {
+        let line = r#"{"type":"item","id":"no spaces","variants":[{"variant_id":"x","colour":"red"}],"version":1}"#;
+        let rejection = feed::parse(line, types::timestamp::Timestamp::from_millis(0)).unwrap_err();
+        let refused = RefusedLine::from_rejection(7, &rejection);
+        let document = json!(refused);
+        let others = document["others"].as_array().unwrap();
+        let named: Vec<_> = others.iter().map(|other| other["field"].as_str().unwrap()).collect();
+        assert_eq!(document["field"], "id");
+        assert_eq!(named, ["variants[0].stattrak", "variants[0].colour", "variants[0].variant_id"]);
+        let text = refused.to_string();
+        assert!(text.starts_with("line 7: id: ") && text.contains("; variants[0].variant_id: "), "{text}");
     }
 
     #[test]
