@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::config::ProvideCredentials;
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use feed::Stores;
-use guard::{LOOPBACK_VARIABLE, Policy, SystemResolver};
+use guard::{EndpointUrl, LOOPBACK_VARIABLE, Policy, SystemResolver};
 use inventory::Clients;
 use objects::Objects;
 use platform::aws::Patience;
@@ -108,6 +108,12 @@ impl Session {
         })
     }
 
+    /// Returns whether the stack is on this machine, and an endpoint with this URL would be as well. It is refused unless
+    /// the stack allows such endpoints.
+    pub(crate) fn refuses_as_local(&self, url: &str) -> bool {
+        policy() == Policy::public() && self.config.endpoint_url().is_some_and(is_local) && is_local(url)
+    }
+
     /// Looks up the URL of a queue. The error is a whole sentence: what is wrong and what to do next.
     pub(crate) async fn queue_url(&self, queue: Queue) -> Result<String, String> {
         let name = self.resources.queue(queue);
@@ -157,6 +163,12 @@ impl Session {
         let region = self.config.region().map_or("", AsRef::as_ref);
         Ok(self.resources.base_bucket(identity.account().unwrap_or_default(), region))
     }
+}
+
+/// Returns whether a URL leads to this machine.
+fn is_local(url: &str) -> bool {
+    let is_allowed = |policy| EndpointUrl::parse(url, policy).is_ok();
+    !is_allowed(Policy::public()) && is_allowed(Policy::with_loopback())
 }
 
 fn policy() -> Policy {

@@ -69,7 +69,11 @@ async fn a_url_is_refused_with_the_rule_that_it_breaks() {
     }
     for url in local {
         assert!(cli.refused(&add(url)).await.starts_with("url: must "), "{url}");
+        let hint = cli.run(&add(url)).await.stderr;
+        // A stack on AWS cannot be started so.
+        assert!(target.is_shared() || hint.contains("--allow-loopback-webhooks"), "{url}: {hint}");
     }
+    assert!(!cli.run(&add("http://10.0.0.1/")).await.stderr.contains("loopback"));
     assert_eq!(cli.done(&format!("list --user {owner}")).await, json!([]));
 
     cli.variables = cli.variables.with_loopback_webhooks();

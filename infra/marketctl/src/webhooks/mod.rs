@@ -8,6 +8,7 @@ mod show;
 
 use std::num::NonZeroUsize;
 
+use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::webhooks::document::{
     DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery,
@@ -25,12 +26,30 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::unreadable::none_left_out;
 
+/// What to do if the URL is refused because it leads to this machine.
+const LOOPBACK_HINT: &str = "Nothing was changed. To allow endpoints on this machine, start the stack with \
+    `cargo run --release -- --allow-loopback-webhooks`, paste the `export` lines that it prints, and try again.";
+
 pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let admin = Session::open(stack).await?.webhooks().await?;
+    let session = Session::open(stack).await?;
+    let admin = session.webhooks().await?;
+    let is_refused_as_local = new_url(&command).is_some_and(|url| session.refuses_as_local(url));
     let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
     let outcome = Box::pin(perform(&admin, command, output, &mut audit)).await;
     audit.end(&outcome);
-    outcome
+    outcome.map_err(|failure| match failure.code() {
+        Some(ErrorCode::Invalid) if is_refused_as_local => failure.with_hint(LOOPBACK_HINT),
+        _ => failure,
+    })
+}
+
+/// Returns the URL that an endpoint is to have.
+fn new_url(command: &WebhookCommand) -> Option<&str> {
+    match command {
+        WebhookCommand::Add(add) => Some(&add.url),
+        WebhookCommand::Update(update) => update.url.as_deref(),
+        _ => None,
+    }
 }
 
 /// Returns the change that a command asks for.
