@@ -46,6 +46,26 @@ async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_date_does_not_hide_that_a_quote_has_grown_too_old() {
+    let stack = market().await;
+    let older = "2026-11-20T08:00:00Z";
+    stack.feed(&[quote(uuid(7), "one", &["5.00"], older), quote(uuid(7), "two", &["6.00"], FRESH)]).await;
+    let running = stack.instance().await;
+    let authorization = format!("Bearer {}", stack.full_key().await);
+    let ask = async || {
+        let condition = [("authorization", &*authorization), ("if-modified-since", "Fri, 20 Nov 2026 11:00:00 GMT")];
+        let reply = running.client.send("GET", &path(), &condition).await;
+        (reply.status, reply.header("last-modified").to_owned())
+    };
+    let date = "Fri, 20 Nov 2026 11:00:00 GMT".to_owned();
+    // The clock begins at noon, so the older quote has twenty hours left.
+    running.wait(20 * 3_600);
+    assert_eq!(ask().await, (304, date.clone()));
+    running.wait(1);
+    assert_eq!(ask().await, (200, date));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn quotes_age_out_after_a_day() {
     let stack = market().await;
     stack.feed(&[quote(uuid(7), "one", &["5.00"], "2026-11-20T12:00:00Z")]).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Stack, uuid};
 
 use crate::access::PATHS;
@@ -30,6 +31,49 @@ async fn a_warm_request_costs_one_round_trip() {
             assert!(calls.len() <= 3, "{path}: {calls:?}");
         }
     }
+}
+
+/// Returns the message about an item with this many variants.
+fn item_with_variants(id: &str, count: u128) -> Value {
+    let mut item = tests::item(id, "skin", None, 1);
+    let variant =
+        |number| json!({"variant_id": uuid(number), "wear": null, "stattrak": false, "market_hash_name": null});
+    item["variants"] = (100..100 + count).map(variant).collect();
+    item
+}
+
+/// Returns how many of these calls were under way at the same time, at most.
+fn most_at_once(calls: &[AwsCall]) -> usize {
+    let under_way =
+        |one: &AwsCall| calls.iter().filter(|call| call.began <= one.began && one.began < call.ended).count();
+    calls.iter().map(under_way).max().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_prices_of_an_items_variants_cost_one_round_trip_more() {
+    let stack = Stack::new().await;
+    stack.feed(&[item_with_variants("ten", 10), item_with_variants("many", 40)]).await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    let get = async |id: &str| {
+        proxy.take_calls();
+        let reply = running.client.get(&key, &format!("/v1/public/items/{id}?include=prices")).await;
+        assert_eq!(reply.status, 200, "{id}");
+        proxy.take_calls()
+    };
+    let count = |calls: &[AwsCall], operation: &str| calls.iter().filter(|call| call.operation == operation).count();
+    get("many").await;
+    proxy.set_fault(Fault::Slow(Duration::from_millis(250)));
+    // After 31 seconds the marketplaces are read again, at the same time as the quotes.
+    for (pause, queries) in [(0, 10), (31, 11)] {
+        running.wait(pause);
+        let calls = get("ten").await;
+        assert_eq!(AwsCall::round_trips(&calls), 2, "after {pause} s: {calls:?}");
+        assert_eq!(["UpdateItem", "GetItem", "Query"].map(|name| count(&calls, name)), [1, 1, queries], "{calls:?}");
+    }
+    let queries: Vec<_> = get("many").await.into_iter().filter(|call| call.operation == "Query").collect();
+    assert_eq!(queries.len(), 40);
+    assert!(most_at_once(&queries) <= 32, "{queries:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

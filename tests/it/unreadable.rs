@@ -8,8 +8,8 @@ use platform::rows::Unreadable;
 use platform::store::StoreError;
 use serde_json::{Value, json};
 use tests::{
-    Stack, marketctl, marketplace, order, quote, remove_key_attribute, set_key_attribute, set_key_text, set_row_number,
-    set_text, uuid,
+    Stack, item, marketctl, marketplace, order, quote, remove_key_attribute, set_key_attribute, set_key_text,
+    set_row_number, set_text, uuid,
 };
 use types::scope::Scope;
 
@@ -102,6 +102,7 @@ async fn marketplaces_and_quotes_that_cannot_be_read_count_as_absent() {
     let names = ["one", "two", "three"];
     stack.feed(&names.map(|name| marketplace(name, true, 1))).await;
     stack.feed(&names.map(|name| quote(uuid(7), name, &["5.00"], OBSERVED_AT))).await;
+    stack.feed(&[item("ak-47-redline", "skin", None, 1)]).await;
     set_text(&stack, Table::Market, ["marketplaces", "two"], "data", "{}").await;
     let quotes = format!("quotes#{}", uuid(7));
     set_text(&stack, Table::Market, [&quotes, "three"], "observed_at", UNKNOWN).await;
@@ -112,6 +113,8 @@ async fn marketplaces_and_quotes_that_cannot_be_read_count_as_absent() {
     assert_eq!(keys, ["one", "three"]);
     let prices = running.client.get(&key, &format!("/v1/public/prices/{}", uuid(7))).await.json();
     assert_eq!((&prices["sample_size"], &prices["source_keys"]), (&json!(1), &json!(["one"])));
+    let item = running.client.get(&key, "/v1/public/items/ak-47-redline?include=prices").await.json();
+    assert_eq!(item["variants"][0]["prices"], prices);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,46 +1,75 @@
-//! `GET /v1/public/items/{id}`: returns one item with its variants.
+//! `GET /v1/public/items/{id}`: returns one item with its variants, and on request with the prices of each variant.
+
+use std::sync::Arc;
 
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
-use market::Market;
+use market::{Market, PriceReader};
 use platform::aws::{Missing, Patience};
 use platform::preflight;
 use platform::service::Service;
+use platform::store::StoreError;
 use types::ids::ItemId;
-use types::records::PublicItemDetail;
+use types::include::ItemInclude;
+use types::records::{IncludedPrices, PublicItemDetail, PublicVariant};
+
+const INCLUDE: &str = "include";
 
 pub struct Item {
     market: Market,
+    prices: PriceReader,
 }
 
-/// An item's id as it was requested. If it is not a valid item id, the response is a 404, not a 400.
 #[derive(Clone, Debug)]
-pub struct AskedId(String);
+pub struct ItemInput {
+    /// The item's id as it was requested. If it is not a valid item id, the response is a 404, not a 400.
+    id: String,
+    include: Option<ItemInclude>,
+}
 
-impl Input for AskedId {
-    const QUERY: &'static [&'static str] = &[];
+impl Input for ItemInput {
+    const QUERY: &'static [&'static str] = &[INCLUDE];
 
     fn read(params: &mut Params<'_>) -> Option<Self> {
-        params.path("id", params::text).map(Self)
+        let include = params.query(INCLUDE, params::one_of);
+        params.path("id", params::text).map(|id| Self { id, include })
     }
 }
 
 impl Endpoint for Item {
     const ROUTE: Route = routes::ITEM;
     type Caller = Anyone;
-    type Input = AskedId;
+    type Input = ItemInput;
     type Output = PublicItemDetail;
 
-    async fn read(&self, _: Anyone, AskedId(asked): AskedId) -> Result<PublicItemDetail, ApiError> {
-        let found = match asked.parse::<ItemId>() {
+    async fn read(&self, _: Anyone, ItemInput { id, include }: ItemInput) -> Result<PublicItemDetail, ApiError> {
+        let found = match id.parse::<ItemId>() {
             Ok(id) => self.market.item(&id).await?,
             Err(_) => None,
         };
-        found.ok_or(ApiError::ItemNotFound(asked))
+        let mut item = found.ok_or(ApiError::ItemNotFound(id))?;
+        if include == Some(ItemInclude::Prices) {
+            self.add_prices(&mut item.variants).await?;
+        }
+        Ok(item)
+    }
+}
+
+impl Item {
+    /// Adds the prices of each variant. Only the item says which variants it has, so they are read after it.
+    async fn add_prices(&self, variants: &mut [PublicVariant]) -> Result<(), StoreError> {
+        let ids = variants.iter().map(|variant| variant.variant_id).collect();
+        let prices = self.prices.prices_of_all(ids).await?;
+        for (variant, prices) in variants.iter_mut().zip(prices) {
+            variant.prices = Some(IncludedPrices(prices));
+        }
+        Ok(())
     }
 }
 
 pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {
-    Api::from_service(service, Item { market: Market::from_service(service, Patience::Request, preflight::get)? })
+    let market = Market::from_service(service, Patience::Request, preflight::get)?;
+    let prices = PriceReader::new(market.clone(), Arc::clone(&service.clock));
+    Api::from_service(service, Item { market, prices })
 }

@@ -4,20 +4,16 @@ use std::sync::Arc;
 
 use api::error::ApiError;
 use api::routes::Route;
-use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
-use market::figures;
-use market::{Market, MarketplaceCache};
+use api::{Anyone, Api, Endpoint, Input, Params, State, Stated, params, routes};
+use market::{Figures, Market, PriceReader};
 use platform::aws::{Missing, Patience};
 use platform::preflight;
 use platform::service::Service;
-use types::clock::Clock;
 use types::ids::VariantId;
 use types::records::VariantPrices;
 
 pub struct Prices {
-    market: Market,
-    marketplaces: MarketplaceCache,
-    clock: Arc<dyn Clock>,
+    prices: PriceReader,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,18 +31,21 @@ impl Endpoint for Prices {
     const ROUTE: Route = routes::PRICES;
     type Caller = Anyone;
     type Input = AskedVariant;
-    type Output = VariantPrices;
+    type Output = Stated<VariantPrices>;
 
-    async fn read(&self, _: Anyone, AskedVariant(id): AskedVariant) -> Result<VariantPrices, ApiError> {
-        let (quotes, marketplaces) = tokio::try_join!(self.market.quotes(id), self.marketplaces.get())?;
-        // A quote that cannot be read counts as one that has not arrived. `source_keys` names those that count.
-        figures(id, quotes.log_unreadable(), &marketplaces, self.clock.now()).ok_or(ApiError::PricesNotFound(id))
+    async fn read(&self, _: Anyone, AskedVariant(id): AskedVariant) -> Result<Self::Output, ApiError> {
+        let figures = self.prices.figures(id).await?;
+        let Figures { prices, newest, changed } = figures.ok_or(ApiError::PricesNotFound(id))?;
+        Ok(Stated { body: prices, state: State::Modified { newest, changed } })
+    }
+
+    fn state(output: &Self::Output) -> State {
+        output.state
     }
 }
 
 pub fn api(service: &Service<'_>) -> Result<Api<Prices>, Missing> {
-    let (market, clock) =
-        (Market::from_service(service, Patience::Request, preflight::query)?, Arc::clone(&service.clock));
-    let marketplaces = MarketplaceCache::new(market.clone(), Arc::clone(&clock));
-    Api::from_service(service, Prices { market, marketplaces, clock })
+    let market = Market::from_service(service, Patience::Request, preflight::query)?;
+    let prices = PriceReader::new(market, Arc::clone(&service.clock));
+    Api::from_service(service, Prices { prices })
 }

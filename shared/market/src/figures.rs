@@ -15,6 +15,18 @@ const FRESH_MILLIS: i64 = DAY_MILLIS;
 /// With fewer asks than this, no price is recommended.
 const ENOUGH_TO_RECOMMEND: usize = 3;
 
+/// The figures of a variant, and since when they hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    pub prices: VariantPrices,
+    /// When the newest of the quotes was observed that enter the figures.
+    pub newest: Timestamp,
+    /// The last time at which a quote was observed that entered the figures, took its marketplace's asks out of them, or
+    /// became too old for them. Quotes that arrive late, and marketplaces that are enabled or disabled, change the
+    /// figures without it.
+    pub changed: Timestamp,
+}
+
 /// Computes the figures over all asks of enabled marketplaces that were observed in the 24 hours up to `now`. Returns
 /// `None` if there are no such asks.
 pub fn figures(
@@ -22,20 +34,27 @@ pub fn figures(
     quotes: Vec<Quote>,
     marketplaces: &[PublicMarketplace],
     now: Timestamp,
-) -> Option<VariantPrices> {
+) -> Option<Figures> {
     let oldest = now.plus_millis(-FRESH_MILLIS);
     let enabled = |quote: &Quote| marketplaces.iter().any(|place| place.enabled && place.key == quote.marketplace);
     let mut sources = BTreeSet::new();
     let mut asks = Vec::new();
-    for quote in quotes {
-        if quote.observed_at >= oldest && !quote.asks.is_empty() && enabled(&quote) {
+    let (mut newest, mut changed) = (oldest, oldest);
+    for quote in quotes.into_iter().filter(enabled) {
+        if quote.observed_at < oldest {
+            changed = changed.max(quote.observed_at.plus_millis(FRESH_MILLIS + 1));
+            continue;
+        }
+        changed = changed.max(quote.observed_at);
+        if !quote.asks.is_empty() {
+            newest = newest.max(quote.observed_at);
             sources.insert(quote.marketplace);
             asks.extend(quote.asks);
         }
     }
     asks.sort_unstable();
     let (lowest, median) = (asks.first()?, median(&asks)?);
-    Some(VariantPrices {
+    let prices = VariantPrices {
         variant_id,
         sample_size: i32::try_from(asks.len()).unwrap_or(i32::MAX),
         source_keys: sources.into_iter().collect(),
@@ -43,7 +62,8 @@ pub fn figures(
         mean_usd: Some(Usd::rounded(mean(&asks))),
         median_usd: Some(Usd::rounded(median)),
         recommended_list_usd: recommended(&asks, median),
-    })
+    };
+    Some(Figures { prices, newest, changed })
 }
 
 fn mean(asks: &[Usd]) -> Decimal {
@@ -94,9 +114,26 @@ mod tests {
         }
     }
 
-    fn figures_of(quotes: Vec<Quote>) -> Option<VariantPrices> {
+    fn all_of(quotes: Vec<Quote>) -> Option<Figures> {
         let places = [place("b", true), place("a", true), place("off", false)];
         figures(Uuid::nil().into(), quotes, &places, Timestamp::from_millis(NOW))
+    }
+
+    fn figures_of(quotes: Vec<Quote>) -> Option<VariantPrices> {
+        all_of(quotes).map(|figures| figures.prices)
+    }
+
+    #[test]
+    fn figures_change_with_quotes_that_come_that_are_empty_and_that_grow_old() {
+        let ages = |others: &[Quote]| {
+            let figures = all_of([&[quote("a", &[100], 5_000)], others].concat()).unwrap();
+            [figures.newest, figures.changed].map(|at| NOW - at.millis())
+        };
+        assert_eq!(ages(&[]), [5_000, 5_000]);
+        assert_eq!(ages(&[quote("b", &[1], 3_000)]), [3_000, 3_000]);
+        assert_eq!(ages(&[quote("b", &[], 3_000)]), [5_000, 3_000]);
+        assert_eq!(ages(&[quote("b", &[1], FRESH_MILLIS + 3_001)]), [5_000, 3_000]);
+        assert_eq!(ages(&[quote("off", &[1], 3_000), quote("b", &[1], 7_000)]), [5_000, 5_000]);
     }
 
     fn cents(amount: Option<Usd>) -> Option<u64> {

@@ -35,7 +35,7 @@ fn marketplace(row: &Row) -> Result<PublicMarketplace, StoreError> {
 }
 
 /// The marketplaces as this instance last read them, at most half a minute old.
-pub struct MarketplaceCache {
+pub(super) struct MarketplaceCache {
     market: Market,
     clock: Arc<dyn Clock>,
     held: Mutex<Option<Held>>,
@@ -47,13 +47,13 @@ struct Held {
 }
 
 impl MarketplaceCache {
-    pub fn new(market: Market, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(market: Market, clock: Arc<dyn Clock>) -> Self {
         Self { market, clock, held: Mutex::new(None) }
     }
 
     /// Returns the marketplaces. They are read again if half a minute has passed, by either clock, since the last read
     /// began. One that cannot be read is left out, and so counts as disabled.
-    pub async fn get(&self) -> Result<Arc<Vec<PublicMarketplace>>, StoreError> {
+    pub(super) async fn get(&self) -> Result<Arc<Vec<PublicMarketplace>>, StoreError> {
         if let Some(held) = &*self.held.lock().unwrap_or_else(PoisonError::into_inner)
             && held.asked.is_within(KEEP, &*self.clock)
         {

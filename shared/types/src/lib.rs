@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod event;
 pub mod ids;
+pub mod include;
 pub mod money;
 pub mod names;
 mod packed;

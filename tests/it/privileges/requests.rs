@@ -25,7 +25,8 @@ pub(super) async fn made() -> Used {
     }
     let running = stack.instance().await;
     let paths = PATHS.map(|(path, _)| path);
-    for path in paths.into_iter().chain(["/v1/openapi.json", "/docs", "/"]) {
+    let others = ["/v1/public/items/ak-47-redline?include=prices", "/v1/openapi.json", "/docs", "/"];
+    for path in paths.into_iter().chain(others) {
         let status = running.client.get(&key, path).await.status;
         assert_eq!(status, if path == "/" { 404 } else { 200 }, "{path}");
     }

@@ -76,5 +76,6 @@ fn variant(form: DesignForm) -> Option<PublicVariant> {
         wear: form.wear.map(str::parse).transpose().ok()?,
         stattrak: form.stattrak,
         market_hash_name: Some(form.market_hash_name.try_into().ok()?),
+        prices: None,
     })
 }

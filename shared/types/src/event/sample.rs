@@ -13,7 +13,7 @@ use crate::records::ListingKind;
 use crate::timestamp::Timestamp;
 
 const LISTING: Uuid = uuid!("0b0e7b1e-63f1-4b6a-8f0e-3f1a7d0c9b21");
-const VARIANT: Uuid = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11");
+const VARIANT: Uuid = uuid!("302e3e41-4703-51e3-9cc2-e551bdcec11e");
 const ORDER: Uuid = uuid!("7d2f4a90-58c1-4f0e-8a35-1c9be0a4d6f2");
 const TRADE: Uuid = uuid!("c4b7e0de-9b1d-4a39-8a54-6f1c2f0d7e31");
 const DEPOSIT: Uuid = uuid!("5e9a3c21-7f64-4d18-9b0a-2c8d1e6f4a70");

@@ -53,7 +53,17 @@ pub struct PublicVariant {
     pub stattrak: bool,
     /// The name that external marketplaces use, or null if it is unknown.
     pub market_hash_name: Option<Label>,
+    /// The same figures as from `/v1/public/prices/{variant_id}`, or null if there are none. Present only if the
+    /// request has `include=prices`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<VariantPrices>))]
+    pub prices: Option<IncludedPrices>,
 }
+
+/// The prices of a variant in a response that includes them, or `None` if no ask counts. What is stored never has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IncludedPrices(pub Option<VariantPrices>);
 
 /// A marketplace that prices can come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +83,7 @@ pub struct PublicMarketplace {
 
 /// Figures over all asks of enabled marketplaces in the last 24 hours. If there are no asks, the response is a 404, so
 /// only `recommended_list_usd` can be null.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct VariantPrices {
     /// The variant's id.

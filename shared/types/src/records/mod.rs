@@ -9,4 +9,4 @@ mod market;
 
 pub use account::{OrderSource, PublicBalance, PublicMe, PublicOrder, PublicOrderLine};
 pub use listing::{ListingKind, ListingStatus, PublicListing};
-pub use market::{PublicItem, PublicItemDetail, PublicMarketplace, PublicVariant, VariantPrices};
+pub use market::{IncludedPrices, PublicItem, PublicItemDetail, PublicMarketplace, PublicVariant, VariantPrices};

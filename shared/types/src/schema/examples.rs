@@ -8,13 +8,14 @@ use uuid::{Uuid, uuid};
 use super::example::Example;
 use crate::ids::Id8;
 use crate::records::{
-    ListingKind, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe,
-    PublicOrder, PublicOrderLine, PublicVariant, VariantPrices,
+    IncludedPrices, ListingKind, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing,
+    PublicMarketplace, PublicMe, PublicOrder, PublicOrderLine, PublicVariant, VariantPrices,
 };
 use crate::scope::{Scope, Tier};
 
 const LISTING: Uuid = uuid!("0b0e7b1e-63f1-4b6a-8f0e-3f1a7d0c9b21");
-const VARIANT: Uuid = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11");
+/// A variant of the demo market, so a client can try the example on a local stack.
+const VARIANT: Uuid = uuid!("302e3e41-4703-51e3-9cc2-e551bdcec11e");
 const MARKET_HASH_NAME: &str = "AK-47 | Redline (Field-Tested)";
 
 impl Example for PublicMe {
@@ -54,6 +55,7 @@ impl Example for PublicVariant {
             wear: Some(parsed("Field-Tested")),
             stattrak: false,
             market_hash_name: Some(parsed(MARKET_HASH_NAME)),
+            prices: Some(IncludedPrices(Some(VariantPrices::example()))),
         }
     }
 }
