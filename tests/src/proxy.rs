@@ -52,6 +52,8 @@ pub struct AwsCall {
     /// The operation, such as `UpdateItem`, `GetObject` or `Invoke`.
     pub operation: String,
     pub body: Bytes,
+    /// The status of the answer. `None` if there was none.
+    pub status: Option<u16>,
     pub began: Instant,
     pub ended: Instant,
 }
@@ -200,7 +202,8 @@ impl ProxyState {
                 self.hang().await
             }
         };
-        self.calls.lock().unwrap().push(AwsCall { operation, body, began, ended: Instant::now() });
+        let status = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
+        self.calls.lock().unwrap().push(AwsCall { operation, body, status, began, ended: Instant::now() });
         outcome
     }
 

@@ -3,7 +3,7 @@
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
-use api::{PAGE, PAGE_SIZE};
+use api::{PAGE, PAGE_SIZE, State, Stated};
 use market::Log;
 use market::Market;
 use objects::Objects;
@@ -39,11 +39,16 @@ impl Endpoint for SearchCatalog {
     const ROUTE: Route = routes::CATALOG;
     type Caller = Anyone;
     type Input = CatalogInput;
-    type Output = Paged<PublicItem>;
+    type Output = Stated<Paged<PublicItem>>;
 
-    async fn read(&self, _: Anyone, input: CatalogInput) -> Result<Paged<PublicItem>, ApiError> {
-        let (items, total) = self.replica.read(|catalog| catalog.page(&input.query, input.paging)).await?;
-        Ok(input.paging.envelope(items, total))
+    async fn read(&self, _: Anyone, input: CatalogInput) -> Result<Self::Output, ApiError> {
+        let ((items, total), position) =
+            self.replica.read_positioned(|catalog| catalog.page(&input.query, input.paging)).await?;
+        Ok(Stated { body: input.paging.envelope(items, total), state: State::LogPosition(position) })
+    }
+
+    fn state(output: &Self::Output) -> State {
+        output.state
     }
 
     fn replica(&self) -> Option<ReplicaGauge> {

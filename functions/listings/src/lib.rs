@@ -3,7 +3,7 @@
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
-use api::{PAGE, PAGE_SIZE};
+use api::{PAGE, PAGE_SIZE, State, Stated};
 use market::Log;
 use market::Market;
 use objects::Objects;
@@ -48,11 +48,16 @@ impl Endpoint for SearchListings {
     const ROUTE: Route = routes::LISTINGS;
     type Caller = Anyone;
     type Input = ListingsInput;
-    type Output = Paged<PublicListing>;
+    type Output = Stated<Paged<PublicListing>>;
 
-    async fn read(&self, _: Anyone, input: ListingsInput) -> Result<Paged<PublicListing>, ApiError> {
-        let (items, total) = self.replica.read(|listings| listings.page(&input.query, input.paging)).await?;
-        Ok(input.paging.envelope(items, total))
+    async fn read(&self, _: Anyone, input: ListingsInput) -> Result<Self::Output, ApiError> {
+        let ((items, total), position) =
+            self.replica.read_positioned(|listings| listings.page(&input.query, input.paging)).await?;
+        Ok(Stated { body: input.paging.envelope(items, total), state: State::LogPosition(position) })
+    }
+
+    fn state(output: &Self::Output) -> State {
+        output.state
     }
 
     fn replica(&self) -> Option<ReplicaGauge> {

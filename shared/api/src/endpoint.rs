@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::error::ApiError;
 use super::params::Input;
 use super::routes::Route;
+use super::state::State;
 use auth::KeyRecord;
 use platform::metrics::ReplicaGauge;
 use types::ids::UserId;
@@ -28,6 +29,11 @@ pub trait Endpoint: Send + Sync + 'static {
         caller: Self::Caller,
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
+
+    /// Returns what the headers of an answer say about the state that it was made from.
+    fn state(_: &Self::Output) -> State {
+        State::Untold
+    }
 
     /// Returns the age and size of the replica that answers come from, if they come from one.
     fn replica(&self) -> Option<ReplicaGauge> {

@@ -12,6 +12,7 @@ pub mod refusals;
 pub mod reply;
 pub mod routes;
 mod serve;
+pub mod state;
 
 pub use endpoint::{Anyone, Caller, Endpoint};
 pub use paging::{PAGE, PAGE_SIZE, paging};
@@ -19,3 +20,4 @@ pub use params::{Input, Params};
 pub use pipeline::{Api, Handler};
 pub use reply::{CacheControl, GatewayEvent, Reply, Response};
 pub use serve::run;
+pub use state::{State, Stated};

@@ -6,8 +6,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::endpoint::{Caller, Endpoint};
@@ -55,7 +55,7 @@ struct Decided {
     rate: Rate,
     key_id: Option<KeyId>,
     replica: Option<ReplicaGauge>,
-    /// Whether it was refused without a key to look at.
+    /// Whether it was refused before a key was looked at.
     is_keyless: bool,
 }
 
@@ -69,22 +69,22 @@ impl<E: Endpoint> Api<E> {
 
     async fn decide(&self, event: &GatewayEvent) -> Decided {
         let now = self.clock.now();
-        let refuse = |error, is_keyless| Decided {
+        let refuse = |error| Decided {
             outcome: Err(error),
             rate: Rate::none(now),
             key_id: None,
             replica: None,
-            is_keyless,
+            is_keyless: true,
         };
         if let Err(error) = self.origin.check(event) {
-            return refuse(error, true);
+            return refuse(error);
         }
         if let Err(error) = check_method(event) {
-            return refuse(error, false);
+            return refuse(error);
         }
         let key = match bearer(event) {
             Ok(key) => key.hash(),
-            Err(error) => return refuse(error, true),
+            Err(error) => return refuse(error),
         };
         let deadline = Instant::now() + STORE_DEADLINE;
         match self.admit_and_read(event, &key, deadline).await {
@@ -176,7 +176,7 @@ fn late(what: &str) -> String {
 
 fn reply<E: Endpoint>(output: &E::Output) -> Result<Reply, ApiError> {
     let body = serde_json::to_vec(output).map_err(|error| ApiError::Internal(error.to_string()))?;
-    Ok(Reply { body, content_type: JSON, cache: E::ROUTE.cache })
+    Ok(Reply { body, content_type: JSON, cache: E::ROUTE.cache, state: E::state(output), headers: HeaderMap::new() })
 }
 
 impl<E: Endpoint> Handler for Api<E> {
@@ -189,7 +189,7 @@ impl<E: Endpoint> Handler for Api<E> {
             let started = self.clock.monotonic();
             let Decided { outcome, rate, key_id, replica, is_keyless } = self.decide(&event).await;
             let cause = cause(&outcome);
-            let response = respond(&event, outcome, rate);
+            let response = respond(&event, outcome, rate, Some(Self::BUDGET));
             let duration = self.clock.monotonic().saturating_sub(started);
             let refusals = if is_keyless { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
             if !is_keyless || !refusals.is_empty() {

@@ -1,4 +1,4 @@
-//! Refusals of requests that have no key to look at. They cost nothing but their log line, so in a flood many of them
+//! Refusals of requests before a key is looked at. They cost nothing but their log line, so in a flood many of them
 //! share one. The first is logged at once. Those of the second after it are logged with the next one, or earlier if they
 //! are many. The line has the latency of each, so all metrics stay exact.
 

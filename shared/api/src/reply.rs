@@ -13,7 +13,9 @@ use http::header::{
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
+use super::state::State;
 use auth::Rate;
+use types::scope::Budget;
 
 /// A request as API Gateway hands it over (HTTP API, payload format 2.0).
 pub type GatewayEvent = ApiGatewayV2httpRequest;
@@ -22,12 +24,16 @@ pub type Response = ApiGatewayV2httpResponse;
 
 /// Bodies above this many bytes are compressed for clients that accept it.
 const COMPRESS_ABOVE_BYTES: usize = 1_024;
+/// The window of every budget, in seconds.
+const MINUTE_SECONDS: u32 = 60;
 /// The `Retry-After` of a 503, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u32 = 1;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const SERVICE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The methods that every route takes.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
@@ -60,13 +66,16 @@ pub struct Reply {
     pub body: Vec<u8>,
     pub content_type: &'static str,
     pub cache: CacheControl,
+    pub state: State,
+    /// Further headers, of the 200 and of a 304.
+    pub headers: HeaderMap,
 }
 
 /// The media type of every JSON body.
 pub const JSON: &str = "application/json; charset=utf-8";
 
-/// Turns the outcome of a request into its response.
-pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rate) -> Response {
+/// Turns the outcome of a request into its response. `budget` is what the request is counted against, if it needs a key.
+pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rate, budget: Option<Budget>) -> Response {
     let mut response = match outcome {
         Ok(reply) => success(event, reply),
         Err(error) => failure(error),
@@ -74,6 +83,9 @@ pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rat
     let headers = &mut response.headers;
     for (name, number) in [(LIMIT, rate.limit), (REMAINING, rate.remaining), (RESET, rate.reset)] {
         headers.insert(name, number.into());
+    }
+    if let Some(budget) = budget.filter(|_| rate.is_known()) {
+        add_rate_limit(headers, budget, rate);
     }
     if let Some(id) = event.request_context.request_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
         headers.insert(REQUEST_ID, id);
@@ -85,16 +97,33 @@ pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rat
     response
 }
 
+/// Adds the budget and its state as draft-ietf-httpapi-ratelimit-headers-11 has them: structured fields, with a policy
+/// that is named after the budget.
+fn add_rate_limit(headers: &mut HeaderMap, budget: Budget, rate: Rate) {
+    let policy = format!("\"{}\";q={};w={MINUTE_SECONDS}", budget.as_str(), rate.limit);
+    let left = format!("\"{}\";r={};t={}", budget.as_str(), rate.remaining, rate.reset);
+    for (name, value) in [(POLICY, policy), (SERVICE_LIMIT, left)] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
 fn success(event: &GatewayEvent, reply: Reply) -> Response {
     let compressible = reply.body.len() > COMPRESS_ABOVE_BYTES;
     let compress = compressible && accepts_gzip(&event.headers);
     let tag = entity_tag(&reply.body, compress);
-    let mut headers = HeaderMap::new();
+    let mut headers = reply.headers;
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(reply.cache.value()));
     if compressible {
         headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     }
-    let unchanged = matches_tag(&event.headers, &tag);
+    headers.extend(reply.state.header());
+    let unchanged = if event.headers.contains_key(IF_NONE_MATCH) {
+        matches_tag(&event.headers, &tag)
+    } else {
+        reply.state.is_unchanged_since(&event.headers)
+    };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(ETAG, tag);
     }

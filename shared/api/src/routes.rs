@@ -46,6 +46,12 @@ const fn keyed(path: &'static str, function: &'static str, budget: Budget, cache
 
 /// Where the docs page is served (specification 4.12.2).
 pub const DOCS: &str = "/docs";
+/// Where the docs page is served as Markdown (specification 4.12.6).
+pub const MARKDOWN: &str = "/docs.md";
+/// Where programs that read find what to fetch (specification 4.12.6).
+pub const LLMS: &str = "/llms.txt";
+/// Every path of the description, which needs no key.
+pub const PUBLIC: [&str; 4] = [DESCRIPTION.path, DOCS, MARKDOWN, LLMS];
 /// The function behind the gateway's `$default` route: description, docs page, 404 for the rest.
 pub const DEFAULT: &str = "openapi";
 

@@ -23,6 +23,11 @@ impl Rate {
     pub fn none(now: Timestamp) -> Self {
         Self { limit: 0, remaining: 0, reset: now.seconds_to_next_minute() }
     }
+
+    /// Returns whether a key write has shown it.
+    pub fn is_known(self) -> bool {
+        self.limit > 0
+    }
 }
 
 /// A request that took a token.

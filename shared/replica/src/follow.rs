@@ -109,6 +109,11 @@ impl<V: View> Replica<V> {
     /// The instance may be frozen in the middle of a load or of a Query, and what it reads is old when it wakes up. So
     /// the clocks are looked at again after each catch-up.
     pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, StoreError> {
+        self.read_positioned(answer).await.map(|(answer, _)| answer)
+    }
+
+    /// Does what [`read`](Self::read) does, and also returns the position in the log of the state that it answered from.
+    pub async fn read_positioned<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<(T, u64), StoreError> {
         let inner = &self.0;
         if inner.is_query_due() {
             let _turn = inner.following.lock().await;
@@ -122,7 +127,7 @@ impl<V: View> Replica<V> {
         let state = inner.state.read().unwrap_or_else(PoisonError::into_inner);
         let state = state.as_ref().filter(|state| state.progress.is_within(MAX_STALENESS, &*inner.clock));
         let state = state.ok_or_else(|| StoreError::Unavailable("the replica is not up to date".to_owned()))?;
-        Ok(answer(&state.view))
+        Ok((answer(&state.view), state.progress.position.seq))
     }
 
     /// Returns the replica's age and size, or `None` until it is loaded.

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use api::routes::{DOCS, LLMS, MARKDOWN, PUBLIC};
 use flate2::read::GzDecoder;
 use serde_json::json;
 use tests::{Target, item};
@@ -14,12 +15,13 @@ async fn every_answer_carries_its_request_id_and_rate() {
     let target = Target::new().await;
     let key = target.full_key().await;
     let mut ids = std::collections::BTreeSet::new();
-    for path in PATHS.map(|(path, _)| path).into_iter().chain(["/nowhere", "/v1/openapi.json", "/docs"]) {
+    for path in PATHS.map(|(path, _)| path).into_iter().chain(["/nowhere"]).chain(PUBLIC) {
         for method in ["GET", "HEAD", "POST"] {
             let reply = target.client.send(method, path, &[("authorization", &format!("Bearer {key}"))]).await;
             assert!(ids.insert(reply.header("x-request-id").to_owned()), "{method} {path}");
             assert!((1..=60).contains(&reply.rate().2), "{method} {path}");
-            if !reply.bytes.is_empty() && path != "/docs" {
+            let is_text = method == "GET" && [DOCS, MARKDOWN, LLMS].contains(&path);
+            if !reply.bytes.is_empty() && !is_text {
                 assert_eq!(reply.header("content-type"), "application/json; charset=utf-8", "{method} {path}");
             }
         }
@@ -79,6 +81,8 @@ async fn caching_is_as_private_as_the_data() {
         ("/v1/public/wallet/balance", "no-store"),
         ("/v1/openapi.json", "public, max-age=300"),
         ("/docs", "public, max-age=300"),
+        ("/docs.md", "public, max-age=300"),
+        ("/llms.txt", "public, max-age=300"),
     ] {
         let reply = target.client.get(&key, path).await;
         assert_eq!((reply.status, reply.header("cache-control")), (200, expected), "{path}");

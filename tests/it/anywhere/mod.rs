@@ -18,6 +18,7 @@ mod marketplaces;
 mod me;
 mod orders;
 mod prices;
+mod signals;
 mod validation;
 mod webhooks;
 mod webhooks_cli;

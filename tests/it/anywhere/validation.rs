@@ -53,7 +53,11 @@ async fn one_bad_value_is_named_with_its_rule() {
     cases.push(("prices/6f9619ff-8b86-d011-b42d-00c04fc964fg".to_owned(), entry("variant_id", "malformed", &none)));
     cases.push(("listings?sort=oldest".to_owned(), entry("sort", "not_allowed", &sorts)));
     cases.push(("listings?sort=Newest".to_owned(), entry("sort", "not_allowed", &sorts)));
-    for empty in ["listings?sort=", "listings?item_id=", "catalog?kind=", "catalog?kind"] {
+    for bad in ["x", "Prices", "prices,prices"] {
+        let allowed = json!({"allowed": ["prices"]});
+        cases.push((format!("items/a?include={bad}"), entry("include", "not_allowed", &allowed)));
+    }
+    for empty in ["items/a?include=", "listings?sort=", "listings?item_id=", "catalog?kind=", "catalog?kind"] {
         let field = empty.split(['?', '=']).nth(1).unwrap();
         cases.push((empty.to_owned(), entry(field, "malformed", &none)));
     }
