@@ -11,9 +11,10 @@ use api::origin::Origin;
 use api::pipeline::check_method;
 use api::refusals::Refusals;
 use api::reply::{JSON, respond};
-use api::routes::{DESCRIPTION, DOCS};
-use api::{GatewayEvent, Handler, Reply, Response};
+use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN, PUBLIC};
+use api::{GatewayEvent, Handler, Reply, Response, State};
 use auth::Rate;
+use http::HeaderMap;
 use platform::metrics::Meter;
 use types::clock::Clock;
 use utoipa::openapi::OpenApi;
@@ -21,8 +22,11 @@ use utoipa::openapi::OpenApi;
 use crate::{document, page};
 
 const HTML: &str = "text/html; charset=utf-8";
+const MARKDOWN_TYPE: &str = "text/markdown; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Serves the description of the API: the OpenAPI document for programs, and the docs page for people.
+/// Serves the description of the API: the OpenAPI document for programs, the docs page for people, and both texts for
+/// programs that read.
 pub struct Description {
     origin: Origin,
     refusals: Refusals,
@@ -30,6 +34,8 @@ pub struct Description {
     /// The document as JSON, or why it could not be serialised.
     json: OnceLock<Result<String, String>>,
     html: OnceLock<String>,
+    markdown: OnceLock<String>,
+    index: OnceLock<String>,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
 }
@@ -43,6 +49,8 @@ impl Description {
             document: document::openapi(),
             json: OnceLock::new(),
             html: OnceLock::new(),
+            markdown: OnceLock::new(),
+            index: OnceLock::new(),
             clock,
             meter,
         }
@@ -52,25 +60,38 @@ impl Description {
     fn decide(&self, event: &GatewayEvent) -> Result<Reply, ApiError> {
         self.origin.check(event)?;
         let path = event.raw_path.as_deref().unwrap_or_default();
-        if path != DESCRIPTION.path && path != DOCS {
+        if !PUBLIC.contains(&path) {
             return Err(ApiError::RouteNotFound);
         }
         check_method(event)?;
-        let (body, content_type) = if path == DOCS {
-            (self.html.get_or_init(|| page::render(&self.document)), HTML)
-        } else {
-            let json = self.json.get_or_init(|| self.document.to_json().map_err(|error| error.to_string()));
-            (json.as_ref().map_err(|error| ApiError::Internal(error.clone()))?, JSON)
+        let document = &self.document;
+        let (body, content_type, headers) = match path {
+            DOCS => (self.html.get_or_init(|| page::render(document)), HTML, page::headers()),
+            MARKDOWN => {
+                (self.markdown.get_or_init(|| page::markdown::render(document)), MARKDOWN_TYPE, HeaderMap::new())
+            }
+            LLMS => (self.index.get_or_init(|| page::index(document)), PLAIN, HeaderMap::new()),
+            _ => {
+                let json = self.json.get_or_init(|| document.to_json().map_err(|error| error.to_string()));
+                (json.as_ref().map_err(|error| ApiError::Internal(error.clone()))?, JSON, HeaderMap::new())
+            }
         };
-        Ok(Reply { body: body.clone().into_bytes(), content_type, cache: DESCRIPTION.cache })
+        Ok(Reply {
+            body: body.clone().into_bytes(),
+            content_type,
+            cache: DESCRIPTION.cache,
+            state: State::Untold,
+            headers,
+        })
     }
 
     fn answer(&self, event: &GatewayEvent) -> Response {
         let started = self.clock.monotonic();
         let outcome = self.decide(event);
-        let is_refused = matches!(outcome, Err(ApiError::RouteNotFound | ApiError::HostNotAllowed));
+        let is_refused =
+            matches!(outcome, Err(ApiError::RouteNotFound | ApiError::HostNotAllowed | ApiError::MethodNotAllowed(_)));
         let cause = cause(&outcome);
-        let response = respond(event, outcome, Rate::none(self.clock.now()));
+        let response = respond(event, outcome, Rate::none(self.clock.now()), None);
         let duration = self.clock.monotonic().saturating_sub(started);
         let refusals = if is_refused { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
         if !is_refused || !refusals.is_empty() {

@@ -53,8 +53,29 @@ async fn the_docs_page_is_served_as_html() {
 }
 
 #[tokio::test]
+async fn the_docs_page_says_what_it_may_do_and_a_304_repeats_it() {
+    let page = answer("GET", "/docs").await;
+    let mut again = request("GET", "/docs");
+    again.headers.insert("if-none-match", page.headers["etag"].clone());
+    let unchanged = function().handle(again).await;
+    assert_eq!(unchanged.status_code, 304);
+    for (name, part) in [
+        ("content-security-policy", "default-src 'none'; script-src 'sha256-"),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+    ] {
+        assert!(page.headers[name].to_str().unwrap().starts_with(part), "{name}");
+        assert_eq!(unchanged.headers[name], page.headers[name]);
+    }
+    // What is no page needs none of them.
+    for path in ["/v1/openapi.json", "/nowhere"] {
+        assert!(!answer("GET", path).await.headers.contains_key("content-security-policy"), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn head_has_no_body_and_a_known_tag_is_304() {
-    for path in ["/v1/openapi.json", "/docs"] {
+    for path in PUBLIC {
         let head = answer("HEAD", path).await;
         assert_eq!((head.status_code, head.body.is_none()), (200, true));
         let mut again = request("GET", path);
@@ -65,7 +86,7 @@ async fn head_has_no_body_and_a_known_tag_is_304() {
 
 #[tokio::test]
 async fn another_method_is_405_on_a_known_path() {
-    for path in ["/v1/openapi.json", "/docs"] {
+    for path in PUBLIC {
         let response = answer("POST", path).await;
         assert_eq!((response.status_code, &response.headers["allow"]), (405, &"GET, HEAD".parse().unwrap()));
         let body = json!({"error": {"code": "routes.method_not_allowed", "params": {"method": "POST"}}});

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::pin::pin;
 
+use api::routes::ROUTES;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tests::{HttpReply, Target, balance, item, listing, marketplace, order, quote};
@@ -29,9 +30,13 @@ pub(crate) fn assert_described(document: &Value, path: &str, reply: &HttpReply) 
     if let Some(reference) = response["$ref"].as_str() {
         response = document.pointer(reference.trim_start_matches('#')).unwrap();
     }
-    for header in response["headers"].as_object().unwrap().keys() {
-        let always = !["Vary", "Content-Encoding"].contains(&header.as_str());
-        assert!(!always || reply.headers.contains_key(header), "{header} of {path}: {:?}", reply.headers);
+    for (header, described) in response["headers"].as_object().unwrap() {
+        let described = document.pointer(described["$ref"].as_str().unwrap().trim_start_matches('#')).unwrap();
+        assert!(
+            described["required"] != true || reply.headers.contains_key(header),
+            "{header} of {path}: {:?}",
+            reply.headers
+        );
     }
     if reply.bytes.is_empty() {
         return;
@@ -51,12 +56,33 @@ async fn the_description_is_served_without_a_key() {
     let document = reply.json();
     assert_eq!(
         (reply.status, &document["openapi"], &document["info"]["version"]),
-        (200, &json!("3.1.0"), &json!("1.0.0"))
+        (200, &json!("3.1.0"), &json!("1.1.0"))
     );
     assert_eq!(document["webhooks"].as_object().unwrap().len(), EventKind::ALL.len());
     let page = target.client.send("GET", "/docs", &[]).await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
     assert!(String::from_utf8(page.bytes).unwrap().contains("/v1/public/wallet/balance"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_that_read_find_every_text_from_one_list() {
+    let target = Target::new().await;
+    let list = target.client.send("GET", "/llms.txt", &[]).await;
+    assert_eq!((list.status, list.header("content-type")), (200, "text/plain; charset=utf-8"));
+    let list = String::from_utf8(list.bytes).unwrap();
+    assert!(list.starts_with("# Marketplace Public API\n\n> "), "{list}");
+    let markdown = target.client.send("GET", "/docs.md", &[]).await;
+    assert_eq!((markdown.status, markdown.header("content-type")), (200, "text/markdown; charset=utf-8"));
+    let markdown = String::from_utf8(markdown.bytes).unwrap();
+    let headings: Vec<_> = markdown.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let links: Vec<_> = list.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+    assert_eq!(links.len(), 3 + ROUTES.len());
+    for link in links {
+        let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+        assert_eq!(target.client.send("GET", path, &[]).await.status, 200, "{link}");
+        let has = |heading: &&str| heading.to_ascii_lowercase().replace(' ', "-") == anchor;
+        assert!(anchor.is_empty() || headings.iter().any(has), "{link}");
+    }
 }
 
 /// Returns a path of each route that needs a key, filtered to the test's own records, and the scope it needs.

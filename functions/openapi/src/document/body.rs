@@ -28,7 +28,7 @@ impl ResponseBody {
     /// A page of records.
     pub(super) fn page<R: Example>() -> Self {
         let first = Paging { page: 1, page_size: Paging::DEFAULT_SIZE };
-        let name = format!("{}_{}", Paged::<R>::name(), R::name());
+        let name = format!("{}{}", Paged::<R>::name(), R::name());
         let mut referred = schema_set::of::<R>();
         referred.insert(name.clone(), Paged::<R>::schema());
         Self {

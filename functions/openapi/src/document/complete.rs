@@ -1,6 +1,7 @@
 //! Completes the schema of a response with what no attribute of a field says, so that no field can be forgotten.
 
 use serde_json::Value;
+use types::include::ItemInclude;
 use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::{Object, RefOr, Schema};
 
@@ -8,9 +9,9 @@ use super::schema_set::{Schemas, is_plain, named};
 
 /// Completes a schema, and those that it refers to, from an example of the response.
 ///
-/// Responses always have all their fields, with null for what is unknown, so every property is required. Responses may
-/// gain fields, so unknown properties are accepted, even by the types that refuse them when the feed is read. The
-/// example of each property is its value in the example of the response.
+/// Responses always have all their fields, with null for what is unknown, so every property is required, except those
+/// that a response includes on request. Responses may gain fields, so unknown properties are accepted, even by the types
+/// that refuse them when the feed is read. The example of each property is its value in the example of the response.
 pub(super) fn complete(schemas: &mut Schemas, schema: &mut RefOr<Schema>, example: &Value) {
     match schema {
         RefOr::Ref(reference) => {
@@ -22,7 +23,7 @@ pub(super) fn complete(schemas: &mut Schemas, schema: &mut RefOr<Schema>, exampl
         }
         RefOr::T(Schema::Object(object)) if is_plain(object) => illustrate(object, std::slice::from_ref(example)),
         RefOr::T(Schema::Object(object)) if !object.properties.is_empty() => {
-            object.required = object.properties.keys().cloned().collect();
+            object.required = object.properties.keys().filter(|name| !is_on_request(name)).cloned().collect();
             object.additional_properties = None;
             for (name, field) in &mut object.properties {
                 complete(schemas, field, &example[name.as_str()]);
@@ -40,6 +41,11 @@ pub(super) fn complete(schemas: &mut Schemas, schema: &mut RefOr<Schema>, exampl
         }
         RefOr::T(_) => {}
     }
+}
+
+/// Returns whether a field is in a response only if the request includes it.
+fn is_on_request(field: &str) -> bool {
+    field.parse::<ItemInclude>().is_ok()
 }
 
 fn complete_items(schemas: &mut Schemas, items: &mut RefOr<Schema>, examples: &[Value]) {

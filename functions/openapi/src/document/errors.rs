@@ -19,7 +19,7 @@ const UNAVAILABLE: &str = "Unavailable";
 /// Every error that the service responds with, and when it does. The texts are the last column of the guide's table.
 pub(super) fn catalogue() -> [(ApiError, &'static str); 12] {
     let invalid = FieldError::new("page_size", FieldCode::Malformed, []);
-    let variant = uuid!("4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11").into();
+    let variant = uuid!("302e3e41-4703-51e3-9cc2-e551bdcec11e").into();
     [
         (ApiError::Invalid(vec![invalid]), "one or more parameters are bad; `fields` lists them"),
         (ApiError::KeyMissing, "the request has no `Authorization: Bearer` header"),
@@ -50,10 +50,14 @@ pub(super) fn shared() -> [(&'static str, Response); 4] {
             METHOD_NOT_ALLOWED,
             response("The path takes only `GET` and `HEAD`. No key is needed.", [method_not_allowed()], &["Allow"]),
         ),
-        (INTERNAL, response("An error inside the service.", [internal()], &[])),
+        (INTERNAL, response("An error inside the service.", [internal()], &headers::BUDGET_IF_KNOWN)),
         (
             UNAVAILABLE,
-            response("The service cannot answer right now; try again.", [unavailable()], &["Retry-After.trouble"]),
+            response(
+                "The service cannot answer right now; try again.",
+                [unavailable()],
+                &["Retry-After.trouble", headers::BUDGET_IF_KNOWN[0], headers::BUDGET_IF_KNOWN[1]],
+            ),
         ),
     ]
 }
@@ -61,7 +65,7 @@ pub(super) fn shared() -> [(&'static str, Response); 4] {
 /// Returns the error responses of an operation that needs a key: 400, 401, 429, 500, 503, and 403 if it needs a scope.
 pub(super) fn of_key(budget: Budget, fields: Vec<FieldError>) -> Vec<(&'static str, RefOr<Response>)> {
     let mut responses = vec![
-        ("400", response("One or more parameters are bad.", [ApiError::Invalid(fields)], &[]).into()),
+        ("400", response("One or more parameters are bad.", [ApiError::Invalid(fields)], &headers::BUDGET).into()),
         ("401", reference(UNAUTHORIZED)),
         ("429", spent(budget).into()),
         ("500", reference(INTERNAL)),
@@ -69,7 +73,7 @@ pub(super) fn of_key(budget: Budget, fields: Vec<FieldError>) -> Vec<(&'static s
     ];
     responses.extend(budget.scope().map(|scope| {
         let description = format!("The key lacks the scope `{scope}`.");
-        ("403", response(&description, [ApiError::ScopeMissing(scope)], &[]).into())
+        ("403", response(&description, [ApiError::ScopeMissing(scope)], &headers::BUDGET).into())
     }));
     responses
 }
@@ -81,7 +85,7 @@ pub(super) fn of_method() -> (&'static str, RefOr<Response>) {
 
 /// Returns the response to an id that does not exist.
 pub(super) fn of_id(error: ApiError) -> (&'static str, RefOr<Response>) {
-    ("404", response(&sentence(&error), [error], &[]).into())
+    ("404", response(&sentence(&error), [error], &headers::BUDGET).into())
 }
 
 /// Returns when the service responds with an error, as a sentence.
@@ -94,7 +98,8 @@ fn sentence(error: &ApiError) -> String {
 }
 
 fn spent(budget: Budget) -> Response {
-    response("The budget for this minute is used up.", [rate_limited(budget)], &["Retry-After.budget"])
+    let headers = ["Retry-After.budget", headers::BUDGET[0], headers::BUDGET[1]];
+    response("The budget for this minute is used up.", [rate_limited(budget)], &headers)
 }
 
 fn reference(name: &str) -> RefOr<Response> {

@@ -7,6 +7,7 @@ mod errors;
 pub(crate) mod guide;
 mod headers;
 mod inline;
+mod links;
 mod operation;
 mod operations;
 mod parameters;
@@ -17,11 +18,12 @@ mod webhooks;
 
 pub(crate) use constants::JSON;
 pub(crate) use headers::EVERY;
+use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths,
-    PathsBuilder, Server, Tag,
+    Components, ComponentsBuilder, ContactBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
+    PathItem, Paths, PathsBuilder, Server, ServerBuilder, Tag,
 };
 
 use constants::{API_KEY, VERSION};
@@ -30,6 +32,8 @@ use operations::tags;
 
 /// The licence as an SPDX expression; also used as its name.
 const LICENSE: &str = "MIT OR Apache-2.0";
+/// Who answers questions about the API. It has no address, because each marketplace that runs the service has its own.
+const CONTACT: &str = "The support of the marketplace";
 
 /// Builds the whole document.
 pub fn openapi() -> OpenApi {
@@ -37,12 +41,13 @@ pub fn openapi() -> OpenApi {
         .title("Marketplace Public API")
         .version(VERSION)
         .description(Some(guide::markdown()))
+        .contact(Some(ContactBuilder::new().name(Some(CONTACT)).build()))
         .license(Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build()));
     let operations = operations::all();
     let components = components(&operations);
     OpenApiBuilder::new()
         .info(info)
-        .servers(Some([Server::new("/")]))
+        .servers(Some([server()]))
         .tags(Some(all_tags()))
         .paths(paths(operations))
         .webhooks(Some(webhooks::all()))
@@ -50,8 +55,13 @@ pub fn openapi() -> OpenApi {
         .build()
 }
 
+/// Describes the server that serves the document, whose API is for clients outside the marketplace.
+fn server() -> Server {
+    ServerBuilder::new().url("/").extensions(Some(Extensions::from_iter([("x-internal", false)]))).build()
+}
+
 fn paths(operations: impl IntoIterator<Item = Get>) -> Paths {
-    let item = |get: Get| (get.route.path, PathItem::new(HttpMethod::Get, get.operation()));
+    let item = |get: Get| (get.route.path, PathItem::new(HttpMethod::Get, links::add(get.operation())));
     let items = operations.into_iter().map(item);
     items.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
 }

@@ -8,11 +8,19 @@ use utoipa::openapi::{KnownFormat, Object, ObjectBuilder, Ref, Required, SchemaF
 
 pub(super) const IF_NONE_MATCH: &str = "If-None-Match";
 
-/// Returns the request header that every `GET` accepts, for the document's components.
-pub(super) fn shared() -> [(&'static str, Parameter); 1] {
+pub(super) const IF_MODIFIED_SINCE: &str = "If-Modified-Since";
+
+/// Returns the request headers that operations accept, for the document's components.
+pub(super) fn shared() -> [(&'static str, Parameter); 2] {
     let description = "The `ETag` of a response that you have. If nothing has changed, you get a 304 without a body.";
     let example = "\"5f2d0c7be9a84413b6d1f0a2c3e4d5b6\"";
-    [(IF_NONE_MATCH, parameter(ParameterIn::Header, IF_NONE_MATCH, description, &text(), example))]
+    let since = "The `Last-Modified` of a response that you have. If nothing has changed, you get a 304. It is ignored \
+                 beside `If-None-Match`, which is more exact.";
+    let date = "Fri, 20 Nov 2026 10:00:00 GMT";
+    [
+        (IF_NONE_MATCH, parameter(ParameterIn::Header, IF_NONE_MATCH, description, &text(), example)),
+        (IF_MODIFIED_SINCE, parameter(ParameterIn::Header, IF_MODIFIED_SINCE, since, &text(), date)),
+    ]
 }
 
 /// Returns a reference to a parameter among the document's components.

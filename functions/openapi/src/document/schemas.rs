@@ -9,9 +9,10 @@ use super::body::ResponseBody;
 use super::complete::complete;
 use super::inline::inline;
 use super::schema_set::{self, Schemas};
+use super::webhooks;
 use crate::events;
 
-/// Returns every schema by name: of the bodies, of the errors, and of the events' data.
+/// Returns every schema by name: of the bodies, of the errors, and of the events with their data.
 pub(super) fn all<'a>(bodies: impl Iterator<Item = &'a ResponseBody> + Clone) -> Schemas {
     let mut schemas = schema_set::of::<ErrorEnvelope>();
     schemas.extend(bodies.clone().flat_map(|body| body.referred.clone()));
@@ -28,5 +29,6 @@ fn of_events() -> Schemas {
     let mut schemas: Schemas = events::all().into_iter().flat_map(|event| event.schemas).collect();
     schemas.insert(Usd::name().into_owned(), usd_as_read().into());
     inline(&mut schemas);
+    schemas.extend(webhooks::envelopes());
     schemas
 }

@@ -10,6 +10,7 @@ use utoipa::openapi::{
 
 use super::constants::JSON;
 use super::parameters::{self, header, integer, matching, one_of, uuid};
+use super::schema_set::Schemas;
 use crate::events::{self, DocumentedEvent};
 
 pub(super) const TAG: &str = "Webhooks";
@@ -49,11 +50,20 @@ fn delivery(event: &DocumentedEvent) -> Operation {
 
 /// Returns the `operationId` of an event: `onListingSold` for `listing.sold`.
 fn operation_id(event: &str) -> String {
+    format!("on{}", pascal_case(event))
+}
+
+/// Returns the name of the schema of an event's body: `ListingSoldEvent` for `listing.sold`.
+fn schema_name(event: &str) -> String {
+    format!("{}Event", pascal_case(event))
+}
+
+fn pascal_case(event: &str) -> String {
     let words = event.split('.').map(|word| {
         let (first, rest) = word.split_at(1);
         first.to_ascii_uppercase() + rest
     });
-    format!("on{}", words.collect::<String>())
+    words.collect()
 }
 
 /// Returns the headers that are the same for every event, for the document's components.
@@ -84,12 +94,20 @@ pub(super) fn shared() -> [(&'static str, Parameter); 6] {
 fn body(event: &DocumentedEvent) -> RequestBody {
     let data = event.kind.sample_data();
     let example = json!({"id": DELIVERY, "event": event.kind, "created_at": CREATED, "data": data});
-    let content = ContentBuilder::new().schema(Some(envelope(event))).example(Some(example)).build();
+    let schema = Ref::from_schema_name(schema_name(event.kind.as_str()));
+    let content = ContentBuilder::new().schema(Some(schema)).example(Some(example)).build();
     RequestBodyBuilder::new()
         .description(Some("The event."))
         .required(Some(Required::True))
         .content(JSON, content)
         .build()
+}
+
+/// Returns the schema of every event's body. Each has a name, because most generators of clients skip webhooks but make
+/// a type for each named schema.
+pub(super) fn envelopes() -> Schemas {
+    let named = |event: DocumentedEvent| (schema_name(event.kind.as_str()), envelope(&event).into());
+    events::all().into_iter().map(named).collect()
 }
 
 fn envelope(event: &DocumentedEvent) -> Object {
@@ -100,6 +118,7 @@ fn envelope(event: &DocumentedEvent) -> Object {
         .build();
     let names = ["id", "event", "created_at", "data"];
     let object = ObjectBuilder::new()
+        .description(Some(format!("{}.", event.meaning)))
         .property("id", described(uuid(), "The delivery's id, the same on every retry."))
         .property("event", described(one_of(&[event.kind.as_str()]), "The event's name."))
         .property("created_at", described(time, "When the event happened, in UTC with milliseconds."))

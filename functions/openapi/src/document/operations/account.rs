@@ -20,6 +20,7 @@ pub(super) fn orders() -> Get {
         parameters: paging().into(),
         answer: "A page of orders.",
         body: ResponseBody::page::<PublicOrder>(),
+        state: None,
         bad_request: vec![
             FieldError::new("page", FieldCode::OutOfRange, [("min", json!(1))]),
             FieldError::new("page_size", FieldCode::Duplicate, []),
@@ -38,6 +39,7 @@ pub(super) fn balance() -> Get {
         parameters: Vec::new(),
         answer: "The balance.",
         body: ResponseBody::record::<PublicBalance>(),
+        state: None,
         bad_request: vec![FieldError::new("currency", FieldCode::Unknown, [])],
         not_found: None,
     }

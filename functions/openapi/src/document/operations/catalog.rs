@@ -3,13 +3,15 @@
 use api::error::{ApiError, FieldCode, FieldError};
 use api::routes;
 use serde_json::json;
+use types::include::ItemInclude;
 use types::records::{PublicItem, PublicItemDetail, PublicMarketplace, VariantPrices};
 use types::schema::Example;
 
 use super::tags::CATALOG;
 use crate::document::body::ResponseBody;
+use crate::document::headers;
 use crate::document::operation::Get;
-use crate::document::parameters::{paging, path, query, text, uuid, word};
+use crate::document::parameters::{one_of, paging, path, query, text, uuid, word};
 
 pub(super) fn catalog() -> Get {
     let mut parameters = vec![
@@ -32,6 +34,7 @@ pub(super) fn catalog() -> Get {
         parameters,
         answer: "A page of items.",
         body: ResponseBody::page::<PublicItem>(),
+        state: Some(headers::LOG_POSITION),
         bad_request: vec![
             FieldError::new("page_size", FieldCode::OutOfRange, bounds),
             FieldError::new("knid", FieldCode::Unknown, [("suggestion", json!("kind"))]),
@@ -46,11 +49,22 @@ pub(super) fn item() -> Get {
         id: "getItem",
         tag: CATALOG,
         summary: "One item",
-        description: "Returns an item and its variants. A variant is the item with a certain wear and StatTrak flag.",
-        parameters: vec![path("id", "The item's id.", &word(), "ak-47-redline")],
+        description: "Returns an item and its variants. A variant is the item with a certain wear and StatTrak flag. \
+                      With `include=prices` each variant comes with its prices on other marketplaces. That is one \
+                      request of the budget, however many variants there are.",
+        parameters: vec![
+            path("id", "The item's id.", &word(), "ak-47-redline"),
+            query(
+                "include",
+                "What to include beside the item. `prices` adds the field `prices` to each variant.",
+                &one_of(&ItemInclude::ALL.map(ItemInclude::as_str)),
+                ItemInclude::Prices.as_str(),
+            ),
+        ],
         answer: "The item.",
         body: ResponseBody::record::<PublicItemDetail>(),
-        bad_request: vec![FieldError::new("variants", FieldCode::Unknown, [])],
+        state: None,
+        bad_request: vec![FieldError::new("include", FieldCode::NotAllowed, [("allowed", json!(ItemInclude::ALL))])],
         not_found: Some(ApiError::ItemNotFound("no-such-item".to_owned())),
     }
 }
@@ -66,6 +80,7 @@ pub(super) fn prices() -> Get {
         parameters: vec![path("variant_id", "The variant's id.", &uuid(), variant.to_string())],
         answer: "The figures.",
         body: ResponseBody::record::<VariantPrices>(),
+        state: Some(headers::LAST_MODIFIED),
         bad_request: vec![FieldError::new("variant_id", FieldCode::Malformed, [])],
         not_found: Some(ApiError::PricesNotFound(variant)),
     }
@@ -81,6 +96,7 @@ pub(super) fn marketplaces() -> Get {
         parameters: Vec::new(),
         answer: "The marketplaces.",
         body: ResponseBody::list::<PublicMarketplace>(),
+        state: None,
         bad_request: vec![FieldError::new("page", FieldCode::Unknown, [])],
         not_found: None,
     }

@@ -25,6 +25,7 @@ pub(super) fn description() -> Get {
         parameters: Vec::new(),
         answer: "The description.",
         body: ResponseBody::other(schema, example),
+        state: None,
         bad_request: Vec::new(),
         not_found: None,
     }

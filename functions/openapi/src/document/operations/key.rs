@@ -18,6 +18,7 @@ pub(super) fn me() -> Get {
         parameters: Vec::new(),
         answer: "The key.",
         body: ResponseBody::record::<PublicMe>(),
+        state: None,
         bad_request: vec![FieldError::new("verbose", FieldCode::Unknown, [])],
         not_found: None,
     }

@@ -10,10 +10,11 @@ use utoipa::openapi::ObjectBuilder;
 
 use super::tags::LISTINGS;
 use crate::document::body::ResponseBody;
+use crate::document::headers;
 use crate::document::operation::Get;
 use crate::document::parameters::{one_of, paging, query, uuid, word};
 
-const VARIANT: &str = "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11";
+const VARIANT: &str = "302e3e41-4703-51e3-9cc2-e551bdcec11e";
 
 pub(super) fn listings() -> Get {
     let sort = one_of(&Sort::ALL.map(Sort::as_str));
@@ -45,6 +46,7 @@ pub(super) fn listings() -> Get {
         parameters,
         answer: "A page of listings.",
         body: ResponseBody::page::<PublicListing>(),
+        state: Some(headers::LOG_POSITION),
         bad_request: vec![
             FieldError::new("min_price", FieldCode::Inverted, []),
             FieldError::new("sort", FieldCode::NotAllowed, [("allowed", json!(Sort::ALL))]),

@@ -56,7 +56,7 @@ fn each_as_it_is() {
     let checked = [
         check::<me::Me>(&[], "verbose=1"),
         check::<catalog::SearchCatalog>(&[], "page_size=500&knid=skin"),
-        check::<item::Item>(&[("id", "ak-47-redline")], "variants=1"),
+        check::<item::Item>(&[("id", "ak-47-redline")], "include=variants"),
         check::<prices::Prices>(&[("variant_id", "ak-47")], ""),
         check::<marketplaces::Marketplaces>(&[], "page=2"),
         check::<listings::SearchListings>(&[], "min_price=20&max_price=10&sort=cheapest"),

@@ -32,12 +32,20 @@ fn the_envelope_names_its_event_and_no_other() {
     let document = document();
     for event in events::all() {
         let content = body(&document, event.kind.as_str());
-        assert_eq!(content["schema"]["required"], json!(["id", "event", "created_at", "data"]));
-        assert_eq!(content["schema"]["properties"]["event"]["enum"], json!([event.kind.as_str()]));
+        let envelope = super::resolved(&document, &content["schema"]);
+        assert_eq!(envelope["required"], json!(["id", "event", "created_at", "data"]));
+        assert_eq!(envelope["properties"]["event"]["enum"], json!([event.kind.as_str()]));
         let mut other = content["example"].clone();
         other["event"] = json!("listing.renamed");
         assert!(!misfits(&document, &content["schema"], &other).is_empty());
     }
+}
+
+#[test]
+fn the_envelope_has_a_name_for_generated_clients() {
+    let document = document();
+    let names = ["listing.sold", "wallet.deposit"].map(|event| &body(&document, event)["schema"]["$ref"]);
+    assert_eq!(names, ["#/components/schemas/ListingSoldEvent", "#/components/schemas/WalletDepositEvent"]);
 }
 
 #[test]

@@ -4,28 +4,32 @@ use std::collections::BTreeSet;
 
 use api::error::ApiError;
 use api::reply::{JSON, respond};
-use api::{CacheControl, Reply, Response};
+use api::{CacheControl, Reply, Response, State};
 use auth::Rate;
+use http::HeaderMap;
 use serde_json::Value;
+use types::scope::{Budget, Scope};
 use types::timestamp::Timestamp;
 
 use super::super::errors;
 use super::{document, misfits, request, resolved};
 
 const PRIVATE: &str = "/v1/public/catalog";
+const DATED: &str = "/v1/public/prices/{variant_id}";
 const NO_STORE: &str = "/v1/public/orders";
 const PUBLIC: &str = "/v1/openapi.json";
 
-fn rate() -> Rate {
-    Rate::none(Timestamp::from_millis(0))
-}
-
-fn sent(outcome: Result<Reply, ApiError>, given: &[(&'static str, &str)]) -> Response {
+/// A response to a request with a key, unless the path or the outcome needs none.
+fn sent(path: &str, outcome: Result<Reply, ApiError>, given: &[(&'static str, &str)]) -> Response {
+    let is_keyless =
+        matches!(outcome, Err(ApiError::KeyMissing | ApiError::KeyInvalid | ApiError::MethodNotAllowed(_)));
+    let budget = Some(Budget::Scope(Scope::CatalogRead)).filter(|_| !is_keyless && path != PUBLIC);
+    let rate = Rate { limit: 60, remaining: 59, reset: 17 };
     let mut event = request();
     for (name, value) in given {
         event.headers.insert(*name, value.parse().unwrap());
     }
-    respond(&event, outcome, rate())
+    respond(&event, outcome, rate, budget)
 }
 
 /// Checks that the document's response names exactly the headers that were sent, and that their values fit the schemas.
@@ -45,19 +49,23 @@ fn check(path: &str, response: &Response) {
     }
 }
 
-fn reply(cache: CacheControl) -> Reply {
-    Reply { body: vec![b' '; 2_000], content_type: JSON, cache }
+fn reply(cache: CacheControl, state: State) -> Reply {
+    Reply { body: vec![b' '; 2_000], content_type: JSON, cache, state, headers: HeaderMap::new() }
 }
 
 #[test]
 fn of_a_success() {
-    for (path, cache) in
-        [(PRIVATE, CacheControl::PrivateNoCache), (NO_STORE, CacheControl::NoStore), (PUBLIC, CacheControl::Public)]
-    {
-        let ok = sent(Ok(reply(cache)), &[("accept-encoding", "gzip")]);
+    let newest = Timestamp::from_millis(0);
+    for (path, cache, state) in [
+        (PRIVATE, CacheControl::PrivateNoCache, State::LogPosition(7)),
+        (DATED, CacheControl::PrivateNoCache, State::Modified { newest, changed: newest }),
+        (NO_STORE, CacheControl::NoStore, State::Untold),
+        (PUBLIC, CacheControl::Public, State::Untold),
+    ] {
+        let ok = sent(path, Ok(reply(cache, state)), &[("accept-encoding", "gzip")]);
         assert_eq!(ok.status_code, 200);
         check(path, &ok);
-        let unchanged = sent(Ok(reply(cache)), &[("if-none-match", "*")]);
+        let unchanged = sent(path, Ok(reply(cache, state)), &[("if-none-match", "*")]);
         assert_eq!(unchanged.status_code, 304);
         check(path, &unchanged);
     }
@@ -72,6 +80,6 @@ fn of_every_error() {
             ApiError::PricesNotFound(_) => "/v1/public/prices/{variant_id}",
             _ => PRIVATE,
         };
-        check(path, &sent(Err(error), &[]));
+        check(path, &sent(path, Err(error), &[]));
     }
 }

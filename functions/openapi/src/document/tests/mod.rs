@@ -5,6 +5,8 @@ mod events;
 mod examples;
 mod guide;
 mod headers;
+mod kept;
+mod links;
 mod records;
 mod structure;
 

@@ -9,7 +9,7 @@ use super::{document, objects, operations, resolved};
 fn it_is_openapi_3_1_of_the_api_version_1() {
     let document = document();
     assert_eq!(document["openapi"], "3.1.0");
-    assert_eq!(document["info"]["version"], "1.0.0");
+    assert_eq!(document["info"]["version"], "1.1.0");
     assert_eq!(document["info"]["license"]["identifier"], "MIT OR Apache-2.0");
 }
 
@@ -110,7 +110,7 @@ fn the_scope_is_a_security_requirement() {
 fn pages_name_their_records() {
     let document = document();
     for record in ["PublicItem", "PublicListing", "PublicOrder"] {
-        let items = &document["components"]["schemas"][format!("Paged_{record}")]["properties"]["items"];
+        let items = &document["components"]["schemas"][format!("Paged{record}")]["properties"]["items"];
         assert_eq!(items["items"]["$ref"], format!("#/components/schemas/{record}"));
     }
 }
