@@ -72,6 +72,7 @@ fn properties<'a>(components: &'a Components, schema: &'a RefOr<Schema>) -> Vec<
         }
         RefOr::T(Schema::Object(object)) => object.properties.iter().map(|(name, of)| (name.as_str(), of)).collect(),
         RefOr::T(Schema::AllOf(all)) => all.items.iter().flat_map(|part| properties(components, part)).collect(),
+        RefOr::T(Schema::OneOf(choice)) => choice.items.iter().flat_map(|one| properties(components, one)).collect(),
         RefOr::T(_) => Vec::new(),
     }
 }
@@ -108,5 +109,19 @@ mod tests {
   }
 }"#;
         assert_eq!(pretty(&components, schema, &item), expected);
+    }
+
+    #[test]
+    fn the_fields_of_what_may_be_null_are_in_order_as_well() {
+        let components = document::openapi().components.unwrap();
+        let schema = components.schemas.get("PublicVariant");
+        let variant = json!({"prices": {"lowest_usd": "1.00", "sample_size": 1}});
+        let expected = r#"{
+  "prices": {
+    "sample_size": 1,
+    "lowest_usd": "1.00"
+  }
+}"#;
+        assert_eq!(pretty(&components, schema, &variant), expected);
     }
 }

@@ -23,6 +23,12 @@ pub(super) fn render(schema: &RefOr<Schema>) -> Markup {
             @if let ArrayItems::RefOrSchema(items) = &array.items { (render(items)) }
         },
         RefOr::T(Schema::Object(object)) => plain_kind(object),
+        RefOr::T(Schema::OneOf(choice)) => html! {
+            @for (at, item) in choice.items.iter().enumerate() {
+                @if at > 0 { " or " }
+                (render(item))
+            }
+        },
         RefOr::T(_) => html! { "object" },
     }
 }
@@ -50,7 +56,7 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn types(kind: &SchemaType) -> String {
+pub(super) fn types(kind: &SchemaType) -> String {
     let name = |kind: &Type| serde_json::to_value(kind).map(|name| plain(&name)).unwrap_or_default();
     match kind {
         SchemaType::Type(kind) => name(kind),
@@ -59,7 +65,7 @@ fn types(kind: &SchemaType) -> String {
     }
 }
 
-fn number(number: &Number) -> String {
+pub(super) fn number(number: &Number) -> String {
     match number {
         Number::Int(number) => number.to_string(),
         Number::UInt(number) => number.to_string(),

@@ -1,25 +1,37 @@
-//! The docs page: one HTML document, rendered from the OpenAPI document. It has no script and loads nothing.
+//! The docs page: one HTML document, rendered from the OpenAPI document. It loads nothing, and shows the same without
+//! its script.
 //!
 //! `html!` escapes all values, and `prose` shows raw HTML as text. So markup comes only from this program.
 
+mod assets;
+mod call;
 mod elements;
 mod example;
+mod form;
 mod kind;
+mod llms;
+pub(crate) mod markdown;
 mod nav;
 mod operation;
+mod parameters;
 mod parts;
+mod policy;
 mod prose;
 mod record;
+mod samples;
 mod webhook;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use utoipa::openapi::{Components, OpenApi};
 
+use api::routes::{DESCRIPTION, LLMS, MARKDOWN};
+
 use crate::document::guide::{self, Section};
 
+use assets::{ICON, SCRIPT, STYLE};
+pub(crate) use llms::index;
 use parts::{operations, webhooks};
-
-const STYLE: &str = include_str!("style.css");
+pub(crate) use policy::headers;
 
 /// Renders the whole page.
 pub(crate) fn render(openapi: &OpenApi) -> String {
@@ -31,6 +43,7 @@ pub(crate) fn render(openapi: &OpenApi) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                link rel="icon" href=(ICON);
                 title { (info.title) }
                 style { (PreEscaped(STYLE)) }
             }
@@ -39,14 +52,29 @@ pub(crate) fn render(openapi: &OpenApi) -> String {
                 header {
                     h1 { (info.title) }
                     p { "Version " (info.version) }
-                    p { a href="/v1/openapi.json" { "OpenAPI description" } }
+                    p { a href=(DESCRIPTION.path) { "OpenAPI description" } }
+                    p { a href=(MARKDOWN) { "As Markdown" } }
+                    p { a href=(LLMS) { "llms.txt" } }
+                    (tools())
                 }
                 (nav::render(openapi))
                 main #content { (content(openapi)) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     page.into_string()
+}
+
+/// Renders what needs the script. The script shows it.
+fn tools() -> Markup {
+    html! {
+        div.tools role="search" hidden {
+            input #search type="search" aria-label="Search" placeholder="Search ( / )" autocomplete="off";
+            p #found role="status" {}
+            button #theme type="button" aria-pressed="false" { "Dark" }
+        }
+    }
 }
 
 fn content(openapi: &OpenApi) -> Markup {
@@ -68,8 +96,10 @@ fn content(openapi: &OpenApi) -> Markup {
 
 fn chapter(section: &Section) -> Markup {
     html! {
-        h2 id=(nav::anchor(section)) { (section.title) }
-        (prose::blocks(&section.markdown))
+        section.chapter id=(nav::anchor(section)) {
+            h2 { (section.title) }
+            (prose::blocks(&section.markdown))
+        }
     }
 }
 

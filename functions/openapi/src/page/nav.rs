@@ -24,13 +24,15 @@ pub(super) fn render(openapi: &OpenApi) -> Markup {
     let records = openapi.components.iter().flat_map(|components| components.schemas.keys());
     let records = group("Records", records.map(|name| (kind::anchor(name), name.as_str(), true)));
     html! {
-        input type="checkbox" id="menu";
-        label for="menu" { "Contents" }
         nav aria-label="Contents" {
-            (guide)
-            @for tag in tags { (tag) }
-            (events)
-            (records)
+            input type="checkbox" id="menu";
+            label for="menu" { "Contents" }
+            div.links {
+                (guide)
+                @for tag in tags { (tag) }
+                (events)
+                (records)
+            }
         }
     }
 }

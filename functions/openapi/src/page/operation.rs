@@ -2,15 +2,17 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
-use utoipa::openapi::{Components, Content, RefOr, Required, Response, Schema};
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{Components, Content, RefOr, Response};
 
+use super::call::Call;
 use super::elements::{code_block, table};
-use super::{example, kind, prose};
+use super::{example, form, kind, parameters, prose, samples};
 use crate::document::{EVERY, JSON};
 
 pub(super) fn render(components: &Components, path: &str, operation: &Operation) -> Markup {
-    let parameters = parameters(components, operation);
+    let parameters = parameters::all(components, operation);
+    let call = Call::new(path, operation, &parameters);
     html! {
         section.operation id=(anchor(operation)) {
             h3 { (text(operation.summary.as_ref())) }
@@ -19,9 +21,10 @@ pub(super) fn render(components: &Components, path: &str, operation: &Operation)
                 code { (path) }
             }
             (prose::blocks(text(operation.description.as_ref())))
-            (code_block(&curl(path, operation, &parameters)))
+            (samples::render(&call))
             h4 { "Parameters" }
-            (parameter_table(&parameters))
+            (parameters::table(&parameters))
+            (form::render(path, &parameters, call.needs_key))
             h4 { "Responses" }
             (response_table(components, operation))
             (examples(components, operation))
@@ -32,53 +35,6 @@ pub(super) fn render(components: &Components, path: &str, operation: &Operation)
 /// Returns the anchor of an operation's section.
 pub(super) fn anchor(operation: &Operation) -> String {
     format!("operation-{}", text(operation.operation_id.as_ref()))
-}
-
-/// Returns an operation's parameters, with references resolved.
-pub(super) fn parameters<'a>(components: &'a Components, operation: &'a Operation) -> Vec<&'a Parameter> {
-    let follow = |parameter: &'a RefOr<Parameter>| match parameter {
-        RefOr::T(parameter) => Some(parameter),
-        RefOr::Ref(reference) => match components.parameters.get(kind::named(reference))? {
-            RefOr::T(parameter) => Some(parameter),
-            RefOr::Ref(_) => None,
-        },
-    };
-    operation.parameters.iter().flatten().filter_map(follow).collect()
-}
-
-/// Renders a table of parameters.
-pub(super) fn parameter_table(parameters: &[&Parameter]) -> Markup {
-    let rows = html! {
-        @for parameter in parameters {
-            tr {
-                td { code { (parameter.name) } }
-                td {
-                    (place(&parameter.parameter_in))
-                    @if matches!(parameter.required, Required::True) { ", required" }
-                }
-                td { @if let Some(schema) = &parameter.schema { (kind::render(schema)) } }
-                td { (prose::inline(text(parameter.description.as_ref()))) }
-                td { code { (sample(parameter)) } }
-            }
-        }
-    };
-    table(&["Name", "In", "Type", "Meaning", "Example"], &rows)
-}
-
-/// Returns where a parameter is sent, in the document's word for it.
-fn place(place: &ParameterIn) -> String {
-    kind::plain(&serde_json::to_value(place).unwrap_or_default())
-}
-
-/// Returns a `curl` command for the operation, with its first query parameter as an example.
-fn curl(path: &str, operation: &Operation, parameters: &[&Parameter]) -> String {
-    let of = |place: ParameterIn| parameters.iter().filter(move |parameter| parameter.parameter_in == place);
-    let template = path.to_owned();
-    let path = of(ParameterIn::Path).fold(template, |path, p| path.replace(&format!("{{{}}}", p.name), &sample(p)));
-    let query = of(ParameterIn::Query).next().map(|p| format!("?{}={}", p.name, sample(p))).unwrap_or_default();
-    let needs_key = operation.security.as_ref().is_some_and(|security| !security.is_empty());
-    let key = if needs_key { "-H \"Authorization: Bearer $API_KEY\" " } else { "" };
-    format!("curl --compressed {key}\"$BASE_URL{path}{query}\"")
 }
 
 fn response_table(components: &Components, operation: &Operation) -> Markup {
@@ -120,7 +76,7 @@ fn examples(components: &Components, operation: &Operation) -> Markup {
 }
 
 /// Returns the examples of a body by name. The only example of a body has no name.
-fn named_examples(content: &Content) -> Vec<(&str, &Value)> {
+pub(super) fn named_examples(content: &Content) -> Vec<(&str, &Value)> {
     let named = content.examples.iter().filter_map(|(name, example)| match example {
         RefOr::T(example) => Some((name.as_str(), example.value.as_ref()?)),
         RefOr::Ref(_) => None,
@@ -128,7 +84,7 @@ fn named_examples(content: &Content) -> Vec<(&str, &Value)> {
     content.example.as_ref().map(|example| ("", example)).into_iter().chain(named).collect()
 }
 
-fn responses<'a>(components: &'a Components, operation: &'a Operation) -> Vec<(&'a str, &'a Response)> {
+pub(super) fn responses<'a>(components: &'a Components, operation: &'a Operation) -> Vec<(&'a str, &'a Response)> {
     let follow = |response: &'a RefOr<Response>| match response {
         RefOr::T(response) => Some(response),
         RefOr::Ref(reference) => match components.responses.get(kind::named(reference))? {
@@ -140,19 +96,10 @@ fn responses<'a>(components: &'a Components, operation: &'a Operation) -> Vec<(&
     all.filter_map(|(status, response)| Some((status.as_str(), follow(response)?))).collect()
 }
 
-fn content(response: &Response) -> Option<&Content> {
+pub(super) fn content(response: &Response) -> Option<&Content> {
     match response.content.get(JSON)? {
         RefOr::T(content) => Some(content),
         RefOr::Ref(_) => None,
-    }
-}
-
-/// Returns the example of a parameter. It comes from the schema, because the library does not expose the parameter's
-/// own example.
-fn sample(parameter: &Parameter) -> String {
-    match &parameter.schema {
-        Some(RefOr::T(Schema::Object(object))) => object.examples.first().map(kind::plain).unwrap_or_default(),
-        _ => String::new(),
     }
 }
 

@@ -74,11 +74,15 @@ fn described(description: Option<&str>) -> Markup {
     prose::blocks(description.unwrap_or_default())
 }
 
-fn description(schema: &RefOr<Schema>) -> &str {
+pub(super) fn description(schema: &RefOr<Schema>) -> &str {
     let description = match schema {
         RefOr::Ref(reference) => return &reference.description,
         RefOr::T(Schema::Object(object)) => &object.description,
         RefOr::T(Schema::Array(array)) => &array.description,
+        // The text stands beside the reference, and null has none.
+        RefOr::T(Schema::OneOf(choice)) => {
+            return choice.items.iter().map(description).find(|text| !text.is_empty()).unwrap_or_default();
+        }
         RefOr::T(_) => &None,
     };
     description.as_deref().unwrap_or_default()

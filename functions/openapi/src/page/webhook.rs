@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::{Components, Content, RefOr};
+use utoipa::openapi::{Components, Content, Object, RefOr};
 
 use super::elements::{code_block, slug};
-use super::{example, operation, record};
+use super::{example, parameters, record};
 use crate::document::JSON;
 
 /// Renders the headers that every delivery carries, with the examples of one event.
 pub(super) fn headers(components: &Components, name: &str, delivery: &Operation) -> Markup {
     html! {
         h3 { "Headers of each delivery (example: " code { (name) } ")" }
-        (operation::parameter_table(&operation::parameters(components, delivery)))
+        (parameters::table(&parameters::all(components, delivery)))
     }
 }
 
@@ -28,14 +28,18 @@ pub(super) fn render(components: &Components, name: &str, delivery: &Operation) 
 
 fn data_and_body(components: &Components, content: &Content) -> Markup {
     let schema = content.schema.as_ref();
-    let envelope = schema.and_then(|schema| record::object(components, schema));
-    let data = envelope.and_then(|envelope| record::object(components, envelope.properties.get("data")?));
     html! {
         h4 { "Data" }
-        (record::fields(&data.into_iter().collect::<Vec<_>>()))
+        (record::fields(&data(components, content).into_iter().collect::<Vec<_>>()))
         h4 { "Body" }
         @if let Some(value) = &content.example { (code_block(&example::pretty(components, schema, value))) }
     }
+}
+
+/// Returns the schema of an event's data, from that of a delivery's body.
+pub(super) fn data<'a>(components: &'a Components, content: &'a Content) -> Option<&'a Object> {
+    let envelope = record::object(components, content.schema.as_ref()?)?;
+    record::object(components, envelope.properties.get("data")?)
 }
 
 /// Returns the anchor of an event's section.
@@ -43,7 +47,7 @@ pub(super) fn anchor(event: &str) -> String {
     format!("event-{}", slug(event))
 }
 
-fn body(delivery: &Operation) -> Option<&Content> {
+pub(super) fn body(delivery: &Operation) -> Option<&Content> {
     let Some(RefOr::T(body)) = &delivery.request_body else { return None };
     match body.content.get(JSON)? {
         RefOr::T(content) => Some(content),

@@ -1,0 +1,214 @@
+"use strict";
+
+// Adds calls, tabs, a search and a dark mode to the page, which shows the same text without it. Nothing is stored: a
+// reload forgets the key and every choice. What a response contains is only ever added as text.
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  made.append(...children);
+  return made;
+}
+
+// Tabs: the samples in one language, in all operations at once.
+
+const tabs = [];
+
+function choose(chosen) {
+  const before = chosen.tab.getBoundingClientRect().top;
+  for (const { tab, panel } of tabs) {
+    const isChosen = tab.textContent === chosen.tab.textContent;
+    tab.setAttribute("aria-selected", isChosen);
+    tab.tabIndex = isChosen ? 0 : -1;
+    panel.hidden = !isChosen;
+  }
+  // The samples above have other heights now. What was clicked stays where it was.
+  scrollBy({ top: chosen.tab.getBoundingClientRect().top - before, behavior: "instant" });
+}
+
+function move(event, own) {
+  const at = own.findIndex(({ tab }) => tab === event.target);
+  const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  const chosen = own.at(next % own.length);
+  choose(chosen);
+  chosen.tab.focus();
+}
+
+function makeTabs(samples) {
+  const id = samples.closest("section").id;
+  const own = all("details", samples).map((details, at) => {
+    const names = { tab: `${id}-tab-${at}`, panel: `${id}-panel-${at}` };
+    const tab = element("button", { type: "button", role: "tab", id: names.tab, "aria-controls": names.panel });
+    tab.append(details.querySelector("summary").textContent);
+    const panel = element("div", { role: "tabpanel", id: names.panel, "aria-labelledby": names.tab });
+    panel.append(details.querySelector("pre"));
+    return { tab, panel };
+  });
+  const list = element("div", { role: "tablist", "aria-label": "Language" }, ...own.map(({ tab }) => tab));
+  for (const each of own) each.tab.addEventListener("click", () => choose(each));
+  list.addEventListener("keydown", (event) => move(event, own));
+  samples.replaceChildren(list, ...own.map(({ panel }) => panel));
+  tabs.push(...own);
+}
+
+// Calls: one form for each operation, and one key for all of them.
+
+/** Encodes a value so that it also means nothing within the single quotes of a shell. */
+const encode = (value) => encodeURIComponent(value).replaceAll("'", "%27");
+
+function target(form) {
+  let path = form.dataset.path;
+  const query = [];
+  for (const { name, value } of all("[name]", form)) {
+    const parameter = `{${name}}`;
+    if (path.includes(parameter)) path = path.replace(parameter, () => encode(value));
+    else if (value) query.push(`${name}=${encode(value)}`);
+  }
+  return query.length ? `${path}?${query.join("&")}` : path;
+}
+
+/** Indents JSON without changing a token, so that no number loses a digit. Any other text stays as it is. */
+function pretty(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  let depth = 0;
+  const line = () => "\n" + "  ".repeat(depth);
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/g);
+  return tokens.map((token) => {
+    if (token === "{" || token === "[") return (depth++, token + line());
+    if (token === "}" || token === "]") return (depth--, line() + token);
+    if (token === ",") return token + line();
+    return token === ":" ? ": " : token;
+  }).join("");
+}
+
+const block = (text, kind = "") => element("pre", { tabindex: 0, class: kind }, element("code", {}, text));
+
+function summary({ status, statusText, headers }) {
+  const wait = headers.get("Retry-After");
+  const limit = Number(headers.get("X-RateLimit-Limit"));
+  const left = headers.get("X-RateLimit-Remaining");
+  const parts = [`${status} ${statusText}`.trim()];
+  if (wait) parts.push(`wait ${wait} ${wait === "1" ? "second" : "seconds"}`);
+  if (limit) parts.push(`${left} of ${limit} requests left in this minute`);
+  return parts.join(" · ");
+}
+
+function show(form, curl, response, body) {
+  const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+  say(form, summary(response), response.ok,
+    element("h5", {}, "Command"), block(curl, "wrap"),
+    element("h5", {}, "Body"), block(pretty(body)),
+    element("details", {}, element("summary", {}, "Headers"), block(headers)));
+}
+
+function say(form, text, isGood, ...details) {
+  const answer = form.querySelector(".answer");
+  const status = form.querySelector("[role=status]");
+  status.textContent = text;
+  status.className = isGood ? "good" : "bad";
+  answer.replaceChildren(...details);
+}
+
+async function send(form) {
+  const path = target(form);
+  const key = form.querySelector(".key")?.value.trim();
+  const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const shown = key ? '-H "Authorization: Bearer $API_KEY" ' : "";
+  try {
+    const response = await fetch(path, { headers, cache: "no-store", credentials: "omit", redirect: "error" });
+    show(form, `curl --compressed ${shown}'${location.origin}${path}'`, response, await response.text());
+  } catch {
+    say(form, "No response. Check the connection, and that the key has only the characters that you were given.", false);
+  }
+}
+
+function makeCalls(form) {
+  form.hidden = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = form.querySelector("button");
+    if (button.getAttribute("aria-disabled") === "true") return;
+    button.setAttribute("aria-disabled", "true");
+    await send(form);
+    button.setAttribute("aria-disabled", "false");
+  });
+  form.querySelector(".key")?.addEventListener("input", ({ target: { value } }) => {
+    for (const key of all(".key")) key.value = value;
+  });
+}
+
+// The search: it leaves only the links whose section contains every word. Names that contain them stand out.
+
+function makeSearch(field, found) {
+  const entries = all("nav li").map((item) => {
+    const link = item.querySelector("a");
+    const section = document.getElementById(link.hash.slice(1));
+    return { item, link, name: link.textContent.toLowerCase(), text: section.textContent.toLowerCase() };
+  });
+  const groups = all("nav h2");
+  let shown = [];
+  const search = () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text) => words.every((word) => text.includes(word));
+    shown = entries.filter(({ name, text }) => has(name) || has(text));
+    const visible = new Set(shown.map(({ item }) => item));
+    for (const { item, name } of entries) {
+      item.hidden = !visible.has(item);
+      item.classList.toggle("hit", words.length !== 0 && has(name));
+    }
+    for (const group of groups) group.hidden = all("li:not([hidden])", group.nextElementSibling).length === 0;
+    found.textContent = words.length ? `${shown.length || "Nothing"} found` : "";
+    document.querySelector("#menu").checked = words.length !== 0;
+  };
+  const best = () => {
+    const isExact = ({ name }) => name === field.value.trim().toLowerCase();
+    return shown.find(isExact) ?? shown.find(({ item }) => item.matches(".hit")) ?? shown[0];
+  };
+  field.addEventListener("input", search);
+  field.addEventListener("keydown", ({ key }) => {
+    if (key === "Enter") best()?.link.click();
+    if (key === "Escape") {
+      field.value = "";
+      search();
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest("input, select, textarea");
+    if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    field.focus();
+  });
+}
+
+// Dark mode: as the system has it, until somebody chooses.
+
+function makeTheme(button) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const { dataset } = document.documentElement;
+  const isDark = () => (dataset.theme ? dataset.theme === "dark" : system.matches);
+  const update = () => button.setAttribute("aria-pressed", isDark());
+  button.addEventListener("click", () => {
+    dataset.theme = isDark() ? "light" : "dark";
+    update();
+  });
+  system.addEventListener("change", update);
+  update();
+}
+
+all(".samples").forEach(makeTabs);
+if (tabs.length) choose(tabs[0]);
+makeSearch(document.querySelector("#search"), document.querySelector("#found"));
+makeTheme(document.querySelector("#theme"));
+all("form.call").forEach(makeCalls);
+document.querySelector(".tools").hidden = false;
+document.querySelector("nav").addEventListener("click", (event) => {
+  if (event.target.closest("a")) document.querySelector("#menu").checked = false;
+});
