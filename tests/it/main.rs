@@ -62,6 +62,7 @@ mod template;
 mod unreadable;
 mod usage;
 mod verifiers;
+mod walkers;
 mod webhook_bench;
 mod webhook_steps;
 mod webhooks;

@@ -28,6 +28,7 @@ mod tables;
 mod target;
 mod template;
 mod verifiers;
+mod walkers;
 mod webhooks;
 pub mod webhooks_cli;
 
@@ -58,4 +59,5 @@ pub use tables::{
 pub use target::Target;
 pub use template::{Function, Template, edge, monitoring};
 pub use verifiers::{SignatureValidity, Verifier};
+pub use walkers::{Walk, Walker};
 pub use webhooks::{TestQueue, again, hand, hand_to_die, message, sale, to_loopback};
