@@ -20,6 +20,14 @@ fn the_guides_code_is_that_of_its_programs() {
 }
 
 #[test]
+fn receivers_need_no_tool_of_the_operators() {
+    let guide = read("webhooks.md");
+    let (for_receivers, for_operators) = guide.split_once("\n## A stack of your own\n").unwrap();
+    assert!(!for_receivers.contains("marketctl"));
+    assert!(for_operators.contains("webhooks add --user"));
+}
+
+#[test]
 fn the_guides_example_is_signed_as_we_sign() {
     let guide = read("webhooks.md");
     let headers: BTreeMap<String, String> = serde_json::from_str(&read("webhooks/example/headers.json")).unwrap();
@@ -62,9 +70,9 @@ fn documented(guide: &str) -> BTreeMap<String, BTreeSet<String>> {
 
 /// Returns the fields in the schema of an event's data, with `?` after optional ones.
 fn described(document: &Value, operation: &Value) -> BTreeSet<String> {
-    let schema = &operation["post"]["requestBody"]["content"]["application/json"]["schema"];
-    let data = schema["properties"]["data"]["$ref"].as_str().unwrap();
-    let data = document.pointer(data.trim_start_matches('#')).unwrap();
+    let schema = |at: &Value| document.pointer(at["$ref"].as_str().unwrap().trim_start_matches('#')).unwrap();
+    let envelope = schema(&operation["post"]["requestBody"]["content"]["application/json"]["schema"]);
+    let data = schema(&envelope["properties"]["data"]);
     let required = data["required"].as_array().unwrap();
     let field =
         |name: &String| if required.contains(&name.as_str().into()) { name.clone() } else { format!("{name}?") };
