@@ -6,7 +6,7 @@ use crate::closed_enum;
 
 // Closed lists: an unknown scope grants nothing (specification 5.3.1). The descriptions go into the OpenAPI document.
 closed_enum! {
-    /// A right that a key carries (specification 5.3.1). A closed list: an unknown name grants nothing.
+    /// A right that a key carries. A closed list: an unknown name grants nothing.
     pub enum Scope {
         /// Items, prices and marketplaces.
         CatalogRead = "catalog:read",

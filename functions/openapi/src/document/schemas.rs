@@ -4,6 +4,7 @@ use api::error::ErrorEnvelope;
 use types::money::Usd;
 use types::schema::usd_as_read;
 use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 
 use super::body::ResponseBody;
 use super::complete::complete;
@@ -24,11 +25,17 @@ pub(super) fn all<'a>(bodies: impl Iterator<Item = &'a ResponseBody> + Clone) ->
     schemas
 }
 
-/// An event's data is sent as the marketplace wrote it, so its amounts are described as they are read.
+/// An event's data is sent as the marketplace wrote it, so its amounts are described as they are read. It may gain fields,
+/// so its description accepts those that the feed still refuses.
 fn of_events() -> Schemas {
     let mut schemas: Schemas = events::all().into_iter().flat_map(|event| event.schemas).collect();
     schemas.insert(Usd::name().into_owned(), usd_as_read().into());
     inline(&mut schemas);
+    for schema in schemas.values_mut() {
+        if let RefOr::T(Schema::Object(object)) = schema {
+            object.additional_properties = None;
+        }
+    }
     schemas.extend(webhooks::envelopes());
     schemas
 }
