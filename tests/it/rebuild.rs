@@ -153,6 +153,22 @@ async fn the_present_base_is_continued_while_a_rebuild_is_under_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_present_base_that_cannot_be_continued_is_an_error_and_the_rebuild_goes_on() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..60, 1)).await;
+    run(&stack, IN_ONE_RUN).await;
+    stack.clock.advance(WEEK * 2);
+    run(&stack, ONE_PAGE).await;
+    stack.feed(&listings(60..1_161, 1)).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    proxy.plan(|operation| if operation == "Query" { Fault::Invalid("log#listings") } else { Fault::None });
+    let failed = limited(&stack, &proxy.url, ONE_PAGE).run().await;
+    assert!(failed.is_err(), "an operator must see it: {failed:?}");
+    assert_eq!(progress(&stack).await.unwrap().next.unwrap().partition, 2, "two pages are read");
+    assert_exact(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rebuild_that_is_a_day_old_begins_anew() {
     let stack = Stack::new().await;
     stack.feed(&listings(0..60, 1)).await;

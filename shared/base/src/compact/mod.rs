@@ -122,12 +122,13 @@ impl<R: Columnar> Compaction<R> {
             }
             outcome if is_rebuild_due => {
                 let rebuilt = Box::pin(self.rebuild(&self.standing().await?)).await;
+                // Readers depend on the present base until the new one is there.
                 match (rebuilt, outcome) {
-                    (Ok(Compacted::Overtaken), Ok(done))
+                    (Ok(Compacted::Overtaken), outcome)
                     | (
                         Ok(Compacted::Reading { .. }),
-                        Ok(done @ (Compacted::Written { .. } | Compacted::Extended { .. })),
-                    ) => Ok(done),
+                        outcome @ (Err(_) | Ok(Compacted::Written { .. } | Compacted::Extended { .. })),
+                    ) => outcome,
                     (rebuilt, _) => rebuilt,
                 }
             }
