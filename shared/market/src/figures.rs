@@ -19,7 +19,8 @@ const ENOUGH_TO_RECOMMEND: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     pub prices: VariantPrices,
-    /// When the newest of the quotes was observed that enter the figures.
+    /// When the newest of the quotes was observed that enter the figures. Now, if the clock of its observer runs ahead:
+    /// `Last-Modified` must not be in the future (RFC 9110, section 8.8.2.1).
     pub newest: Timestamp,
     /// The last time at which a quote was observed that entered the figures, took its marketplace's asks out of them, or
     /// became too old for them. Quotes that arrive late, and marketplaces that are enabled or disabled, change the
@@ -63,7 +64,7 @@ pub fn figures(
         median_usd: Some(Usd::rounded(median)),
         recommended_list_usd: recommended(&asks, median),
     };
-    Some(Figures { prices, newest, changed })
+    Some(Figures { prices, newest: newest.min(now), changed })
 }
 
 fn mean(asks: &[Usd]) -> Decimal {
@@ -132,6 +133,7 @@ mod tests {
         assert_eq!(ages(&[]), [5_000, 5_000]);
         assert_eq!(ages(&[quote("b", &[1], 3_000)]), [3_000, 3_000]);
         assert_eq!(ages(&[quote("b", &[], 3_000)]), [5_000, 3_000]);
+        assert_eq!(ages(&[quote("b", &[1], -3_000)]), [0, -3_000]);
         assert_eq!(ages(&[quote("b", &[1], FRESH_MILLIS + 3_001)]), [5_000, 3_000]);
         assert_eq!(ages(&[quote("off", &[1], 3_000), quote("b", &[1], 7_000)]), [5_000, 5_000]);
     }
