@@ -1,0 +1,105 @@
+"""Compiles the samples of the docs page, and runs each against the service."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from urllib.request import urlopen
+
+from tools import ENVIRONMENT, HERE, MADE, NODE, Failed, run
+
+WALK = HERE.parents[2] / "docs/clients/walk.mts"
+GO = MADE / "samples/go"
+PYTHON = MADE / "samples/python"
+RUST = MADE / "samples/rust"
+# Within the folder of Node's packages, where samples find the types of Node.
+TYPESCRIPT = NODE / "samples"
+# Where the sample of each language is written, and how it is started.
+LANGUAGES = {
+    "curl": (MADE / "samples/curl", "{}.sh", ["sh", "{}.sh"]),
+    "Python": (PYTHON, "{}.py", ["python", "{}.py"]),
+    "TypeScript": (TYPESCRIPT, "{}.mts", ["node", "{}.mts"]),
+    "Rust": (RUST, "src/bin/{}.rs", [MADE / "rust/debug/{}"]),
+    "Go": (GO, "{}/main.go", [GO / "built/{}"]),
+}
+# What these print is the body as it came, also that of a refusal.
+PRINT_THE_BODY = ["curl", "Rust", "Go"]
+
+
+class Page(HTMLParser):
+    """Collects the samples: the code of each disclosure within an element of the class `samples`, by its summary."""
+
+    def __init__(self):
+        super().__init__()
+        self.operations, self.language, self.open = [], "", []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        if ("class", "samples") in attrs:
+            self.operations.append({})
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        within = self.open[-2:]
+        if within == ["details", "summary"]:
+            self.language = data
+        elif within == ["pre", "code"] and "details" in self.open and self.language in LANGUAGES:
+            self.operations[-1][self.language] = self.operations[-1].get(self.language, "") + data
+
+
+def write(service):
+    """Writes the samples of the served page to files. Returns their names."""
+    with urlopen(f"{service.base_url}/docs") as response:
+        page = Page()
+        page.feed(response.read().decode())
+    for folder, _, _ in LANGUAGES.values():
+        shutil.rmtree(folder, ignore_errors=True)
+    for number, samples in enumerate(page.operations):
+        if list(samples) != list(LANGUAGES):
+            raise Failed(f"operation {number} of the docs page has samples in {', '.join(samples)}")
+        for language, sample in samples.items():
+            folder, path, _ = LANGUAGES[language]
+            file = folder / path.format(name(number))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(sample + "\n")
+    return [name(number) for number in range(len(page.operations))]
+
+
+def name(number):
+    return f"sample_{number}"
+
+
+def check():
+    """Compiles the samples under the strictest setting of each language, and the guide's program in TypeScript."""
+    shutil.copy(WALK, TYPESCRIPT)
+    settings = json.loads((HERE / "tsconfig.json").read_text())
+    settings["compilerOptions"] |= {"noEmit": True}
+    settings["include"] = ["*.mts"]
+    (TYPESCRIPT / "tsconfig.json").write_text(json.dumps(settings))
+    run("tsc", "--project", TYPESCRIPT)
+    for file in ["Cargo.toml", "Cargo.lock"]:
+        shutil.copy(HERE / "samples" / file, RUST)
+    run("cargo", "build", "--locked", "--manifest-path", RUST / "Cargo.toml", CARGO_TARGET_DIR=MADE / "rust")
+    shutil.copy(HERE / "go/go.mod", GO)
+    (GO / "built").mkdir()
+    run("go", "vet", "-C", GO, "./...")
+    run("go", "build", "-C", GO, "-o", "built", "./...")
+
+
+def try_all(service, names):
+    """Runs every sample. Each must be answered with a 200."""
+    own = ENVIRONMENT | {"BASE_URL": service.base_url, "API_KEY": service.new_key()}
+    for language, (folder, _, command) in LANGUAGES.items():
+        for sample in names:
+            words = [str(word).format(sample) for word in command]
+            done = subprocess.run(words, cwd=folder, env=own, capture_output=True, text=True, timeout=60, check=False)
+            if done.returncode != 0 or is_refusal(language, done.stdout):
+                raise Failed(f"{language}, {' '.join(words)}\n{done.stdout}{done.stderr}")
+
+
+def is_refusal(language, printed):
+    return not printed or (language in PRINT_THE_BODY and re.match(r'\s*{"error"', printed) is not None)
