@@ -13,7 +13,20 @@ from enum import Enum
 from pathlib import Path
 
 # Of each pair, the first bounds from below and the second from above.
-BOUNDS = [("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")]
+BOUNDS = [
+    ("minimum", "maximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+]
+# These are not taken apart: a value that is another one counts as narrower.
+WHOLE = ["format", "pattern", "propertyNames", "multipleOf", "uniqueItems"]
+# What else a schema may say. About any other word the comparison could not tell whether a client breaks.
+OTHERS = [
+    "type", "enum", "const", "properties", "required", "additionalProperties", "items", "default",
+    "nullable", "choices", "title", "description", "deprecated", "example", "examples",
+]
 METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
 
 
@@ -33,9 +46,12 @@ class Comparison:
     def run(self):
         for kind, parameters, body in [("paths", Side.CLIENT, Side.CLIENT), ("webhooks", Side.SERVICE, Side.SERVICE)]:
             for name, old, new in self.pairs(self.released.get(kind), self.current.get(kind), kind, "was removed"):
-                methods = {method: old[method] for method in METHODS if method in old}
-                for method, before, after in self.pairs(methods, new, f"{kind} {name}", "was removed"):
+                old, new = whole(self.released, old), whole(self.current, new)
+                for method, before, after in self.pairs(old, new, f"{kind} {name}", "was removed"):
                     self.operation(before, after, parameters, body, f"{method.upper()} {name}")
+        urls = [{server["url"] for server in one.get("servers", [])} for one in (self.released, self.current)]
+        if urls[0] - urls[1]:
+            self.say("servers", "lack one that there was")
         for name, old, new in self.components("securitySchemes"):
             if (old["type"], old.get("scheme")) != (new["type"], new.get("scheme")):
                 self.say(f"security scheme {name}", "is another one")
@@ -48,17 +64,31 @@ class Comparison:
     def operation(self, old, new, parameters, body, where):
         if old.get("operationId") != new.get("operationId"):
             self.say(where, "has another operationId")
-        self.security(old.get("security", []), new.get("security", []), where)
+        self.security(old["security"], new["security"], where)
         self.parameters(old, new, parameters, where)
-        if "requestBody" in old and "requestBody" in new:
-            before, after = self.resolved(old["requestBody"], new["requestBody"])
-            self.content(before, after, body, f"{where}, body")
+        self.body(old.get("requestBody"), new.get("requestBody"), body, where)
         for status, before, after in self.pairs(old["responses"], new["responses"], where, "lost the status"):
             before, after = self.resolved(before, after)
             at = f"{where} {status}"
             for name, was, now in self.pairs(before.get("headers"), after.get("headers"), at, "lost the header"):
                 self.value(*self.resolved(was, now), Side.SERVICE, f"{at}, header {name}")
             self.content(before, after, Side.SERVICE, at)
+            if status[0] in "45":
+                self.codes(before, after, at)
+
+    def body(self, old, new, side, where):
+        if old and new:
+            self.content(*self.resolved(old, new), side, f"{where}, body")
+        elif old:
+            self.say(where, "lost its body")
+        elif new and resolve(self.current, new).get("required"):
+            self.say(where, "needs a body")
+
+    def codes(self, old, new, where):
+        """Clients match on the codes of errors. Each one is shown by an example of its name."""
+        for media, was in (old.get("content") or {}).items():
+            now = (new.get("content") or {}).get(media, {})
+            self.pairs(was.get("examples"), now.get("examples"), where, "lost the error")
 
     def security(self, old, new, where):
         """Each way in which a client could call must still do, without more scopes."""
@@ -82,6 +112,8 @@ class Comparison:
             self.say(where, "became required")
         if side is Side.SERVICE and old.get("required") and not new.get("required"):
             self.say(where, "is no longer always there")
+        if any(old.get(word) != new.get(word) for word in ("style", "explode", "allowReserved")):
+            self.say(where, "is written otherwise")
         self.schema(old.get("schema", {}), new.get("schema", {}), side, where)
 
     def content(self, old, new, side, where):
@@ -90,22 +122,28 @@ class Comparison:
 
     def schema(self, old, new, side, where):
         old, new = flat(self.released, old), flat(self.current, new)
+        known = {*(word for pair in BOUNDS for word in pair), *WHOLE, *OTHERS}
+        for word in sorted((old.keys() | new.keys()) - known):
+            if not word.startswith("x-"):
+                self.say(where, f"says {word}, which this comparison does not know")
         # What clients could send before must be taken now. What is sent now must be what clients knew before.
         narrow, wide = (old, new) if side is Side.CLIENT else (new, old)
         if missing := types(narrow) - types(wide):
             self.say(where, f"{verb(side)} the type {', '.join(sorted(missing))}")
         self.values(narrow, wide, side, where)
-        for word in ("format", "pattern"):
+        for word in WHOLE:
             if word in wide and narrow.get(word) != wide[word]:
                 self.say(where, f"{verb(side)} values by its {word}")
         self.bounds(narrow, wide, side, where)
         if side is Side.CLIENT and old.get("default") != new.get("default"):
             self.say(where, "has another default")
         self.properties(old, new, side, where)
-        if "items" in old and "items" in new:
-            self.schema(old["items"], new["items"], side, f"{where}[]")
-        if isinstance(old.get("additionalProperties"), dict) and isinstance(new.get("additionalProperties"), dict):
-            self.schema(old["additionalProperties"], new["additionalProperties"], side, f"{where}.*")
+        # Without a schema, a member may be anything.
+        for word, member in (("items", "[]"), ("additionalProperties", ".*")):
+            before, after = (schema.get(word) for schema in (old, new))
+            if isinstance(before, dict) or isinstance(after, dict):
+                before, after = (schema if isinstance(schema, dict) else {} for schema in (before, after))
+                self.schema(before, after, side, f"{where}{member}")
         self.choices(old, new, side, where)
 
     def values(self, narrow, wide, side, where):
@@ -169,6 +207,16 @@ def resolve(document, value):
             target = target[part.replace("~1", "/").replace("~0", "~")]
         value = target
     return value
+
+
+def whole(document, path):
+    """Returns the operations of a path, each with what the path or the document says for all."""
+    shared = {"security": document.get("security", [])}
+    operations = {method: shared | path[method] for method in METHODS if method in path}
+    for operation in operations.values():
+        own = named_parameters(document, operation)
+        operation["parameters"] = list((named_parameters(document, path) | own).values())
+    return operations
 
 
 def named_parameters(document, operation):

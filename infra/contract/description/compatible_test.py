@@ -7,6 +7,7 @@ from compatible import problems
 
 RELEASED = {
     "info": {"version": "1.4.0"},
+    "servers": [{"url": "/"}],
     "paths": {
         "/things/{id}": {
             "get": {
@@ -26,7 +27,7 @@ RELEASED = {
                         "headers": {"ETag": {"$ref": "#/components/headers/ETag"}},
                         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}},
                     },
-                    "404": {},
+                    "404": {"content": {"application/json": {"examples": {"thing.unknown": {}}}}},
                 },
             }
         }
@@ -57,7 +58,11 @@ RELEASED = {
                             "share": {"type": "integer", "maximum": 100},
                             "tags": {"type": "array", "items": {"type": "string"}},
                             "wear": {"oneOf": [{"type": "null"}, {"$ref": "#/components/schemas/Wear"}]},
-                            "texts": {"type": "object", "additionalProperties": {"type": "string"}},
+                            "texts": {
+                                "type": "object",
+                                "propertyNames": {"enum": ["a"]},
+                                "additionalProperties": {"type": "string"},
+                            },
                             "other": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
                         },
                     },
@@ -88,6 +93,8 @@ INCOMPATIBLE = {
     "a method is removed": (OPERATION, GONE, "paths /things/{id}: was removed: get"),
     "a method gets another name": (f"{OPERATION}/operationId", "thing", f"{THERE}: has another operationId"),
     "a scope is needed": (f"{OPERATION}/security/0/Key", ["read", "all"], f"{THERE}: needs another key or scope"),
+    "a key is needed where nothing else is said": (
+        "/security", [{"Key": ["read"]}], "POST thing.sold: needs another key or scope"),
     "the key is sent otherwise": (
         "/components/securitySchemes/Key/scheme", "basic", "security scheme Key: is another one",
     ),
@@ -156,6 +163,30 @@ INCOMPATIBLE = {
     "a map has other values": (
         f"{THING}/properties/texts/additionalProperties/type", "integer",
         f"{THERE} 200.texts.*: no longer excludes the type integer"),
+    "a list may hold anything": (
+        f"{THING}/properties/tags/items", GONE,
+        f"{THERE} 200.tags[]: no longer excludes the type array, boolean, integer, null, number, object"),
+    "a map may hold anything": (
+        f"{THING}/properties/texts/additionalProperties", True,
+        f"{THERE} 200.texts.*: no longer excludes the type array, boolean, integer, null, number, object"),
+    "a map has other keys": (
+        f"{THING}/properties/texts/propertyNames", {"enum": ["b"]},
+        f"{THERE} 200.texts: no longer excludes values by its propertyNames"),
+    "a parameter excludes its maximum": (
+        f"{SIZE}/exclusiveMaximum", 9, f"{THERE}, query size: no longer takes values by its exclusiveMaximum"),
+    "a parameter is sent otherwise": (
+        f"{OPERATION}/parameters/2/style", "pipeDelimited", f"{THERE}, query sort: is written otherwise"),
+    "a parameter of the whole path is new and required": (
+        "/paths/~1things~1{id}/parameters", [NEEDED], f"{THERE}, query key: is new and required"),
+    "a body is needed": (
+        f"{OPERATION}/requestBody", {"required": True, "content": {}}, f"{THERE}: needs a body"),
+    "a delivery loses its body": ("/webhooks/thing.sold/post/requestBody", GONE, "POST thing.sold: lost its body"),
+    "an error is removed": (
+        f"{OPERATION}/responses/404/content/application~1json/examples", {"thing.lost": {}},
+        f"{THERE} 404: lost the error: thing.unknown"),
+    "the service moves": ("/servers/0/url", "/new", "servers: lack one that there was"),
+    "an unknown word is used": (
+        f"{SIZE}/not", {"const": 3}, f"{THERE}, query size: says not, which this comparison does not know"),
     "a choice has one more": (
         f"{THING}/properties/other/oneOf/2", {"type": "array"},
         f"{THERE} 200.other: is a choice of another number of schemas"),
@@ -179,6 +210,9 @@ COMPATIBLE = {
     "a parameter has one more value": (f"{SORT}/enum", ["newest", "oldest", "price"]),
     "a scope is no longer needed": (f"{OPERATION}/security/0/Key", []),
     "no key is needed": (f"{OPERATION}/security", []),
+    "an optional parameter of the whole path is new": (
+        "/paths/~1things~1{id}/parameters", [NEEDED | {"required": False}]),
+    "an error is new": (f"{OPERATION}/responses/404/content/application~1json/examples/thing.lost", {}),
     "a property is new": (f"{THING}/properties/more", {"type": "string"}),
     "a property is never null": (f"{THING}/properties/price/type", "string"),
     "a property gets a pattern": (f"{THING}/properties/price/pattern", "^1$"),
