@@ -84,7 +84,7 @@ pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rat
     for (name, number) in [(LIMIT, rate.limit), (REMAINING, rate.remaining), (RESET, rate.reset)] {
         headers.insert(name, number.into());
     }
-    if let Some(budget) = budget.filter(|_| rate.is_known()) {
+    if let Some(budget) = budget.filter(|_| rate.known) {
         add_rate_limit(headers, budget, rate);
     }
     if let Some(id) = event.request_context.request_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {

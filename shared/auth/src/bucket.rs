@@ -143,7 +143,8 @@ impl TokenRequest {
 
     fn rate(&self, key: &KeyRecord, row: &Row) -> Rate {
         let used = Attributes(row).number::<u32>(&counter(self.budget, self.now.minute())).unwrap_or(0);
-        Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset: self.now.seconds_to_next_minute() }
+        let reset = self.now.seconds_to_next_minute();
+        Rate { limit: key.limit, remaining: key.limit.saturating_sub(used), reset, known: true }
     }
 
     /// Returns the counters, of every budget and of minutes and days, that are old enough for a clean-up. Returns none

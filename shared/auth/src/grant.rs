@@ -16,17 +16,14 @@ pub struct Rate {
     pub remaining: u32,
     /// Seconds until the next minute, 1 to 60.
     pub reset: u32,
+    /// Whether a key write has shown limit and tokens.
+    pub known: bool,
 }
 
 impl Rate {
     /// Returns the state that is shown if no key write was completed.
     pub fn none(now: Timestamp) -> Self {
-        Self { limit: 0, remaining: 0, reset: now.seconds_to_next_minute() }
-    }
-
-    /// Returns whether a key write has shown it.
-    pub fn is_known(self) -> bool {
-        self.limit > 0
+        Self { limit: 0, remaining: 0, reset: now.seconds_to_next_minute(), known: false }
     }
 }
 

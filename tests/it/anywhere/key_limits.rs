@@ -84,6 +84,7 @@ async fn a_limit_of_zero_refuses_every_request() {
         let refused = target.client.get(&key, path).await;
         assert_eq!(refused.status, 429, "{path}");
         target.assert_rate(&refused, 0, 0);
+        assert_eq!(refused.header("ratelimit-policy"), format!("\"{scope}\";q=0;w=60"));
         let params = json!({"scope": scope, "limit": 0, "retry_after": refused.rate().2});
         assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
     }

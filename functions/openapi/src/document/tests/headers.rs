@@ -24,7 +24,7 @@ fn sent(path: &str, outcome: Result<Reply, ApiError>, given: &[(&'static str, &s
     let is_keyless =
         matches!(outcome, Err(ApiError::KeyMissing | ApiError::KeyInvalid | ApiError::MethodNotAllowed(_)));
     let budget = Some(Budget::Scope(Scope::CatalogRead)).filter(|_| !is_keyless && path != PUBLIC);
-    let rate = Rate { limit: 60, remaining: 59, reset: 17 };
+    let rate = Rate { limit: 60, remaining: 59, reset: 17, known: true };
     let mut event = request();
     for (name, value) in given {
         event.headers.insert(*name, value.parse().unwrap());
