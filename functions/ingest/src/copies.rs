@@ -14,17 +14,22 @@ const WHOLE: &str = "$";
 
 /// Makes a copy for the dead-letter queue.
 pub(crate) fn refused(number: usize, record: &SqsMessage, rejection: &Rejection) -> Result<MessageCopy, BuildError> {
-    let field = if rejection.field.is_empty() { WHOLE } else { &rejection.field };
     let copy = SendMessageBatchRequestEntry::builder();
-    let copy = copy.message_attributes("field", attribute("String", field)?);
+    let copy = copy.message_attributes("field", attribute("String", shown(&rejection.field))?);
     let copy = copy.message_attributes("reason", attribute("String", &rejection.reason)?);
-    let others: Vec<_> = rejection.others.iter().map(|other| other.field.as_str()).collect();
+    let others: Vec<_> = rejection.others.iter().map(|other| shown(&other.field)).collect();
     let copy = if others.is_empty() {
         copy
     } else {
         copy.message_attributes("others", attribute("String", &others.join(", "))?)
     };
     MessageCopy::new(number, record.body.clone(), copy)
+}
+
+/// Returns the path of a field as an attribute. A field without a name has an empty path too, and SQS refuses a message
+/// with an empty attribute.
+fn shown(path: &str) -> &str {
+    if path.is_empty() { WHOLE } else { path }
 }
 
 /// Makes a copy for the feed queue, with a delay.

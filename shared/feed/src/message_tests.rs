@@ -163,6 +163,9 @@ fn the_first_bad_field_comes_first_and_the_number_of_the_others_is_bounded() {
     assert_eq!(refused.field, "extra_000");
     assert!(refused.reason.starts_with("unknown field `extra_000`, expected "), "{refused}");
     assert_eq!(refused.others.len(), 31);
+    let text = marketplace.to_string().replacen('{', r#"{"last": 1, "#, 1);
+    let refused = parse(&text, now()).unwrap_err();
+    assert_eq!((refused.field.as_str(), refused.others.len()), ("last", 31));
 }
 
 #[test]

@@ -5,6 +5,9 @@ use thiserror::Error;
 
 use super::object::Object;
 
+/// No more offending fields than this are named beside the first.
+const MAX_OTHERS: usize = 31;
+
 /// Why a message is not applied.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{field}: {reason}")]
@@ -13,7 +16,7 @@ pub struct Rejection {
     pub field: String,
     /// The rule that the field breaks.
     pub reason: String,
-    /// The other offending fields, at most 32.
+    /// The other offending fields, at most 31.
     pub others: Vec<BadField>,
 }
 
@@ -38,7 +41,7 @@ impl Rejection {
             bad.field != known.field && known.others.iter().all(|other| other.field != bad.field)
         };
         for bad in fields {
-            if is_new(&self, &bad) {
+            if self.others.len() < MAX_OTHERS && is_new(&self, &bad) {
                 self.others.push(bad);
             }
         }

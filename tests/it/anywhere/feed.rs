@@ -77,8 +77,10 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     let mut twice = item(&word, &word, None, 9);
     (twice["kind"], twice["version"]) = (json!(7), json!("nine"));
     let twice = twice.to_string();
+    let nameless = format!("{},\"\":1}}", changed("kind", json!(7)).trim_end_matches('}'));
     let mut bad = vec![
         (twice.clone(), "kind"),
+        (nameless.clone(), "kind"),
         (changed("kind", json!(7)), "kind"),
         (changed("bonus", json!(1)), "bonus"),
         (changed("version", json!("nine")), "version"),
@@ -97,7 +99,11 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     assert_eq!(found, bad);
     assert!(letters.iter().all(|letter| !letter.attribute("reason").is_empty()), "{letters:?}");
     for letter in &letters {
-        let others = if letter.body == twice { "version" } else { "" };
+        let others = match &letter.body {
+            body if *body == twice => "version",
+            body if *body == nameless => "$",
+            _ => "",
+        };
         assert_eq!(letter.attribute("others"), others, "{letter:?}");
     }
     let path = format!("/v1/public/listings?item_id={word}");
