@@ -14,8 +14,9 @@ pub(super) const IF_MODIFIED_SINCE: &str = "If-Modified-Since";
 pub(super) fn shared() -> [(&'static str, Parameter); 2] {
     let description = "The `ETag` of a response that you have. If nothing has changed, you get a 304 without a body.";
     let example = "\"5f2d0c7be9a84413b6d1f0a2c3e4d5b6\"";
-    let since = "The `Last-Modified` of a response that you have. If nothing has changed, you get a 304. It is ignored \
-                 beside `If-None-Match`, which is more exact.";
+    let since = "The `Last-Modified` of a response that you have. You get a 304 if no quote in the figures was observed \
+                 later. A quote that arrived late is not seen by its date. `If-None-Match` sees every change; beside it \
+                 this header is ignored.";
     let date = "Fri, 20 Nov 2026 10:00:00 GMT";
     [
         (IF_NONE_MATCH, parameter(ParameterIn::Header, IF_NONE_MATCH, description, &text(), example)),
