@@ -33,18 +33,21 @@ pub(crate) fn all() -> [DocumentedEvent; 9] {
     EventKind::ALL.map(|kind| match kind {
         EventKind::ListingCreated => DocumentedEvent::new::<ListingCreated>(kind, "One of your listings went live"),
         EventKind::ListingSold => DocumentedEvent::new::<ListingSold>(kind, "One of your listings sold"),
-        EventKind::ListingCancelled => {
-            DocumentedEvent::new::<ListingCancelled>(kind, "A listing was cancelled, by its owner or by the service")
-        }
-        EventKind::OrderCompleted => DocumentedEvent::new::<OrderCompleted>(kind, "An order was delivered"),
-        EventKind::OrderRefunded => DocumentedEvent::new::<OrderRefunded>(kind, "An order was refunded"),
-        EventKind::TradeCompleted => DocumentedEvent::new::<Trade>(kind, "A bot or P2P trade finished"),
+        EventKind::ListingCancelled => DocumentedEvent::new::<ListingCancelled>(
+            kind,
+            "One of your listings was cancelled, by you or by the service",
+        ),
+        EventKind::OrderCompleted => DocumentedEvent::new::<OrderCompleted>(kind, "One of your orders was delivered"),
+        EventKind::OrderRefunded => DocumentedEvent::new::<OrderRefunded>(kind, "One of your orders was refunded"),
+        EventKind::TradeCompleted => DocumentedEvent::new::<Trade>(kind, "One of your trades, by bot or P2P, finished"),
         EventKind::TradeReversed => {
-            DocumentedEvent::new::<Trade>(kind, "A trade was reversed on the external trading platform")
+            DocumentedEvent::new::<Trade>(kind, "One of your trades was reversed on the external trading platform")
         }
-        EventKind::WalletDeposit => DocumentedEvent::new::<WalletDeposit>(kind, "A deposit was credited"),
+        EventKind::WalletDeposit => {
+            DocumentedEvent::new::<WalletDeposit>(kind, "A deposit was credited to your balance")
+        }
         EventKind::WalletWithdrawal => {
-            DocumentedEvent::new::<WalletWithdrawal>(kind, "A withdrawal was sent or failed")
+            DocumentedEvent::new::<WalletWithdrawal>(kind, "A withdrawal from your balance was sent, or failed")
         }
     })
 }

@@ -23,8 +23,6 @@ LANGUAGES = {
     "Rust": (RUST, "src/bin/{}.rs", [MADE / "rust/debug/{}"]),
     "Go": (GO, "{}/main.go", [GO / "built/{}"]),
 }
-# What these print is the body as it came, also that of a refusal.
-PRINT_THE_BODY = ["curl", "Rust", "Go"]
 
 
 class Page(HTMLParser):
@@ -94,13 +92,21 @@ def check():
 def try_all(service, names):
     """Runs every sample. Each must be answered with a 200."""
     own = ENVIRONMENT | {"BASE_URL": service.base_url, "API_KEY": service.new_key()}
-    for language, (folder, _, command) in LANGUAGES.items():
+    for language, (folder, path, command) in LANGUAGES.items():
         for sample in names:
             words = [str(word).format(sample) for word in command]
             done = subprocess.run(words, cwd=folder, env=own, capture_output=True, text=True, timeout=60, check=False)
-            if done.returncode != 0 or is_refusal(language, done.stdout):
+            # curl prints a refusal, and ends with 0.
+            refused = language == "curl" and re.match(r'\s*{"error"', done.stdout)
+            if done.returncode != 0 or not done.stdout or refused:
                 raise Failed(f"{language}, {' '.join(words)}\n{done.stdout}{done.stderr}")
+            if language != "curl" and "API_KEY" in (folder / path.format(sample)).read_text():
+                tells_a_refusal(language, words, folder, own)
 
 
-def is_refusal(language, printed):
-    return not printed or (language in PRINT_THE_BODY and re.match(r'\s*{"error"', printed) is not None)
+def tells_a_refusal(language, words, folder, own):
+    """Runs a sample with a key that nobody has. It must fail, and say why."""
+    wrong = own | {"API_KEY": "sk_wrong"}
+    done = subprocess.run(words, cwd=folder, env=wrong, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 0 or "api_keys.invalid" not in done.stderr:
+        raise Failed(f"{language}, {' '.join(words)}: not told why it was refused\n{done.stdout}{done.stderr}")

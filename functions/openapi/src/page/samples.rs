@@ -44,11 +44,16 @@ pub(super) fn curl(call: &Call) -> String {
 fn python(call: &Call) -> String {
     let key = keyed(call, "request.add_header(\"Authorization\", \"Bearer \" + os.environ[\"API_KEY\"])\n");
     format!(
-        r#"import json, os, urllib.request
+        r#"import json, os, sys
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
-request = urllib.request.Request(os.environ["BASE_URL"] + "{}")
-{key}with urllib.request.urlopen(request, timeout=10) as response:
-    print(json.load(response))"#,
+request = Request(os.environ["BASE_URL"] + "{}")
+{key}try:
+    with urlopen(request, timeout=10) as response:
+        print(json.load(response))
+except HTTPError as error:
+    sys.exit(f"{{error.code}}: {{error.read().decode()}}")"#,
         call.target
     )
 }
@@ -67,13 +72,17 @@ console.log(await response.json());"#,
 fn rust(call: &Call) -> String {
     let key = keyed(call, "\n        .bearer_auth(std::env::var(\"API_KEY\")?)");
     format!(
-        r#"fn main() -> Result<(), Box<dyn std::error::Error>> {{
+        r#"// Needs the crate reqwest with its feature "blocking".
+fn main() -> Result<(), Box<dyn std::error::Error>> {{
     let url = std::env::var("BASE_URL")? + "{}";
     let response = reqwest::blocking::Client::new()
         .get(url){key}
-        .send()?
-        .error_for_status()?;
-    println!("{{}}", response.text()?);
+        .send()?;
+    let (status, body) = (response.status(), response.text()?);
+    if !status.is_success() {{
+        return Err(format!("{{status}}: {{body}}").into());
+    }}
+    println!("{{body}}");
     Ok(())
 }}"#,
         call.target
@@ -86,6 +95,7 @@ fn go(call: &Call) -> String {
         r#"package main
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -102,9 +112,14 @@ func main() {{
 		log.Fatal(err)
 	}}
 	defer response.Body.Close()
-	if _, err := io.Copy(os.Stdout, response.Body); err != nil {{
+	body, err := io.ReadAll(response.Body)
+	if err != nil {{
 		log.Fatal(err)
 	}}
+	if response.StatusCode != http.StatusOK {{
+		log.Fatalf("%s: %s", response.Status, body)
+	}}
+	fmt.Println(string(body))
 }}"#,
         call.target
     )
