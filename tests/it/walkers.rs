@@ -1,8 +1,6 @@
 //! Runs the programs of the guide for client developers: they stay within their budget, outlast failures, and see one
 //! state.
 
-use std::time::Duration;
-
 use admin::keys::NewKey;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, RunningInstance, Stack, Walker, item, listing, marketplace, quote, sold_listing, uuid};
@@ -57,17 +55,6 @@ async fn market(limit: u32) -> (Stack, String) {
     };
     let (text, _) = stack.key_with(key).await;
     (stack, text)
-}
-
-/// Puts a proxy in front of an API, which counts requests.
-async fn counted(running: &RunningInstance) -> (Proxy, watch::Receiver<usize>) {
-    let front = Proxy::start(&running.instance.base_url).await;
-    let (sent, count) = watch::channel(0);
-    front.plan(move |_| {
-        sent.send_modify(|count| *count += 1);
-        Fault::None
-    });
-    (front, count)
 }
 
 /// A proxy that holds requests back: it closes their connections until the test lets them through.
@@ -125,19 +112,14 @@ async fn a_program_waits_for_its_budget_and_is_never_refused() {
         let running = stack.instance().await;
         // Two seconds before the budget is full again.
         running.wait(58);
-        let (front, mut count) = counted(&running).await;
+        let front = Proxy::start(&running.instance.base_url).await;
         let walk = walker.start(&front.url, &key, 1);
-        count.wait_for(|count| *count == LIMIT as usize).await.unwrap();
-        let mut answered = 0;
-        while answered < LIMIT as usize {
-            answered += front.take_calls().len();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        front.wait_for_calls(LIMIT as usize).await;
         running.wait(2);
         let lines = walk.lines().await;
         all_items(&lines, ITEMS);
         // A request that is refused would be one more.
-        assert_eq!(*count.borrow(), PAGES + 1 + 2, "{walker:?}");
+        assert_eq!(front.take_calls().len(), PAGES + 1 + 2, "{walker:?}");
     }
 }
 

@@ -72,7 +72,7 @@ struct ProxyState {
     upstream: String,
     client: Client<HttpConnector, Full<Bytes>>,
     plan: Mutex<FaultPlan>,
-    calls: Mutex<Vec<AwsCall>>,
+    calls: watch::Sender<Vec<AwsCall>>,
     connections: AtomicUsize,
     /// How many calls have hung since the plan was set.
     stuck: watch::Sender<usize>,
@@ -86,7 +86,7 @@ impl Proxy {
             upstream: upstream.to_owned(),
             client: Client::builder(TokioExecutor::new()).build_http(),
             plan: Mutex::new(Box::new(|_| Fault::None)),
-            calls: Mutex::default(),
+            calls: watch::Sender::default(),
             connections: AtomicUsize::default(),
             stuck: watch::Sender::new(0),
         });
@@ -107,7 +107,12 @@ impl Proxy {
 
     /// Returns the calls since the last time this was asked, and forgets them.
     pub fn take_calls(&self) -> Vec<AwsCall> {
-        std::mem::take(&mut self.state.calls.lock().unwrap())
+        self.state.calls.send_replace(Vec::new())
+    }
+
+    /// Waits until there are this many calls to take. A call is there once it has ended.
+    pub async fn wait_for_calls(&self, number: usize) {
+        self.state.calls.subscribe().wait_for(|calls| calls.len() >= number).await.unwrap();
     }
 
     /// Returns the operations of these calls, in their order.
@@ -203,7 +208,8 @@ impl ProxyState {
             }
         };
         let status = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
-        self.calls.lock().unwrap().push(AwsCall { operation, body, status, began, ended: Instant::now() });
+        let call = AwsCall { operation, body, status, began, ended: Instant::now() };
+        self.calls.send_modify(|calls| calls.push(call));
         outcome
     }
 
