@@ -46,7 +46,7 @@ class Comparison:
     def run(self):
         for kind, parameters, body in [("paths", Side.CLIENT, Side.CLIENT), ("webhooks", Side.SERVICE, Side.SERVICE)]:
             for name, old, new in self.pairs(self.released.get(kind), self.current.get(kind), kind, "was removed"):
-                old, new = whole(self.released, old), whole(self.current, new)
+                old, new = operations(self.released, old), operations(self.current, new)
                 for method, before, after in self.pairs(old, new, f"{kind} {name}", "was removed"):
                     self.operation(before, after, parameters, body, f"{method.upper()} {name}")
         urls = [{server["url"] for server in one.get("servers", [])} for one in (self.released, self.current)]
@@ -209,14 +209,14 @@ def resolve(document, value):
     return value
 
 
-def whole(document, path):
+def operations(document, path):
     """Returns the operations of a path, each with what the path or the document says for all."""
     shared = {"security": document.get("security", [])}
-    operations = {method: shared | path[method] for method in METHODS if method in path}
-    for operation in operations.values():
+    found = {method: shared | path[method] for method in METHODS if method in path}
+    for operation in found.values():
         own = named_parameters(document, operation)
         operation["parameters"] = list((named_parameters(document, path) | own).values())
-    return operations
+    return found
 
 
 def named_parameters(document, operation):
