@@ -109,6 +109,12 @@ impl Target {
         }
     }
 
+    /// Waits until every instance has read the marketplaces again. Each keeps them for half a minute, so until then one
+    /// instance may know a marketplace that another does not.
+    pub async fn wait_for_marketplaces(&self) {
+        self.wait(31).await;
+    }
+
     /// Applies messages, asserts that each changes something, and waits until they are seen everywhere.
     pub async fn feed(&self, messages: &[Value]) {
         self.administrator.feed(messages).await;
