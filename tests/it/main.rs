@@ -13,6 +13,7 @@ mod budget;
 mod budget_model;
 mod cargo_lambda;
 mod cold_starts;
+mod delays;
 mod description;
 mod edge;
 mod failures;

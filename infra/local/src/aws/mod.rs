@@ -3,10 +3,11 @@
 
 mod call;
 mod control;
+mod delays;
 mod forward;
 mod in_memory;
 pub mod limits;
-mod message_groups;
+mod queues;
 mod relay;
 mod retry_quota;
 mod router;

@@ -15,13 +15,12 @@ use rustack_secretsmanager_core::handler::RustackSecretsManagerHandler;
 use rustack_secretsmanager_core::provider::RustackSecretsManager;
 use rustack_secretsmanager_http::service::{SecretsManagerHttpConfig, SecretsManagerHttpService};
 use rustack_sqs_core::config::SqsConfig;
-use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
 use super::control;
 use super::limits::Limiter;
-use super::message_groups::MessageGroupFilter;
+use super::queues::Queues;
 use super::s3::Buckets;
 use crate::invocations::Invocations;
 use crate::server::Body;
@@ -29,7 +28,7 @@ use crate::switches::Switches;
 
 /// The emulated services.
 pub(super) struct EmulatedServices {
-    queues: SqsHttpService<MessageGroupFilter>,
+    queues: SqsHttpService<Queues>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
     buckets: Buckets,
     pub(super) switches: Switches,
@@ -41,7 +40,7 @@ impl EmulatedServices {
     /// memory.
     pub(super) async fn open(address: SocketAddr, data: Option<&Path>, limiter: Arc<Limiter>) -> io::Result<Self> {
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
-        let queues = MessageGroupFilter(RustackSqsHandler::new(Arc::new(RustackSqs::new(config))));
+        let queues = Queues::new(RustackSqs::new(config));
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Ok(Self {
