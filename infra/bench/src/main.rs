@@ -62,8 +62,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda. The AWS side and the usual
-/// way's tables may use all cores. So may a flood, because many of its requests are under way at the same time.
+/// Returns the runtime for a command. What is measured runs on one thread, as under Lambda, unless it starts a runtime of
+/// its own. The AWS side and the usual way's tables may use all cores. So may a flood, because many of its requests are
+/// under way at the same time.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
         Command::AwsSide { .. } | Command::UsualSide { .. } | Command::Flood(_) => {

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use local::workers::Backlog;
 use serde::Serialize;
+use tokio::runtime::Runtime;
 
 use super::hanging_accounts::{self, BesideHangingAccounts};
 use super::load::{account, burst, steady};
 use super::receiver::Receiver;
 use super::stack::MeteredStack;
+use crate::output::text;
 use crate::percentiles::Percentiles;
 
 /// The number of events for the healthy accounts.
@@ -31,7 +33,14 @@ pub(super) struct Isolation {
     pub(super) beside_hanging_accounts: BesideHangingAccounts,
 }
 
+/// Measures on a runtime that uses all cores. A deployed instance has a thread of its own, so what waits for the one
+/// thread of the other parts would not wait there.
 pub(super) async fn measure(endpoints: u64) -> Result<Isolation, String> {
+    let on_all_cores = move || Runtime::new().map_err(text)?.block_on(measure_here(endpoints));
+    tokio::task::spawn_blocking(on_all_cores).await.map_err(text)?
+}
+
+async fn measure_here(endpoints: u64) -> Result<Isolation, String> {
     let (undisturbed, beside_a_hanging_one, hanging_attempts) = Box::pin(beside_a_hanging_one(endpoints)).await?;
     let beside_hanging_accounts = Box::pin(hanging_accounts::measure(endpoints)).await?;
     Ok(Isolation { undisturbed, beside_a_hanging_one, hanging_attempts, beside_hanging_accounts })
