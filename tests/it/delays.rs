@@ -65,6 +65,19 @@ async fn a_purge_removes_delayed_messages() {
 }
 
 #[tokio::test]
+async fn a_queue_that_is_deleted_and_created_again_has_no_delayed_messages() {
+    let stack = Stack::new().await;
+    let (client, url) = slow_lane(&stack);
+    let queue = stack.queue(Queue::WebhooksSlow).await;
+    client.send_message_batch().queue_url(&url).entries(entry("late", LONG_DELAY_SECONDS)).send().await.unwrap();
+    assert_eq!(queue.count().await, 1);
+    client.delete_queue().queue_url(&url).send().await.unwrap();
+    let (_, name) = url.rsplit_once('/').unwrap();
+    client.create_queue().queue_name(name).send().await.unwrap();
+    assert_eq!(queue.count().await, 0);
+}
+
+#[tokio::test]
 async fn delayed_messages_for_a_queue_that_does_not_exist_are_refused() {
     let stack = Stack::new().await;
     let (client, url) = slow_lane(&stack);

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use queues::{MAX_BATCH_BYTES, MAX_DELAY_SECONDS};
 use rustack_sqs_core::message::md5_of_body;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_model::input::{SendMessageBatchInput, SendMessageInput};
@@ -14,12 +15,8 @@ use rustack_sqs_model::output::SendMessageBatchOutput;
 use rustack_sqs_model::types::{SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
 use tokio::task::JoinSet;
 
-/// The longest delay of a message, in seconds (SQS).
-const MAX_DELAY_SECONDS: u64 = 900;
 /// The most messages in a batch (SQS).
 const MAX_ENTRIES: usize = 10;
-/// The most bytes of a batch that is held.
-const MAX_BYTES: usize = 256 * 1024;
 
 /// The messages that wait, by the names of their queues. A task waits for each of them.
 #[derive(Default)]
@@ -55,7 +52,7 @@ impl Delays {
     }
 
     /// Drops the messages that wait for this queue.
-    pub(super) fn purge(&self, queue_url: &str) {
+    pub(super) fn drop_all(&self, queue_url: &str) {
         self.queues().remove(name(queue_url));
     }
 
@@ -68,7 +65,7 @@ impl Delays {
 pub(super) fn can_hold(batch: &SendMessageBatchInput) -> bool {
     let is_plain = |entry: &SendMessageBatchRequestEntry| {
         let seconds = delay(entry).as_secs();
-        (1..=MAX_DELAY_SECONDS).contains(&seconds)
+        (1..=MAX_DELAY_SECONDS.into()).contains(&seconds)
             && !entry.message_body.is_empty()
             && entry.message_attributes.is_empty()
     };
@@ -76,7 +73,7 @@ pub(super) fn can_hold(batch: &SendMessageBatchInput) -> bool {
     let bytes: usize = batch.entries.iter().map(|entry| entry.message_body.len()).sum();
     (1..=MAX_ENTRIES).contains(&batch.entries.len())
         && ids.len() == batch.entries.len()
-        && bytes <= MAX_BYTES
+        && bytes <= MAX_BATCH_BYTES
         && batch.entries.iter().all(is_plain)
 }
 

@@ -81,9 +81,10 @@ impl SqsHandler for Queues {
                     return self.attributes(asked);
                 }
             }
-            SqsOperation::PurgeQueue => {
+            // Both name the queue in the same way.
+            SqsOperation::PurgeQueue | SqsOperation::DeleteQueue => {
                 if let Ok(PurgeQueueInput { queue_url }) = serde_json::from_slice(&body) {
-                    self.delays.purge(&queue_url);
+                    self.delays.drop_all(&queue_url);
                 }
             }
             _ => {}
