@@ -7,11 +7,12 @@ use super::delivery_row::from_row;
 use super::endpoint_row::endpoints;
 use super::repair::StoredFinder;
 use super::table::{
-    ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, ENDPOINT_ID, FINDER_PARTITION, LANE_PARTITION, NOTICE,
-    NOTICE_PARTITION, PK, PROBED_AT, SET_ASIDE, WAKE_AT,
+    ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, DRAIN_PARTITION, ENDPOINT_ID, FINDER_PARTITION, NOTICE,
+    NOTICE_PARTITION, PK, SET_ASIDE, TOKEN, WAKE_AT,
 };
 use super::wake_ups::WakeUp;
 use super::{StartKey, WebhookStore, table};
+use crate::drain::Drain;
 use crate::endpoint::UnreadableEndpoint;
 use crate::notice::EndpointNotice;
 use platform::rows::Unreadable;
@@ -29,8 +30,8 @@ closed_enum! {
         /// The row that names the account of an endpoint.
         Finder = "finder",
         Notice = "notice",
-        /// How far behind a queue is.
-        LaneMark = "lane_mark",
+        /// The drain of an account.
+        Drain = "drain",
         /// This release knows no such rows.
         Unknown = "unknown",
     }
@@ -134,13 +135,13 @@ fn unreadable(row: &Row) -> Vec<UnreadableRow> {
         pk if pk.starts_with(DELIVERY_PARTITION) => (RowKind::Delivery, from_row(row).map(drop)),
         pk if pk.starts_with(NOTICE_PARTITION) => (RowKind::Notice, EndpointNotice::from_row(row).map(drop)),
         pk if pk.starts_with(FINDER_PARTITION) => (RowKind::Finder, StoredFinder::from_row(row).map(drop)),
-        pk if pk.starts_with(LANE_PARTITION) => (RowKind::LaneMark, lane_mark(row)),
+        pk if pk.starts_with(DRAIN_PARTITION) => (RowKind::Drain, drain(row)),
         _ => (RowKind::Unknown, Err(StoreError::corrupt(PK))),
     };
     read.err().into_iter().map(|error| UnreadableRow::new(kind, row, error)).collect()
 }
 
-fn lane_mark(row: &Row) -> Result<(), StoreError> {
-    table::LANE_FORMAT.of_row(row)?;
-    Attributes(row).required_number::<i64>(PROBED_AT).map(drop)
+fn drain(row: &Row) -> Result<(), StoreError> {
+    // Before the first call there is only the note of a removal.
+    if row.contains_key(TOKEN) { Drain::from_row(row).map(drop) } else { Ok(()) }
 }
