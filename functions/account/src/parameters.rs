@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use admin::audit::Subject;
+use admin::webhooks::Recoverable;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -92,8 +93,11 @@ pub(crate) struct TestEndpoint {
 pub(crate) struct ListDeliveries {
     pub(crate) endpoint_id: EndpointId,
     pub(crate) status: Option<Status>,
+    pub(crate) event: Option<EventKind>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
     pub(crate) cursor: Option<String>,
-    /// How many deliveries are read, whatever their status.
+    /// How many deliveries a page has at most.
     #[serde(default = "default_limit")]
     pub(crate) limit: i32,
 }
@@ -102,6 +106,16 @@ pub(crate) struct ListDeliveries {
 #[serde(deny_unknown_fields)]
 pub(crate) struct OneDelivery {
     pub(crate) delivery_id: DeliveryId,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResendDeliveries {
+    pub(crate) endpoint_id: EndpointId,
+    /// By default, all that can be sent again.
+    pub(crate) statuses: Option<BTreeSet<Recoverable>>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 const fn default_limit() -> i32 {

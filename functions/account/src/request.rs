@@ -32,6 +32,7 @@ closed_enum! {
         DeliveriesList = "deliveries.list",
         DeliveriesShow = "deliveries.show",
         DeliveriesResend = "deliveries.resend",
+        DeliveriesResendAll = "deliveries.resend_all",
     }
 }
 
@@ -53,7 +54,8 @@ impl CommandName {
             | Self::EndpointsRemove
             | Self::EndpointsRotateSecret
             | Self::EndpointsTest
-            | Self::DeliveriesResend => true,
+            | Self::DeliveriesResend
+            | Self::DeliveriesResendAll => true,
         }
     }
 }

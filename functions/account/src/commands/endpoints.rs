@@ -1,8 +1,8 @@
 //! Commands about endpoints.
 
 use admin::owner::Owner;
+use admin::webhooks::EndpointUpdate;
 use admin::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
-use admin::webhooks::{EndpointUpdate, Removal};
 use webhooks::endpoint::Endpoints;
 
 use super::deliveries::sent;
@@ -40,8 +40,8 @@ pub(super) async fn disable(owner: Owner<'_>, parameters: OneEndpoint) -> Result
 
 pub(super) async fn remove(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
     let id = parameters.endpoint_id;
-    let Removal { ended, .. } = owner.remove_endpoint(id).await?;
-    Done::new(&RemovedEndpoint { id, ended_deliveries: ended })
+    let removal = owner.remove_endpoint(id).await?;
+    Done::new(&RemovedEndpoint::new(id, &removal))
 }
 
 pub(super) async fn rotate_secret(owner: Owner<'_>, parameters: RotateSecret) -> Result<Done, CommandError> {

@@ -31,5 +31,6 @@ pub(crate) async fn run(owner: Owner<'_>, command: CommandName, parameters: Valu
         CommandName::DeliveriesList => deliveries::list(owner, read(parameters)?).await,
         CommandName::DeliveriesShow => deliveries::show(owner, read(parameters)?).await,
         CommandName::DeliveriesResend => deliveries::resend(owner, read(parameters)?).await,
+        CommandName::DeliveriesResendAll => deliveries::resend_all(owner, read(parameters)?).await,
     }
 }

@@ -43,7 +43,7 @@ impl Owner<'_> {
         self.webhooks.disable(id).await
     }
 
-    /// Removes an endpoint and ends its deliveries. If it was cut short, removing the endpoint again does the rest.
+    /// Removes an endpoint and ends its deliveries, as far as there is time. The rest ends by itself.
     pub async fn remove_endpoint(&self, id: EndpointId) -> Result<Removal, WebhookAdminError> {
         self.check_endpoint(id).await?;
         self.webhooks.remove(id).await

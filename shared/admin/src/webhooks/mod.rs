@@ -14,9 +14,10 @@ mod update;
 
 use std::sync::Arc;
 
+pub use deliveries::WantedDeliveries;
 pub use error::WebhookAdminError;
 pub use keyring::Resealed;
-pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
+pub use recovery::{MAX_WAITING, Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;
 pub use repair::RowRepair;
 pub use update::EndpointUpdate;

@@ -59,8 +59,9 @@ pub(in crate::webhooks) fn disabled(endpoint: &EndpointDocument<'_>) -> String {
 }
 
 pub(in crate::webhooks) fn removed(removed: &RemovedEndpoint) -> String {
-    let RemovedEndpoint { id, ended_deliveries } = removed;
-    format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.")
+    let RemovedEndpoint { id, ended_deliveries, unfinished } = removed;
+    let rest = if *unfinished { " There are more, which end by themselves: you need not do anything." } else { "" };
+    format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.{rest}")
 }
 
 pub(in crate::webhooks) fn endpoints(user: UserId, endpoints: &[EndpointDocument<'_>]) -> String {
