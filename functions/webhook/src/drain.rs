@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use platform::rows::Unreadable;
 use platform::store::StoreError;
 use tokio::time::{Instant, sleep};
 use types::ids::{DeliveryId, EndpointId};
@@ -205,7 +206,15 @@ impl Webhook {
         let secrets = self.secrets(endpoint).await?;
         let (lease, now) = (Token::random(), self.clock.now());
         let step = claim_due(waiting.at, lease, now);
-        let delivery = match self.store.step(waiting.id, endpoint.id, &step).await? {
+        let delivery = match self.store.step(waiting.id, endpoint.id, &step).await {
+            Err(error @ StoreError::Corrupt { .. }) => {
+                self.store.unclaim(&waiting.wake_up).await?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+            Ok(outcome) => outcome,
+        };
+        let delivery = match delivery {
             StepOutcome::Changed(delivery) => delivery,
             // The answer to an earlier try of the same write was lost.
             StepOutcome::Refused(Some(found)) if found.progress.lease.is_some_and(|held| held.id == lease) => found,
@@ -248,13 +257,15 @@ impl Webhook {
                 run.outcomes.push(DispatchOutcome::Postponed(error.to_string()));
             }
             Err(error) => {
-                tracing::error!(delivery_id = %waiting.id, %error, "set aside");
+                let defect = DispatchOutcome::Defective(error.to_string());
+                let Unreadable { row, what } = waiting.wake_up.clone().unreadable(error).unreadable;
+                tracing::error!(row, what, "set aside");
                 let until = self.clock.now().plus_millis(i64::from(self.schedule.scaled(ASIDE_SECONDS)) * 1_000);
                 if let Err(error) = self.store.set_aside(&waiting.wake_up, until).await {
                     tracing::warn!(delivery_id = %waiting.id, %error, "cannot set the delivery aside");
                 }
                 run.is_unsure = true;
-                run.outcomes.push(DispatchOutcome::Defective(error.to_string()));
+                run.outcomes.push(defect);
             }
         }
     }

@@ -102,8 +102,10 @@ impl Stack {
 
     /// Stores a delivery whose message is still in its queue, as a sender does that receives the message again.
     pub async fn store_carried(&self, id: DeliveryId) {
-        let delivery = self.carried(id).await.stored(overdue_at(Schedule::default(), self.clock.now()));
-        assert_eq!(self.webhooks().store.put_delivery(&delivery).await.unwrap(), Put::New);
+        let (store, now) = (self.webhooks().store, self.clock.now());
+        let delivery = self.carried(id).await.stored(overdue_at(Schedule::default(), now));
+        store.call_drain_by(delivery.account_id, overdue_at(Schedule::default(), now), now).await.unwrap();
+        assert_eq!(store.put_delivery(&delivery).await.unwrap(), Put::New);
     }
 
     /// Takes every message that carries a delivery out of its queue, and stores the delivery.

@@ -55,8 +55,8 @@ pub struct SearchedPage {
     /// The number of rows in it.
     pub rows: u64,
     pub unreadable: Vec<UnreadableRow>,
-    /// The wake-ups of rows that can be read, and are still set aside.
-    pub set_aside: Vec<WakeUp>,
+    /// The wake-ups of rows that can be read, and are still set aside. Those of deliveries come with their accounts.
+    pub set_aside: Vec<(WakeUp, Option<UserId>)>,
     /// Where the next part begins.
     pub next: Option<StartKey>,
 }
@@ -85,9 +85,17 @@ impl WebhookStore {
         Ok(SearchedPage { next: found.last_evaluated_key, ..page })
     }
 
-    /// Moves the wake-up of a row that was set aside to `now`, so that the next sweep looks at it. Returns whether the
-    /// wake-up was still there.
-    pub async fn bring_back(&self, wake_up: &WakeUp, now: Timestamp) -> Result<bool, StoreError> {
+    /// Moves the wake-up of a row that was set aside to `now`, so that it is looked at soon: by the drain of an `account`,
+    /// or by a sweep. Returns whether the wake-up was still there.
+    pub async fn bring_back(
+        &self,
+        wake_up: &WakeUp,
+        account: Option<UserId>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        if let Some(account) = account {
+            self.call_drain_by(account, now, now).await?;
+        }
         self.move_wake_up(wake_up, "SET #wake_at = :to REMOVE #aside", now).await
     }
 }
@@ -96,7 +104,8 @@ impl SearchedPage {
     fn add(&mut self, row: &Row) {
         let unreadable = unreadable(row);
         if unreadable.is_empty() && row.contains_key(SET_ASIDE) && row.get(SET_ASIDE) == row.get(WAKE_AT) {
-            self.set_aside.extend(WakeUp::from_entry(row));
+            let account = Attributes(row).parsed(ACCOUNT_ID).ok();
+            self.set_aside.extend(WakeUp::from_entry(row).map(|wake_up| (wake_up, account)));
         }
         self.unreadable.extend(unreadable);
     }

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 
 use super::listing::MAX_PAGE_ROWS;
-use super::table::{PK, SET_ASIDE, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
+use super::table::{CLAIMS, LEASE_ID, LEASE_UNTIL, PK, SET_ASIDE, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
 use super::{CONFLICT_ATTEMPTS, StartKey, WebhookStore, table};
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s, updated};
@@ -133,6 +133,24 @@ impl WebhookStore {
     /// still there.
     pub async fn set_aside(&self, wake_up: &WakeUp, until: Timestamp) -> Result<bool, StoreError> {
         self.move_wake_up(wake_up, "SET #wake_at = :to, #aside = :to", until).await
+    }
+
+    /// Takes back the claim of a delivery that turned out to be unreadable. It counts as no attempt.
+    pub async fn unclaim(&self, wake_up: &WakeUp) -> Result<(), StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(wake_up.key.clone()))
+            .update_expression("SET #claims = #claims - :one REMOVE #lease, #until")
+            .condition_expression("#wake_at = :seen")
+            .expression_attribute_names("#wake_at", WAKE_AT)
+            .expression_attribute_names("#claims", CLAIMS)
+            .expression_attribute_names("#lease", LEASE_ID)
+            .expression_attribute_names("#until", LEASE_UNTIL)
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":seen", wake_up.at.clone());
+        updated(update.send().await).map(drop)
     }
 
     /// Changes the wake-up of a row, and the mark that it is set aside, if the wake-up is still there.
