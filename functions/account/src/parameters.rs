@@ -79,6 +79,9 @@ pub(crate) struct RotateSecret {
     /// Makes the next secret the active one, instead of adding one.
     #[serde(default)]
     pub(crate) activate: bool,
+    /// Ends the old secret now, and activates the next one before if that is not done. No secret is added.
+    #[serde(default)]
+    pub(crate) expire_old: bool,
 }
 
 #[derive(Deserialize)]

@@ -23,6 +23,7 @@ closed_enum! {
         KeysRevoke = "keys.revoke",
         EndpointsAdd = "endpoints.add",
         EndpointsList = "endpoints.list",
+        EndpointsShow = "endpoints.show",
         EndpointsUpdate = "endpoints.update",
         EndpointsEnable = "endpoints.enable",
         EndpointsDisable = "endpoints.disable",
@@ -40,9 +41,12 @@ impl CommandName {
     /// Returns whether the command changes something, or has something sent.
     pub const fn is_change(self) -> bool {
         match self {
-            Self::KeysList | Self::KeysShow | Self::EndpointsList | Self::DeliveriesList | Self::DeliveriesShow => {
-                false
-            }
+            Self::KeysList
+            | Self::KeysShow
+            | Self::EndpointsList
+            | Self::EndpointsShow
+            | Self::DeliveriesList
+            | Self::DeliveriesShow => false,
             Self::KeysCreate
             | Self::KeysRename
             | Self::KeysRotate

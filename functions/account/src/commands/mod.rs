@@ -22,6 +22,7 @@ pub(crate) async fn run(owner: Owner<'_>, command: CommandName, parameters: Valu
         CommandName::KeysRevoke => keys::revoke(owner, read(parameters)?).await,
         CommandName::EndpointsAdd => endpoints::add(owner, read(parameters)?).await,
         CommandName::EndpointsList => endpoints::list(owner, read(parameters)?).await,
+        CommandName::EndpointsShow => endpoints::show(owner, read(parameters)?).await,
         CommandName::EndpointsUpdate => endpoints::update(owner, read(parameters)?).await,
         CommandName::EndpointsEnable => endpoints::enable(owner, read(parameters)?).await,
         CommandName::EndpointsDisable => endpoints::disable(owner, read(parameters)?).await,

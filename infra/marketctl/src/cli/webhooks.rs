@@ -19,6 +19,11 @@ pub(crate) enum WebhookCommand {
         #[arg(long, value_name = "UUID")]
         user: UserId,
     },
+    /// Show an endpoint and its state: what waits for it, how it has responded, and whether it is about to be switched off
+    ShowEndpoint {
+        /// The endpoint's id, as `webhooks list` shows it
+        id: EndpointId,
+    },
     /// Change an endpoint's URL or events; its secrets stay, and so does whether it is on
     Update(UpdateEndpoint),
     /// Remove an endpoint and end its pending and held deliveries
@@ -46,6 +51,10 @@ pub(crate) enum WebhookCommand {
         /// Create no secret; let the next one sign `X-Service-Signature` now instead of after 24 hours
         #[arg(long)]
         activate: bool,
+        /// Create no secret; end the old one now instead of 24 hours after the activation, and activate the next one
+        /// before if that is not done
+        #[arg(long)]
+        expire_old: bool,
     },
     /// Send an endpoint a signed test event with sample data, in a single attempt
     Test {
@@ -193,7 +202,11 @@ mod tests {
         assert!(matches!(parsed("rotate-secret ID"), Ok(WebhookCommand::RotateSecret { activate: false, .. })));
         assert!(matches!(
             parsed("rotate-secret ID --activate"),
-            Ok(WebhookCommand::RotateSecret { activate: true, .. })
+            Ok(WebhookCommand::RotateSecret { activate: true, expire_old: false, .. })
+        ));
+        assert!(matches!(
+            parsed("rotate-secret ID --expire-old"),
+            Ok(WebhookCommand::RotateSecret { activate: false, expire_old: true, .. })
         ));
         assert!(matches!(parsed("test ID"), Ok(WebhookCommand::Test { event: None, .. })));
         let deliveries = |rest: &str| match parsed(&format!("deliveries ID {rest}")) {
@@ -253,6 +266,7 @@ mod tests {
             "add --user me --url https://a.example --event listing.sold",
             "list --user me",
             "remove 42",
+            "show-endpoint 42",
             "test ID --event listing",
             "deliveries ID --status gone",
             "deliveries ID --limit 0",

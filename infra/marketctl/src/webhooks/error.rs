@@ -41,6 +41,7 @@ fn hint(error: &WebhookAdminError) -> &'static str {
         }
         WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
         WebhookAdminError::Rotation(RotationError::NoNext) => "Create one with `marketctl webhooks rotate-secret ID`.",
+        WebhookAdminError::Rotation(RotationError::NoOld) => "No secret was changed: only the active one is valid.",
         WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",
         WebhookAdminError::KeysNeeded(_) => "`marketctl webhooks rotate-keyring` names these endpoints.",
         WebhookAdminError::Changed => {

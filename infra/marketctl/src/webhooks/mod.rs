@@ -11,7 +11,8 @@ use std::num::NonZeroUsize;
 use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::webhooks::document::{
-    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery,
+    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
+    SentDelivery,
 };
 use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WantedDeliveries, WebhookAdmin};
 use platform::rows::Rows;
@@ -69,6 +70,7 @@ fn asked(command: &WebhookCommand) -> Option<Asked> {
         }
         WebhookCommand::Resend(_)
         | WebhookCommand::List { .. }
+        | WebhookCommand::ShowEndpoint { .. }
         | WebhookCommand::Deliveries(_)
         | WebhookCommand::Show { .. }
         | WebhookCommand::Repair { .. }
@@ -95,6 +97,11 @@ async fn perform(
             output.print(&rows, |rows| show::endpoints(user, rows))?;
             none_left_out(unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect())
         }
+        WebhookCommand::ShowEndpoint { id } => {
+            let (endpoint, health) = admin.endpoint(id).await?;
+            let shown = EndpointWithHealth { endpoint: EndpointDocument::from(&endpoint), health };
+            output.print(&shown, show::endpoint)
+        }
         WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
             let events = (!events.is_empty()).then(|| events.into_iter().collect());
             let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
@@ -114,11 +121,15 @@ async fn perform(
             let endpoint = admin.disable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::disabled)
         }
-        WebhookCommand::RotateSecret { id, activate: false } => {
+        WebhookCommand::RotateSecret { id, expire_old: true, .. } => {
+            let endpoint = admin.expire_old_secret(id).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::expired)
+        }
+        WebhookCommand::RotateSecret { id, activate: false, .. } => {
             let (endpoint, secret) = admin.rotate_secret(id).await?;
             output.print(&EndpointWithSecret::new(&endpoint, &secret), show::rotated)
         }
-        WebhookCommand::RotateSecret { id, activate: true } => {
+        WebhookCommand::RotateSecret { id, activate: true, .. } => {
             let endpoint = admin.activate_secret(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::activated)
         }

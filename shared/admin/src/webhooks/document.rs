@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Recovery, Removal};
+use super::{EndpointHealth, Recovery, Removal};
 use secrets::EndpointSecret;
 use serde::Serialize;
 use types::closed_enum;
@@ -30,6 +30,14 @@ pub struct EndpointWithSecret<'a> {
     #[serde(flatten)]
     pub endpoint: EndpointDocument<'a>,
     pub secret: String,
+}
+
+/// An endpoint with its state.
+#[derive(Serialize)]
+pub struct EndpointWithHealth<'a> {
+    #[serde(flatten)]
+    pub endpoint: EndpointDocument<'a>,
+    pub health: EndpointHealth,
 }
 
 /// An endpoint that has been removed.
