@@ -35,6 +35,7 @@ fn hint(error: &WebhookAdminError) -> &'static str {
         WebhookAdminError::Removed(_) => {
             "Add a new endpoint with `marketctl webhooks add`; it receives the events that happen from then on."
         }
+        WebhookAdminError::TooManyTrials { .. } => "Nothing was changed or sent.",
         WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows the result within two minutes.",
         WebhookAdminError::TooManyRounds(_) => {
             "`marketctl webhooks show DELIVERY_ID` shows its body, which you can hand to the receiver yourself."

@@ -7,6 +7,7 @@ use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId, UserId};
 use types::timestamp::{DAY_MILLIS, Timestamp};
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, resend};
+use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
 use webhooks::{body, delivery_id};
 
@@ -65,6 +66,7 @@ impl WebhookAdmin {
         if !endpoint.is_on() {
             return Err(WebhookAdminError::Disabled(id));
         }
+        self.count_trial(&endpoint).await?;
         let event = event.or_else(|| endpoint.events.first().copied()).unwrap_or(EventKind::ALL[0]);
         let now = self.clock.now();
         let delivery_id = delivery_id(EventId::from(Uuid::new_v4()), id);
@@ -81,6 +83,17 @@ impl WebhookAdmin {
         self.store.call_drain_by(endpoint.account_id, now, now).await?;
         self.store.put_delivery(&delivery).await?;
         self.call(&delivery).await
+    }
+
+    /// Refuses to go on if the endpoint was tested, or got another URL, too often in this minute.
+    pub(super) async fn count_trial(&self, endpoint: &WebhookEndpoint) -> Result<(), WebhookAdminError> {
+        let now = self.clock.now();
+        if self.store.count_trial(endpoint.account_id, endpoint.id, now).await? {
+            return Ok(());
+        }
+        // If it was removed meanwhile, that is said when it is tried again.
+        let seconds = 60 - u32::try_from(now.seconds().rem_euclid(60)).unwrap_or_default();
+        Err(WebhookAdminError::TooManyTrials { seconds })
     }
 
     /// Begins a new round of attempts, whatever the delivery's status (specification 6.10.4). The endpoint must be on,
