@@ -19,8 +19,11 @@ use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 use webhooks::DrainCall;
 use webhooks::delivery::{Dispatch, Token, claim_due, expire};
-use webhooks::drain::{BEGIN_FOR, Drain, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, NAP_SECONDS};
+use webhooks::drain::{
+    BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, Load, NAP_SECONDS, load,
+};
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::notice::FullNotice;
 use webhooks::store::{Rest, StepOutcome, Waiting};
 
 use crate::Webhook;
@@ -41,6 +44,8 @@ const BLOCKED_FOR: Duration = Duration::from_secs(2);
 const PROVEN_AT: usize = 50;
 /// An attempt begins at most this long after its endpoint was read.
 const FRESH_FOR: Duration = Duration::from_secs(1);
+/// How often it is measured which endpoints are full.
+const MEASURE_EVERY_SECONDS: i64 = 5 * 60;
 /// How long a delivery is set aside that cannot be read or signed, in seconds.
 const ASIDE_SECONDS: u32 = 60 * 60;
 
@@ -145,7 +150,8 @@ impl Webhook {
             }
         }
         run.has_drain.store(false, Ordering::Relaxed);
-        self.hand_on(run).await
+        self.hand_on(run).await?;
+        self.measure(run).await
     }
 
     /// Begins attempts as far as there is room, and looks for more that wait.
@@ -342,6 +348,13 @@ impl Webhook {
         let now = self.clock.now();
         let seconds = |seconds| self.schedule.scaled(seconds);
         let next = run.queues.values().filter_map(|queue| queue.next).min();
+        // Nothing is left that is due, so no endpoint is full any more.
+        for endpoint in run.found.values().filter_map(|endpoint| endpoint.as_ref().ok()) {
+            if endpoint.full_since.is_some() {
+                self.store.mark_not_full(endpoint).await?;
+                run.is_called = true;
+            }
+        }
         if !run.is_unsure && run.drain.is_settled(now, seconds(GRACE_SECONDS)) {
             let rest = next.map_or(Rest::Over, Rest::Until);
             if self.store.rest_drain(&run.drain, rest, true).await? {
@@ -358,6 +371,30 @@ impl Webhook {
             _ => return Ok(true),
         }
         Ok(false)
+    }
+
+    /// Notes which endpoints have become full, and which are full no longer. A run that hands its drain on does so about
+    /// every five minutes, because counting reads the index.
+    async fn measure(&self, run: &mut Run) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if now.seconds() % MEASURE_EVERY_SECONDS >= i64::try_from(BEGIN_FOR.as_secs()).unwrap_or(i64::MAX) {
+            return Ok(());
+        }
+        for endpoint in run.found.values_mut().filter_map(|endpoint| endpoint.as_mut().ok()) {
+            let waiting = self.store.count_waiting(endpoint.id, now, FULL_AT).await?;
+            let oldest = self.store.waiting(endpoint.id, false, 1).await?.first().map_or(now, |oldest| oldest.at);
+            match load(waiting, oldest, self.schedule.scaled(FULL_AFTER_SECONDS), now) {
+                Load::Full if endpoint.full_since.is_none() => {
+                    let notice = FullNotice::new(endpoint, waiting, oldest, now);
+                    self.mark_full(endpoint, &notice).await;
+                }
+                Load::Eased if endpoint.full_since.is_some() => {
+                    self.store.mark_not_full(endpoint).await?;
+                }
+                Load::Full | Load::Eased | Load::Between => {}
+            }
+        }
+        Ok(())
     }
 
     async fn hand_on(&self, run: &Run) -> Result<(), StoreError> {

@@ -61,8 +61,13 @@ impl Webhook {
         let Some(notice) = RecoveredNotice::after_success(endpoint, delivery, &attempt, self.clock.now()) else {
             return self.settle_success(dispatch, attempt).await;
         };
-        let noted = self.end_warning(endpoint, &notice).await;
+        // Noted before the record, so a crash in between does not lose the notice. Noted after the record as well, because
+        // another delivery may have been the last one at the same moment.
+        let mut noted = self.end_warning(made, &notice).await;
         let outcome = self.settle_success(dispatch, attempt).await;
+        if noted.is_none() {
+            noted = self.end_warning(made, &notice).await;
+        }
         if let Some(id) = noted {
             self.send_notice(id).await;
         }

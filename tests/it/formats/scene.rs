@@ -242,6 +242,8 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         secret_version: 1,
         is_prompt: false,
         warning: None,
+        full_since: None,
+        full_told_at: None,
     };
     let both = [EventKind::ListingSold, EventKind::WalletDeposit];
     let off = WebhookEndpoint {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use local::environment::Variables;
-use platform::resources::Queue;
 use runtime::Worker;
 use serde_json::{Value, json};
 use tests::webhooks_cli::OWNER;
