@@ -15,6 +15,10 @@ use types::timestamp::Timestamp;
 /// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;
 
+/// How often in a minute an endpoint may be tested or get another URL, both together. Each has a request sent to an
+/// address that somebody chose.
+pub const MAX_TRIALS_A_MINUTE: u32 = 5;
+
 /// A URL to which an account wants its events delivered, and what belongs to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookEndpoint {

@@ -179,11 +179,10 @@ async fn retries_go_before_first_attempts() {
     let scene = Scene::unproven(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
     let [retried] = scene.waiting(1..2).await.try_into().unwrap();
     scene.stack.drain(scene.user).await;
+    scene.stack.webhooks().store.mark_prompt(&scene.endpoint, false).await.unwrap();
     scene.waiting(2..30).await;
     scene.wait(30);
     let message = [scene.stack.next_message(retried).await];
-    let prompt = scene.stack.endpoint_of(scene.user).await;
-    scene.stack.webhooks().store.mark_prompt(&prompt, false).await.unwrap();
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
     assert_eq!(scene.standing(retried).await, (Status::Pending, 1), "it waits as well");
     scene.stack.drain(scene.user).await;

@@ -5,6 +5,7 @@ mod deliveries;
 pub mod document;
 mod endpoints;
 mod error;
+mod health;
 mod keyring;
 mod recovery;
 mod register;
@@ -14,9 +15,11 @@ mod update;
 
 use std::sync::Arc;
 
+pub use deliveries::WantedDeliveries;
 pub use error::WebhookAdminError;
+pub use health::EndpointHealth;
 pub use keyring::Resealed;
-pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
+pub use recovery::{MAX_WAITING, Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;
 pub use repair::RowRepair;
 pub use update::EndpointUpdate;
