@@ -19,7 +19,7 @@ pub use deliveries::WantedDeliveries;
 pub use error::WebhookAdminError;
 pub use health::EndpointHealth;
 pub use keyring::Resealed;
-pub use recovery::{MAX_WAITING, Recoverable, Recovery, RecoveryProgress, Selection, Survey};
+pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;
 pub use repair::RowRepair;
 pub use update::EndpointUpdate;

@@ -23,10 +23,10 @@ use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{Span, StartKey, WebhookStore};
 
 /// How many deliveries of an endpoint may wait for the first attempt of a round. While there are as many, no more are
-/// sent again. The index that counts them may lag, so it may be one chunk more.
-pub const MAX_WAITING: u64 = 1_000;
+/// sent again. The index that counts them may lag, so it may be a few more.
+const MAX_WAITING: u64 = 1_000;
 /// How many deliveries are sent again before the endpoint is looked at once more.
-const CHUNK: u64 = 50;
+const CHUNK: u64 = 10;
 /// How long to wait before the waiting deliveries are counted again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many deliveries that are left are counted.
@@ -188,21 +188,25 @@ impl WebhookAdmin {
         until: Option<Instant>,
         report: impl Fn(RecoveryProgress),
     ) -> Result<bool, WebhookAdminError> {
+        let (mut room, of) = (0, recovery.found.total());
         while selected.read_on(&self.store).await? {
             if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(false);
             }
             self.require_on(endpoint.account_id, endpoint.id).await?;
-            let waiting = self.store.count_waiting(endpoint.id, self.clock.now(), MAX_WAITING).await?;
-            let room = MAX_WAITING.saturating_sub(waiting).min(CHUNK);
-            let (done, of) = (recovery.done(), recovery.found.total());
+            if room == 0 {
+                let waiting = self.store.count_waiting(endpoint.id, self.clock.now(), MAX_WAITING).await?;
+                room = MAX_WAITING.saturating_sub(waiting);
+            }
             if room > 0 {
-                self.resend_chunk(&selected.take(room), recovery).await?;
+                let chunk = selected.take(room.min(CHUNK));
+                room -= chunk.len() as u64;
+                self.resend_chunk(&chunk, recovery).await?;
                 report(RecoveryProgress::Sending { done: recovery.done(), of });
             } else if until.is_some() {
                 return Ok(false);
             } else {
-                report(RecoveryProgress::Slowed { done, of });
+                report(RecoveryProgress::Slowed { done: recovery.done(), of });
                 sleep(PAUSE).await;
             }
         }
