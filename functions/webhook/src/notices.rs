@@ -4,12 +4,13 @@
 use platform::store::StoreError;
 use types::ids::NoticeId;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Dispatch, Transition};
+use webhooks::delivery::Transition;
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::notice::{FailingNotice, RecoveredNotice};
 use webhooks::store::DisableOutcome;
 
 use crate::Webhook;
+use crate::attempt::Claimed;
 use crate::outcome::DispatchOutcome;
 
 /// `sweep` sends a notice this many seconds after it was stored, if it was not sent at once.
@@ -23,11 +24,11 @@ impl Webhook {
     /// answer was lost, the lease has ended, so nothing is recorded twice.
     pub(crate) async fn warn(
         &self,
-        dispatch: &Dispatch,
-        endpoint: &WebhookEndpoint,
+        made: &Claimed<'_>,
         step: &Transition,
         notice: &FailingNotice,
     ) -> Result<DispatchOutcome, StoreError> {
+        let Claimed { dispatch, endpoint, .. } = made;
         match self.store.warn(step, endpoint, notice, self.notice_wake_at(notice.failing_at)).await {
             Ok(DisableOutcome::Done) => {
                 let FailingNotice { endpoint_id, account_id, delivery_id, .. } = notice;

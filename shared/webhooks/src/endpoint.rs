@@ -6,7 +6,6 @@ use platform::rows::{Rows, Unreadable};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::share::Share;
 use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{EndpointId, NoticeId, UserId};
@@ -35,9 +34,7 @@ pub struct WebhookEndpoint {
     pub secrets: Secrets<String>,
     /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until this time it counts as slow, and attempts to it are made in the slow lane.
-    pub slow_until: Option<Timestamp>,
-    /// Whether its latest attempts got a response promptly. If not, each attempt needs a place.
+    /// Whether it is known to respond promptly. If not, its deliveries wait for the drain of its account.
     pub is_prompt: bool,
     /// The latest warning to its owner, which may belong to an earlier epoch.
     pub warning: Option<Warning>,
@@ -51,13 +48,6 @@ pub struct Warning {
     pub at: Timestamp,
     /// Whether an attempt was acknowledged afterwards, and the owner is told.
     pub is_over: bool,
-}
-
-/// What a batch reads of an account.
-#[derive(Clone, Debug, Default)]
-pub struct WebhookAccount {
-    pub endpoints: Endpoints,
-    pub share: Share,
 }
 
 /// An account's endpoints. The readable ones come oldest first.
@@ -101,16 +91,6 @@ impl WebhookEndpoint {
     /// Returns the warning of this epoch, if there was one.
     pub fn current_warning(&self) -> Option<Warning> {
         self.warning.filter(|warning| warning.epoch == self.epoch)
-    }
-
-    /// Returns whether an attempt may be made without a place at this time.
-    pub fn needs_no_place(&self, now: Timestamp) -> bool {
-        self.is_prompt && !self.is_slow(now)
-    }
-
-    /// Returns whether it counts as slow at this time.
-    pub fn is_slow(&self, now: Timestamp) -> bool {
-        self.slow_until.is_some_and(|until| until > now)
     }
 }
 

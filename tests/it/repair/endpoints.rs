@@ -139,8 +139,11 @@ impl CutRemoval {
         let (endpoint, is_there) = (&self.endpoint, self.undone == [true; 2]);
         assert_eq!(has_endpoint(stack, endpoint.account_id).await, is_there);
         let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
-        let message = stack.slow_message(delivery.id).await;
+        let message = stack.next_message(delivery.id).await;
         assert!(hand(&stack.sender(), &[message]).await.is_empty());
+        if is_there {
+            stack.drain(endpoint.account_id).await;
+        }
         let after = stack.webhooks().delivery(delivery.id).await.unwrap().progress;
         let ended = (Status::Failed, Some(Failure::EndpointRemoved));
         assert_eq!((after.status, after.failure), if is_there { (Status::Delivered, None) } else { ended });
@@ -166,13 +169,18 @@ async fn last_attempt(stack: &Stack, endpoint: &WebhookEndpoint) -> (Delivery, T
     set_row_number(stack, Table::Webhooks, [&partition, "delivery"], "recorded", 6).await;
     let (store, lease) = (stack.webhooks().store, Token::random());
     let delivery = store.delivery(delivery.id).await.unwrap().unwrap();
-    assert!(store.settle(delivery.id, &claim(&Dispatch::next_of(&delivery), lease, stack.now())).await.unwrap());
+    assert!(
+        store
+            .settle(delivery.id, delivery.endpoint_id, &claim(&Dispatch::next_of(&delivery), lease, stack.now()))
+            .await
+            .unwrap()
+    );
     (delivery, lease)
 }
 
 async fn switch_off(stack: &Stack, endpoint: &WebhookEndpoint, delivery: &Delivery, lease: Token) -> Notice {
     let (now, dispatch) = (stack.now(), Dispatch::next_of(delivery));
-    let failed = after_failure(&dispatch, lease, Attempt::lost(now), false, Schedule::default(), now);
+    let failed = after_failure(&dispatch, lease, Attempt::lost(now), endpoint.epoch, false, Schedule::default(), now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
     let notice = Notice {
         notice_id: notice_id(endpoint.id, endpoint.epoch),

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use admin::webhooks::EndpointUpdate;
 use platform::resources::Queue;
 use tests::{Answer, Receiver, hand, sale};
-use types::clock::Clock;
 use types::event::EventKind;
 use webhooks::delivery::Status;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
@@ -30,18 +29,17 @@ async fn another_url_has_to_prove_itself_and_gets_what_is_sent_from_then_on() {
     assert!(before.is_prompt);
     let after = updated(&scene, Some(&second.url), None).await.unwrap();
     let url = after.url.clone();
-    assert_eq!(after, WebhookEndpoint { url, is_prompt: false, slow_until: None, ..before });
+    assert_eq!(after, WebhookEndpoint { url, is_prompt: false, epoch: before.epoch + 1, ..before });
     assert_ne!(after.url, scene.endpoint.url);
-    // The event came before the change. Its first attempt is made after it, in a place.
-    hand(&scene.stack.sender(), &[scene.stack.slow_message(first).await]).await;
+    // The event came before the change. Its first attempt is made after it, by the drain.
+    hand(&scene.stack.sender(), &[scene.stack.next_message(first).await]).await;
+    scene.stack.drain(scene.user).await;
     assert_eq!((scene.posts(first).len(), second.so_far().len()), (0, 1));
 
-    let until = scene.stack.clock.now().plus_millis(60_000);
-    scene.stack.webhooks().store.mark_slow(scene.user, scene.endpoint.id, until).await.unwrap();
-    let slow = scene.stack.endpoint_of(scene.user).await;
-    assert_eq!(updated(&scene, Some(&slow.url), None).await.unwrap(), slow);
-    assert_eq!(slow.slow_until, Some(until));
-    assert_eq!(updated(&scene, Some(&scene.endpoint.url), None).await.unwrap().slow_until, None);
+    let proven = scene.stack.endpoint_of(scene.user).await;
+    assert!(proven.is_prompt);
+    assert_eq!(updated(&scene, Some(&proven.url), None).await.unwrap(), proven);
+    assert!(!updated(&scene, Some(&scene.endpoint.url), None).await.unwrap().is_prompt);
 }
 
 /// Whoever gave the endpoint another URL has dealt with it. An attempt at the former one says nothing about the new one.

@@ -100,7 +100,7 @@ async fn perform(
             output.print(&EndpointDocument::from(&endpoint), show::changed)
         }
         WebhookCommand::Remove { id } => {
-            let Removal { ended, unreadable } = admin.remove(id).await?;
+            let Removal { ended, unreadable, .. } = admin.remove(id).await?;
             output.print(&RemovedEndpoint { id, ended_deliveries: ended }, show::removed)?;
             none_left_out(unreadable)
         }

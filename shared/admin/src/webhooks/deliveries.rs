@@ -6,9 +6,9 @@ use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId, UserId};
 use types::timestamp::DAY_MILLIS;
-use webhooks::delivery::{Delivery, Dispatch, Lane, MAX_ROUNDS, Progress, Status, Token, overdue_at, resend};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, resend};
 use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
-use webhooks::{Call, Schedule, body, delivery_id};
+use webhooks::{body, delivery_id};
 
 /// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
 pub(super) const RESENDABLE_FOR_MILLIS: i64 = 35 * DAY_MILLIS;
@@ -44,10 +44,11 @@ impl WebhookAdmin {
             is_test: true,
             created_at: now,
             body: body(delivery_id, event, now, &event.sample_data().to_string()),
-            progress: Progress::new(delivery_id, Status::Pending, now, overdue_at(Schedule::default(), now, 0)),
+            progress: Progress::new(delivery_id, Status::Pending, now, now),
         };
+        self.store.call_drain_by(endpoint.account_id, now, now).await?;
         self.store.put_delivery(&delivery).await?;
-        self.call(Lane::First, &delivery).await
+        self.call(&delivery).await
     }
 
     /// Begins a new round of attempts, whatever the delivery's status (specification 6.10.4). The endpoint must be on,
@@ -55,8 +56,10 @@ impl WebhookAdmin {
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         self.require_on(seen.account_id, seen.endpoint_id).await?;
-        let delivery = self.begin_round(&seen).await?;
-        self.call(Lane::Retry, &delivery).await
+        let now = self.clock.now();
+        self.store.call_drain_by(seen.account_id, now, now).await?;
+        self.begin_round(&seen).await?;
+        self.call(&seen).await
     }
 
     /// Refuses to go on unless the endpoint is there and on.
@@ -65,9 +68,9 @@ impl WebhookAdmin {
         if endpoint.is_on() { Ok(()) } else { Err(WebhookAdminError::Disabled(id)) }
     }
 
-    /// Writes that a new round begins, if the delivery's status, round and attempts are still as they were seen. Returns
-    /// the delivery, whose message is still to be sent.
-    pub(super) async fn begin_round(&self, seen: &Delivery) -> Result<Delivery, WebhookAdminError> {
+    /// Writes that a new round begins, if the delivery's status, round and attempts are still as they were seen. The
+    /// drain of the account is still to be called.
+    pub(super) async fn begin_round(&self, seen: &Delivery) -> Result<(), WebhookAdminError> {
         let (id, now, token) = (seen.id, self.clock.now(), Token::random());
         if seen.created_at.plus_millis(RESENDABLE_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
@@ -75,19 +78,20 @@ impl WebhookAdmin {
         if seen.progress.round >= MAX_ROUNDS {
             return Err(WebhookAdminError::TooManyRounds(id));
         }
-        match self.store.step(id, &resend(&seen.progress, token, Schedule::default(), now)).await? {
-            StepOutcome::Changed(delivery) => Ok(*delivery),
+        match self.store.step(id, seen.endpoint_id, &resend(&seen.progress, token, now)).await? {
+            StepOutcome::Changed(_) => Ok(()),
             // The answer to an earlier try of the same write was lost.
-            StepOutcome::Refused(Some(found)) if found.progress.token == token => Ok(*found),
+            StepOutcome::Refused(Some(found)) if found.progress.token == token => Ok(()),
             StepOutcome::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
             StepOutcome::Refused(Some(_)) => Err(WebhookAdminError::Changed),
             StepOutcome::Refused(None) => Err(WebhookAdminError::UnknownDelivery(id)),
         }
     }
 
-    async fn call(&self, lane: Lane, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
-        let call = Call::new(Dispatch::next_of(delivery), 0);
-        let sent = self.queues.call_once(lane, call).await;
-        sent.map(|()| delivery.id).map_err(|unsent| WebhookAdminError::Late(delivery.id, unsent))
+    /// Calls the drain that makes the attempt. The drain was called before the delivery was written, so it finds the
+    /// delivery within minutes even if this fails.
+    async fn call(&self, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
+        let called = self.drains.call(delivery.account_id, self.clock.now()).await;
+        called.map(|()| delivery.id).map_err(|error| WebhookAdminError::Late(delivery.id, error))
     }
 }

@@ -22,7 +22,6 @@ fn endpoint(switch: Switch) -> WebhookEndpoint {
         created_at: at(0),
         secrets: Secrets::first("sealed".to_owned(), at(0)),
         secret_version: 1,
-        slow_until: None,
         is_prompt: false,
         warning: None,
     }

@@ -6,7 +6,6 @@ use platform::store::StoreError;
 use secrets::KeyringAccessError;
 use types::ids::{DeliveryId, EndpointId};
 use types::rotation::RotationError;
-use webhooks::Unsent;
 use webhooks::delivery::MAX_ROUNDS;
 use webhooks::endpoint::MAX_ENDPOINTS;
 
@@ -56,5 +55,5 @@ pub enum WebhookAdminError {
     NoRandomness,
     /// The delivery is stored, but its message could not be sent. A sweep sends it.
     #[error("delivery {0} is stored and will be sent within minutes, because the queue did not accept it now: {1}")]
-    Late(DeliveryId, Unsent),
+    Late(DeliveryId, StoreError),
 }

@@ -25,7 +25,7 @@ use guard::{Policy, Resolve};
 use secrets::KeyringCache;
 use types::clock::Clock;
 use types::ids::EndpointId;
-use webhooks::Queues;
+use webhooks::Drains;
 use webhooks::endpoint::WebhookEndpoint;
 pub use webhooks::store::Removal;
 use webhooks::store::WebhookStore;
@@ -33,7 +33,8 @@ use webhooks::store::WebhookStore;
 /// Administers the endpoints of a stack.
 pub struct WebhookAdmin {
     pub store: WebhookStore,
-    pub queues: Queues,
+    /// Calls the drain of an account after its deliveries were made to wait.
+    pub drains: Drains,
     /// The keys that seal endpoint secrets.
     pub keyring: KeyringCache,
     /// Which addresses endpoints may have.

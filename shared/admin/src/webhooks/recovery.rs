@@ -13,8 +13,7 @@ use platform::rows::Unreadable;
 use types::closed_enum;
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
-use webhooks::Call;
-use webhooks::delivery::{Delivery, Dispatch, Lane, Status};
+use webhooks::delivery::{Delivery, Status};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::Span;
 
@@ -174,10 +173,14 @@ impl WebhookAdmin {
         chunk: &[Delivery],
         recovery: &mut Recovery,
     ) -> Result<Vec<DeliveryId>, WebhookAdminError> {
-        let (mut calls, mut begun) = (Vec::with_capacity(chunk.len()), Ok(()));
+        let (mut ids, mut begun) = (Vec::with_capacity(chunk.len()), Ok(()));
+        if let Some(seen) = chunk.first() {
+            let now = self.clock.now();
+            self.store.call_drain_by(seen.account_id, now, now).await?;
+        }
         for seen in chunk {
             match self.begin_round(seen).await {
-                Ok(delivery) => calls.push(Call::new(Dispatch::next_of(&delivery), 0)),
+                Ok(()) => ids.push(seen.id),
                 Err(WebhookAdminError::Changed | WebhookAdminError::Busy(_)) => recovery.changed += 1,
                 Err(WebhookAdminError::TooManyRounds(_)) => recovery.too_many_rounds += 1,
                 Err(WebhookAdminError::UnknownDelivery(_)) => recovery.expired += 1,
@@ -187,11 +190,9 @@ impl WebhookAdmin {
                 }
             }
         }
-        recovery.sent += calls.len() as u64;
-        let ids: Vec<DeliveryId> = calls.iter().map(|call| call.dispatch.delivery_id).collect();
-        let called = self.queues.call(Lane::Retry, &calls).await;
-        for (id, called) in ids.iter().zip(called) {
-            called.map_err(|unsent| WebhookAdminError::Late(*id, unsent))?;
+        recovery.sent += ids.len() as u64;
+        if let Some(seen) = chunk.first() {
+            self.drains.call(seen.account_id, self.clock.now()).await?;
         }
         begun.map(|()| ids)
     }

@@ -44,7 +44,6 @@ impl WebhookAdmin {
             created_at: now,
             secrets: Secrets::first(sealed, now),
             secret_version: 1,
-            slow_until: None,
             is_prompt: false,
             warning: None,
         };

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::table;
 use super::table::{
     CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, IS_OVER, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION,
-    SECRETS, SLOW_UNTIL, STATUS, URL, WARNED_AT, WARNING,
+    SECRETS, STATUS, URL, WARNED_AT, WARNING,
 };
 use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, Warning, WebhookEndpoint};
 use platform::rows::Unreadable;
@@ -39,7 +39,6 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     );
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
     value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
-    value.extend(endpoint.slow_until.map(|at| (SLOW_UNTIL.to_owned(), n(at.millis()))));
     value.extend(endpoint.warning.map(|warning| (WARNING.to_owned(), warning_value(warning))));
     Ok(AttributeValue::M(value))
 }
@@ -82,7 +81,6 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
         secrets: secrets.ok_or_else(|| StoreError::corrupt(SECRETS))?,
         secret_version: read.required_number(SECRET_VERSION)?,
-        slow_until: read.number(SLOW_UNTIL).map(Timestamp::from_millis),
         is_prompt: row.contains_key(PROMPT),
         warning: row.get(WARNING).and_then(warning),
     })

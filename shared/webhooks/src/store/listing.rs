@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::delivery_row::from_row;
-use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID};
+use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, STATUSES_INDEX};
 use super::{WebhookStore, table};
 use crate::delivery::{Delivery, Status};
 use platform::batch_get::get_rows;
@@ -90,6 +90,41 @@ impl WebhookStore {
         let found = self.deliveries_at(ids.iter().map(|id| table::delivery(*id)).collect()).await?;
         let pending = found.readable.iter().filter(|delivery| delivery.progress.status == Status::Pending);
         Ok(pending.map(|delivery| delivery.id).collect())
+    }
+
+    /// Returns a page of the deliveries of an endpoint that have one status, oldest first, of a span if there is one.
+    /// Delivered ones are not found. An index finds them, so some may just have got another status: they are left out.
+    pub async fn deliveries_with(
+        &self,
+        endpoint: EndpointId,
+        status: Status,
+        span: Option<Span>,
+        from: Option<StartKey>,
+    ) -> Result<DeliveryPage, StoreError> {
+        let Some(partition) = table::listed(endpoint, status) else { return Ok(DeliveryPage::default()) };
+        if span.is_some_and(|span| span.last < span.first) {
+            return Ok(DeliveryPage::default());
+        }
+        let mut query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(STATUSES_INDEX)
+            .key_condition_expression("#listed = :listed")
+            .expression_attribute_names("#listed", LISTED)
+            .expression_attribute_values(":listed", s(partition))
+            .limit(MAX_PAGE_ROWS);
+        if let Some(span) = span {
+            query = query
+                .key_condition_expression("#listed = :listed AND #created BETWEEN :first AND :last")
+                .expression_attribute_names("#created", CREATED_AT)
+                .expression_attribute_values(":first", n(span.first.millis()))
+                .expression_attribute_values(":last", n(span.last.millis()));
+        }
+        let mut page = self.page(query.set_exclusive_start_key(from)).await?;
+        page.deliveries.retain(|delivery| delivery.progress.status == status);
+        page.deliveries.sort_by_key(|delivery| (delivery.created_at, delivery.id));
+        Ok(page)
     }
 
     /// Returns the query of an endpoint's deliveries. It still lacks its condition.

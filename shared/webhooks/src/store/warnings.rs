@@ -1,12 +1,12 @@
 //! Notes in an endpoint that its owner is warned of failures, and that they are over. Each note is stored together with
-//! its notice, if the endpoint is on in the epoch in which it was read, with the same URL.
+//! its notice, if the endpoint is on in the epoch in which it was read.
 
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 
 use super::endpoint_row::{ENABLED, warning_value};
 use super::settle::DisableOutcome;
-use super::table::{EPOCH, IS_OVER, STATUS, URL, WARNING};
+use super::table::{EPOCH, IS_OVER, STATUS, WARNING};
 use super::{WebhookStore, table};
 use crate::delivery::Transition;
 use crate::endpoint::{Warning, WebhookEndpoint};
@@ -31,7 +31,7 @@ impl WebhookStore {
             .update_expression("SET #e.#warning = :warning")
             .expression_attribute_values(":warning", warning_value(warning));
         let stored = EndpointNotice::Failing(notice.clone());
-        self.both(notice.delivery_id, step, self.with_notice(update.build()?, &stored, wake_at)?).await
+        self.both((notice.delivery_id, endpoint.id), step, self.with_notice(update.build()?, &stored, wake_at)?).await
     }
 
     /// Notes that the warning of this epoch is over, and stores the notice of that. Returns whether the warning was
@@ -53,21 +53,19 @@ impl WebhookStore {
         Ok(self.all(writes).await? == DisableOutcome::Done)
     }
 
-    /// Begins an update of an endpoint, `#e`, that is refused unless the endpoint is on in the same epoch with the same
-    /// URL, and this condition holds.
+    /// Begins an update of an endpoint, `#e`, that is refused unless the endpoint is on in the same epoch, and this condition
+    /// holds.
     fn in_same_epoch(&self, endpoint: &WebhookEndpoint, condition: &str) -> UpdateBuilder {
         Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::account(endpoint.account_id)))
-            .condition_expression(format!("#e.#status = :on AND #e.#epoch = :epoch AND #e.#url = :url AND {condition}"))
+            .condition_expression(format!("#e.#status = :on AND #e.#epoch = :epoch AND {condition}"))
             .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
             .expression_attribute_names("#status", STATUS)
             .expression_attribute_names("#epoch", EPOCH)
-            .expression_attribute_names("#url", URL)
             .expression_attribute_names("#warning", WARNING)
             .expression_attribute_values(":on", s(ENABLED))
             .expression_attribute_values(":epoch", n(endpoint.epoch))
-            .expression_attribute_values(":url", s(&endpoint.url))
     }
 
     /// Returns the write of an endpoint and the write of its notice.

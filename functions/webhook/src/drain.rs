@@ -1,0 +1,384 @@
+//! A run of an account's drain: makes the attempts of the deliveries that wait in the table.
+//!
+//! Each endpoint has attempts of its own under way, so one that hangs does not delay its siblings. A run ends when
+//! nothing is left that is due, or when its time is up. Then it hands the drain on to the next message.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use platform::rows::Unreadable;
+use platform::store::StoreError;
+use tokio::time::{Instant, sleep};
+use types::ids::{DeliveryId, EndpointId};
+use types::timestamp::Timestamp;
+use webhooks::DrainCall;
+use webhooks::delivery::{Dispatch, Token, claim_due, expire};
+use webhooks::drain::{BEGIN_FOR, Drain, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, NAP_SECONDS};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::store::{Rest, StepOutcome, Waiting};
+
+use crate::Webhook;
+use crate::attempt::{Claimed, Made};
+use crate::batch::Found;
+use crate::outcome::DispatchOutcome;
+use crate::received::Received;
+
+/// How many waiting deliveries are read at once.
+const READ_AHEAD: i32 = 25;
+/// How often a run looks into the index after a call, because the index may lag.
+const LOOKS: u32 = 2;
+/// How long it waits before it looks again if it has nothing else to do.
+const PAUSE: Duration = Duration::from_millis(150);
+/// An attempt begins at most this long after its endpoint was read.
+const FRESH_FOR: Duration = Duration::from_secs(1);
+/// How long a delivery is set aside that cannot be read or signed, in seconds.
+const ASIDE_SECONDS: u32 = 60 * 60;
+
+/// What a run has under way.
+type UnderWay<'a> = FuturesUnordered<BoxFuture<'a, Ended>>;
+
+/// What a run knows.
+struct Run {
+    drain: Drain,
+    begun: Instant,
+    /// The endpoints as they were at `read_at`.
+    found: Found,
+    read_at: Instant,
+    queues: BTreeMap<EndpointId, EndpointQueue>,
+    /// The removed endpoints whose deliveries it has begun to end.
+    ending: BTreeSet<EndpointId>,
+    /// Whether a later run has to look again, because something failed or the index cannot show everything yet.
+    is_unsure: bool,
+    outcomes: Vec<DispatchOutcome>,
+}
+
+/// What waits for one endpoint.
+#[derive(Default)]
+struct EndpointQueue {
+    /// In the order of their attempts.
+    waiting: VecDeque<Waiting>,
+    /// Deliveries that the run has begun.
+    begun: HashSet<DeliveryId>,
+    under_way: usize,
+    /// How often the run still looks for more.
+    looks: u32,
+    /// When the next delivery is due, as far as the index shows.
+    next: Option<Timestamp>,
+    /// Whether an attempt of the run was slow, and how many have been prompt since then.
+    has_lagged: bool,
+    prompt: usize,
+}
+
+/// What has ended.
+enum Ended {
+    Attempt { endpoint: EndpointId, waiting: Waiting, made: Result<Made, StoreError> },
+    Removal(Result<bool, StoreError>),
+}
+
+impl Webhook {
+    /// Runs the drain that a message calls for. Returns the outcome of the message, and those of the deliveries.
+    pub(crate) async fn drain(&self, call: DrainCall) -> (DispatchOutcome, Vec<DispatchOutcome>) {
+        let mut outcomes = Vec::new();
+        let outcome = match self.run_drain(call, &mut outcomes).await {
+            Ok(true) => DispatchOutcome::Drained,
+            Ok(false) => DispatchOutcome::Void,
+            // The row is still awake, so a sweep calls the drain again.
+            Err(error) => DispatchOutcome::Failed(format!("cannot drain: {error}")),
+        };
+        (outcome, outcomes)
+    }
+
+    /// Returns whether the message was not void.
+    async fn run_drain(&self, call: DrainCall, outcomes: &mut Vec<DispatchOutcome>) -> Result<bool, StoreError> {
+        let DrainCall { account_id, token } = call;
+        let mine = Token::random();
+        let Some(drain) = self.store.begin_drain(account_id, token, mine, self.clock.now()).await? else {
+            return Ok(false);
+        };
+        let found = self.endpoints(&[account_id].into()).await?;
+        let mut run = Run::new(drain, found);
+        let mut under_way = UnderWay::new();
+        loop {
+            let has_time = run.begun.elapsed() < BEGIN_FOR;
+            if has_time {
+                self.refill(&mut run, &mut under_way).await?;
+            }
+            if !under_way.is_empty() {
+                tokio::select! {
+                    Some(ended) = under_way.next() => self.ended(&mut run, ended).await,
+                    () = sleep(LOOK_EVERY), if has_time => self.look(&mut run).await?,
+                }
+                continue;
+            }
+            outcomes.append(&mut run.outcomes);
+            if !has_time {
+                return self.hand_on(&run).await.map(|()| true);
+            }
+            if run.is_looking() {
+                sleep(PAUSE).await;
+            } else if self.rest(&mut run).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Begins attempts as far as there is room, and looks for more that wait.
+    async fn refill<'a>(&'a self, run: &mut Run, under_way: &mut UnderWay<'a>) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        for (id, queue) in &mut run.queues {
+            let room = IN_FLIGHT.saturating_sub(queue.under_way);
+            if queue.looks > 0 && queue.waiting.len() < room {
+                self.find_waiting(*id, queue, now).await?;
+            }
+        }
+        let is_any = run.queues.values().any(|queue| queue.under_way < IN_FLIGHT && !queue.waiting.is_empty());
+        if is_any && run.read_at.elapsed() > FRESH_FOR {
+            run.read_again(self.endpoints(&[run.drain.account_id].into()).await?);
+        }
+        for (id, queue) in &mut run.queues {
+            while queue.under_way < IN_FLIGHT
+                && let Some(waiting) = queue.waiting.pop_front()
+            {
+                let Some(Ok(endpoint)) = run.found.get(id) else { continue };
+                queue.under_way += 1;
+                queue.begun.insert(waiting.id);
+                under_way.push(Box::pin(self.attempt_waiting(endpoint.clone(), waiting)));
+            }
+        }
+        for id in run.drain.removed.iter().copied().filter(|id| run.ending.insert(*id)) {
+            let (account, begun) = (run.drain.account_id, run.begun);
+            under_way.push(Box::pin(async move {
+                let ended = self.store.end_deliveries(id, self.clock.now(), || begun.elapsed() < BEGIN_FOR).await;
+                Ended::Removal(match ended {
+                    Ok(removal) if removal.is_unfinished => Ok(false),
+                    Ok(_) => self.store.removal_done(account, id).await.map(|()| true),
+                    Err(error) => Err(error),
+                })
+            }));
+        }
+        Ok(())
+    }
+
+    /// Reads what waits for an endpoint: retries first, so that the retries of a receiver that is down are made in time,
+    /// and end in time.
+    async fn find_waiting(&self, id: EndpointId, queue: &mut EndpointQueue, now: Timestamp) -> Result<(), StoreError> {
+        let limit = READ_AHEAD.saturating_add(i32::try_from(queue.under_way).unwrap_or_default());
+        queue.looks -= 1;
+        queue.next = None;
+        for is_retry in [true, false] {
+            let entries = self.store.waiting(id, is_retry, limit).await?;
+            let is_full = entries.len() >= READ_AHEAD as usize;
+            for entry in entries {
+                if entry.at > now {
+                    queue.next = Some(queue.next.map_or(entry.at, |next| next.min(entry.at)));
+                    break;
+                }
+                let is_new =
+                    !queue.begun.contains(&entry.id) && !queue.waiting.iter().any(|other| other.id == entry.id);
+                if is_new {
+                    queue.waiting.push_back(entry);
+                    queue.looks = queue.looks.max(1);
+                }
+            }
+            if is_full && !queue.waiting.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the attempt of a delivery that waits. If its endpoint is off, holds the delivery.
+    async fn attempt_waiting(&self, endpoint: WebhookEndpoint, waiting: Waiting) -> Ended {
+        let made = self.try_waiting(&endpoint, &waiting).await;
+        Ended::Attempt { endpoint: endpoint.id, waiting, made }
+    }
+
+    async fn try_waiting(&self, endpoint: &WebhookEndpoint, waiting: &Waiting) -> Result<Made, StoreError> {
+        let only = |outcome| Made { outcome, is_prompt: None };
+        if !endpoint.is_on() {
+            let Some(delivery) = self.store.delivery(waiting.id).await? else { return Ok(only(DispatchOutcome::Void)) };
+            let message = Received { number: 0, dispatch: Dispatch::next_of(&delivery), carried: None };
+            return self.hold(&message, endpoint).await.map(only);
+        }
+        let secrets = self.secrets(endpoint).await?;
+        let (lease, now) = (Token::random(), self.clock.now());
+        let step = claim_due(waiting.at, lease, now);
+        let delivery = match self.store.step(waiting.id, endpoint.id, &step).await {
+            Err(error @ StoreError::Corrupt { .. }) => {
+                self.store.unclaim(&waiting.wake_up).await?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+            Ok(outcome) => outcome,
+        };
+        let delivery = match delivery {
+            StepOutcome::Changed(delivery) => delivery,
+            // The answer to an earlier try of the same write was lost.
+            StepOutcome::Refused(Some(found)) if found.progress.lease.is_some_and(|held| held.id == lease) => found,
+            StepOutcome::Refused(_) => return Ok(only(DispatchOutcome::Void)),
+        };
+        if delivery.kept_until() < now {
+            let expired = self.store.settle(delivery.id, endpoint.id, &expire(lease)).await?;
+            return Ok(only(if expired { DispatchOutcome::Expired } else { DispatchOutcome::Void }));
+        }
+        let claimed = Claimed { dispatch: Dispatch::next_of(&delivery), delivery, endpoint, lease, is_drained: true };
+        self.make(&claimed, &secrets).await
+    }
+
+    /// Notes what has ended.
+    async fn ended(&self, run: &mut Run, ended: Ended) {
+        let (endpoint, waiting, made) = match ended {
+            Ended::Attempt { endpoint, waiting, made } => (endpoint, waiting, made),
+            Ended::Removal(is_done) => {
+                run.is_unsure |= !matches!(is_done, Ok(true));
+                return;
+            }
+        };
+        let Some(queue) = run.queues.get_mut(&endpoint) else { return };
+        queue.under_way -= 1;
+        match made {
+            Ok(Made { outcome, is_prompt }) => {
+                // Its next attempt may not be in the index yet.
+                run.is_unsure |= matches!(outcome, DispatchOutcome::Unacknowledged | DispatchOutcome::Void);
+                run.outcomes.push(outcome);
+                queue.note(is_prompt);
+                if queue.is_prompt()
+                    && let Some(Ok(found)) = run.found.get_mut(&endpoint)
+                    && !found.is_prompt
+                {
+                    self.mark_prompt(found).await;
+                }
+            }
+            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
+                run.is_unsure = true;
+                run.outcomes.push(DispatchOutcome::Postponed(error.to_string()));
+            }
+            Err(error) => {
+                let defect = DispatchOutcome::Defective(error.to_string());
+                let Unreadable { row, what } = waiting.wake_up.clone().unreadable(error).unreadable;
+                tracing::error!(row, what, "set aside");
+                let until = self.clock.now().plus_millis(i64::from(self.schedule.scaled(ASIDE_SECONDS)) * 1_000);
+                if let Err(error) = self.store.set_aside(&waiting.wake_up, until).await {
+                    tracing::warn!(delivery_id = %waiting.id, %error, "cannot set the delivery aside");
+                }
+                run.is_unsure = true;
+                run.outcomes.push(defect);
+            }
+        }
+    }
+
+    /// Notes that an endpoint responds promptly. From then on its attempts are made at once.
+    async fn mark_prompt(&self, endpoint: &mut WebhookEndpoint) {
+        match self.store.mark_prompt(endpoint, true).await {
+            Ok(_) => {
+                endpoint.is_prompt = true;
+                self.promptness.forget(endpoint.id);
+            }
+            Err(error) => {
+                tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint is prompt");
+            }
+        }
+    }
+
+    /// Looks whether the drain was called again.
+    async fn look(&self, run: &mut Run) -> Result<(), StoreError> {
+        let found = self.store.drain(run.drain.account_id).await?;
+        if let Some(drain) = found.filter(|drain| drain.token == run.drain.token)
+            && drain.calls != run.drain.calls
+        {
+            run.called(drain);
+        }
+        Ok(())
+    }
+
+    /// Lets the drain sleep until something is due. Returns whether the run has ended. It goes on if the drain was called
+    /// again.
+    async fn rest(&self, run: &mut Run) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let seconds = |seconds| self.schedule.scaled(seconds);
+        let next = run.queues.values().filter_map(|queue| queue.next).min();
+        if !run.is_unsure && run.drain.is_settled(now, seconds(GRACE_SECONDS)) {
+            let rest = next.map_or(Rest::Over, Rest::Until);
+            if self.store.rest_drain(&run.drain, rest, true).await? {
+                return Ok(true);
+            }
+        }
+        let nap = now.plus_millis(i64::from(seconds(NAP_SECONDS)) * 1_000);
+        let until = next.map_or(nap, |next| next.min(nap));
+        if self.store.rest_drain(&run.drain, Rest::Until(until), false).await? {
+            return Ok(true);
+        }
+        match self.store.drain(run.drain.account_id).await? {
+            Some(drain) if drain.token == run.drain.token => run.called(drain),
+            _ => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    async fn hand_on(&self, run: &Run) -> Result<(), StoreError> {
+        let token = Token::random();
+        let lost_at = self.drains.lost_at(self.clock.now());
+        if self.store.hand_on_drain(&run.drain, token, lost_at).await? {
+            self.drains.send(DrainCall { account_id: run.drain.account_id, token }).await;
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    fn new(drain: Drain, found: Found) -> Self {
+        let now = Instant::now();
+        let mut run = Self {
+            drain,
+            begun: now,
+            found: Found::new(),
+            read_at: now,
+            queues: BTreeMap::new(),
+            ending: BTreeSet::new(),
+            is_unsure: false,
+            outcomes: Vec::new(),
+        };
+        run.read_again(found);
+        run
+    }
+
+    /// Takes the endpoints as they are now. One that cannot be read is left for a later run.
+    fn read_again(&mut self, found: Found) {
+        self.is_unsure |= found.values().any(Result::is_err);
+        self.queues.retain(|id, queue| queue.under_way > 0 || matches!(found.get(id), Some(Ok(_))));
+        for (id, _) in found.iter().filter(|(_, endpoint)| endpoint.is_ok()) {
+            self.queues.entry(*id).or_insert_with(|| EndpointQueue { looks: LOOKS, ..EndpointQueue::default() });
+        }
+        (self.found, self.read_at) = (found, Instant::now());
+    }
+
+    /// Takes the row as it is after another call.
+    fn called(&mut self, drain: Drain) {
+        self.drain = drain;
+        self.queues.values_mut().for_each(|queue| queue.looks = LOOKS);
+    }
+
+    fn is_looking(&self) -> bool {
+        self.queues.values().any(|queue| queue.looks > 0)
+    }
+}
+
+impl EndpointQueue {
+    /// Notes whether an attempt was prompt, if one was made.
+    fn note(&mut self, is_prompt: Option<bool>) {
+        match is_prompt {
+            Some(true) => self.prompt += 1,
+            Some(false) => (self.has_lagged, self.prompt) = (true, 0),
+            None => {}
+        }
+    }
+
+    /// Returns whether the endpoint has shown that it responds promptly, and nothing of it is left to wait for.
+    fn is_prompt(&self) -> bool {
+        let enough = if self.has_lagged { IN_FLIGHT } else { 1 };
+        self.prompt >= enough && self.under_way == 0 && self.waiting.is_empty()
+    }
+}
