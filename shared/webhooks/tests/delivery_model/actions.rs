@@ -5,8 +5,8 @@ use webhooks::delivery::Status;
 
 use crate::bounds::Bounds;
 use crate::luck::{LUCK, Luck};
-use crate::time::{Millis, SECOND};
 use crate::run::{RUN_LUCK, RunLuck};
+use crate::time::{Millis, SECOND};
 use crate::worker::{Phase, Response};
 use crate::world::{QueuedMessage, World};
 
@@ -54,14 +54,14 @@ impl Model for Bounds {
         actions.push(Action::Advance);
         for (message, _) in world.received(self) {
             for &is_prompt in self.looks() {
-                actions.extend(self.skews.iter().map(|&skew| Action::Receive { message, skew, is_prompt }));
+                actions.extend(self.clocks.workers.iter().map(|&skew| Action::Receive { message, skew, is_prompt }));
             }
             actions.push(Action::Duplicate { message });
             actions.extend(Some(Action::Lose { message }).filter(|_| !world.is_needed(message)));
             actions.extend(LATE.map(|by| Action::Delay { message, by }));
         }
         if let Some(call) = world.next_call() {
-            actions.extend(self.skews.iter().map(|&skew| Action::BeginRun { call, skew }));
+            actions.extend(self.clocks.runs.iter().map(|&skew| Action::BeginRun { call, skew }));
             actions.extend([Action::DuplicateCall { call }, Action::LoseCall { call }]);
             actions.extend(LATE.map(|by| Action::DelayCall { call, by }));
         }
@@ -74,10 +74,10 @@ impl Model for Bounds {
             actions.extend(answers.into_iter().filter(|_| worker.phase == Phase::Post));
             actions.extend(LUCK.map(|luck| Action::Work { worker: index, luck }));
         }
-        let due = self.skews.iter().copied().filter(|&skew| world.is_due(skew));
+        let due = self.clocks.sweeps.iter().copied().filter(|&skew| world.is_due(skew));
         actions.extend(due.map(|skew| Action::BeginSweep { skew }));
         for delivery in 0..world.deliveries.len() {
-            actions.extend(self.skews.iter().map(|&skew| Action::BeginResend { delivery, skew }));
+            actions.extend(self.clocks.workers.iter().map(|&skew| Action::BeginResend { delivery, skew }));
         }
         for sweeper in 0..world.sweepers.len() {
             actions.extend([Action::Sweep { sweeper }, Action::CrashSweep { sweeper }]);
@@ -86,7 +86,7 @@ impl Model for Bounds {
             actions.extend([Action::Operate { operator }, Action::CrashOperator { operator }]);
         }
         actions.extend([Action::Disable, Action::Enable, Action::Move]);
-        actions.extend(self.skews.iter().map(|&skew| Action::BeginRemoval { skew }));
+        actions.extend(self.clocks.workers.iter().map(|&skew| Action::BeginRemoval { skew }));
         let mut left = world.left;
         if world.is_over() {
             // Messages still on their way change nothing now, so one order of them is enough.

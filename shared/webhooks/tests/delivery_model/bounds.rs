@@ -14,11 +14,19 @@ pub(crate) struct Bounds {
     pub(crate) endpoint: Endpoint,
     /// How many messages can be handled at the same time, those of the drain not counted.
     pub(crate) workers: usize,
-    /// By how many milliseconds a clock can be wrong.
-    pub(crate) skews: Vec<Millis>,
+    pub(crate) clocks: Clocks,
     /// How often a message is received before the queue gives it up. `None` if that is more often than workers crash.
     pub(crate) max_receives: Option<u32>,
     pub(crate) left: Left,
+}
+
+/// By how many milliseconds clocks can be wrong. Each process has one of these errors.
+#[derive(Clone, Debug)]
+pub(crate) struct Clocks {
+    /// Of workers, and of operators.
+    pub(crate) workers: Vec<Millis>,
+    pub(crate) runs: Vec<Millis>,
+    pub(crate) sweeps: Vec<Millis>,
 }
 
 /// How a delivery starts.
@@ -74,13 +82,13 @@ pub(crate) struct Left {
 }
 
 /// The errors of a wrong clock: thirty seconds behind or ahead.
-const SKEWS: [Millis; 2] = [-30 * SECOND, 30 * SECOND];
+const WRONG: [Millis; 2] = [-30 * SECOND, 30 * SECOND];
 
 impl Bounds {
     /// One delivery with `failed` failed attempts to a prompt endpoint, and two workers whose clocks are right.
     pub(crate) fn after(failed: u32, left: Left) -> Self {
         let (starts, endpoint) = (vec![Start::After(failed)], Endpoint::Prompt);
-        Self { starts, endpoint, workers: 2, skews: vec![0], max_receives: None, left }
+        Self { starts, endpoint, workers: 2, clocks: Clocks::all(&[0]), max_receives: None, left }
     }
 
     /// Like `after`, but with clocks that may be wrong.
@@ -99,7 +107,17 @@ impl Bounds {
     }
 
     pub(crate) fn with_wrong_clocks(self) -> Self {
-        Self { skews: SKEWS.into(), ..self }
+        Self { clocks: Clocks::all(&WRONG), ..self }
+    }
+
+    /// Returns these bounds with every way in which the clocks of all workers, of all runs and of all sweeps can be wrong.
+    /// That is less than `with_wrong_clocks` plays, in much less time.
+    pub(crate) fn with_each_wrong_clock(&self) -> impl Iterator<Item = Self> {
+        (0..8).map(|number: usize| {
+            let wrong = |bit: usize| vec![WRONG[number >> bit & 1]];
+            let clocks = Clocks { workers: wrong(0), runs: wrong(1), sweeps: wrong(2) };
+            Self { clocks, ..self.clone() }
+        })
     }
 
     /// How the endpoint can look to whoever receives a message.
@@ -109,6 +127,16 @@ impl Bounds {
             Endpoint::Unproven => &[false],
             Endpoint::Either => &[true, false],
         }
+    }
+}
+
+impl Clocks {
+    fn all(errors: &[Millis]) -> Self {
+        Self { workers: errors.into(), runs: errors.into(), sweeps: errors.into() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Millis> {
+        self.workers.iter().chain(&self.runs).chain(&self.sweeps).copied()
     }
 }
 

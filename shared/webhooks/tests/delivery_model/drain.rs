@@ -10,6 +10,10 @@ use crate::invariants::Broken;
 use crate::time::{Millis, SECOND};
 use crate::world::World;
 
+/// A run that has not ended after this many seconds has died. Before another one looks, the index has had the time to show
+/// what it recorded last.
+const RUN_SECONDS: i64 = LEASE_SECONDS + NAP_SECONDS as i64;
+
 /// The row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DrainRow {
@@ -90,13 +94,20 @@ impl World {
     /// Begins a run under the token `mine`. Returns `None` if the message is void.
     pub(crate) fn begin_drain(&mut self, token: Token, mine: Token, now: Timestamp) -> Option<DrainRow> {
         let row = self.drain.as_mut().filter(|row| row.token == token)?;
-        (row.token, row.wake_at, row.is_asleep) = (mine, Some(plus_seconds(now, LEASE_SECONDS)), false);
+        (row.token, row.wake_at, row.is_asleep) = (mine, Some(plus_seconds(now, RUN_SECONDS)), false);
         Some(*row)
     }
 
     /// Ends the run that has read the row as `seen`, unless the drain was called for at once since. If the run relies on
-    /// having seen everything, a call for later prevents that as well. Returns whether the run has ended.
-    pub(crate) fn rest_drain(&mut self, seen: &DrainRow, rest: Rest, is_sure: bool) -> bool {
+    /// having seen everything, a call for later prevents that as well. If it knows that it has not, it counts as a call.
+    /// Returns whether the run has ended.
+    pub(crate) fn rest_drain(
+        &mut self,
+        seen: &DrainRow,
+        rest: Rest,
+        is_sure: bool,
+        called_at: Option<Timestamp>,
+    ) -> bool {
         let is_same = |row: &&mut DrainRow| {
             row.token == seen.token && row.calls == seen.calls && (!is_sure || row.called_at == seen.called_at)
         };
@@ -105,14 +116,16 @@ impl World {
             Rest::Until(at) => (Some(at), true),
             Rest::Over => (None, false),
         };
+        row.called_at = called_at.unwrap_or(row.called_at);
         self.check_token(seen.token);
         true
     }
 
-    /// Hands the drain on to a message with the token `next`. Returns whether the run still had it.
+    /// Hands the drain on to a message with the token `next`. That counts as a call: the index may not show yet what the
+    /// run has recorded. Returns whether the run still had it.
     pub(crate) fn hand_on_drain(&mut self, seen: &DrainRow, next: Token, now: Timestamp) -> bool {
         let Some(row) = self.drain.as_mut().filter(|row| row.token == seen.token) else { return false };
-        (row.token, row.wake_at) = (next, Some(lost_at(now)));
+        (row.token, row.wake_at, row.called_at) = (next, Some(lost_at(now)), now);
         true
     }
 

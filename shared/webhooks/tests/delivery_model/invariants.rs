@@ -69,7 +69,6 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
             progress(world).any(|progress| progress.claims > MAX_CLAIMS)
         }),
         Property::sometimes("switched off", |_, world: &World| !world.notices.is_empty()),
-        Property::sometimes("switched off twice", |_, world: &World| world.notices.len() > 1),
         Property::sometimes("sent again", |_, world: &World| progress(world).any(|progress| progress.round > 1)),
         Property::sometimes("never stored", |_, world: &World| {
             let is_handled = world.queue.is_empty() && world.workers.is_empty();

@@ -46,3 +46,8 @@ fn play(bounds: Bounds, must_be_seen: &[&'static str]) {
         checker.assert_any_discovery(seen);
     }
 }
+
+/// Plays the bounds with clocks that are wrong in each way that concerns all workers, all runs or all sweeps.
+fn play_with_wrong_clocks(bounds: &Bounds, must_be_seen: &[&'static str]) {
+    bounds.with_each_wrong_clock().for_each(|bounds| play(bounds, must_be_seen));
+}

@@ -121,7 +121,7 @@ impl World {
                 let is_there = self.endpoint.take().is_some();
                 let token = self.free_token();
                 let row = self.drain.get_or_insert(DrainRow::new(token, now));
-                row.has_removed |= is_there;
+                (row.has_removed, row.called_at) = (row.has_removed | is_there, now);
                 is_there
             }
         }

@@ -29,6 +29,8 @@ pub(crate) struct Run {
     pub(crate) began_at: Millis,
     pub(crate) skew: Millis,
     pub(crate) step: RunStep,
+    /// What its clock showed when it looked last.
+    looked_at: Timestamp,
     /// When the next delivery is due, as far as the index showed.
     next: Option<Timestamp>,
     /// Whether it has tried to change a delivery since it looked last.
@@ -44,8 +46,9 @@ pub(crate) struct Run {
 pub(crate) enum RunStep {
     /// It lists the deliveries of the removed endpoint.
     List,
-    /// It ends these.
-    Clear { listed: Vec<usize>, is_unfinished: bool },
+    /// It ends these. Whoever has read the endpoint before its removal may still store a delivery, and call the drain. So
+    /// a run forgets the endpoint only if the last call is long ago.
+    Clear { listed: Vec<usize>, is_settled: bool },
     /// It notes that all of them have ended.
     Forget,
     /// It looks into the index.
@@ -110,6 +113,7 @@ impl World {
             began_at: self.now,
             skew,
             step,
+            looked_at: now,
             next: None,
             has_worked: false,
             is_unsure: false,
@@ -168,21 +172,27 @@ impl World {
         let step = match run.step.clone() {
             RunStep::List => {
                 let listed = (0..self.deliveries.len()).filter(|&index| self.lists(index, shown)).collect();
-                RunStep::Clear { listed, is_unfinished: false }
+                let is_settled = run.seen.is_settled(now);
+                RunStep::Clear { listed, is_settled }
             }
-            RunStep::Clear { mut listed, is_unfinished } => match listed.pop() {
-                Some(delivery) => RunStep::Clear { is_unfinished: !self.clear(delivery, now) || is_unfinished, listed },
-                None if is_unfinished => return Some(Run { step: RunStep::Look, is_unsure: true, ..run }),
+            RunStep::Clear { mut listed, is_settled } => match listed.pop() {
+                Some(delivery) => {
+                    let is_unsure = !self.clear(delivery, now) || run.is_unsure;
+                    return Some(Run { step: RunStep::Clear { listed, is_settled }, is_unsure, ..run });
+                }
+                None if run.is_unsure || !is_settled => RunStep::Look,
                 None => RunStep::Forget,
             },
             RunStep::Forget => {
                 self.drain.iter_mut().for_each(|row| row.has_removed = false);
-                RunStep::Look
+                let seen = DrainRow { has_removed: false, ..run.seen };
+                return Some(Run { seen, step: RunStep::Look, ..run });
             }
             RunStep::Look => return Some(self.look(run, shown)),
             RunStep::Make { mut due, endpoint } => {
                 let Some((delivery, wake_at)) = due.pop() else {
-                    let is_sure = !run.is_unsure && run.seen.is_settled(now);
+                    let has_all = !run.is_unsure && !run.seen.has_removed;
+                    let is_sure = has_all && run.seen.is_settled(run.looked_at);
                     let at_rest = if is_sure { RunStep::Rest } else { RunStep::Nap };
                     return Some(Run { step: if run.has_worked { RunStep::Look } else { at_rest }, ..run });
                 };
@@ -190,7 +200,7 @@ impl World {
             }
             RunStep::Rest => {
                 let rest = run.next.map_or(Rest::Over, Rest::Until);
-                let has_ended = self.rest_drain(&run.seen, rest, true) || run.is_late;
+                let has_ended = self.rest_drain(&run.seen, rest, true, None) || run.is_late;
                 return (!has_ended).then_some(Run { step: RunStep::Nap, ..run });
             }
             RunStep::Nap => return self.nap(run, now),
@@ -217,10 +227,10 @@ impl World {
         let Some(endpoint) = self.endpoint else {
             // It looks for what waits for the endpoints that there are.
             let step = RunStep::Make { due: Vec::new(), endpoint: None };
-            return Run { step, next: None, has_worked: false, ..run };
+            return Run { step, next: None, has_worked: false, looked_at: now, ..run };
         };
         let step = RunStep::Make { due, endpoint: Some(endpoint) };
-        Run { step, next, has_worked: false, ..run }
+        Run { step, next, has_worked: false, looked_at: now, ..run }
     }
 
     /// Begins the attempt of a delivery that was found due, or holds the delivery.
@@ -260,7 +270,8 @@ impl World {
 
     /// Ends a run for a while. If it was called meanwhile, it looks again.
     fn nap(&mut self, run: Run, now: Timestamp) -> Option<Run> {
-        if self.rest_drain(&run.seen, DrainRow::nap(run.next, now), false) || run.is_late {
+        let called_at = Some(now).filter(|_| run.is_unsure);
+        if self.rest_drain(&run.seen, DrainRow::nap(run.next, now), false, called_at) || run.is_late {
             return None;
         }
         let seen = self.drain.filter(|row| row.token == run.seen.token)?;

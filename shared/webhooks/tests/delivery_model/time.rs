@@ -45,7 +45,7 @@ impl World {
     /// process ends by its deadline, and a sweep begins at the latest when the slowest clock says so. Anything slower
     /// is a fault of its own.
     fn is_urgent(&self, bounds: &Bounds) -> bool {
-        let slow = bounds.skews.iter().min().copied().unwrap_or_default();
+        let slow = bounds.clocks.sweeps.iter().min().copied().unwrap_or_default();
         self.queue.first().is_some_and(|message| message.visible_at <= self.now) && self.has_free_worker(bounds)
             || self.calls.first().is_some_and(|call| call.visible_at <= self.now)
             || self.deadlines().any(|deadline| deadline <= self.now)
@@ -67,7 +67,11 @@ impl World {
         let stored = self.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref());
         let leases = stored.filter_map(|progress| Some(progress.lease?.until.millis() + 1));
         let leases = leases.filter(|_| self.left.resends + self.left.removals > 0);
-        let shown = wake_up.map(|wake_up| wake_up - AHEAD).into_iter().chain(leases).flat_map(|shown| bounds.skews.iter().map(move |skew| shown - skew));
+        let shown = wake_up
+            .map(|wake_up| wake_up - AHEAD)
+            .into_iter()
+            .chain(leases)
+            .flat_map(|shown| bounds.clocks.iter().map(move |skew| shown - skew));
         let deadlines = self.deadlines().filter(|_| self.left.crashes + self.left.lags > 0);
         let swept = self.swept_until.filter(|_| wake_up.is_some());
         messages.chain(swept).chain(shown).chain(deadlines)

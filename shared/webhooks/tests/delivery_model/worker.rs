@@ -2,7 +2,9 @@
 
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{AfterFailure, Attempt, Dispatch, Effect, Progress, StepRefusal, Token, after_failure, refusal};
+use webhooks::delivery::{
+    AfterFailure, Attempt, Dispatch, Effect, Progress, StepRefusal, Token, after_failure, refusal,
+};
 use webhooks::{Schedule, Wait};
 
 use crate::run::Run;

@@ -4,8 +4,8 @@ use types::event::EventKind;
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
-use webhooks::{ATTEMPTS, Schedule, Wait};
 use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
+use webhooks::{ATTEMPTS, Schedule, Wait};
 
 use crate::bounds::{Bounds, Left, Start};
 use crate::drain::DrainRow;
