@@ -70,10 +70,12 @@ impl World {
     /// attempt, there is nothing to write. But before the message goes that carries it, it gets a wake-up.
     fn wait(&mut self, worker: &Worker) -> Then {
         let (applied, _) = self.write_for(worker, &wait(&worker.dispatch, worker.clock()));
-        match applied {
-            true => Then::Go(Phase::CallNow),
-            false if worker.carries() => Then::Go(Phase::CallStored),
-            false => Then::Done,
+        if applied {
+            Then::Go(Phase::CallNow)
+        } else if worker.carries() {
+            Then::Go(Phase::CallStored)
+        } else {
+            Then::Done
         }
     }
 
