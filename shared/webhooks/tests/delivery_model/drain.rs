@@ -117,6 +117,8 @@ impl World {
             Rest::Over => (None, false),
         };
         row.called_at = called_at.unwrap_or(row.called_at);
+        let is_heard = row.calls == seen.calls;
+        self.check(is_heard, Broken::Unheard);
         self.check_token(seen.token);
         true
     }

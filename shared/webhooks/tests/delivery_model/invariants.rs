@@ -50,9 +50,11 @@ pub(crate) enum Broken {
     LeftBehind,
     /// When a retry was recorded that waits as a message, the message exists or was lost.
     Uncalled,
-    /// A pending delivery that has a wake-up has a drain that looks by then or soon. Otherwise a message for the delivery
-    /// is unacknowledged, or the operator who has written it calls the drain next.
+    /// A pending delivery that has a wake-up has a drain that looks by then or soon. Otherwise a message that carries it is
+    /// in the queue, a worker has it, or the operator who has written it calls the drain next.
     Unwatched,
+    /// A run does not end if the drain was called for at once since the run read its row.
+    Unheard,
     /// The drain has one run at a time, and a run that has lost the drain's token changes nothing of its row.
     TwoRuns,
 }

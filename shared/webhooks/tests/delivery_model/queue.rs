@@ -5,6 +5,7 @@ use webhooks::delivery::{Dispatch, Token};
 
 use crate::bounds::Bounds;
 use crate::invariants::Broken;
+use crate::operator::Operator;
 use crate::time::{Millis, SECOND};
 use crate::worker::Worker;
 use crate::world::{Kind, QueuedMessage, World};
@@ -73,27 +74,20 @@ impl World {
     pub(crate) fn is_needed(&self, message: usize) -> bool {
         let QueuedMessage { dispatch, kind, .. } = self.queue[message];
         let delivery = Self::index_of(&dispatch);
-        match self.lack(delivery) {
-            Some(Broken::NoWakeUp) => kind == Kind::First && self.carriers(delivery, &[Kind::First]) == 1,
-            Some(_) => self.carriers(delivery, &[Kind::First, Kind::Attempt]) == 1,
-            None => false,
-        }
+        kind == Kind::First && self.lack(delivery).is_some() && self.carriers(delivery) == 1
     }
 
     /// A delivery that has to be found again is carried by a message, or has a wake-up for which the drain is called, or
     /// for which somebody is about to call it.
     pub(crate) fn check_wake_ups(&mut self) {
         for delivery in 0..self.deliveries.len() {
-            let is_lost = match self.lack(delivery) {
-                Some(Broken::NoWakeUp) => self.carriers(delivery, &[Kind::First]) == 0,
-                Some(_) => {
-                    let calls = self.operators.iter().any(|operator| operator.will_call());
-                    !calls && self.carriers(delivery, &[Kind::First, Kind::Attempt]) == 0
-                }
-                None => false,
+            let has_caller = || {
+                let is_about = |worker: &Worker| !worker.is_late && Self::index_of(&worker.dispatch) == delivery;
+                self.workers.iter().any(is_about) || self.operators.iter().any(Operator::will_call)
             };
-            let broken = self.lack(delivery).filter(|_| is_lost);
-            self.note(broken);
+            let broken = self.lack(delivery).filter(|_| self.carriers(delivery) == 0);
+            let is_found = broken == Some(Broken::Unwatched) && has_caller();
+            self.note(broken.filter(|_| !is_found));
         }
     }
 
@@ -108,12 +102,12 @@ impl World {
         }
     }
 
-    /// How many messages of these kinds are about a delivery, in the queue or with a worker.
-    fn carriers(&self, delivery: usize, kinds: &[Kind]) -> usize {
-        let waiting = self.queue.iter().map(|message| (message.kind, message.dispatch));
-        let received = self.workers.iter().filter(|worker| !worker.is_late && worker.run.is_none());
-        let all = waiting.chain(received.map(|worker| (worker.kind, worker.dispatch)));
-        all.filter(|(kind, dispatch)| kinds.contains(kind) && Self::index_of(dispatch) == delivery).count()
+    /// How many messages carry a delivery, in the queue or with a worker.
+    fn carriers(&self, delivery: usize) -> usize {
+        let waiting = self.queue.iter().filter(|message| message.kind == Kind::First).map(|message| message.dispatch);
+        let received = self.workers.iter().filter(|worker| worker.kind == Kind::First && !worker.is_late);
+        let carried = waiting.chain(received.map(|worker| worker.dispatch));
+        carried.filter(|dispatch| Self::index_of(dispatch) == delivery).count()
     }
 
     /// Whether a message with this token is in the queue or with a worker, or some message was lost.

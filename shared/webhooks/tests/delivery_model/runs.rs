@@ -48,6 +48,7 @@ fn resends_start_a_new_round() {
         &["sent again", "delivered"],
     );
     play(Bounds::after(6, Left { failures: 1, resends: 2, ..Left::default() }), &["sent again", "delivered"]);
+    play(Bounds::after(6, Left { crashes: 1, resends: 1, ..Left::default() }), &["sent again", "delivered"]);
     let left = Left { failures: 1, enables: 1, resends: 1, ..Left::default() };
     play(Bounds::after(6, left), &["sent again", "switched off", "delivered"]);
 }
