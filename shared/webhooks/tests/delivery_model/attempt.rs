@@ -89,10 +89,10 @@ impl World {
     }
 
     /// A worker begins its POST.
-    pub(crate) fn begin_post(&mut self, worker: Worker) {
-        self.check_post(&worker);
+    pub(crate) fn begin_post(&mut self, worker: &Worker) {
+        self.check_post(worker);
         let epoch = self.endpoint.map(|endpoint| endpoint.epoch);
-        self.go_on(Worker { phase: Phase::Post, epoch, is_applied: false, ..worker });
+        self.go_on(Worker { phase: Phase::Post, epoch, is_applied: false, ..worker.clone() });
     }
 
     /// Checks the invariants that must hold when a worker begins its POST.

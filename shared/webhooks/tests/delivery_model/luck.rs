@@ -102,7 +102,7 @@ impl World {
             Then::Postpone(_) if worker.run.is_some() => self.doubt(worker),
             Then::Read => self.go_on(self.read(worker.clone())),
             Then::Postpone(seconds) => self.postpone(worker, seconds),
-            Then::Go(Phase::Post) => self.begin_post(worker.clone()),
+            Then::Go(Phase::Post) => self.begin_post(worker),
             Then::Go(phase) => self.go_on(Worker { phase, is_applied: false, ..worker.clone() }),
         }
     }

@@ -3,7 +3,7 @@
 
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{MAX_CLAIMS, Token, claim_due, end_for_removed_endpoint};
+use webhooks::delivery::{MAX_CLAIMS, Status, Token, claim_due, end_for_removed_endpoint};
 
 use crate::drain::{DrainRow, Rest};
 use crate::invariants::Broken;
@@ -143,8 +143,8 @@ impl World {
             return None;
         }
         match luck {
-            RunLuck::Good => self.make(run, Shown::Now).into_iter().for_each(|run| self.keep_on(run)),
-            RunLuck::Lag(shown) => self.make(run, shown).into_iter().for_each(|run| self.keep_on(run)),
+            RunLuck::Good => self.make(&run, Shown::Now).into_iter().for_each(|run| self.keep_on(run)),
+            RunLuck::Lag(shown) => self.make(&run, shown).into_iter().for_each(|run| self.keep_on(run)),
             RunLuck::HandOn => self.keep_on(Run { step: RunStep::HandOn, ..run }),
             RunLuck::Crash => self.end_with(run.seen.token),
             RunLuck::Late => {
@@ -167,7 +167,8 @@ impl World {
     }
 
     /// Makes a run's step. Returns the run if it goes on.
-    fn make(&mut self, run: Run, shown: Shown) -> Option<Run> {
+    fn make(&mut self, run: &Run, shown: Shown) -> Option<Run> {
+        let run = run.clone();
         let now = self.clock(run.skew);
         let step = match run.step.clone() {
             RunStep::List => {
@@ -188,7 +189,7 @@ impl World {
                 let seen = DrainRow { has_removed: false, ..run.seen };
                 return Some(Run { seen, step: RunStep::Look, ..run });
             }
-            RunStep::Look => return Some(self.look(run, shown)),
+            RunStep::Look => return Some(self.look(&run, shown)),
             RunStep::Make { mut due, endpoint } => {
                 let Some((delivery, wake_at)) = due.pop() else {
                     let has_all = !run.is_unsure && !run.seen.has_removed;
@@ -203,7 +204,7 @@ impl World {
                 let has_ended = self.rest_drain(&run.seen, rest, true, None) || run.is_late;
                 return (!has_ended).then_some(Run { step: RunStep::Nap, ..run });
             }
-            RunStep::Nap => return self.nap(run, now),
+            RunStep::Nap => return self.nap(&run, now),
             RunStep::HandOn => {
                 let next = self.free_token();
                 let still_has = self.hand_on_drain(&run.seen, next, now);
@@ -218,7 +219,7 @@ impl World {
     }
 
     /// Looks for what is due, and for when something will be.
-    fn look(&self, run: Run, shown: Shown) -> Run {
+    fn look(&self, run: &Run, shown: Shown) -> Run {
         let now = self.clock(run.skew);
         let entry = |index: usize| Some((index, self.shows(index, shown)?));
         let all: Vec<(usize, Timestamp)> = (0..self.deliveries.len()).filter_map(entry).collect();
@@ -227,10 +228,10 @@ impl World {
         let Some(endpoint) = self.endpoint else {
             // It looks for what waits for the endpoints that there are.
             let step = RunStep::Make { due: Vec::new(), endpoint: None };
-            return Run { step, next: None, has_worked: false, looked_at: now, ..run };
+            return Run { step, next: None, has_worked: false, looked_at: now, ..run.clone() };
         };
         let step = RunStep::Make { due, endpoint: Some(endpoint) };
-        Run { step, next, has_worked: false, looked_at: now, ..run }
+        Run { step, next, has_worked: false, looked_at: now, ..run.clone() }
     }
 
     /// Begins the attempt of a delivery that was found due, or holds the delivery.
@@ -246,7 +247,8 @@ impl World {
             if let Then::Postpone(seconds) = then {
                 self.send(dispatch, seconds);
             }
-            return run;
+            let is_unsure = run.is_unsure || self.stored(delivery).status == Status::Pending;
+            return Run { is_unsure, ..run };
         }
         let (is_made, found) = self.write(delivery, &claim_due(wake_at, lease, now));
         if !is_made {
@@ -257,7 +259,7 @@ impl World {
             let phase = worker.failed(Failed { at: self.now, is_lost: true });
             self.go_on(Worker { phase, ..worker });
         } else {
-            self.begin_post(worker);
+            self.begin_post(&worker);
         }
         Run { has_worked: true, ..run }
     }
@@ -269,14 +271,14 @@ impl World {
     }
 
     /// Ends a run for a while. If it was called meanwhile, it looks again.
-    fn nap(&mut self, run: Run, now: Timestamp) -> Option<Run> {
+    fn nap(&mut self, run: &Run, now: Timestamp) -> Option<Run> {
         let called_at = Some(now).filter(|_| run.is_unsure);
         if self.rest_drain(&run.seen, DrainRow::nap(run.next, now), false, called_at) || run.is_late {
             return None;
         }
         let seen = self.drain.filter(|row| row.token == run.seen.token)?;
         let step = if seen.has_removed { RunStep::List } else { RunStep::Look };
-        Some(Run { seen, step, ..run })
+        Some(Run { seen, step, ..run.clone() })
     }
 
     /// Ends a delivery of the removed endpoint. Returns false if an attempt is under way.

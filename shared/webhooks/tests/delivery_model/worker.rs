@@ -19,6 +19,7 @@ const AWAY_SECONDS: u32 = 10;
 const LATE: Millis = 5 * SECOND;
 
 /// A worker that has received a message.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else of the worker")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Worker {
     pub(crate) dispatch: Dispatch,
