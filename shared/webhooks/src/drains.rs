@@ -39,6 +39,11 @@ impl Drains {
         }
     }
 
+    /// Returns the retry times of the stack.
+    pub const fn schedule(&self) -> Schedule {
+        self.schedule
+    }
+
     /// Returns when a message that is sent now is taken for lost.
     pub fn lost_at(&self, now: Timestamp) -> Timestamp {
         now.plus_millis(i64::from(self.schedule.scaled(LOST_SECONDS)) * 1_000)

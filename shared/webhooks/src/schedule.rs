@@ -63,7 +63,7 @@ impl Schedule {
 
     /// Returns when the last attempt of a round is due after attempt `failed` (from 1) has failed at `now`. Each later
     /// attempt is taken to be made when it is due, and to fail at once.
-    pub(crate) fn last_due(self, failed: u32, now: Timestamp) -> Timestamp {
+    pub fn last_due(self, failed: u32, now: Timestamp) -> Timestamp {
         let due = |at, failed| self.after_failure(failed, at).map_or(at, |wait| wait.times(self, at).0);
         (failed..ATTEMPTS).fold(now, due)
     }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use webhooks::store::WebhookStore;
 
-use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use admin::webhooks::{NewEndpoint, WantedDeliveries, WebhookAdmin};
 use guard::{Policy, SystemResolver};
 use local::environment::Variables;
 use local::workers::SenderConfig;
@@ -110,7 +110,7 @@ impl Stack {
 
     /// Returns an endpoint's deliveries, newest first.
     pub async fn deliveries(&self, endpoint: EndpointId) -> Vec<Delivery> {
-        self.webhooks().deliveries(endpoint, None).await.unwrap().deliveries
+        self.webhooks().deliveries(endpoint, &WantedDeliveries::default(), None, 1_000).await.unwrap().deliveries
     }
 
     /// Waits until a delivery is as it should be.

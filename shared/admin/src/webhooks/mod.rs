@@ -5,6 +5,7 @@ mod deliveries;
 pub mod document;
 mod endpoints;
 mod error;
+mod health;
 mod keyring;
 mod recovery;
 mod register;
@@ -14,7 +15,9 @@ mod update;
 
 use std::sync::Arc;
 
+pub use deliveries::WantedDeliveries;
 pub use error::WebhookAdminError;
+pub use health::EndpointHealth;
 pub use keyring::Resealed;
 pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;

@@ -8,13 +8,15 @@ use super::WebhookStore;
 use super::account_change::AccountChange;
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::table::{
-    DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, URL,
+    DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, TRIAL_MINUTE,
+    TRIALS, URL,
 };
-use crate::endpoint::{DisabledReason, WebhookEndpoint};
+use crate::endpoint::{DisabledReason, MAX_TRIALS_A_MINUTE, WebhookEndpoint};
 use platform::store::{StoreError, n, s};
 use types::event::EventKind;
 use types::ids::{EndpointId, UserId};
 use types::rotation::Secrets;
+use types::timestamp::Timestamp;
 
 impl WebhookStore {
     /// Switches an endpoint on, which begins a new epoch. Returns whether it was off.
@@ -118,6 +120,30 @@ impl WebhookStore {
             .valued(":seen", n(seen))
             .valued(":next", n(seen + 1));
         self.change_account(account, change).await
+    }
+
+    /// Counts a test or another URL of an endpoint. Returns whether there may be one more in this minute. There may not if
+    /// the endpoint was removed.
+    pub async fn count_trial(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
+        let change = || {
+            AccountChange::for_endpoint(id)
+                .named("#minute", TRIAL_MINUTE)
+                .named("#trials", TRIALS)
+                .valued(":minute", n(now.seconds().div_euclid(60)))
+                .valued(":one", n(1))
+        };
+        let first = change()
+            .update("SET #e.#minute = :minute, #e.#trials = :one")
+            .when("attribute_not_exists(#e.#minute) OR #e.#minute < :minute");
+        if self.change_account(account, first).await? {
+            return Ok(true);
+        }
+        // A host whose clock is ahead may have begun the next minute already.
+        let more = change()
+            .update("SET #e.#trials = #e.#trials + :one")
+            .when("#e.#minute >= :minute AND #e.#trials < :most")
+            .valued(":most", n(MAX_TRIALS_A_MINUTE));
+        self.change_account(account, more).await
     }
 
     /// Notes that an endpoint responds promptly, or that it does not. The note is about the URL that was `seen`. Returns

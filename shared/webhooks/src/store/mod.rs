@@ -28,7 +28,7 @@ pub use accounts::EndpointPage;
 pub use cursor::{DeliveryCursor, DeliveryCursorError};
 pub use deliveries::{Put, StepOutcome};
 pub use drains::Rest;
-pub use listing::{DeliveryPage, MAX_PAGE_ROWS, Span, StartKey};
+pub use listing::{DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Span, StartKey};
 pub use removal::Removal;
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};
