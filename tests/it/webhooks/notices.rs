@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tests::{Answer, Fault, hand};
+use tests::{Answer, Fault, hand, uuid};
 use types::clock::Clock;
 use types::ids::DeliveryId;
 use webhooks::delivery::Status;
+use webhooks::delivery_id;
 use webhooks::notice::{EndpointNotice, FailingNotice, RecoveredNotice};
 
 use super::Scene;
