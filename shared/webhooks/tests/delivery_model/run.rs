@@ -133,9 +133,10 @@ impl World {
         let is_waiting = self.workers.iter().any(|worker| worker.is_of(&run) && !worker.is_late);
         let is_last = matches!(run.step, RunStep::Rest | RunStep::Nap | RunStep::HandOn);
         let can_be = match luck {
-            RunLuck::Good => !is_waiting,
+            // A run that hands on does not wait for its last attempts before.
+            RunLuck::Good => !is_waiting || matches!(run.step, RunStep::HandOn | RunStep::Send(_)),
             RunLuck::Lag(_) => !run.is_late && self.is_lagging() && matches!(run.step, RunStep::List | RunStep::Look),
-            RunLuck::HandOn => !is_waiting && !run.is_late && matches!(run.step, RunStep::Look | RunStep::Make { .. }),
+            RunLuck::HandOn => !run.is_late && matches!(run.step, RunStep::Look | RunStep::Make { .. }),
             RunLuck::Crash => !run.is_late,
             RunLuck::Late => !run.is_late && is_last,
         };
@@ -145,7 +146,11 @@ impl World {
         match luck {
             RunLuck::Good => self.make(&run, Shown::Now).into_iter().for_each(|run| self.keep_on(run)),
             RunLuck::Lag(shown) => self.make(&run, shown).into_iter().for_each(|run| self.keep_on(run)),
-            RunLuck::HandOn => self.keep_on(Run { step: RunStep::HandOn, ..run }),
+            RunLuck::HandOn => {
+                let last = self.workers.iter_mut().filter(|worker| worker.is_of(&run));
+                last.for_each(|worker| worker.has_drain = false);
+                self.keep_on(Run { step: RunStep::HandOn, ..run });
+            }
             RunLuck::Crash => self.end_with(run.seen.token),
             RunLuck::Late => {
                 self.end_with(run.seen.token);
@@ -241,7 +246,7 @@ impl World {
         let dispatch = Self::next_dispatch(delivery, self.stored(delivery).clone());
         let message = QueuedMessage { visible_at: self.now, dispatch, kind: Kind::Attempt, receives: 0 };
         let worker = Worker::new(message, run.skew, lease, run.began_at);
-        let worker = Worker { run: Some(run.seen.token), seen: Some(endpoint), ..worker };
+        let worker = Worker { run: Some(run.seen.token), has_drain: true, seen: Some(endpoint), ..worker };
         if !endpoint.is_on {
             let then = self.hold(&worker);
             if let Then::Postpone(seconds) = then {

@@ -34,6 +34,8 @@ pub(crate) struct Worker {
     pub(crate) is_prompt: bool,
     /// If a run of the drain makes the attempt, the run's token.
     pub(crate) run: Option<Token>,
+    /// Whether that run still has the drain.
+    pub(crate) has_drain: bool,
     /// The epoch of the endpoint when the POST began.
     pub(crate) epoch: Option<u64>,
     pub(crate) lease: Token,
@@ -130,6 +132,7 @@ impl Worker {
             seen: None,
             is_prompt: false,
             run: None,
+            has_drain: false,
             epoch: None,
             lease,
             phase: Phase::CallStored,
@@ -211,10 +214,10 @@ impl Worker {
         }
     }
 
-    /// Returns the step after the message for the next attempt was sent, or instead of it. A run need not call its own
-    /// drain: it does not go to sleep for long.
+    /// Returns the step after the message for the next attempt was sent, or instead of it. A run need not call the
+    /// drain while it has it: then it does not let it sleep for long.
     pub(crate) const fn recording(&self, failed: Failed) -> Phase {
-        if self.run.is_some() { Phase::Fail(failed) } else { Phase::CallRetry(failed) }
+        if self.has_drain { Phase::Fail(failed) } else { Phase::CallRetry(failed) }
     }
 
     /// Returns what follows once a carried delivery is stored. If the message has not come before, it was stored because
