@@ -24,7 +24,7 @@ use webhooks::drain::{
 };
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::notice::FullNotice;
-use webhooks::store::{Rest, StepOutcome, Waiting};
+use webhooks::store::{Certainty, Rest, StepOutcome, Waiting};
 
 use crate::Webhook;
 use crate::attempt::{Claimed, Made};
@@ -63,6 +63,10 @@ struct Run {
     queues: BTreeMap<EndpointId, EndpointQueue>,
     /// The removed endpoints whose deliveries it has begun to end.
     ending: BTreeSet<EndpointId>,
+    /// Whether deliveries of a removed endpoint may be left.
+    is_removing: bool,
+    /// When it last looked into the index.
+    looked_at: Timestamp,
     /// Until it hands the drain on. Then its failures call the drain as those of messages do.
     has_drain: Arc<AtomicBool>,
     /// Whether a later run has to look again, because something failed or the index cannot show everything yet.
@@ -119,7 +123,7 @@ impl Webhook {
             return Ok(false);
         };
         let found = self.endpoints(&[account_id].into()).await?;
-        let mut run = Run::new(drain, found);
+        let mut run = Run::new(drain, found, self.clock.now());
         let mut under_way = UnderWay::new();
         let ended = self.begin_attempts(&mut run, &mut under_way).await;
         // Whatever went wrong, what has begun is finished.
@@ -163,6 +167,7 @@ impl Webhook {
         for (id, queue) in &mut run.queues {
             let room = IN_FLIGHT.saturating_sub(queue.under_way);
             if queue.looks > 0 && queue.waiting.len() < room {
+                run.looked_at = now;
                 self.find_waiting(*id, queue, now).await?;
             }
         }
@@ -183,10 +188,12 @@ impl Webhook {
         }
         for id in run.drain.removed.iter().copied().filter(|id| run.ending.insert(*id)) {
             let (account, begun) = (run.drain.account_id, run.begun);
+            // Somebody may have read the endpoint before it was removed, and let a delivery wait since then.
+            let is_settled = run.drain.is_settled(now, self.schedule.scaled(GRACE_SECONDS));
             under_way.push(Box::pin(async move {
-                let ended = self.store.end_deliveries(id, self.clock.now(), || begun.elapsed() < BEGIN_FOR).await;
+                let ended = self.store.end_deliveries(id, now, || begun.elapsed() < BEGIN_FOR).await;
                 Ended::Removal(match ended {
-                    Ok(removal) if removal.is_unfinished => Ok(false),
+                    Ok(removal) if removal.is_unfinished || !is_settled => Ok(false),
                     Ok(_) => self.store.removal_done(account, id).await.map(|()| true),
                     Err(error) => Err(error),
                 })
@@ -277,7 +284,8 @@ impl Webhook {
         let (endpoint, waiting, made) = match ended {
             Ended::Attempt { endpoint, waiting, made } => (endpoint, waiting, made),
             Ended::Removal(is_done) => {
-                run.is_unsure |= !matches!(is_done, Ok(true));
+                run.is_removing |= !matches!(is_done, Ok(true));
+                run.is_unsure |= is_done.is_err();
                 return;
             }
         };
@@ -290,7 +298,8 @@ impl Webhook {
             }
             Ok(Some(Made { outcome, is_prompt })) => {
                 // Its next attempt may not be in the index yet.
-                run.is_unsure |= matches!(outcome, DispatchOutcome::Unacknowledged | DispatchOutcome::Void);
+                use DispatchOutcome::{Postponed, Unacknowledged, Void};
+                run.is_unsure |= matches!(outcome, Unacknowledged | Void | Postponed(_));
                 run.outcomes.push(outcome);
                 queue.note(is_prompt);
                 if queue.is_prompt()
@@ -355,15 +364,17 @@ impl Webhook {
                 run.is_called = true;
             }
         }
-        if !run.is_unsure && run.drain.is_settled(now, seconds(GRACE_SECONDS)) {
+        let is_sure = !run.is_unsure && !run.is_removing && run.drain.is_settled(run.looked_at, seconds(GRACE_SECONDS));
+        if is_sure {
             let rest = next.map_or(Rest::Over, Rest::Until);
-            if self.store.rest_drain(&run.drain, rest, true).await? {
+            if self.store.rest_drain(&run.drain, rest, Certainty::Sure).await? {
                 return Ok(true);
             }
         }
         let nap = now.plus_millis(i64::from(seconds(NAP_SECONDS)) * 1_000);
         let until = next.map_or(nap, |next| next.min(nap));
-        if self.store.rest_drain(&run.drain, Rest::Until(until), false).await? {
+        let certainty = if run.is_unsure { Certainty::Unsure(now) } else { Certainty::Recent };
+        if self.store.rest_drain(&run.drain, Rest::Until(until), certainty).await? {
             return Ok(true);
         }
         match self.store.drain(run.drain.account_id).await? {
@@ -399,8 +410,8 @@ impl Webhook {
 
     async fn hand_on(&self, run: &Run) -> Result<(), StoreError> {
         let token = Token::random();
-        let lost_at = self.drains.lost_at(self.clock.now());
-        if self.store.hand_on_drain(&run.drain, token, lost_at).await? {
+        let now = self.clock.now();
+        if self.store.hand_on_drain(&run.drain, token, self.drains.lost_at(now), now).await? {
             self.drains.send(DrainCall { account_id: run.drain.account_id, token }).await;
         }
         Ok(())
@@ -408,7 +419,7 @@ impl Webhook {
 }
 
 impl Run {
-    fn new(drain: Drain, found: Found) -> Self {
+    fn new(drain: Drain, found: Found, begun_at: Timestamp) -> Self {
         let now = Instant::now();
         let mut run = Self {
             drain,
@@ -418,6 +429,8 @@ impl Run {
             is_called: false,
             queues: BTreeMap::new(),
             ending: BTreeSet::new(),
+            is_removing: false,
+            looked_at: begun_at,
             has_drain: Arc::new(AtomicBool::new(true)),
             is_unsure: false,
             outcomes: Vec::new(),

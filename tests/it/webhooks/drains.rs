@@ -190,7 +190,7 @@ async fn retries_go_before_first_attempts() {
     assert_eq!(scene.standing(retried).await, (Status::Pending, 1), "it waits as well");
     scene.stack.drain(scene.user).await;
     let posts = scene.receiver.so_far();
-    assert!(posts[1..1 + IN_FLIGHT].iter().any(|post| post.id() == retried.to_string()));
+    assert!(posts[1..=IN_FLIGHT].iter().any(|post| post.id() == retried.to_string()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -249,5 +249,9 @@ async fn the_new_deliveries_of_a_full_endpoint_are_held_and_its_owner_is_told() 
     let held = scene.event(101).await;
     scene.attempt(held).await;
     assert_eq!(scene.standing(held).await, (Status::Held, 0));
-    assert_eq!(scene.standing(waiting[29]).await, (Status::Pending, 0), "what waits goes on waiting");
+    let mut untouched = 0;
+    for id in waiting {
+        untouched += usize::from(scene.standing(id).await == (Status::Pending, 0));
+    }
+    assert_eq!(untouched, 10, "what waits goes on waiting");
 }

@@ -83,11 +83,11 @@ async fn repair_brings_back_what_was_set_aside_and_can_be_read_again() {
     let (scene, ids, _) = spoilt().await;
     let admin = scene.stack.webhooks();
     scene.set_event(ids[0], "listing.sold").await;
-    for (dry_run, swept) in [(true, json!({})), (false, json!({"Called": 1}))] {
+    for dry_run in [true, false] {
+        let before = scene.delivery(ids[0]).await.progress;
         let repair = admin.repair_rows(dry_run, |_| {}).await.unwrap();
         assert_eq!((repair.brought_back, repair.unreadable.len()), (1, 4));
-        let counted = scene.swept().await;
-        assert_eq!(counted["Called"], swept["Called"]);
+        assert_eq!(scene.delivery(ids[0]).await.progress == before, dry_run);
     }
     scene.stack.drain(scene.user).await;
     assert_eq!(scene.standing(ids[0]).await, (Status::Delivered, 1));

@@ -102,7 +102,7 @@ impl WebhookStore {
             .expression_attribute_values(":one", n(1))
             .build()?;
         let finder = self.removed_finder(id, now).build()?;
-        let drain = self.removed_in_drain(account, id)?;
+        let drain = self.removed_in_drain(account, id, now)?;
         let writes = [update, finder, drain].map(|update| TransactWriteItem::builder().update(update).build());
         let removed = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));

@@ -8,6 +8,7 @@ use super::table::{ASLEEP, CALLED_AT, CALLS, REMOVED, TOKEN, WAKE_AT, WAKE_SHARD
 use super::{CONFLICT_ATTEMPTS, WakeUp, WebhookStore, table};
 use crate::delivery::{LEASE_SECONDS, Token};
 use crate::drain::Drain;
+use platform::resources::SWEEP_PERIOD;
 use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
@@ -22,6 +23,17 @@ pub enum Rest {
     Until(Timestamp),
     /// Nothing waits any more, so its row is removed.
     Over,
+}
+
+/// What a run that rests knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// It has seen everything. Then a call for later since the row was read prevents the rest as well.
+    Sure,
+    /// The drain was called a short time ago, so the index may not show everything.
+    Recent,
+    /// Something that the run has done or seen may not be in the index yet. That counts as a call at this time.
+    Unsure(Timestamp),
 }
 
 /// A conditional write of a drain's row.
@@ -118,7 +130,7 @@ impl WebhookStore {
     }
 
     /// Begins a run under the token `mine`. Returns `None` if the message is void: another has begun a run already, or
-    /// the drain is over.
+    /// the drain is over. If the run dies, the next one begins after its leases have ended: sweeps call a period early.
     pub async fn begin_drain(
         &self,
         account: UserId,
@@ -126,7 +138,7 @@ impl WebhookStore {
         mine: Token,
         now: Timestamp,
     ) -> Result<Option<Drain>, StoreError> {
-        let until = now.plus_millis(LEASE_SECONDS * 1_000);
+        let until = now.plus_millis((LEASE_SECONDS + SWEEP_PERIOD.as_secs().cast_signed()) * 1_000);
         let change = Change::new(account, "SET #token = :mine, #wake = :until REMOVE #asleep")
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
             .when("#token = :token OR #token = :mine")
@@ -142,23 +154,26 @@ impl WebhookStore {
         row.filter(|row| row.contains_key(TOKEN)).as_ref().map(Drain::from_row).transpose()
     }
 
-    /// Ends a run, unless the drain was called for at once since the row was read as `drain`. If the run relies on having
-    /// seen everything (`is_sure`), a call for later prevents that as well. Returns whether the run has ended.
-    pub async fn rest_drain(&self, drain: &Drain, rest: Rest, is_sure: bool) -> Result<bool, StoreError> {
-        let (update, at) = match rest {
-            Rest::Until(at) => ("SET #wake = :wake, #asleep = :true", Some(at)),
-            Rest::Over => ("REMOVE #wake, #shard, #asleep", None),
+    /// Ends a run, unless the drain was called for at once since the row was read as `drain`. Returns whether the run has
+    /// ended.
+    pub async fn rest_drain(&self, drain: &Drain, rest: Rest, certainty: Certainty) -> Result<bool, StoreError> {
+        let (update, at) = match (rest, certainty) {
+            (Rest::Until(at), Certainty::Unsure(_)) => ("SET #wake = :wake, #asleep = :true, #at = :now", Some(at)),
+            (Rest::Until(at), _) => ("SET #wake = :wake, #asleep = :true", Some(at)),
+            (Rest::Over, _) => ("REMOVE #wake, #shard, #asleep", None),
         };
-        let condition = match is_sure {
-            true => "#token = :token AND #calls = :calls AND #at = :called",
-            false => "#token = :token AND #calls = :calls",
+        let condition = match certainty {
+            Certainty::Sure => "#token = :token AND #calls = :calls AND #at = :called",
+            Certainty::Recent | Certainty::Unsure(_) => "#token = :token AND #calls = :calls",
         };
         let mut change = Change::new(drain.account_id, update)
             .when(condition)
             .valued(":token", s(drain.token.to_string()))
             .valued(":calls", n(drain.calls));
-        if is_sure {
-            change = change.valued(":called", n(drain.called_at.millis()));
+        match certainty {
+            Certainty::Sure => change = change.valued(":called", n(drain.called_at.millis())),
+            Certainty::Unsure(now) => change = change.valued(":now", n(now.millis())),
+            Certainty::Recent => {}
         }
         if let Some(at) = at {
             change = change.valued(":wake", n(at.millis())).valued(":true", AttributeValue::Bool(true));
@@ -166,9 +181,17 @@ impl WebhookStore {
         self.change_drain(change).await
     }
 
-    /// Hands a drain on to a message with the token `next`. Returns whether the run still had it.
-    pub async fn hand_on_drain(&self, drain: &Drain, next: Token, lost_at: Timestamp) -> Result<bool, StoreError> {
-        let change = Change::new(drain.account_id, "SET #token = :next, #wake = :lost")
+    /// Hands a drain on to a message with the token `next`. Returns whether the run still had it. It counts as a call,
+    /// because the index may not show yet what the run has recorded, and its last attempts are still to be recorded.
+    pub async fn hand_on_drain(
+        &self,
+        drain: &Drain,
+        next: Token,
+        lost_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let change = Change::new(drain.account_id, "SET #token = :next, #wake = :lost, #at = :now")
+            .valued(":now", n(now.millis()))
             .when("#token = :token OR #token = :next")
             .valued(":token", s(drain.token.to_string()))
             .valued(":next", s(next.to_string()))
@@ -214,12 +237,19 @@ impl WebhookStore {
 
     /// Returns the write that lets the drain of an account end the deliveries of an endpoint which is removed. The drain
     /// must have been called before, and must be called afterwards.
-    pub(super) fn removed_in_drain(&self, account: UserId, id: EndpointId) -> Result<Update, StoreError> {
+    pub(super) fn removed_in_drain(
+        &self,
+        account: UserId,
+        id: EndpointId,
+        now: Timestamp,
+    ) -> Result<Update, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::drain(account)))
-            .update_expression("ADD #removed :ids")
+            .update_expression("SET #at = :now ADD #removed :ids")
             .expression_attribute_names("#removed", REMOVED)
+            .expression_attribute_names("#at", CALLED_AT)
+            .expression_attribute_values(":now", n(now.millis()))
             .expression_attribute_values(":ids", AttributeValue::Ss(vec![id.to_string()]));
         Ok(update.build()?)
     }

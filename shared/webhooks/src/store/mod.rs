@@ -27,7 +27,7 @@ pub use account::Added;
 pub use accounts::EndpointPage;
 pub use cursor::{DeliveryCursor, DeliveryCursorError};
 pub use deliveries::{Put, StepOutcome};
-pub use drains::Rest;
+pub use drains::{Certainty, Rest};
 pub use listing::{DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Span, StartKey};
 pub use removal::Removal;
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
