@@ -1,6 +1,7 @@
 //! Makes one attempt: claims it, signs the body and sends it.
 
-use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -29,8 +30,8 @@ pub(crate) struct Claimed<'a> {
     pub(crate) delivery: Box<Delivery>,
     pub(crate) endpoint: &'a WebhookEndpoint,
     pub(crate) lease: Token,
-    /// Whether a drain makes the attempt. It remembers by itself when the next one is due.
-    pub(crate) is_drained: bool,
+    /// Whether a run of the drain makes the attempt, and still has the drain. It looks by itself when the next one is due.
+    pub(crate) has_drain: Arc<AtomicBool>,
 }
 
 /// What became of an attempt.
@@ -64,7 +65,7 @@ impl Webhook {
             Claim::Leased(until) => return Ok(self.wait_for(message, until).await),
             Claim::Void => return Ok(DispatchOutcome::Void),
         };
-        let claimed = Claimed { dispatch: message.dispatch, delivery, endpoint, lease, is_drained: false };
+        let claimed = Claimed { dispatch: message.dispatch, delivery, endpoint, lease, has_drain: Arc::default() };
         Ok(self.make(&claimed, &secrets).await?.outcome)
     }
 

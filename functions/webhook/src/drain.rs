@@ -1,9 +1,12 @@
 //! A run of an account's drain: makes the attempts of the deliveries that wait in the table.
 //!
 //! Each endpoint has attempts of its own under way, so one that hangs does not delay its siblings. A run ends when
-//! nothing is left that is due, or when its time is up. Then it hands the drain on to the next message.
+//! nothing is left that is due, or when its time is up. Then it hands the drain on to the next message, and waits for its
+//! last attempts. The next run finds them leased, and counts them as its own.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -11,13 +14,16 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use platform::rows::Unreadable;
 use platform::store::StoreError;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 use webhooks::DrainCall;
 use webhooks::delivery::{Dispatch, Token, claim_due, expire};
-use webhooks::drain::{BEGIN_FOR, Drain, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, NAP_SECONDS};
+use webhooks::drain::{
+    BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, Load, NAP_SECONDS, load,
+};
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::notice::FullNotice;
 use webhooks::store::{Rest, StepOutcome, Waiting};
 
 use crate::Webhook;
@@ -29,11 +35,17 @@ use crate::received::Received;
 /// How many waiting deliveries are read at once.
 const READ_AHEAD: i32 = 25;
 /// How often a run looks into the index after a call, because the index may lag.
-const LOOKS: u32 = 2;
+const LOOKS: u32 = 3;
 /// How long it waits before it looks again if it has nothing else to do.
-const PAUSE: Duration = Duration::from_millis(150);
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long an attempt that another run makes keeps its room, until this run looks again.
+const BLOCKED_FOR: Duration = Duration::from_secs(2);
+/// After so many prompt answers in a row an endpoint counts as prompt, even if more of it still waits.
+const PROVEN_AT: usize = 50;
 /// An attempt begins at most this long after its endpoint was read.
 const FRESH_FOR: Duration = Duration::from_secs(1);
+/// How often it is measured which endpoints are full.
+const MEASURE_EVERY_SECONDS: i64 = 5 * 60;
 /// How long a delivery is set aside that cannot be read or signed, in seconds.
 const ASIDE_SECONDS: u32 = 60 * 60;
 
@@ -44,12 +56,15 @@ type UnderWay<'a> = FuturesUnordered<BoxFuture<'a, Ended>>;
 struct Run {
     drain: Drain,
     begun: Instant,
-    /// The endpoints as they were at `read_at`.
+    /// The endpoints as they were at `read_at`. There may be new ones since a call.
     found: Found,
     read_at: Instant,
+    is_called: bool,
     queues: BTreeMap<EndpointId, EndpointQueue>,
     /// The removed endpoints whose deliveries it has begun to end.
     ending: BTreeSet<EndpointId>,
+    /// Until it hands the drain on. Then its failures call the drain as those of messages do.
+    has_drain: Arc<AtomicBool>,
     /// Whether a later run has to look again, because something failed or the index cannot show everything yet.
     is_unsure: bool,
     outcomes: Vec<DispatchOutcome>,
@@ -74,7 +89,12 @@ struct EndpointQueue {
 
 /// What has ended.
 enum Ended {
-    Attempt { endpoint: EndpointId, waiting: Waiting, made: Result<Made, StoreError> },
+    /// Without a result if another run is making the attempt.
+    Attempt {
+        endpoint: EndpointId,
+        waiting: Waiting,
+        made: Result<Option<Made>, StoreError>,
+    },
     Removal(Result<bool, StoreError>),
 }
 
@@ -101,33 +121,45 @@ impl Webhook {
         let found = self.endpoints(&[account_id].into()).await?;
         let mut run = Run::new(drain, found);
         let mut under_way = UnderWay::new();
-        loop {
-            let has_time = run.begun.elapsed() < BEGIN_FOR;
-            if has_time {
-                self.refill(&mut run, &mut under_way).await?;
-            }
+        let ended = self.begin_attempts(&mut run, &mut under_way).await;
+        // Whatever went wrong, what has begun is finished.
+        while let Some(ended) = under_way.next().await {
+            self.ended(&mut run, ended).await;
+        }
+        outcomes.append(&mut run.outcomes);
+        ended.map(|()| true)
+    }
+
+    /// Makes attempts until nothing is left that is due, or until the time is up.
+    async fn begin_attempts<'a>(&'a self, run: &mut Run, under_way: &mut UnderWay<'a>) -> Result<(), StoreError> {
+        let mut next_look = run.begun + LOOK_EVERY;
+        while run.begun.elapsed() < BEGIN_FOR {
+            self.refill(run, under_way).await?;
             if !under_way.is_empty() {
                 tokio::select! {
-                    Some(ended) = under_way.next() => self.ended(&mut run, ended).await,
-                    () = sleep(LOOK_EVERY), if has_time => self.look(&mut run).await?,
+                    Some(ended) = under_way.next() => self.ended(run, ended).await,
+                    () = sleep_until(next_look) => {
+                        next_look = Instant::now() + LOOK_EVERY;
+                        self.look(run).await?;
+                    }
                 }
-                continue;
-            }
-            outcomes.append(&mut run.outcomes);
-            if !has_time {
-                return self.hand_on(&run).await.map(|()| true);
-            }
-            if run.is_looking() {
+            } else if run.is_looking() {
                 sleep(PAUSE).await;
-            } else if self.rest(&mut run).await? {
-                return Ok(true);
+            } else if self.rest(run).await? {
+                return Ok(());
             }
         }
+        run.has_drain.store(false, Ordering::Relaxed);
+        self.hand_on(run).await?;
+        self.measure(run).await
     }
 
     /// Begins attempts as far as there is room, and looks for more that wait.
     async fn refill<'a>(&'a self, run: &mut Run, under_way: &mut UnderWay<'a>) -> Result<(), StoreError> {
         let now = self.clock.now();
+        if std::mem::take(&mut run.is_called) {
+            run.read_again(self.endpoints(&[run.drain.account_id].into()).await?);
+        }
         for (id, queue) in &mut run.queues {
             let room = IN_FLIGHT.saturating_sub(queue.under_way);
             if queue.looks > 0 && queue.waiting.len() < room {
@@ -145,7 +177,8 @@ impl Webhook {
                 let Some(Ok(endpoint)) = run.found.get(id) else { continue };
                 queue.under_way += 1;
                 queue.begun.insert(waiting.id);
-                under_way.push(Box::pin(self.attempt_waiting(endpoint.clone(), waiting)));
+                let has_drain = Arc::clone(&run.has_drain);
+                under_way.push(Box::pin(self.attempt_waiting(endpoint.clone(), waiting, has_drain)));
             }
         }
         for id in run.drain.removed.iter().copied().filter(|id| run.ending.insert(*id)) {
@@ -191,13 +224,18 @@ impl Webhook {
     }
 
     /// Makes the attempt of a delivery that waits. If its endpoint is off, holds the delivery.
-    async fn attempt_waiting(&self, endpoint: WebhookEndpoint, waiting: Waiting) -> Ended {
-        let made = self.try_waiting(&endpoint, &waiting).await;
+    async fn attempt_waiting(&self, endpoint: WebhookEndpoint, waiting: Waiting, has_drain: Arc<AtomicBool>) -> Ended {
+        let made = self.try_waiting(&endpoint, &waiting, has_drain).await;
         Ended::Attempt { endpoint: endpoint.id, waiting, made }
     }
 
-    async fn try_waiting(&self, endpoint: &WebhookEndpoint, waiting: &Waiting) -> Result<Made, StoreError> {
-        let only = |outcome| Made { outcome, is_prompt: None };
+    async fn try_waiting(
+        &self,
+        endpoint: &WebhookEndpoint,
+        waiting: &Waiting,
+        has_drain: Arc<AtomicBool>,
+    ) -> Result<Option<Made>, StoreError> {
+        let only = |outcome| Some(Made { outcome, is_prompt: None });
         if !endpoint.is_on() {
             let Some(delivery) = self.store.delivery(waiting.id).await? else { return Ok(only(DispatchOutcome::Void)) };
             let message = Received { number: 0, dispatch: Dispatch::next_of(&delivery), carried: None };
@@ -218,14 +256,20 @@ impl Webhook {
             StepOutcome::Changed(delivery) => delivery,
             // The answer to an earlier try of the same write was lost.
             StepOutcome::Refused(Some(found)) if found.progress.lease.is_some_and(|held| held.id == lease) => found,
-            StepOutcome::Refused(_) => return Ok(only(DispatchOutcome::Void)),
+            StepOutcome::Refused(found) => {
+                let is_blocked = found.is_some_and(|found| found.progress.is_leased(now));
+                if is_blocked {
+                    sleep(BLOCKED_FOR).await;
+                }
+                return Ok(only(DispatchOutcome::Void).filter(|_| !is_blocked));
+            }
         };
         if delivery.kept_until() < now {
             let expired = self.store.settle(delivery.id, endpoint.id, &expire(lease)).await?;
             return Ok(only(if expired { DispatchOutcome::Expired } else { DispatchOutcome::Void }));
         }
-        let claimed = Claimed { dispatch: Dispatch::next_of(&delivery), delivery, endpoint, lease, is_drained: true };
-        self.make(&claimed, &secrets).await
+        let claimed = Claimed { dispatch: Dispatch::next_of(&delivery), delivery, endpoint, lease, has_drain };
+        self.make(&claimed, &secrets).await.map(Some)
     }
 
     /// Notes what has ended.
@@ -240,7 +284,11 @@ impl Webhook {
         let Some(queue) = run.queues.get_mut(&endpoint) else { return };
         queue.under_way -= 1;
         match made {
-            Ok(Made { outcome, is_prompt }) => {
+            Ok(None) => {
+                queue.begun.remove(&waiting.id);
+                queue.looks = queue.looks.max(1);
+            }
+            Ok(Some(Made { outcome, is_prompt })) => {
                 // Its next attempt may not be in the index yet.
                 run.is_unsure |= matches!(outcome, DispatchOutcome::Unacknowledged | DispatchOutcome::Void);
                 run.outcomes.push(outcome);
@@ -300,6 +348,13 @@ impl Webhook {
         let now = self.clock.now();
         let seconds = |seconds| self.schedule.scaled(seconds);
         let next = run.queues.values().filter_map(|queue| queue.next).min();
+        // Nothing is left that is due, so no endpoint is full any more.
+        for endpoint in run.found.values().filter_map(|endpoint| endpoint.as_ref().ok()) {
+            if endpoint.full_since.is_some() {
+                self.store.mark_not_full(endpoint).await?;
+                run.is_called = true;
+            }
+        }
         if !run.is_unsure && run.drain.is_settled(now, seconds(GRACE_SECONDS)) {
             let rest = next.map_or(Rest::Over, Rest::Until);
             if self.store.rest_drain(&run.drain, rest, true).await? {
@@ -316,6 +371,30 @@ impl Webhook {
             _ => return Ok(true),
         }
         Ok(false)
+    }
+
+    /// Notes which endpoints have become full, and which are full no longer. A run that hands its drain on does so about
+    /// every five minutes, because counting reads the index.
+    async fn measure(&self, run: &mut Run) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if now.seconds() % MEASURE_EVERY_SECONDS >= i64::try_from(BEGIN_FOR.as_secs()).unwrap_or(i64::MAX) {
+            return Ok(());
+        }
+        for endpoint in run.found.values_mut().filter_map(|endpoint| endpoint.as_mut().ok()) {
+            let waiting = self.store.count_waiting(endpoint.id, now, FULL_AT).await?;
+            let oldest = self.store.waiting(endpoint.id, false, 1).await?.first().map_or(now, |oldest| oldest.at);
+            match load(waiting, oldest, self.schedule.scaled(FULL_AFTER_SECONDS), now) {
+                Load::Full if endpoint.full_since.is_none() => {
+                    let notice = FullNotice::new(endpoint, waiting, oldest, now);
+                    self.mark_full(endpoint, &notice).await;
+                }
+                Load::Eased if endpoint.full_since.is_some() => {
+                    self.store.mark_not_full(endpoint).await?;
+                }
+                Load::Full | Load::Eased | Load::Between => {}
+            }
+        }
+        Ok(())
     }
 
     async fn hand_on(&self, run: &Run) -> Result<(), StoreError> {
@@ -336,8 +415,10 @@ impl Run {
             begun: now,
             found: Found::new(),
             read_at: now,
+            is_called: false,
             queues: BTreeMap::new(),
             ending: BTreeSet::new(),
+            has_drain: Arc::new(AtomicBool::new(true)),
             is_unsure: false,
             outcomes: Vec::new(),
         };
@@ -357,7 +438,7 @@ impl Run {
 
     /// Takes the row as it is after another call.
     fn called(&mut self, drain: Drain) {
-        self.drain = drain;
+        (self.drain, self.is_called) = (drain, true);
         self.queues.values_mut().for_each(|queue| queue.looks = LOOKS);
     }
 
@@ -376,9 +457,10 @@ impl EndpointQueue {
         }
     }
 
-    /// Returns whether the endpoint has shown that it responds promptly, and nothing of it is left to wait for.
+    /// Returns whether the endpoint has shown that it responds promptly.
     fn is_prompt(&self) -> bool {
         let enough = if self.has_lagged { IN_FLIGHT } else { 1 };
-        self.prompt >= enough && self.under_way == 0 && self.waiting.is_empty()
+        let is_idle = self.under_way == 0 && self.waiting.is_empty();
+        self.prompt >= PROVEN_AT || self.prompt >= enough && is_idle
     }
 }

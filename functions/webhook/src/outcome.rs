@@ -18,6 +18,8 @@ pub(crate) enum DispatchOutcome {
     SwitchedOff,
     /// The delivery is held, because its endpoint is off.
     Held,
+    /// The delivery is held, because too many of its endpoint wait.
+    Overflowed,
     /// The delivery waited until it was no longer kept, and has failed.
     Expired,
     /// The message calls for nothing any more: the delivery has moved on or has ended.
@@ -82,6 +84,7 @@ pub(crate) fn log(
     line.count(Metric::Exhausted, tally.exhausted);
     line.count(Metric::SwitchedOff, tally.switched_off);
     line.count(Metric::Held, tally.held);
+    line.count(Metric::Overflowed, tally.overflowed);
     line.count(Metric::Expired, tally.expired);
     line.member("void", &tally.void);
     line.member("waiting", &tally.waiting);
@@ -103,6 +106,7 @@ struct Tally {
     exhausted: u64,
     switched_off: u64,
     held: u64,
+    overflowed: u64,
     expired: u64,
     void: u64,
     waiting: u64,
@@ -134,6 +138,7 @@ impl Tally {
                 self.switched_off += 1;
             }
             DispatchOutcome::Held => self.held += 1,
+            DispatchOutcome::Overflowed => self.overflowed += 1,
             DispatchOutcome::Expired => self.expired += 1,
             DispatchOutcome::Void => self.void += 1,
             DispatchOutcome::Waiting => self.waiting += 1,

@@ -67,7 +67,7 @@ impl Webhook {
         if messages.is_empty() {
             return Vec::new();
         }
-        let waiting = join_all(messages.iter().map(|message| self.wait_in_table(message))).await;
+        let waiting = join_all(messages.iter().map(|message| self.wait_in_table(endpoint, message))).await;
         // Each of them must be found, so the call comes after the writes.
         let called = self.drains.call(endpoint.account_id, self.clock.now()).await;
         let outcomes = messages.iter().zip(waiting).map(|(message, waiting)| {
@@ -77,15 +77,24 @@ impl Webhook {
         join_all(outcomes).await
     }
 
-    /// Records that an attempt waits. If the delivery has moved on, or somebody is making the attempt, there is nothing to
+    /// Records that an attempt waits. A new delivery is held instead if its endpoint is full. If the delivery has moved on, or somebody is making the attempt, there is nothing to
     /// record. But whoever claimed the delivery may have died without giving it a wake-up, so it gets one before the
     /// message goes that carries it.
-    async fn wait_in_table(&self, message: &Received) -> Result<DispatchOutcome, StoreError> {
+    async fn wait_in_table(
+        &self,
+        endpoint: &WebhookEndpoint,
+        message: &Received,
+    ) -> Result<DispatchOutcome, StoreError> {
         let (dispatch, now) = (&message.dispatch, self.clock.now());
-        if let Some(carried) = &message.carried
-            && self.store.put_delivery(&carried.stored(now)).await? == Put::New
-        {
-            return Ok(DispatchOutcome::Waiting);
+        if let Some(carried) = &message.carried {
+            let (new, outcome) = if endpoint.full_since.is_some() {
+                (carried.held(now), DispatchOutcome::Overflowed)
+            } else {
+                (carried.stored(now), DispatchOutcome::Waiting)
+            };
+            if self.store.put_delivery(&new).await? == Put::New {
+                return Ok(outcome);
+            }
         }
         if self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, &wait(dispatch, now)).await? {
             return Ok(DispatchOutcome::Waiting);

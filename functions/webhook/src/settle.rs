@@ -1,5 +1,7 @@
 //! Records attempts and what follows from them, and settles deliveries whose endpoint is off or was removed.
 
+use std::sync::atomic::Ordering;
+
 use platform::store::StoreError;
 use types::timestamp::Timestamp;
 use webhooks::delivery::{
@@ -24,7 +26,7 @@ const AGAIN_SECONDS: u32 = 1;
 impl Webhook {
     /// Records an attempt and what follows from it.
     pub(crate) async fn record(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
-        let Claimed { dispatch, delivery, endpoint, lease, is_drained } = made;
+        let Claimed { dispatch, delivery, endpoint, lease, has_drain } = made;
         if attempt.is_acknowledged() {
             return self.record_success(made, attempt).await;
         }
@@ -39,7 +41,7 @@ impl Webhook {
                     let sent = self.queues.call_once(Lane::Retry, call).await;
                     sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
                 }
-                if !is_drained {
+                if !has_drain.load(Ordering::Relaxed) {
                     let (_, wake_at) = wait.times(self.schedule, now);
                     self.store.call_drain_by(dispatch.account_id, wake_at, now).await?;
                 }
@@ -59,8 +61,13 @@ impl Webhook {
         let Some(notice) = RecoveredNotice::after_success(endpoint, delivery, &attempt, self.clock.now()) else {
             return self.settle_success(dispatch, attempt).await;
         };
-        let noted = self.end_warning(endpoint, &notice).await;
+        // Noted before the record, so a crash in between does not lose the notice. Noted after the record as well, because
+        // another delivery may have been the last one at the same moment.
+        let mut noted = self.end_warning(made, &notice).await;
         let outcome = self.settle_success(dispatch, attempt).await;
+        if noted.is_none() {
+            noted = self.end_warning(made, &notice).await;
+        }
         if let Some(id) = noted {
             self.send_notice(id).await;
         }

@@ -35,6 +35,29 @@ pub const FULL_AT: u64 = 100_000;
 /// A day, in seconds.
 pub const FULL_AFTER_SECONDS: u32 = 24 * 60 * 60;
 
+/// How much waits for an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    Full,
+    /// Neither: a full endpoint stays full, and another does not become full.
+    Between,
+    /// Less than nine tenths of what makes an endpoint full.
+    Eased,
+}
+
+/// Returns how much waits for an endpoint: this many first attempts, the oldest of them since then.
+pub fn load(waiting: u64, oldest: Timestamp, full_after_seconds: u32, now: Timestamp) -> Load {
+    let late = now.millis().saturating_sub(oldest.millis());
+    let most = i64::from(full_after_seconds) * 1_000;
+    if waiting >= FULL_AT || late >= most {
+        Load::Full
+    } else if waiting >= FULL_AT / 10 * 9 || late >= most / 10 * 9 {
+        Load::Between
+    } else {
+        Load::Eased
+    }
+}
+
 /// The row of a drain as a run finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drain {
@@ -53,5 +76,19 @@ impl Drain {
     /// Returns whether a run that finds nothing can trust that there is nothing.
     pub fn is_settled(&self, now: Timestamp, grace_seconds: u32) -> bool {
         self.called_at.plus_millis(i64::from(grace_seconds) * 1_000) < now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_full_by_number_or_by_age_and_eases_below_nine_tenths() {
+        let now = Timestamp::from_millis(10 * 86_400_000);
+        let of = |waiting, hours: i64| load(waiting, now.plus_millis(-hours * 3_600_000), FULL_AFTER_SECONDS, now);
+        assert_eq!([of(100_000, 0), of(1, 24)], [Load::Full; 2]);
+        assert_eq!([of(99_999, 0), of(90_000, 0), of(1, 22)], [Load::Between; 3]);
+        assert_eq!([of(89_999, 21), of(0, 0)], [Load::Eased; 2]);
     }
 }

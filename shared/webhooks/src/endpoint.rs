@@ -10,7 +10,7 @@ use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{EndpointId, NoticeId, UserId};
 use types::rotation::Secrets;
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
 /// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;
@@ -29,8 +29,8 @@ pub struct WebhookEndpoint {
     /// The events that are delivered to it.
     pub events: BTreeSet<EventKind>,
     pub switch: Switch,
-    /// Counts from 1, and grows each time that the endpoint is switched on again. So a conditional write can tell
-    /// whether that has happened since the endpoint was read. After a restore it goes on far ahead, because an epoch
+    /// Counts from 1, and grows each time that the endpoint is switched on again or gets another URL. So a conditional
+    /// write can tell whether that has happened since the endpoint was read. After a restore it goes on far ahead, because an epoch
     /// that the restore undid may have had its notice.
     pub epoch: u64,
     pub created_at: Timestamp,
@@ -42,15 +42,21 @@ pub struct WebhookEndpoint {
     pub is_prompt: bool,
     /// The latest warning to its owner, which may belong to an earlier epoch.
     pub warning: Option<Warning>,
+    /// Since when it is full ([`crate::drain::FULL_AT`]), if it is. Its new deliveries are held meanwhile.
+    pub full_since: Option<Timestamp>,
+    /// When its owner was told last that it is full.
+    pub full_told_at: Option<Timestamp>,
 }
 
 /// A warning to the owner that deliveries to the endpoint fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The epoch to which it belongs. Each has at most one.
+    /// The epoch to which it belongs.
     pub epoch: u64,
+    /// How many there were before it in this epoch.
+    pub number: u32,
     pub at: Timestamp,
-    /// Whether an attempt was acknowledged afterwards, and the owner is told.
+    /// Whether the owner was told that the endpoint has recovered.
     pub is_over: bool,
 }
 
@@ -95,6 +101,14 @@ impl WebhookEndpoint {
     /// Returns the warning of this epoch, if there was one.
     pub fn current_warning(&self) -> Option<Warning> {
         self.warning.filter(|warning| warning.epoch == self.epoch)
+    }
+}
+
+impl Warning {
+    /// Returns the warning that may follow this one now: the endpoint must have recovered, and a day must have passed.
+    pub fn next(self, now: Timestamp) -> Option<Self> {
+        let is_due = self.is_over && self.at.plus_millis(DAY_MILLIS) <= now;
+        is_due.then(|| Self { number: self.number + 1, at: now, is_over: false, ..self })
     }
 }
 

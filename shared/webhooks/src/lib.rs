@@ -20,4 +20,5 @@ pub use drains::Drains;
 pub use fan_out::FanOut;
 pub use notices::Notices;
 pub use queues::{Call, DrainCall, QueueMessage, Queues, Unsent};
+pub(crate) use schedule::WARNING_ATTEMPT;
 pub use schedule::{ATTEMPTS, Schedule, Wait, delivery_id};

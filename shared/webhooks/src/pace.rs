@@ -63,6 +63,8 @@ mod tests {
             secret_version: 1,
             is_prompt: true,
             warning: None,
+            full_since: None,
+            full_told_at: None,
         }
     }
 

@@ -6,8 +6,11 @@ use types::ids::DeliveryId;
 use webhooks::delivery::{Failure, LEASE_SECONDS, Lane, Status};
 use webhooks::delivery_id;
 use webhooks::drain::IN_FLIGHT;
+use webhooks::notice::EndpointNotice;
 
 use super::Scene;
+
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 impl Scene {
     /// Makes a scene whose endpoint has yet to show that it responds promptly.
@@ -179,11 +182,10 @@ async fn retries_go_before_first_attempts() {
     let scene = Scene::unproven(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
     let [retried] = scene.waiting(1..2).await.try_into().unwrap();
     scene.stack.drain(scene.user).await;
+    scene.stack.webhooks().store.mark_prompt(&scene.endpoint, false).await.unwrap();
     scene.waiting(2..30).await;
     scene.wait(30);
     let message = [scene.stack.next_message(retried).await];
-    let prompt = scene.stack.endpoint_of(scene.user).await;
-    scene.stack.webhooks().store.mark_prompt(&prompt, false).await.unwrap();
     assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
     assert_eq!(scene.standing(retried).await, (Status::Pending, 1), "it waits as well");
     scene.stack.drain(scene.user).await;
@@ -229,4 +231,24 @@ async fn a_call_that_nobody_knows_is_void() {
     let body = format!(r#"{{"type":"drain","account_id":"{}","token":"{}"}}"#, scene.user, tests::uuid(1));
     assert_eq!(hand(&scene.stack.sender(), &[message(Lane::Slow, &body)]).await, [0; 0]);
     assert_eq!(scene.stack.webhooks().store.drain(scene.user).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_new_deliveries_of_a_full_endpoint_are_held_and_its_owner_is_told_once_a_day() {
+    let scene = Scene::unproven(|_| Answer::Hang).await;
+    let waiting = scene.waiting(1..31).await;
+    let told = async |wait: i64| {
+        scene.wait(wait);
+        // A run measures at the beginning of every fifth minute.
+        scene.wait(300 - scene.stack.now().seconds() % 300);
+        scene.stack.drain(scene.user).await;
+        let notices = scene.stack.take_all_notices().await;
+        notices.iter().filter(|notice| matches!(notice, EndpointNotice::Full(_))).count()
+    };
+    assert_eq!(told(0).await, 0);
+    assert_eq!(told(DAY_SECONDS).await, 1);
+    assert!(scene.stack.endpoint_of(scene.user).await.full_since.is_some());
+    let [held] = scene.waiting(101..102).await.try_into().unwrap();
+    assert_eq!(scene.standing(held).await, (Status::Held, 0));
+    assert_eq!(scene.standing(waiting[29]).await, (Status::Pending, 0), "what waits goes on waiting");
 }

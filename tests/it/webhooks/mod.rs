@@ -140,10 +140,10 @@ impl Scene {
     /// Sweeps. If that calls the drain, runs it until it rests.
     async fn sweep_and_drain(&self) {
         let slow = self.stack.queue(Queue::WebhooksSlow).await;
+        let before = slow.count().await;
         self.stack.sweep().await;
-        if slow.count().await > 0 {
+        if slow.count().await > before {
             self.stack.drain(self.user).await;
-            slow.purge().await;
         }
     }
 

@@ -109,7 +109,7 @@ async fn two_deliveries_that_fail_at_once_warn_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_is_told_once_and_the_epoch_has_no_second_warning() {
+async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_earliest() {
     let (scene, is_well) = failing_scene().await;
     let id = scene.failing(1, 4).await;
     let warned_at = scene.stack.clock.now();
@@ -136,8 +136,39 @@ async fn a_recovery_is_told_once_and_the_epoch_has_no_second_warning() {
     scene.attempt(next).await;
     assert_eq!(scene.standing(next).await, (Status::Delivered, 1));
     is_well.store(false, Ordering::Relaxed);
-    scene.failing(3, 4).await;
+    let third = scene.failing(3, 4).await;
     assert_eq!(scene.stack.take_all_notices().await, []);
+    scene.wait(22 * 60 * 60);
+    scene.attempt(third).await;
+    let again = scene.stack.take_all_notices().await;
+    assert!(matches!(&again[..], [EndpointNotice::Failing(notice)] if notice.delivery_id == third), "{again:?}");
+    is_well.store(true, Ordering::Relaxed);
+    scene.attempt(third).await;
+    let over = scene.stack.take_all_notices().await;
+    assert!(matches!(&over[..], [EndpointNotice::Recovered(_)]), "{over:?}");
+    assert_ne!(again[0].id(), over[0].id());
+}
+
+/// One event fails again and again while all others are delivered.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_one_delivery_goes_on_failing_the_successes_of_others_are_no_recovery() {
+    let (scene, is_well) = failing_scene().await;
+    let poison = scene.failing(1, 4).await;
+    assert_eq!(scene.stack.take_all_notices().await.len(), 1);
+    for (event, failed) in [(2, 5), (3, 6)] {
+        is_well.store(true, Ordering::Relaxed);
+        let other = scene.event(event).await;
+        scene.attempt(other).await;
+        assert_eq!(scene.standing(other).await, (Status::Delivered, 1));
+        assert_eq!(scene.stack.take_all_notices().await, []);
+        is_well.store(false, Ordering::Relaxed);
+        scene.attempt(poison).await;
+        assert_eq!(scene.standing(poison).await, (Status::Pending, failed));
+    }
+    is_well.store(true, Ordering::Relaxed);
+    scene.attempt(poison).await;
+    let notices = scene.stack.take_all_notices().await;
+    assert!(matches!(&notices[..], [EndpointNotice::Recovered(notice)] if notice.delivery_id == poison), "{notices:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,10 +177,8 @@ async fn a_test_event_is_no_recovery() {
     let failing = scene.failing(1, 4).await;
     assert_eq!(scene.stack.take_all_notices().await.len(), 1);
     is_well.store(true, Ordering::Relaxed);
-    let first = scene.stack.queue(Queue::WebhooksFirst).await;
-    first.purge().await;
     let id = scene.stack.webhooks().test(scene.endpoint.id, None).await.unwrap();
-    assert_eq!(hand(&scene.stack.sender(), &first.take(1).await).await, [0; 0]);
+    scene.stack.drain(scene.user).await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
     assert_eq!(scene.stack.take_all_notices().await, []);
     scene.attempt(failing).await;

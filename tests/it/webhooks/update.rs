@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use admin::webhooks::EndpointUpdate;
 use platform::resources::Queue;
-use tests::{Answer, Receiver, hand, sale};
+use tests::{Answer, Receiver, hand, sale, uuid};
 use types::event::EventKind;
 use webhooks::delivery::Status;
+use webhooks::delivery_id;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
 
-use super::Scene;
 use super::unreadable::feed_message;
+use super::{OFF_BY_FAILURES, Scene};
 
 /// Changes the scene's endpoint.
 async fn updated(scene: &Scene, url: Option<&str>, events: Option<&[EventKind]>) -> Result<WebhookEndpoint, String> {
@@ -97,4 +98,31 @@ async fn what_a_new_endpoint_may_not_have_is_refused_and_nothing_changes() {
     admin.remove(scene.endpoint.id).await.unwrap();
     let gone = updated(&scene, None, Some(&[EventKind::WalletDeposit])).await.unwrap_err();
     assert_eq!(gone, format!("no endpoint has the id {}", scene.endpoint.id));
+}
+
+/// Failures that were gathered at another URL, or before the endpoint was switched on again, count only for their own
+/// delivery.
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_from_before_a_new_start_never_switch_the_endpoint_off() {
+    let second = Receiver::answering(503).await;
+    for is_new_url in [true, false] {
+        let scene = Scene::answering(503).await;
+        let id = scene.before_last(1).await;
+        scene.stack.take_all_notices().await;
+        if is_new_url {
+            updated(&scene, Some(&second.url), None).await.unwrap();
+        } else {
+            let admin = scene.stack.webhooks();
+            admin.disable(scene.endpoint.id).await.unwrap();
+            admin.enable(scene.endpoint.id).await.unwrap();
+        }
+        scene.stack.webhooks().store.mark_prompt(&scene.stack.endpoint_of(scene.user).await, true).await.unwrap();
+        scene.attempt(id).await;
+        assert_eq!((scene.standing(id).await, scene.switch().await), ((Status::Failed, 7), Switch::On));
+        assert_eq!(scene.stack.take_all_notices().await, []);
+        // A delivery that fails from then on does.
+        scene.before_last(2).await;
+        scene.attempt(delivery_id(uuid(2).into(), scene.endpoint.id)).await;
+        assert_eq!(scene.switch().await, OFF_BY_FAILURES);
+    }
 }

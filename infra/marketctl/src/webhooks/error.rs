@@ -11,7 +11,7 @@ impl From<WebhookAdminError> for CommandFailure {
     fn from(error: WebhookAdminError) -> Self {
         let failure = Self::new(shortened(&error.to_string()), hint(&error));
         match error {
-            // The delivery is stored, and a sweep sends it.
+            // The delivery is stored, and a sweep calls its drain.
             WebhookAdminError::Late(id, _) => failure.with_member("delivery_id", json!(id)),
             error => failure.with_code(error.code()),
         }

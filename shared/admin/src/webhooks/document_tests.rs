@@ -24,6 +24,8 @@ fn endpoint(switch: Switch) -> WebhookEndpoint {
         secret_version: 1,
         is_prompt: false,
         warning: None,
+        full_since: None,
+        full_told_at: None,
     }
 }
 

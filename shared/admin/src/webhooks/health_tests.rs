@@ -25,6 +25,8 @@ fn endpoint() -> WebhookEndpoint {
         secret_version: 1,
         is_prompt: true,
         warning: None,
+        full_since: None,
+        full_told_at: None,
     }
 }
 
@@ -105,7 +107,7 @@ fn what_cannot_switch_the_endpoint_off_does_not_count() {
 #[test]
 fn a_warning_counts_until_it_is_over_and_in_its_epoch() {
     let warned = |epoch, is_over| {
-        let warning = Some(Warning { epoch, at: at(1), is_over });
+        let warning = Some(Warning { epoch, number: 0, at: at(1), is_over });
         health(&WebhookEndpoint { warning, is_prompt: false, ..endpoint() }, Vec::new(), Vec::new(), 90)
     };
     assert_eq!([warned(3, false), warned(3, true), warned(2, false)].map(|shown| shown.warned), [true, false, false]);

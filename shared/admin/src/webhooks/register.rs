@@ -46,6 +46,8 @@ impl WebhookAdmin {
             secret_version: 1,
             is_prompt: false,
             warning: None,
+            full_since: None,
+            full_told_at: None,
         };
         match self.store.add_endpoint(&endpoint).await? {
             Added::Done => Ok((endpoint, secret)),

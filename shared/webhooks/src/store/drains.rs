@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
 
 use super::table::{ASLEEP, CALLED_AT, CALLS, REMOVED, TOKEN, WAKE_AT, WAKE_SHARD, wake_shard};
-use super::{WakeUp, WebhookStore, table};
+use super::{CONFLICT_ATTEMPTS, WakeUp, WebhookStore, table};
 use crate::delivery::{LEASE_SECONDS, Token};
 use crate::drain::Drain;
-use platform::store::{Attributes, Row, StoreError, get_row, n, s, updated};
+use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
 
@@ -134,11 +133,7 @@ impl WebhookStore {
             .valued(":token", s(token.to_string()))
             .valued(":mine", s(mine.to_string()))
             .valued(":until", n(until.millis()));
-        let update = self.drain_update(&change).return_values(ReturnValue::AllNew);
-        match update.send().await {
-            Ok(found) => Drain::from_row(&found.attributes.unwrap_or_default()).map(Some),
-            error => updated(error).map(|_| None),
-        }
+        self.changed_drain(&change).await?.as_ref().map(Drain::from_row).transpose()
     }
 
     /// Returns the row of an account's drain.
@@ -193,20 +188,28 @@ impl WebhookStore {
             .when("#wake = :seen")
             .valued(":seen", seen.at.clone())
             .valued(":lost", n(lost_at.millis()));
-        let update = self.drain_update(&change).return_values(ReturnValue::AllNew);
-        match update.send().await {
-            Ok(found) => {
-                let row = found.attributes.unwrap_or_default();
-                Ok(Some((Drain::from_row(&row)?.token, row.contains_key(ASLEEP))))
-            }
-            error => updated(error).map(|_| None),
-        }
+        let row = self.changed_drain(&change).await?;
+        row.map(|row| Ok((Drain::from_row(&row)?.token, row.contains_key(ASLEEP)))).transpose()
     }
 
     /// Notes that all deliveries of a removed endpoint have ended.
     pub async fn removal_done(&self, account: UserId, id: EndpointId) -> Result<(), StoreError> {
         let change = Change::new(account, "DELETE #removed :ids").when("attribute_exists(#token)");
         self.change_drain(change.valued(":ids", AttributeValue::Ss(vec![id.to_string()]))).await.map(drop)
+    }
+
+    /// Lets the drain of an account end the deliveries of an endpoint that was removed before.
+    pub(super) async fn note_in_drain(
+        &self,
+        account: UserId,
+        id: EndpointId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let noted = Change::new(account, "ADD #removed :ids")
+            .when("attribute_exists(#token)")
+            .valued(":ids", AttributeValue::Ss(vec![id.to_string()]));
+        self.call_drain_by(account, now, now).await?;
+        self.change_drain(noted).await.map(drop)
     }
 
     /// Returns the write that lets the drain of an account end the deliveries of an endpoint which is removed. The drain
@@ -222,21 +225,32 @@ impl WebhookStore {
     }
 
     async fn change_drain(&self, change: Change<'_>) -> Result<bool, StoreError> {
-        updated(self.drain_update(&change).send().await)
+        self.changed_drain(&change).await.map(|row| row.is_some())
     }
 
-    fn drain_update(&self, change: &Change<'_>) -> UpdateItemFluentBuilder {
+    /// Makes a change. Returns the changed row, unless its condition does not hold.
+    async fn changed_drain(&self, change: &Change<'_>) -> Result<Option<Row>, StoreError> {
         let text = format!("{} {}", change.update, change.condition);
         let used = NAMES.iter().filter(|(name, _)| text.contains(name));
-        let names = used.map(|(name, attribute)| ((*name).to_owned(), (*attribute).to_owned())).collect();
-        self.client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(table::drain(change.account)))
-            .update_expression(change.update)
-            .condition_expression(change.condition)
-            .set_expression_attribute_names(Some(names))
-            .set_expression_attribute_values(Some(change.values.clone()).filter(|values| !values.is_empty()))
+        let names: HashMap<String, String> =
+            used.map(|(name, attribute)| ((*name).to_owned(), (*attribute).to_owned())).collect();
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let update = self
+                .client
+                .update_item()
+                .table_name(&self.table)
+                .set_key(Some(table::drain(change.account)))
+                .update_expression(change.update)
+                .condition_expression(change.condition)
+                .set_expression_attribute_names(Some(names.clone()))
+                .set_expression_attribute_values(Some(change.values.clone()).filter(|values| !values.is_empty()))
+                .return_values(ReturnValue::AllNew);
+            match update.send().await {
+                Ok(changed) => Ok(changed.attributes),
+                error => updated(error).map(|_| None),
+            }
+        })
+        .await
     }
 }
 

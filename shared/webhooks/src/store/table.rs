@@ -49,6 +49,10 @@ pub(super) const IS_OVER: &str = "is_over";
 /// The minute in which the endpoint was last tested or got another URL, and how often in that minute. Absent if never.
 pub(super) const TRIAL_MINUTE: &str = "trial_minute";
 pub(super) const TRIALS: &str = "trials";
+/// How many warnings there were before it in its epoch. Absent if it is 0.
+pub(super) const NUMBER: &str = "number";
+pub(super) const FULL_SINCE: &str = "full_since";
+pub(super) const FULL_TOLD_AT: &str = "full_told_at";
 pub(super) const REMOVED_AT: &str = "removed_at";
 /// Of an endpoint that was switched off because a delivery failed: when, by which delivery, and with which notice.
 pub(super) const DISABLED_AT: &str = "disabled_at";

@@ -50,7 +50,7 @@ impl WebhookStore {
         from: Option<StartKey>,
         repair: EndpointRepair,
     ) -> Result<RepairedPage, StoreError> {
-        let (StoredRows { endpoints, finders, unreadable }, next) = self.stored_rows(from).await?;
+        let (StoredRows { endpoints, finders, removed, unreadable }, next) = self.stored_rows(from).await?;
         let named = self.named(&endpoints, &finders).await?;
         let mut page = RepairedPage { endpoints: endpoints.len() as u64, found: Vec::new(), unreadable, next };
         for stored in &endpoints {
@@ -64,6 +64,10 @@ impl WebhookStore {
                 page.unreadable.extend(removal.unreadable);
                 self.note_removal(finder, repair.now).await?;
             }
+        }
+        for StoredFinder { endpoint_id, account_id } in removed.into_iter().filter(|_| !repair.dry_run) {
+            // The row of the drain may be older than the removal.
+            self.note_in_drain(account_id, endpoint_id, repair.now).await?;
         }
         Ok(page)
     }
