@@ -168,12 +168,12 @@ async fn a_message_and_a_drain_make_one_post_of_a_delivery() {
     scene.stack.prove(&scene.endpoint).await;
     let (sender, other) = (scene.stack.sender(), scene.stack.sender());
     let call = [scene.stack.drain_message(scene.user).await];
-    let drained = async {
+    let handed = async {
         scene.receiver.received(1).await;
-        assert_eq!(hand(&other, &call).await, [0; 0]);
+        assert_eq!(hand(&sender, &attempt).await, [0; 0]);
         scene.receiver.release_all();
     };
-    tokio::join!(hand(&sender, &attempt), drained);
+    tokio::join!(hand(&other, &call), handed);
     assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 1), 1));
 }
 
@@ -234,21 +234,20 @@ async fn a_call_that_nobody_knows_is_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_new_deliveries_of_a_full_endpoint_are_held_and_its_owner_is_told_once_a_day() {
+async fn the_new_deliveries_of_a_full_endpoint_are_held_and_its_owner_is_told() {
     let scene = Scene::unproven(|_| Answer::Hang).await;
     let waiting = scene.waiting(1..31).await;
-    let told = async |wait: i64| {
-        scene.wait(wait);
-        // A run measures at the beginning of every fifth minute.
-        scene.wait(300 - scene.stack.now().seconds() % 300);
-        scene.stack.drain(scene.user).await;
-        let notices = scene.stack.take_all_notices().await;
-        notices.iter().filter(|notice| matches!(notice, EndpointNotice::Full(_))).count()
-    };
-    assert_eq!(told(0).await, 0);
-    assert_eq!(told(DAY_SECONDS).await, 1);
-    assert!(scene.stack.endpoint_of(scene.user).await.full_since.is_some());
-    let [held] = scene.waiting(101..102).await.try_into().unwrap();
+    scene.wait(DAY_SECONDS);
+    // A run measures at the beginning of every fifth minute.
+    scene.wait(300 - scene.stack.now().seconds() % 300);
+    scene.stack.drain(scene.user).await;
+    let notices = scene.stack.take_all_notices().await;
+    let [EndpointNotice::Full(notice)] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((notice.endpoint_id, notice.full_at), (scene.endpoint.id, scene.stack.now()));
+    let full = scene.stack.endpoint_of(scene.user).await;
+    assert_eq!((full.full_since, full.full_told_at), (Some(scene.stack.now()), Some(scene.stack.now())));
+    let held = scene.event(101).await;
+    scene.attempt(held).await;
     assert_eq!(scene.standing(held).await, (Status::Held, 0));
     assert_eq!(scene.standing(waiting[29]).await, (Status::Pending, 0), "what waits goes on waiting");
 }

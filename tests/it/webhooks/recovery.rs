@@ -71,7 +71,7 @@ impl Scene {
     }
 
     /// Returns the deliveries that wait for their next attempt, oldest first.
-    async fn waiting(&self) -> Vec<DeliveryId> {
+    async fn pending(&self) -> Vec<DeliveryId> {
         let mut waiting = self.stack.deliveries(self.endpoint.id).await;
         waiting.retain(|delivery| delivery.progress.status == Status::Pending);
         waiting.iter().rev().map(|delivery| delivery.id).collect()
@@ -152,7 +152,7 @@ async fn a_recovery_that_was_interrupted_sends_the_rest_when_it_is_repeated() {
     assert_eq!((scene.count(Status::Pending).await, scene.count(Status::Held).await), (10, 15));
     let rest = scene.recover(&selection).await;
     assert_eq!((rest.found.total(), rest.sent, rest.changed, rest.left), (15, 15, 0, 0));
-    assert_eq!(scene.waiting().await, held);
+    assert_eq!(scene.pending().await, held);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,7 +165,7 @@ async fn two_recoveries_at_once_send_each_delivery_once() {
     for recovery in [one, other] {
         assert_eq!((recovery.sent + recovery.changed, recovery.left), (recovery.found.total(), 0), "{recovery:?}");
     }
-    assert_eq!(scene.waiting().await, held);
+    assert_eq!(scene.pending().await, held);
     let deliveries = scene.stack.deliveries(scene.endpoint.id).await;
     assert!(deliveries.iter().all(|delivery| delivery.progress.round == 2), "{deliveries:?}");
 }
@@ -265,7 +265,7 @@ async fn a_recovery_sends_what_was_selected_and_no_tests() {
     let recovery = scene.recover(&some).await;
     assert_eq!((recovery.found.held, recovery.found.failed, recovery.sent), (2, 1, 3));
     let waiting = [2, 4, 5, 6].map(|index: usize| stored[index].id);
-    assert_eq!(scene.waiting().await, waiting, "with the one that was pending before");
+    assert_eq!(scene.pending().await, waiting, "with the one that was pending before");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,7 +279,7 @@ async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_what_is_no_
     scene.put(&other).await;
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (2, 1, 1, 0));
-    assert_eq!(scene.waiting().await, [other.id]);
+    assert_eq!(scene.pending().await, [other.id]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -289,7 +289,7 @@ async fn a_delivery_that_cannot_be_read_is_named_and_the_others_are_sent() {
     scene.set_event(held[1], "known_to_a_newer_release").await;
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.total(), recovery.found.unreadable.len(), recovery.sent), (2, 1, 2));
-    assert_eq!(scene.waiting().await, [held[0], held[2]]);
+    assert_eq!(scene.pending().await, [held[0], held[2]]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -314,5 +314,5 @@ async fn a_recovery_survives_a_lost_answer_and_says_what_is_left_when_the_store_
     let recovery = admin.recover(scene.endpoint.id, &everything(), |_| {}).await.unwrap();
     assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Store(_))), "{recovery:?}");
     assert_eq!((recovery.sent, recovery.changed, recovery.left), (13, 0, 12));
-    assert_eq!(scene.waiting().await, held[..13]);
+    assert_eq!(scene.pending().await, held[..13]);
 }

@@ -178,11 +178,11 @@ async fn a_notice_that_cannot_be_read_is_set_aside_and_sent_once_it_can_be_read(
     };
     set_layout(2).await;
     scene.wait(2 * 60);
-    assert_eq!(scene.swept().await, json!({"Unreadable": 1}));
+    assert_eq!(scene.swept().await["Unreadable"], 1);
     set_layout(1).await;
-    assert_eq!(scene.swept().await, json!({}));
+    assert_eq!(scene.swept().await["Notices"], Value::Null);
     scene.wait(ASIDE_SECONDS);
-    assert_eq!(scene.swept().await, json!({"Notices": 1}));
+    assert_eq!(scene.swept().await["Notices"], 1);
     assert_eq!(scene.stack.take_notices().await.len(), 1);
 }
 
