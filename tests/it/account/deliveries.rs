@@ -10,7 +10,7 @@ use tests::uuid;
 use tests::webhooks_cli::{OWNER, text};
 use types::clock::Clock;
 use types::event::EventKind;
-use webhooks::delivery::{Delivery, Progress, Status};
+use webhooks::delivery::{Delivery, LEASE_SECONDS, Progress, Status, Token, claim_due};
 
 use super::{Settings, event};
 
@@ -168,6 +168,21 @@ async fn an_endpoint_is_shown_with_what_waits_and_how_it_responded() {
     settings.done(CommandName::EndpointsRemove, endpoint.clone()).await;
     let gone = settings.answer(event(OWNER, CommandName::EndpointsShow, &endpoint)).await;
     assert_eq!(gone["error"]["code"], "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_says_whether_more_is_to_end() {
+    let settings = Settings::new().await;
+    let [_, endpoint, delivery] = settings.belongings().await;
+    let (store, now) = (settings.stack.webhooks().store, settings.stack.clock.now());
+    // An attempt is under way, so the delivery ends with it.
+    let claim = claim_due(now, Token::random(), now);
+    let id = text(&endpoint["endpoint_id"]).parse().unwrap();
+    assert!(store.settle(text(&delivery["delivery_id"]).parse().unwrap(), id, &claim).await.unwrap());
+    let removed = |ended: u32, unfinished: bool| json!({"id": endpoint["endpoint_id"], "ended_deliveries": ended, "unfinished": unfinished});
+    assert_eq!(settings.done(CommandName::EndpointsRemove, endpoint.clone()).await, removed(0, true));
+    settings.stack.clock.advance(Duration::from_secs(LEASE_SECONDS.unsigned_abs() + 1));
+    assert_eq!(settings.done(CommandName::EndpointsRemove, endpoint.clone()).await, removed(1, false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
