@@ -225,7 +225,7 @@ async fn drains(store: &WebhookStore, removed: EndpointId) {
     let (other, tokens) = (uuid(9).into(), [0xc6, 0xc7].map(|number| Token(uuid(number))));
     assert!(store.call_drain(other, tokens[0], later, now).await.unwrap());
     let run = store.begin_drain(other, tokens[0], tokens[1], now).await.unwrap().unwrap();
-    assert!(store.rest_drain(&run, Rest::Until(later), true).await.unwrap());
+    assert!(store.rest_drain(&run, Rest::Until(later), Certainty::Sure).await.unwrap());
 }
 
 /// One endpoint that is on, one that its owner switched off, one whose delivery fails, and one that is removed.
