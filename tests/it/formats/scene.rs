@@ -20,7 +20,7 @@ use webhooks::delivery::{
 };
 use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
 use webhooks::notice::{FailingNotice, RecoveredNotice};
-use webhooks::store::{Added, DisableOutcome, Rest, WebhookStore};
+use webhooks::store::{Added, Certainty, DisableOutcome, Rest, WebhookStore};
 use webhooks::{Schedule, delivery_id};
 
 use super::dynamo::{scan, text};
