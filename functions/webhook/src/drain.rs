@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 use webhooks::DrainCall;
-use webhooks::delivery::{Dispatch, Token, claim_due, expire};
+use webhooks::delivery::{Dispatch, Token, at_once, claim_due, expire};
 use webhooks::drain::{
     BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, Load, NAP_SECONDS, load,
 };
@@ -44,6 +44,8 @@ const BLOCKED_FOR: Duration = Duration::from_secs(2);
 const PROVEN_AT: usize = 50;
 /// An attempt begins at most this long after its endpoint was read.
 const FRESH_FOR: Duration = Duration::from_secs(1);
+/// By how much clocks may differ, in milliseconds.
+const CLOCK_MILLIS: i64 = 60_000;
 /// How often it is measured which endpoints are full.
 const MEASURE_EVERY_SECONDS: i64 = 5 * 60;
 /// How long a delivery is set aside that cannot be read or signed, in seconds.
@@ -212,7 +214,9 @@ impl Webhook {
             let entries = self.store.waiting(id, is_retry, limit).await?;
             let is_full = entries.len() >= READ_AHEAD as usize;
             for entry in entries {
-                if entry.at > now {
+                // A first attempt cannot be early, so clocks that differ do not matter.
+                let by = if is_retry { now } else { now.plus_millis(CLOCK_MILLIS) };
+                if entry.at > by {
                     queue.next = Some(queue.next.map_or(entry.at, |next| next.min(entry.at)));
                     break;
                 }
@@ -393,7 +397,8 @@ impl Webhook {
         }
         for endpoint in run.found.values_mut().filter_map(|endpoint| endpoint.as_mut().ok()) {
             let waiting = self.store.count_waiting(endpoint.id, now, FULL_AT).await?;
-            let oldest = self.store.waiting(endpoint.id, false, 1).await?.first().map_or(now, |oldest| oldest.at);
+            let entries = self.store.waiting(endpoint.id, false, READ_AHEAD).await?;
+            let oldest = entries.iter().map(|entry| entry.at).find(|at| *at > at_once()).unwrap_or(now);
             match load(waiting, oldest, self.schedule.scaled(FULL_AFTER_SECONDS), now) {
                 Load::Full if endpoint.full_since.is_none() => {
                     let notice = FullNotice::new(endpoint, waiting, oldest, now);

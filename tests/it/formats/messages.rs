@@ -110,7 +110,7 @@ async fn message_is_followed(name: &str, change: fn(Value) -> Value) {
     let signed = posted.signed_with(&EndpointSecret::from_bits([9; 32]));
     assert!(signed.service && signed.standard);
     let drain = stack.webhooks().store.drain(user()).await.unwrap().unwrap();
-    assert!(drain.token != drain_token() && drain.removed.is_empty(), "{drain:?}");
+    assert_ne!(drain.token, drain_token(), "a run has begun");
 }
 
 #[tokio::test(flavor = "multi_thread")]

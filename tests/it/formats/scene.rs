@@ -313,6 +313,7 @@ fn ended(endpoint: &WebhookEndpoint) -> Delivery {
 async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let (mut failing, now, lease) = (delivery(0xd6, endpoint), noon(), Token(uuid(0xc5)));
     failing.progress.failed_attempts = 3;
+    failing.progress.epoch = Some(endpoint.epoch);
     store.put_delivery(&failing).await.unwrap();
     let dispatch = Dispatch::next_of(&failing);
     assert!(store.settle(failing.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());

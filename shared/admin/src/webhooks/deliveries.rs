@@ -6,7 +6,7 @@ use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId, UserId};
 use types::timestamp::{DAY_MILLIS, Timestamp};
-use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, resend};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
 use webhooks::{body, delivery_id};
@@ -78,7 +78,7 @@ impl WebhookAdmin {
             is_test: true,
             created_at: now,
             body: body(delivery_id, event, now, &event.sample_data().to_string()),
-            progress: Progress::new(delivery_id, Status::Pending, now, now),
+            progress: Progress::new(delivery_id, Status::Pending, now, at_once()),
         };
         self.store.call_drain_by(endpoint.account_id, now, now).await?;
         self.store.put_delivery(&delivery).await?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use webhooks::Schedule;
-use webhooks::delivery::{Attempt, Delivery, Status};
+use webhooks::delivery::{Attempt, Delivery, Status, at_once};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryFilter, MAX_PAGE_ROWS};
 
@@ -49,7 +49,8 @@ impl WebhookAdmin {
     pub async fn endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let now = self.clock.now();
-        let first = self.store.waiting(id, false, 1).await?.into_iter().next();
+        let mut waiting = self.store.waiting(id, false, MAX_PAGE_ROWS).await?.into_iter();
+        let first = waiting.find(|waiting| waiting.at > at_once());
         let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let newest = self.store.list_deliveries(id, &DeliveryFilter::default(), None, rows).await?;
         let findings = Findings {

@@ -33,6 +33,11 @@ use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, UserId};
 use types::timestamp::{DAY_MILLIS, Timestamp};
 
+/// The wake-up of what owners and operators have sent: it has come, whatever the clock of their machine shows.
+pub fn at_once() -> Timestamp {
+    Timestamp::from_millis(1)
+}
+
 /// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A pending one is kept until it
 /// has ended.
 pub(crate) const KEPT_FOR_MILLIS: i64 = 37 * DAY_MILLIS;

@@ -4,7 +4,9 @@
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
 use super::bounds::make_room;
-use super::{Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
+use super::{
+    Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, at_once, overdue_at,
+};
 use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
@@ -170,7 +172,7 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
         Effect::Claims(0),
         Effect::Due(now),
     ];
-    then.extend(wakes(now));
+    then.extend(wakes(at_once()));
     then.extend(make_room(seen));
     let when = vec![
         Condition::Status(seen.status),

@@ -1,16 +1,20 @@
 //! Where a page of an endpoint's deliveries ends, as a text that can be handed out.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
 
-use super::listing::StartKey;
 use super::table;
 use super::table::{CREATED_AT, PK};
 use platform::store::Attributes;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
+
+/// Where a page begins.
+pub type StartKey = HashMap<String, AttributeValue>;
 
 /// The last delivery of a page. Its text is the milliseconds of the delivery's creation and its id. It names no endpoint.
 /// So it can only continue a list that its holder may read anyway.

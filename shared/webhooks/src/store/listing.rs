@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, Select};
+use aws_sdk_dynamodb::types::Select;
 
-use super::cursor::DeliveryCursor;
+use super::cursor::{DeliveryCursor, StartKey};
 use super::delivery_row::from_row;
 use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PK, STATUSES_INDEX};
 use super::{WebhookStore, table};
@@ -52,9 +52,6 @@ pub struct DeliveryFilter {
     /// When they were created.
     pub span: Option<Span>,
 }
-
-/// Where a page begins.
-pub type StartKey = HashMap<String, AttributeValue>;
 
 /// A span of time, both ends included. If the last moment lies before the first, nothing lies within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,10 +25,10 @@ use futures_util::FutureExt;
 
 pub use account::Added;
 pub use accounts::EndpointPage;
-pub use cursor::{DeliveryCursor, DeliveryCursorError};
+pub use cursor::{DeliveryCursor, DeliveryCursorError, StartKey};
 pub use deliveries::{Put, StepOutcome};
 pub use drains::{Certainty, Rest};
-pub use listing::{DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Span, StartKey};
+pub use listing::{DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Span};
 pub use removal::Removal;
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};
