@@ -34,7 +34,7 @@ pub const INGEST_INSTANCES: usize = 2;
 pub const MAX_FIRST_LANE_INSTANCES: usize = 256;
 /// The most `webhook` instances for the retry lane.
 pub const MAX_RETRY_LANE_INSTANCES: usize = 32;
-/// The most `webhook` instances for the slow lane. Each runs up to ten drains.
+/// The most `webhook` instances for the slow lane, which runs drains.
 pub const MAX_SLOW_LANE_INSTANCES: usize = 128;
 
 /// How webhooks are sent.
