@@ -10,7 +10,7 @@ use tests::uuid;
 use tests::webhooks_cli::{OWNER, text};
 use types::clock::Clock;
 use types::event::EventKind;
-use webhooks::delivery::{Delivery, LEASE_SECONDS, Progress, Status, Token, claim_due};
+use webhooks::delivery::{Delivery, LEASE_SECONDS, Progress, Status, Token, at_once, claim_due};
 
 use super::{Settings, event};
 
@@ -176,7 +176,7 @@ async fn a_removal_says_whether_more_is_to_end() {
     let [_, endpoint, delivery] = settings.belongings().await;
     let (store, now) = (settings.stack.webhooks().store, settings.stack.clock.now());
     // An attempt is under way, so the delivery ends with it.
-    let claim = claim_due(now, Token::random(), now);
+    let claim = claim_due(at_once(), Token::random(), now);
     let id = text(&endpoint["endpoint_id"]).parse().unwrap();
     assert!(store.settle(text(&delivery["delivery_id"]).parse().unwrap(), id, &claim).await.unwrap());
     let removed = |ended: u32, unfinished: bool| json!({"id": endpoint["endpoint_id"], "ended_deliveries": ended, "unfinished": unfinished});

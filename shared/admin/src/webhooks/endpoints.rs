@@ -39,8 +39,9 @@ impl WebhookAdmin {
         let now = self.clock.now();
         self.store.call_drain_by(owner, now, now).await?;
         self.store.remove_endpoint(owner, id, now).await?;
-        self.drains.call(owner, now).await?;
         let begun = Instant::now();
-        Ok(self.store.end_deliveries(id, now, || begun.elapsed() < REMOVE_FOR).await?)
+        let removal = self.store.end_deliveries(id, now, || begun.elapsed() < REMOVE_FOR).await?;
+        self.drains.call(owner, now).await?;
+        Ok(removal)
     }
 }

@@ -49,13 +49,17 @@ impl WebhookAdmin {
     pub async fn endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let now = self.clock.now();
-        let mut waiting = self.store.waiting(id, false, MAX_PAGE_ROWS).await?.into_iter();
-        let first = waiting.find(|waiting| waiting.at > at_once());
+        let oldest = match self.store.waiting(id, false, 1).await?.first() {
+            Some(first) if first.at == at_once() => {
+                self.store.delivery(first.id).await?.map(|delivery| delivery.progress.due)
+            }
+            first => first.map(|first| first.at),
+        };
         let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let newest = self.store.list_deliveries(id, &DeliveryFilter::default(), None, rows).await?;
         let findings = Findings {
             waiting: self.store.count_waiting(id, now, MAX_COUNTED).await?.min(MAX_COUNTED),
-            oldest_waiting_at: first.map(|waiting| waiting.at).filter(|at| *at <= now),
+            oldest_waiting_at: oldest.filter(|at| *at <= now),
             newest: newest.deliveries,
             oldest_pending: self.oldest_pending(id).await?,
         };
