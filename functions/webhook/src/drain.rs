@@ -304,6 +304,10 @@ impl Webhook {
                 // Its next attempt may not be in the index yet.
                 use DispatchOutcome::{Postponed, Unacknowledged, Void};
                 run.is_unsure |= matches!(outcome, Unacknowledged | Void | Postponed(_));
+                if outcome != Void {
+                    // It may be sent again in this run. If the index is only late, the next claim is void.
+                    queue.begun.remove(&waiting.id);
+                }
                 run.outcomes.push(outcome);
                 queue.note(is_prompt);
                 if queue.is_prompt()
