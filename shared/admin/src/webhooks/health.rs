@@ -49,11 +49,12 @@ impl WebhookAdmin {
     pub async fn endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let now = self.clock.now();
-        let oldest = match self.store.waiting(id, false, 1).await?.first() {
-            Some(first) if first.at == at_once() => {
-                self.store.delivery(first.id).await?.map(|delivery| delivery.progress.due)
-            }
-            first => first.map(|first| first.at),
+        let waiting = self.store.waiting(id, false, MAX_PAGE_ROWS).await?;
+        let oldest = match (waiting.iter().find(|waiting| waiting.at > at_once()), waiting.first()) {
+            (Some(oldest), _) => Some(oldest.at),
+            // Only what owners and operators have sent waits.
+            (None, Some(first)) => self.store.delivery(first.id).await?.map(|delivery| delivery.progress.due),
+            (None, None) => None,
         };
         let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let newest = self.store.list_deliveries(id, &DeliveryFilter::default(), None, rows).await?;
