@@ -1,7 +1,13 @@
 //! A discrete-event simulation of deliveries on AWS, in simulated time.
 //!
 //! It answers what no test against a local stack can: how long deliveries wait over hours and days, beside receivers
-//! that hang, and what that costs. The tests in `scenarios` assert the figures that the design promises.
+//! that hang, and what that costs. The tests in `scenarios` assert the figures that the design promises. The table in
+//! `table` shows them for receivers of every kind:
+//!
+//! ```sh
+//! cargo test --config 'profile.dev.package.webhooks.opt-level=3' -p webhooks --test simulation \
+//!     -- --ignored --nocapture
+//! ```
 //!
 //! The retry schedule is the code's. The order of the steps copies `functions/webhook`, `functions/sweep` and
 //! `webhooks::drain`. No call fails and no function crashes here: `delivery_model` covers that.
@@ -15,6 +21,7 @@ mod endpoint;
 mod figures;
 mod scenarios;
 mod statistics;
+mod table;
 mod world;
 
 use endpoint::Plan;
