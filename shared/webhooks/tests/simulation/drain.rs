@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::delivery::Delivery;
 use crate::endpoint::Entry;
-use crate::figures::{BEGIN_FOR, DRAIN_OVERDUE, GRACE, IN_FLIGHT, LEASE, Millis, NAP, POLL};
+use crate::figures::{BEGIN_FOR, DRAIN_OVERDUE, GRACE, IN_FLIGHT, LEASE, Millis, NAP, PAUSE, POLL};
 use crate::world::{Account, Event, Maker, Message, SLOW, World};
 
 /// The row of a drain.
@@ -30,10 +30,14 @@ pub(crate) struct Run {
     /// The calls for "now" that the run knows of, and when the latest call came.
     calls: u64,
     called_at: Millis,
-    /// When it looked into the index for new rows.
+    /// How often it still looks into the index, because the index may show a row later than the call that announces it.
+    looks: u32,
+    /// When it looked into the index last.
     looked_at: Millis,
-    has_ended: bool,
+    /// Whether it recorded a failure, whose next attempt the index may not show yet.
+    is_unsure: bool,
     has_handed_on: bool,
+    has_ended: bool,
 }
 
 impl World {
@@ -95,7 +99,7 @@ impl World {
             self.judge_backlog(endpoint);
             (self.endpoints[endpoint].made, self.endpoints[endpoint].prompt_in_a_row) = (0, 0);
         }
-        let (has_ended, has_handed_on) = (false, false);
+        let looks = self.settings.looks;
         let run = self.runs.len();
         self.runs.push(Run {
             worker,
@@ -104,57 +108,60 @@ impl World {
             in_flight: 0,
             calls,
             called_at,
+            looks,
             looked_at: 0,
-            has_ended,
-            has_handed_on,
+            is_unsure: false,
+            has_handed_on: false,
+            has_ended: false,
         });
-        self.look(run);
-        self.settle(run);
-        self.after(POLL, Event::RunLooks { run });
+        self.go_on(run);
+        self.after(POLL, Event::RunPolls { run });
     }
 
-    /// Looks for new rows if there were calls.
-    pub(crate) fn run_looks(&mut self, run: usize) {
+    /// Reads the row, and begins what was called for since.
+    pub(crate) fn run_polls(&mut self, run: usize) {
         let Run { account, has_ended, has_handed_on, .. } = self.runs[run];
         if has_ended || has_handed_on {
             return;
         }
         self.accounts[account].usage.read_units += 1.0;
-        if self.learns_of_calls(run) || self.may_be_behind(run) {
+        self.learns_of_calls(run);
+        self.go_on(run);
+        self.after(POLL, Event::RunPolls { run });
+    }
+
+    /// Looks into the index if it has to, begins what it can, and ends if nothing is left.
+    pub(crate) fn go_on(&mut self, run: usize) {
+        if self.runs[run].has_ended {
+            return;
+        }
+        if !self.is_late(run) {
             self.look(run);
-        } else {
-            self.begin_all(run);
         }
         self.settle(run);
-        self.after(POLL, Event::RunLooks { run });
     }
 
     /// Returns whether there were calls since the run last read the row.
     fn learns_of_calls(&mut self, run: usize) -> bool {
         let run = &mut self.runs[run];
-        let Some(row) = &self.accounts[run.account].drain else { return false };
-        let has_moved = row.calls != run.calls;
-        (run.calls, run.called_at) = (row.calls, row.called_at);
-        has_moved
+        let Some(row) = self.accounts[run.account].drain.filter(|row| row.calls != run.calls) else { return false };
+        (run.calls, run.called_at, run.looks) = (row.calls, row.called_at, self.settings.looks);
+        true
     }
 
-    /// Returns whether the index may not yet show a row that the latest call announced.
-    fn may_be_behind(&self, run: usize) -> bool {
-        self.now < self.runs[run].called_at + self.settings.look_on
-    }
-
-    /// Looks into both partitions of each endpoint, and begins what it can.
+    /// Looks into both partitions of each endpoint if it has to, and begins what it can.
     fn look(&mut self, run: usize) {
-        self.runs[run].looked_at = self.now;
-        let account = self.runs[run].account;
-        self.accounts[account].usage.read_units += self.accounts[account].endpoints.len() as f64;
-        self.begin_all(run);
-    }
-
-    fn begin_all(&mut self, run: usize) {
-        let account = self.runs[run].account;
-        for number in 0..self.accounts[account].endpoints.len() {
+        let Run { account, looks, in_flight, .. } = self.runs[run];
+        let endpoints = self.accounts[account].endpoints.len();
+        if looks > 0 {
+            (self.runs[run].looks, self.runs[run].looked_at) = (looks - 1, self.now);
+            self.accounts[account].usage.read_units += endpoints as f64;
+        }
+        for number in 0..endpoints {
             self.begin_some(run, self.accounts[account].endpoints[number]);
+        }
+        if self.runs[run].in_flight > in_flight {
+            self.runs[run].looks = self.runs[run].looks.max(1);
         }
     }
 
@@ -198,62 +205,55 @@ impl World {
 
     pub(crate) fn answered_run(&mut self, run: usize, delivery: u32, took: Millis, is_acknowledged: bool) {
         let endpoint = self.deliveries[delivery as usize].endpoint;
-        let next = self.record(delivery, is_acknowledged);
-        // A run that goes on remembers it. One that has handed on cannot tell the next run.
-        if let Some(wake_at) = next.filter(|_| self.runs[run].has_handed_on) {
-            self.call_later(self.runs[run].account, wake_at);
+        let account = self.runs[run].account;
+        if let Some(wake_at) = self.record(delivery, is_acknowledged) {
+            self.runs[run].is_unsure = true;
+            // A run that has handed on cannot tell the next one.
+            if self.runs[run].has_handed_on {
+                self.call_later(account, wake_at);
+            }
         }
         self.runs[run].in_flight -= 1;
+        self.endpoints[endpoint].in_flight -= 1;
+        self.endpoints[endpoint].made(took);
         let looked_at = self.runs[run].looked_at;
-        let answered = &mut self.endpoints[endpoint];
-        answered.in_flight -= 1;
-        answered.made(took);
-        self.begin_some(run, endpoint);
         let is_idle = self.endpoints[endpoint].in_flight == 0 && self.next_due(endpoint, looked_at).is_none();
         if is_idle && self.endpoints[endpoint].was_prompt() && !self.endpoints[endpoint].is_prompt {
             self.endpoints[endpoint].is_prompt = true;
-            let account = self.runs[run].account;
             self.accounts[account].usage.write_units += 1.0;
         }
-        self.settle(run);
+        self.go_on(run);
     }
 
-    /// Ends a run, if it has nothing left to do or to wait for.
+    /// Hands a run on if its time is up, and ends it if it has nothing left to do.
     fn settle(&mut self, run: usize) {
-        let Run { account, worker, in_flight, has_ended, has_handed_on, .. } = self.runs[run];
-        if has_ended || (in_flight > 0 && (has_handed_on || !self.settings.hands_on_early || !self.is_late(run))) {
-            return;
-        }
-        if !has_handed_on {
-            if self.learns_of_calls(run) || self.is_late(run) {
-                self.look(run);
+        let Run { account, worker, in_flight, has_handed_on, .. } = self.runs[run];
+        if self.is_late(run) {
+            if !has_handed_on && (in_flight == 0 || self.settings.hands_on_early) {
+                self.runs[run].has_handed_on = true;
+                self.hand_on(account);
             }
-            if self.is_due(run) {
-                // If it is not late, it has begun some attempts, or all places are taken by an earlier run.
-                if self.is_late(run) {
-                    self.hand_on(account);
-                    self.runs[run].has_handed_on = true;
-                }
-            } else if self.runs[run].in_flight == 0 && !self.may_be_behind(run) {
-                self.sleep(run);
-                self.runs[run].has_ended = true;
-                self.ended_one(worker);
+            if in_flight > 0 {
                 return;
             }
+        } else if in_flight > 0 {
+            return;
+        } else if self.runs[run].looks > 0 || self.learns_of_calls(run) || self.is_due(run) {
+            self.after(PAUSE, Event::RunGoesOn { run });
+            return;
+        } else {
+            self.sleep(run);
         }
-        if self.runs[run].has_handed_on && self.runs[run].in_flight == 0 {
-            self.runs[run].has_ended = true;
-            self.ended_one(worker);
-        }
+        self.runs[run].has_ended = true;
+        self.ended_one(worker);
     }
 
+    /// Returns whether something is due that the run knows of. If the run has nothing in flight, the attempts that the
+    /// run before it began leave no room.
     fn is_due(&mut self, run: usize) -> bool {
         let Run { account, looked_at, .. } = self.runs[run];
-        let endpoints = self.accounts[account].endpoints.len();
-        (0..endpoints).any(|number| {
-            let endpoint = self.accounts[account].endpoints[number];
-            self.next_due(endpoint, looked_at).is_some()
-        })
+        let endpoints = self.accounts[account].endpoints.clone();
+        endpoints.into_iter().any(|endpoint| self.next_due(endpoint, looked_at).is_some())
     }
 
     fn hand_on(&mut self, account: usize) {
@@ -271,7 +271,7 @@ impl World {
         let endpoints = self.accounts[account].endpoints.clone();
         let heads = endpoints.into_iter().flat_map(|endpoint| [self.head(endpoint, 0), self.head(endpoint, 1)]);
         let next = heads.flatten().map(|entry| entry.wake_at).filter(|wake_at| *wake_at > now).min();
-        let is_recent = now < self.runs[run].called_at + GRACE;
+        let is_recent = self.runs[run].is_unsure || now < self.runs[run].called_at + GRACE;
         let Account { drain, usage, .. } = &mut self.accounts[account];
         usage.write_units += 3.0;
         let wake_at = if is_recent { Some(next.map_or(now + NAP, |next| next.min(now + NAP))) } else { next };

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::figures::{DEADLINE, Millis, SECOND};
+use crate::figures::{DEADLINE, IN_FLIGHT, Millis, SECOND};
 use crate::statistics::Tally;
 
 /// How a receiver answers.
@@ -135,12 +135,9 @@ impl Endpoint {
         }
     }
 
-    /// How many attempts in a row must be prompt until the drain leaves the endpoint to the other lanes.
-    const PROMPT_ENOUGH: usize = 3;
-
-    /// Returns whether the latest attempts of the run were prompt.
+    /// Returns whether the attempts of the run were prompt, or at least enough of the latest ones.
     pub(crate) fn was_prompt(&self) -> bool {
-        self.made > 0 && self.prompt_in_a_row >= self.made.min(Self::PROMPT_ENOUGH)
+        self.prompt_in_a_row > 0 && (self.prompt_in_a_row == self.made || self.prompt_in_a_row >= IN_FLIGHT)
     }
 
     /// Counts an attempt that the drain has made.

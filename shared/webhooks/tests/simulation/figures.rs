@@ -51,8 +51,10 @@ pub(crate) const IN_FLIGHT: usize = 10;
 /// How long a run begins attempts.
 pub(crate) const BEGIN_FOR: Millis = 12 * SECOND;
 const _: () = assert!(BEGIN_FOR + DEADLINE < 25 * SECOND, "a run must end before its function's time-out");
-/// A run looks this often whether there were calls.
+/// A run reads its row this often, to see whether there were calls.
 pub(crate) const POLL: Millis = 500;
+/// A run that has nothing in flight looks into the index again after this.
+pub(crate) const PAUSE: Millis = 150;
 /// A row of a drain is kept this long after the latest call.
 pub(crate) const GRACE: Millis = 2 * MINUTE;
 /// How long a drain sleeps at most within [`GRACE`].
@@ -79,9 +81,8 @@ pub(crate) struct Settings {
     pub(crate) direct_in_flight: usize,
     /// Attempts wait in the table if they were due this long before their message is handled: their lane is behind.
     pub(crate) stale_after: Option<Millis>,
-    /// A run goes on looking into the index until this long after the latest call, because the index may show a row later
-    /// than the call that announces it.
-    pub(crate) look_on: Millis,
+    /// How often a run looks into the index after a call.
+    pub(crate) looks: u32,
     /// Whether a run hands on when it stops beginning attempts, instead of when its last attempt has ended.
     pub(crate) hands_on_early: bool,
 }
@@ -93,7 +94,7 @@ impl Default for Settings {
             slow_batch: BATCH,
             direct_in_flight: 4,
             stale_after: Some(SECOND),
-            look_on: SECOND,
+            looks: 2,
             hands_on_early: true,
         }
     }

@@ -100,7 +100,10 @@ pub(crate) enum Event {
         account: usize,
         token: u64,
     },
-    RunLooks {
+    RunPolls {
+        run: usize,
+    },
+    RunGoesOn {
         run: usize,
     },
     Sweep,
@@ -173,7 +176,8 @@ impl World {
                 self.answered_run(run, delivery, took, is_acknowledged);
             }
             Event::RunBegins { worker, account, token } => self.run_begins(worker, account, token),
-            Event::RunLooks { run } => self.run_looks(run),
+            Event::RunPolls { run } => self.run_polls(run),
+            Event::RunGoesOn { run } => self.go_on(run),
             Event::Sweep => {
                 (0..self.accounts.len()).for_each(|account| self.sweep(account));
                 self.after(SWEEP, Event::Sweep);
