@@ -25,23 +25,18 @@ const FUNCTIONS: [Needs; 13] = [
     (
         "ingest",
         &[Table::Market, Table::Accounts, Table::Webhooks],
-        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow],
+        &[Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst, Queue::WebhooksRetry],
         &[],
     ),
     ("compact", &[Table::Market], &[], &[ResourceKind::Bucket]),
     (
         "webhook",
         &[Table::Webhooks],
-        &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead, Queue::Notices],
+        &[Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead, Queue::Notices],
         &[ResourceKind::Secret],
     ),
-    ("sweep", &[Table::Webhooks], &[Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::Notices], &[]),
-    (
-        "account",
-        &[Table::Keys, Table::Webhooks],
-        &[Queue::WebhooksFirst, Queue::WebhooksRetry],
-        &[ResourceKind::Secret],
-    ),
+    ("sweep", &[Table::Webhooks], &[Queue::WebhooksSlow, Queue::Notices], &[]),
+    ("account", &[Table::Keys, Table::Webhooks], &[Queue::WebhooksSlow], &[ResourceKind::Secret]),
 ];
 
 /// Starts a function that must fail. Returns the problems that it names.
@@ -147,7 +142,7 @@ async fn a_refusal_is_named(stack: &Stack, code: &'static str, what: &str) {
     let expected = format!("table marketplace-keys {what} ({code}: injected)");
     assert_eq!((&me, &catalog), (&expected, &expected));
     assert!(checked.iter().any(|sentence| sentence.starts_with(&expected)), "{checked:?}");
-    assert_eq!((ingest.len(), webhook.len()), (3 + 5, 1 + 5 + 1));
+    assert_eq!((ingest.len(), webhook.len()), (3 + 4, 1 + 4 + 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,27 +189,25 @@ async fn a_permission_that_comes_during_init_is_waited_for() {
 async fn a_function_starts_without_what_only_a_part_of_its_work_needs() {
     let stack = Stack::new().await;
     let mut variables = Variables::new(&stack.aws.endpoint_url);
-    for queue in [Queue::WebhooksFirst, Queue::Notices] {
+    for queue in [Queue::WebhooksFirst, Queue::WebhooksSlow, Queue::Notices] {
         let nowhere = format!("http://127.0.0.1:1/000000000000/no-{}", queue.variable());
         variables = variables.with(queue.variable(), &nowhere);
     }
     let without_table = variables.clone().with(Table::Webhooks.variable(), "no-table");
-    let [first, notices] = ["queue no-WEBHOOKS_FIRST_QUEUE_URL", "queue no-NOTICES_QUEUE_URL"];
-    for (function, variables, absent) in [
-        ("ingest", &without_table, vec!["table no-table", first]),
-        ("account", &without_table, vec!["table no-table", first]),
-    ] {
-        let mut running = RuntimeApi::run(function, variables).await;
+    let [first, slow] = ["queue no-WEBHOOKS_FIRST_QUEUE_URL", "queue no-WEBHOOKS_SLOW_QUEUE_URL"];
+    let notices = "queue no-NOTICES_QUEUE_URL";
+    for (function, absent) in [("ingest", ["table no-table", first]), ("account", ["table no-table", slow])] {
+        let mut running = RuntimeApi::run(function, &without_table).await;
         running.ready().await;
         let [LogLine { json: line }] = &running.lines()[..] else { panic!("{function}: {}", running.log()) };
-        let told = absent.iter().map(|resource| format!("{resource} does not exist")).collect::<Vec<_>>().join("; ");
+        let told = absent.map(|resource| format!("{resource} does not exist")).join("; ");
         assert_eq!((&line["message"], &line["problems"]), (&json!("not ready yet"), &json!(told)), "{function}");
     }
     for function in ["webhook", "sweep"] {
         let told = problems(function, &variables).await;
-        assert_eq!(told, BTreeSet::from([first, notices].map(|queue| format!("{queue} does not exist"))), "{function}");
-        let first_lane = Variables::new(&stack.aws.endpoint_url).get(Queue::WebhooksFirst.variable()).unwrap();
-        let variables = variables.clone().with(Queue::WebhooksFirst.variable(), &first_lane);
+        assert_eq!(told, BTreeSet::from([slow, notices].map(|queue| format!("{queue} does not exist"))), "{function}");
+        let slow_lane = Variables::new(&stack.aws.endpoint_url).get(Queue::WebhooksSlow.variable()).unwrap();
+        let variables = variables.clone().with(Queue::WebhooksSlow.variable(), &slow_lane);
         let mut running = RuntimeApi::run(function, &variables).await;
         running.ready().await;
         let [LogLine { json: line }] = &running.lines()[..] else { panic!("{function}: {}", running.log()) };

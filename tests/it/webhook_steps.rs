@@ -11,12 +11,13 @@ use types::event::EventKind;
 use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
+use webhooks::Schedule;
 use webhooks::delivery::{
     AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition,
-    after_failure, claim, claim_watched, end, end_for_removed_endpoint, hold, leave, resend, succeed, sweep, watch,
+    after_failure, claim, claim_due, claim_watched, end, end_for_removed_endpoint, expire, hold, resend, succeed, wait,
+    watch,
 };
 use webhooks::store::{StepOutcome, WebhookStore};
-use webhooks::{Schedule, Wait};
 
 const CASES: u32 = 400;
 
@@ -29,7 +30,7 @@ fn dynamodb_makes_each_step_as_the_pure_function_does() {
         let store = WebhookStore::new(dynamodb(stack), "marketplace-webhooks".to_owned());
         let before = delivery(progress);
         store.put_delivery(&before).await.unwrap();
-        let applied = store.step(before.id, &transition).await.unwrap();
+        let applied = store.step(before.id, before.endpoint_id, &transition).await.unwrap();
         let (expected, after) = if let Some(progress) = transition.apply(&before.progress) {
             changed.fetch_add(1, Ordering::Relaxed);
             let after = Delivery { progress, ..before };
@@ -55,18 +56,23 @@ async fn no_step_creates_a_missing_delivery() {
     let mut steps = vec![
         claim(&dispatch, token, now),
         claim_watched(&dispatch, token, Schedule::default(), now),
-        leave(&dispatch, token, Wait::Delayed { seconds: 2 }, Schedule::default(), now),
+        claim_due(now, token, now),
+        wait(&dispatch, now),
+        expire(token),
         succeed(&dispatch, Attempt::lost(now)),
         failed(&dispatch, token, now),
         hold(&dispatch, now),
         end(&dispatch, now),
-        resend(&missing.progress, token, Schedule::default(), now),
+        resend(&missing.progress, token, now),
     ];
     steps.extend(watch(&Progress { wake_at: None, ..missing.progress.clone() }, Schedule::default(), now));
     steps.extend(end_for_removed_endpoint(&missing.progress, now));
-    steps.extend(sweep(Schedule::default(), &missing.progress, now).map(|resending| resending.then));
     for step in steps {
-        assert_eq!(store.step(missing.id, &step).await.unwrap(), StepOutcome::Refused(None), "{step:?}");
+        assert_eq!(
+            store.step(missing.id, missing.endpoint_id, &step).await.unwrap(),
+            StepOutcome::Refused(None),
+            "{step:?}"
+        );
     }
     assert_eq!(store.delivery(missing.id).await.unwrap(), None);
 }
@@ -87,10 +93,10 @@ fn delivery(progress: Progress) -> Delivery {
 fn progress() -> impl Strategy<Value = Progress> {
     let lease = (token(), times()).prop_map(|(id, until)| Lease { id, until });
     let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
-    let times = (0u32..5, times(), option::of(times()), 0u32..3, 0u32..3, attempts(), 0usize..3);
+    let times = (0u32..5, times(), option::of(times()), option::of(1u64..3), attempts(), 0usize..3);
     (next, times).prop_map(|(next, times)| {
         let (status, failure, round, failed_attempts, token, lease) = next;
-        let (claims, due, wake_at, resent, turns, attempts, dropped_attempts) = times;
+        let (claims, due, wake_at, epoch, attempts, dropped_attempts) = times;
         Progress {
             status,
             failure,
@@ -101,8 +107,7 @@ fn progress() -> impl Strategy<Value = Progress> {
             claims,
             due,
             wake_at,
-            resent,
-            turns,
+            epoch,
             attempts,
             dropped_attempts,
         }
@@ -118,17 +123,17 @@ fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
         let mut steps = vec![
             claim(&dispatch, lease, now),
             claim_watched(&dispatch, lease, Schedule::default(), now),
-            leave(&dispatch, lease, Schedule::default().wait(2, now), Schedule::default(), now),
-            leave(&dispatch, lease, Schedule::default().wait(3_600, now), Schedule::default(), now),
+            claim_due(seen.wake_at.unwrap_or(now), lease, now),
+            wait(&dispatch, now),
+            expire(lease),
             succeed(&dispatch, attempt),
             failed(&dispatch, lease, now),
             hold(&dispatch, now),
             end(&dispatch, now),
-            resend(&seen, lease, Schedule::default(), now),
+            resend(&seen, lease, now),
         ];
         steps.extend(watch(&seen, Schedule::default(), now));
         steps.extend(end_for_removed_endpoint(&seen, now));
-        steps.extend(sweep(Schedule::default(), &seen, now).map(|resending| resending.then));
         select(steps)
     });
     let any = (prop::collection::vec(condition(progress), 1..4), effects());
@@ -136,7 +141,7 @@ fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
 }
 
 fn failed(dispatch: &Dispatch, lease: Token, now: Timestamp) -> Transition {
-    match after_failure(dispatch, lease, Attempt::lost(now), false, Schedule::default(), now) {
+    match after_failure(dispatch, lease, Attempt::lost(now), 1, false, Schedule::default(), now) {
         AfterFailure::Again(_, step) | AfterFailure::GiveUp(step) => step,
     }
 }
@@ -173,8 +178,7 @@ fn effects() -> impl Strategy<Value = Vec<Effect>> {
             if is_claimed { Effect::Claimed } else { Effect::Claims(progress.claims) },
             Effect::Due(progress.due),
             Effect::WakeAt(progress.wake_at),
-            Effect::Resent(progress.resent),
-            Effect::Turns(progress.turns),
+            Effect::Epoch(progress.epoch.unwrap_or(1)),
             if is_recorded { Effect::Attempt(attempt) } else { Effect::Attempts(progress.attempts) },
             Effect::DroppedAttempts(progress.dropped_attempts),
         ];
@@ -195,7 +199,7 @@ fn attempt() -> impl Strategy<Value = Attempt> {
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
-    select(vec![Failure::Unacknowledged, Failure::EndpointRemoved])
+    select(&Failure::ALL)
 }
 
 fn token() -> impl Strategy<Value = Token> {

@@ -1,5 +1,6 @@
 //! Deliveries, managed with `marketctl`.
 
+use platform::resources::Queue;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{Stack, uuid};
@@ -15,12 +16,12 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     let (id, secret) = cli.add(OWNER).await;
     let first = text(&cli.done(&format!("test {id}")).await["delivery_id"]);
     let second = text(&cli.done(&format!("test {id} --event wallet.deposit")).await["delivery_id"]);
-    assert_eq!((waiting(&stack, Lane::First).await, waiting(&stack, Lane::Retry).await), (2, 0));
+    assert_eq!((waiting(&stack, Lane::First).await, waiting(&stack, Lane::Slow).await), (0, 1));
 
     let deliveries = cli.done(&format!("deliveries {id}")).await;
     let row = |delivery: &str, event: &str, at: &Value| {
         json!({"id": delivery, "endpoint_id": id, "event": event, "status": "pending", "attempts": 0,
-            "created_at": at, "next_attempt_at": at, "test": true})
+            "created_at": at, "next_attempt_at": at, "waits_for": "turn", "test": true})
     };
     let at = [0, 1].map(|number| deliveries[number]["created_at"].clone());
     assert!(text(&at[0]) > text(&at[1]));
@@ -28,18 +29,23 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     assert_eq!(cli.done(&format!("deliveries {id} --limit 1")).await, json!([deliveries[0]]));
     assert_eq!(cli.done(&format!("deliveries {id} --status pending")).await, deliveries);
     assert_eq!(cli.done(&format!("deliveries {id} --status failed")).await, json!([]));
+    assert_eq!(cli.done(&format!("deliveries {id} --event wallet.deposit")).await, json!([deliveries[0]]));
+    assert_eq!(cli.done(&format!("deliveries {id} --since {}", text(&at[0]))).await, json!([deliveries[0]]));
+    assert_eq!(cli.done(&format!("deliveries {id} --until {}", text(&at[0]))).await, json!([deliveries[1]]));
+    let shown = cli.done(&format!("show-endpoint {id}")).await;
+    assert_eq!((&shown["health"]["waiting"], &shown["health"]["oldest_waiting_at"]), (&json!(2), &at[1]));
 
     let show = format!("show {first}");
     let shown = cli.done(&show).await;
     let body: Value = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
     assert_eq!((&body["id"], &body["event"]), (&json!(first), &json!("listing.sold")));
     let expected = json!({"id": first, "endpoint_id": id, "event": "listing.sold", "status": "pending",
-        "failure": null, "attempts": [], "attempts_dropped": 0, "next_attempt_at": at[1], "created_at": at[1],
-        "round": 1, "test": true, "body": shown["body"]});
+        "failure": null, "attempts": [], "attempts_dropped": 0, "next_attempt_at": at[1], "waits_for": "turn",
+        "created_at": at[1], "round": 1, "test": true, "body": shown["body"]});
     assert_eq!(shown, expected);
 
     assert_eq!(cli.done(&format!("resend {first}")).await, json!({"delivery_id": first}));
-    assert_eq!((waiting(&stack, Lane::First).await, waiting(&stack, Lane::Retry).await), (2, 1));
+    assert_eq!((waiting(&stack, Lane::First).await, waiting(&stack, Lane::Slow).await), (0, 1));
     assert_eq!(cli.done(&show).await["round"], 2);
 
     cli.done(&format!("disable {id}")).await;
@@ -52,7 +58,7 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
         assert!(!printed.contains("whsec_") && !printed.contains(&secret[6..]), "{printed}");
     }
 
-    assert_eq!(cli.done(&format!("remove {id}")).await, json!({"id": id, "ended_deliveries": 2}));
+    assert_eq!(cli.done(&format!("remove {id}")).await, json!({"id": id, "ended_deliveries": 2, "unfinished": false}));
     let ended = cli.done(&show).await;
     assert_eq!(
         (&ended["status"], &ended["failure"], &ended["next_attempt_at"]),
@@ -82,7 +88,7 @@ async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_co
     let held = format!("{resend} --status held --since {} --dry-run", at[1]);
     assert_eq!(cli.done(&held).await, document([1, 0], [1, 1], true));
     assert_eq!(cli.refused(&resend).await, format!("endpoint {id} is disabled"));
-    assert_eq!(waiting(&stack, Lane::Retry).await, 0);
+    assert_eq!(waiting(&stack, Lane::Slow).await, 0);
 
     let enabled = cli.done(&format!("enable {id} --resend-held")).await;
     assert_eq!((&enabled["id"], &enabled["status"]), (&json!(id), &json!("enabled")));
@@ -93,7 +99,7 @@ async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_co
     assert_eq!((people.code, people.stderr.as_str()), (0, ""), "{people:?}");
     assert!(people.stdout.contains("had 0 held and 1 failed deliveries"), "{people:?}");
     assert!(people.stdout.contains("Sent again: 1."), "{people:?}");
-    assert_eq!(waiting(&stack, Lane::Retry).await, 4);
+    assert_eq!(waiting(&stack, Lane::Slow).await, 1);
 
     let nothing = cli.run(&resend).await;
     assert_eq!((nothing.code, nothing.stdout.contains("has no such deliveries")), (0, true), "{nothing:?}");
@@ -130,5 +136,6 @@ async fn store(stack: &Stack, endpoint: &str, statuses: &[Status]) -> Vec<Timest
 
 /// How many messages are in a delivery queue.
 async fn waiting(stack: &Stack, lane: Lane) -> u64 {
-    stack.webhooks().queues.waiting(lane).await.unwrap()
+    let queue = Queue::LANES[Lane::ALL.iter().position(|one| *one == lane).unwrap()];
+    stack.queue(queue).await.visible_count().await
 }

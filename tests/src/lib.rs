@@ -54,7 +54,7 @@ pub use stack::{NOON, RunningInstance, Stack};
 pub use state::{answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, tables};
 pub use tables::{
     dynamodb, key_item_size, remove_key_attribute, set_key_attribute, set_key_text, set_limit, set_limit_copy,
-    set_row_number, set_text, stored_key_row, table_without_indexes,
+    set_row_number, set_text, stored_key_row, stored_row, table_without_indexes,
 };
 pub use target::Target;
 pub use template::{Function, Template, edge, monitoring};

@@ -27,20 +27,23 @@ impl SettingsIds {
     }
 
     /// Returns every command that names one of them, in an order in which each can be done.
-    pub fn commands(&self) -> [(CommandName, Value); 15] {
+    pub fn commands(&self) -> [(CommandName, Value); 18] {
         let Self { key, endpoint, delivery } = self;
         [
             (CommandName::KeysShow, json!({"key_id": key})),
             (CommandName::KeysRename, json!({"key_id": key, "name": "second"})),
+            (CommandName::EndpointsShow, json!({"endpoint_id": endpoint})),
             (
                 CommandName::EndpointsUpdate,
                 json!({"endpoint_id": endpoint, "events": ["listing.sold", "order.completed"]}),
             ),
             (CommandName::EndpointsRotateSecret, json!({"endpoint_id": endpoint})),
             (CommandName::EndpointsRotateSecret, json!({"endpoint_id": endpoint, "activate": true})),
+            (CommandName::EndpointsRotateSecret, json!({"endpoint_id": endpoint, "expire_old": true})),
             (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "limit": 10})),
             (CommandName::DeliveriesShow, json!({"delivery_id": delivery})),
             (CommandName::DeliveriesResend, json!({"delivery_id": delivery})),
+            (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint})),
             (CommandName::EndpointsTest, json!({"endpoint_id": endpoint, "event": "order.completed"})),
             (CommandName::EndpointsDisable, json!({"endpoint_id": endpoint})),
             (CommandName::EndpointsEnable, json!({"endpoint_id": endpoint})),

@@ -48,6 +48,13 @@ pub async fn stored_key_row(stack: &Stack, key: &str) -> HashMap<String, Attribu
     get.consistent_read(true).send().await.unwrap().item.unwrap()
 }
 
+/// Returns a row.
+pub async fn stored_row(stack: &Stack, table: Table, [pk, sk]: [&str; 2]) -> HashMap<String, AttributeValue> {
+    let table = Resources::new(Resources::DEFAULT_STACK).table(table);
+    let get = dynamodb(stack).get_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
+    get.consistent_read(true).send().await.unwrap().item.unwrap()
+}
+
 /// Replaces an attribute of a row by this text, as a release that knows more words may write it. In `path`, a dot
 /// stands between an attribute and its member.
 pub async fn set_text(stack: &Stack, table: Table, [pk, sk]: [&str; 2], path: &str, text: &str) {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use admin::webhooks::document::{DeliveryRow, EndpointDocument};
+use admin::webhooks::document::{DeliveryRow, EndpointDocument, SentDeliveries};
 use auth::KeyRecord;
 use platform::rows::Unreadable;
 use serde::Serialize;
@@ -27,6 +27,14 @@ pub(crate) struct DeliveryList {
     pub(crate) unreadable: Vec<DeliveryId>,
     /// Where the next page begins, or `null` if this is the last one.
     pub(crate) cursor: Option<String>,
+}
+
+/// What became of deliveries that are to be sent again.
+#[derive(Serialize)]
+pub(crate) struct SentList {
+    #[serde(flatten)]
+    pub(crate) sent: SentDeliveries,
+    pub(crate) unreadable: Vec<DeliveryId>,
 }
 
 /// Returns the ids of rows that cannot be read. The last id in a row's key is its own.

@@ -13,6 +13,9 @@ pub(crate) struct CommandError {
     /// The member that breaks a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// After how many seconds repeating helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u32>,
     /// The cause, for the log.
     #[serde(skip)]
     pub(crate) cause: Option<String>,
@@ -24,7 +27,7 @@ impl CommandError {
         let reason = reason.as_ref();
         let message = if field.is_empty() { reason.to_owned() } else { format!("{field}: {reason}") };
         let field = Some(field).filter(|field| !field.is_empty()).map(str::to_owned);
-        Self { code: ErrorCode::Invalid, message, field, cause: None }
+        Self { code: ErrorCode::Invalid, message, field, retry_after: None, cause: None }
     }
 
     /// A result that cannot be written as JSON. That is a defect in the code.
@@ -43,9 +46,9 @@ impl CommandError {
                 ("a part of the service did not answer; look whether the change was made, then try again", Some(text))
             }
             ErrorCode::Internal => ("the service cannot do this now; its operator has to look at it", Some(text)),
-            _ => return Self { code, message: text, field: None, cause: None },
+            _ => return Self { code, message: text, field: None, retry_after: None, cause: None },
         };
-        Self { code, message: message.to_owned(), field: None, cause }
+        Self { code, message: message.to_owned(), field: None, retry_after: None, cause }
     }
 }
 
@@ -62,6 +65,9 @@ impl From<WebhookAdminError> for CommandError {
     fn from(error: WebhookAdminError) -> Self {
         match error {
             WebhookAdminError::Invalid { field, reason } => Self::invalid(member(field), reason),
+            WebhookAdminError::TooManyTrials { seconds } => {
+                Self { retry_after: Some(seconds), ..Self::new(error.code(), error.to_string()) }
+            }
             error => Self::new(error.code(), error.to_string()),
         }
     }

@@ -29,8 +29,8 @@ use runtime::{Error, Worker};
 use secrets::KeyringCache;
 use serde_json::Value;
 use tokio::time::timeout;
-use webhooks::Queues;
 use webhooks::store::WebhookStore;
+use webhooks::{Drains, Queues, Schedule};
 
 use answer::{Answer, Done};
 use error::CommandError;
@@ -60,10 +60,11 @@ pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing>
 
 fn webhook_admin(service: &Service<'_>, policy: Policy) -> Result<WebhookAdmin, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
-    let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
+    let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow])?;
+    let drains = Drains::new(store.clone(), Queues::of_drains(sqs, slow), Schedule::default());
     Ok(WebhookAdmin {
         store,
-        queues: Queues::new(sqs, first, retry),
+        drains,
         keyring: KeyringCache::from_service(service)?,
         policy,
         resolver: Arc::new(SystemResolver),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use admin::audit::Subject;
+use admin::webhooks::Recoverable;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -78,6 +79,9 @@ pub(crate) struct RotateSecret {
     /// Makes the next secret the active one, instead of adding one.
     #[serde(default)]
     pub(crate) activate: bool,
+    /// Ends the old secret now, and activates the next one before if that is not done. No secret is added.
+    #[serde(default)]
+    pub(crate) expire_old: bool,
 }
 
 #[derive(Deserialize)]
@@ -92,8 +96,11 @@ pub(crate) struct TestEndpoint {
 pub(crate) struct ListDeliveries {
     pub(crate) endpoint_id: EndpointId,
     pub(crate) status: Option<Status>,
+    pub(crate) event: Option<EventKind>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
     pub(crate) cursor: Option<String>,
-    /// How many deliveries are read, whatever their status.
+    /// How many deliveries a page has at most.
     #[serde(default = "default_limit")]
     pub(crate) limit: i32,
 }
@@ -102,6 +109,16 @@ pub(crate) struct ListDeliveries {
 #[serde(deny_unknown_fields)]
 pub(crate) struct OneDelivery {
     pub(crate) delivery_id: DeliveryId,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResendDeliveries {
+    pub(crate) endpoint_id: EndpointId,
+    /// By default, all that can be sent again.
+    pub(crate) statuses: Option<BTreeSet<Recoverable>>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 const fn default_limit() -> i32 {

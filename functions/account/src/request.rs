@@ -23,6 +23,7 @@ closed_enum! {
         KeysRevoke = "keys.revoke",
         EndpointsAdd = "endpoints.add",
         EndpointsList = "endpoints.list",
+        EndpointsShow = "endpoints.show",
         EndpointsUpdate = "endpoints.update",
         EndpointsEnable = "endpoints.enable",
         EndpointsDisable = "endpoints.disable",
@@ -32,6 +33,7 @@ closed_enum! {
         DeliveriesList = "deliveries.list",
         DeliveriesShow = "deliveries.show",
         DeliveriesResend = "deliveries.resend",
+        DeliveriesResendAll = "deliveries.resend_all",
     }
 }
 
@@ -39,9 +41,12 @@ impl CommandName {
     /// Returns whether the command changes something, or has something sent.
     pub const fn is_change(self) -> bool {
         match self {
-            Self::KeysList | Self::KeysShow | Self::EndpointsList | Self::DeliveriesList | Self::DeliveriesShow => {
-                false
-            }
+            Self::KeysList
+            | Self::KeysShow
+            | Self::EndpointsList
+            | Self::EndpointsShow
+            | Self::DeliveriesList
+            | Self::DeliveriesShow => false,
             Self::KeysCreate
             | Self::KeysRename
             | Self::KeysRotate
@@ -53,7 +58,8 @@ impl CommandName {
             | Self::EndpointsRemove
             | Self::EndpointsRotateSecret
             | Self::EndpointsTest
-            | Self::DeliveriesResend => true,
+            | Self::DeliveriesResend
+            | Self::DeliveriesResendAll => true,
         }
     }
 }

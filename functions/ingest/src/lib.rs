@@ -66,9 +66,8 @@ pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
 
 fn fan_out(service: &Service<'_>) -> Result<FanOut, Missing> {
     let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let lanes = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow];
-    let (sqs, [first, retry, slow]) = queues::from_service(service, lanes)?;
-    Ok(FanOut::new(webhooks, Queues::new(sqs, first, retry).with_slow_lane(slow)))
+    let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
+    Ok(FanOut::new(webhooks, Queues::of_attempts(sqs, first, retry)))
 }
 
 impl Worker for Ingest {

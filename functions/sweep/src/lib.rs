@@ -1,15 +1,10 @@
-//! The `sweep` function, triggered by a schedule: puts what waits in the table back into the queues. It sends parked
-//! retries shortly before they are due, sends again the messages that must be taken for lost, and sends notices that
-//! were not sent at once.
+//! The `sweep` function, triggered by a schedule: calls the drains of accounts for which something is due, and sends
+//! notices that were not sent at once.
 //!
 //! Any number of runs may overlap, and any of them may die at any step. A message that is sent twice is void the second
-//! time, and a delivery's wake-up moves only after its message was sent.
+//! time.
 
-mod aside;
-mod backlog;
-mod memory;
 mod run;
-mod swept;
 
 use std::sync::Arc;
 
@@ -20,17 +15,16 @@ use platform::service::Service;
 use runtime::{Error, Worker, names_no_rule};
 use serde_json::Value;
 use types::clock::Clock;
+use types::timestamp::Timestamp;
+use webhooks::drain::LOST_SECONDS;
 use webhooks::store::WebhookStore;
 use webhooks::{Notices, Queues, Schedule};
-
-use memory::Memory;
 
 pub struct Sweep {
     store: WebhookStore,
     queues: Queues,
     notices: Notices,
     schedule: Schedule,
-    memory: Memory,
     clock: Arc<dyn Clock>,
     meter: Arc<Meter>,
 }
@@ -38,16 +32,22 @@ pub struct Sweep {
 /// Builds the function from its environment. The caller decides how long retries wait.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
     let store = WebhookStore::from_service(service, Patience::Bulk, webhooks::store::probe_wake_index)?;
-    let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
+    let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow])?;
     Ok(Sweep {
         notices: Notices::from_service(service, store.clone())?,
-        queues: Queues::new(sqs, first, retry),
+        queues: Queues::of_drains(sqs, slow),
         store,
         schedule,
-        memory: Memory::default(),
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
     })
+}
+
+impl Sweep {
+    /// Returns when a message that comes out of its queue at `at` is taken for lost.
+    fn lost_at(&self, at: Timestamp) -> Timestamp {
+        at.plus_millis(i64::from(self.schedule.scaled(LOST_SECONDS)) * 1_000)
+    }
 }
 
 impl Worker for Sweep {

@@ -1,38 +1,47 @@
 //! Makes one attempt: claims it, signs the body and sends it.
 
-use std::sync::PoisonError;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use platform::store::StoreError;
 use secrets::{EndpointSecret, KeyringAccessError};
+use tokio::time::{Instant, sleep_until};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
 use webhooks::delivery::{
-    Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, refusal,
+    Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, overdue_at, refusal,
 };
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::promptness::{CONNECT_FOR, SLOW_AFTER};
 use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;
 use crate::headers::headers;
 use crate::outcome::DispatchOutcome;
 use crate::received::Received;
-use crate::transport::Posted;
+use crate::transport::{Posted, Written};
 
-/// An attempt that takes longer than this marks its endpoint as slow.
-pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
-/// How long an endpoint stays marked as slow, in milliseconds.
-const SLOW_FOR_MILLIS: i64 = 60_000;
-
-/// What became of a message's attempt.
-pub(crate) struct Made {
-    pub(crate) outcome: Result<DispatchOutcome, StoreError>,
-    /// Whether something was sent, and the endpoint was done with it before it would be marked as slow.
-    pub(crate) is_prompt: bool,
+/// An attempt that this function makes, because it has the lease.
+pub(crate) struct Claimed<'a> {
+    pub(crate) dispatch: Dispatch,
+    pub(crate) delivery: Box<Delivery>,
+    pub(crate) endpoint: &'a WebhookEndpoint,
+    pub(crate) lease: Token,
+    /// Whether a run of the drain makes the attempt, and still has the drain. It looks by itself when the next one is due.
+    pub(crate) has_drain: Arc<AtomicBool>,
 }
 
-/// A claim of an attempt.
+/// What became of an attempt.
+pub(crate) struct Made {
+    pub(crate) outcome: DispatchOutcome,
+    /// Whether the receiver was not slow, if something was sent.
+    pub(crate) is_prompt: Option<bool>,
+}
+
+/// A claim of an attempt that a message calls for.
 enum Claim {
     /// This function makes the attempt.
     Ours(Box<Delivery>),
@@ -43,43 +52,48 @@ enum Claim {
 
 impl Webhook {
     /// Makes the attempt that a message calls for, unless the delivery has moved on.
-    pub(crate) async fn attempt(&self, message: &Received, endpoint: &WebhookEndpoint) -> Made {
-        let mut is_prompt = false;
-        let outcome = self.try_attempt(message, endpoint, &mut is_prompt).await;
-        Made { outcome, is_prompt }
-    }
-
-    async fn try_attempt(
+    pub(crate) async fn attempt(
         &self,
         message: &Received,
         endpoint: &WebhookEndpoint,
-        is_prompt: &mut bool,
     ) -> Result<DispatchOutcome, StoreError> {
         // Before the claim: without a signature there is no attempt.
-        let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
-            KeyringAccessError::Unread(_) | KeyringAccessError::Unwritten(_) => {
-                StoreError::Unavailable(error.to_string())
-            }
-            // Waiting does not help here. The message ends in the dead-letter queue, where an operator sees it, and
-            // `sweep` sends another for the delivery.
-            KeyringAccessError::Invalid(_) | KeyringAccessError::Sealed(_) => {
-                StoreError::corrupt(format!("secrets of endpoint {}: {error}", endpoint.id))
-            }
-        })?;
+        let secrets = self.secrets(endpoint).await?;
         let (lease, now) = (Token::random(), self.clock.now());
         let delivery = match self.claim(message, lease, now).await? {
             Claim::Ours(delivery) => delivery,
             Claim::Leased(until) => return Ok(self.wait_for(message, until).await),
             Claim::Void => return Ok(DispatchOutcome::Void),
         };
-        let attempt = if delivery.progress.claims > MAX_CLAIMS {
-            Attempt::lost(now)
-        } else {
-            let (attempt, was_prompt) = self.send(&delivery, endpoint, &secrets).await?;
-            *is_prompt = was_prompt;
-            attempt
-        };
-        self.record(&message.dispatch, &delivery, endpoint, lease, attempt).await
+        let claimed = Claimed { dispatch: message.dispatch, delivery, endpoint, lease, has_drain: Arc::default() };
+        Ok(self.make(&claimed, &secrets).await?.outcome)
+    }
+
+    /// Makes an attempt, and records it.
+    pub(crate) async fn make(
+        &self,
+        claimed: &Claimed<'_>,
+        secrets: &Secrets<EndpointSecret>,
+    ) -> Result<Made, StoreError> {
+        if claimed.delivery.progress.claims > MAX_CLAIMS {
+            let outcome = self.record(claimed, Attempt::lost(self.clock.now())).await?;
+            return Ok(Made { outcome, is_prompt: None });
+        }
+        let (attempt, is_prompt) = self.send(claimed, secrets).await?;
+        Ok(Made { outcome: self.record(claimed, attempt).await?, is_prompt: Some(is_prompt) })
+    }
+
+    /// Returns the opened secrets of an endpoint.
+    pub(crate) async fn secrets(&self, endpoint: &WebhookEndpoint) -> Result<Secrets<EndpointSecret>, StoreError> {
+        self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
+            KeyringAccessError::Unread(_) | KeyringAccessError::Unwritten(_) => {
+                StoreError::Unavailable(error.to_string())
+            }
+            // Waiting does not help here. An operator must see it.
+            KeyringAccessError::Invalid(_) | KeyringAccessError::Sealed(_) => {
+                StoreError::corrupt(format!("secrets of endpoint {}: {error}", endpoint.id))
+            }
+        })
     }
 
     /// Claims an attempt. If the message carries the delivery, one write stores the delivery as claimed.
@@ -92,6 +106,8 @@ impl Webhook {
             Put::New => Ok(Claim::Ours(Box::new(delivery))),
             Put::Present(found) if found.progress.lease.is_some_and(|held| held.id == lease) => Ok(Claim::Ours(found)),
             Put::Present(_) => {
+                let wake_at = overdue_at(self.schedule, now);
+                self.store.call_drain_by(carried.account_id, wake_at, now).await?;
                 let step = claim_watched(&message.dispatch, lease, self.schedule, now);
                 self.claim_stored(&message.dispatch, &step, lease, now).await
             }
@@ -105,7 +121,7 @@ impl Webhook {
         lease: Token,
         now: Timestamp,
     ) -> Result<Claim, StoreError> {
-        Ok(match self.store.step(dispatch.delivery_id, step).await? {
+        Ok(match self.store.step(dispatch.delivery_id, dispatch.endpoint_id, step).await? {
             StepOutcome::Changed(delivery) => Claim::Ours(delivery),
             StepOutcome::Refused(found) => {
                 let progress = found.as_ref().map(|found| &found.progress);
@@ -118,14 +134,14 @@ impl Webhook {
         })
     }
 
-    /// Sends a delivery. Returns the attempt, and whether the endpoint was done before it would be marked as slow. The
-    /// body of its response counts as well, because it occupies the worker.
+    /// Sends a delivery. Returns the attempt, and whether the receiver was not slow. The body of its response counts as
+    /// well, because it occupies the worker.
     async fn send(
         &self,
-        delivery: &Delivery,
-        endpoint: &WebhookEndpoint,
+        claimed: &Claimed<'_>,
         secrets: &Secrets<EndpointSecret>,
     ) -> Result<(Attempt, bool), StoreError> {
+        let Claimed { delivery, endpoint, .. } = claimed;
         let at = self.clock.now();
         if delivery.is_first_attempt() {
             let waited = u64::try_from(at.millis() - delivery.created_at.millis()).unwrap_or_default();
@@ -133,23 +149,43 @@ impl Webhook {
         }
         let headers = headers(delivery, secrets, at).map_err(|error| StoreError::Defect(error.to_string()))?;
         let body = Bytes::copy_from_slice(delivery.body.as_bytes());
-        let mut post = std::pin::pin!(self.transport.post(&endpoint.url, headers, body));
-        let (posted, was_prompt) = match tokio::time::timeout(SLOW_AFTER, &mut post).await {
-            Ok(posted) => (posted, true),
-            Err(_) => (tokio::join!(post, self.mark_slow(endpoint)).0, false),
+        let written = Written::default();
+        let mut post = std::pin::pin!(self.transport.post_noting(&endpoint.url, headers, body, &written));
+        let (begun, mut lags, mut marks) = (Instant::now(), 0, FuturesUnordered::new());
+        let posted = loop {
+            tokio::select! {
+                posted = &mut post => break posted,
+                () = sleep_until(next_lag(begun, &written, lags)) => {
+                    if next_lag(begun, &written, lags) > Instant::now() {
+                        continue;
+                    }
+                    lags += 1;
+                    if self.promptness.lagged(endpoint.id) && endpoint.is_prompt && marks.is_empty() {
+                        marks.push(self.mark_slow(endpoint));
+                    }
+                }
+                Some(()) = marks.next() => {}
+            }
         };
-        Ok((recorded_attempt(at, posted), was_prompt))
+        while marks.next().await.is_some() {}
+        if lags == 0 {
+            self.promptness.answered(endpoint.id);
+        }
+        Ok((recorded_attempt(at, posted), lags == 0))
     }
 
-    /// Marks an endpoint as slow, even if it is marked already: as long as it keeps the slow lane waiting, it must not
-    /// come back to the other lanes every minute. An error is only logged: without the mark, other receivers may wait
-    /// longer, but nothing is lost.
+    /// Notes that an endpoint is slow, so that its deliveries wait for the drain of their account. An error is only
+    /// logged: without the note, other receivers may wait longer, but nothing is lost.
     async fn mark_slow(&self, endpoint: &WebhookEndpoint) {
-        let until = self.clock.now().plus_millis(SLOW_FOR_MILLIS);
-        if let Err(error) = self.store.mark_slow(endpoint.account_id, endpoint.id, until).await {
-            tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot mark the endpoint as slow");
+        if let Err(error) = self.store.mark_prompt(endpoint, false).await {
+            tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint is slow");
         }
     }
+}
+
+/// Returns when an attempt that lags already by this many seconds does so by one more.
+fn next_lag(begun: Instant, written: &Written, lags: u32) -> Instant {
+    written.at().map_or(begun + CONNECT_FOR, |at| at + SLOW_AFTER) + lags * SLOW_AFTER
 }
 
 fn recorded_attempt(at: Timestamp, posted: Posted) -> Attempt {

@@ -1,52 +1,37 @@
 //! Makes a batch's attempts to one endpoint, a few at a time.
 
+use std::time::Duration;
+
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
-use webhooks::delivery::Lane;
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::share::Crowding;
 
 use crate::Webhook;
-use crate::attempt::SLOW_AFTER;
 use crate::outcome::DispatchOutcome;
-use crate::places::AccountTurn;
 use crate::received::Received;
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
-/// the receiver is fast. Messages that still wait when [`SLOW_AFTER`] has passed leave.
+/// the receiver is fast.
 const MAX_IN_FLIGHT: usize = 4;
+/// Attempts of a batch that have not begun after this time wait for the drain of their account. So an endpoint does not
+/// hold a worker up for much longer than one of its attempts takes.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Webhook {
-    /// Makes the attempts that messages call for, as far as the endpoint's account may make them now. Attempts that need
-    /// a place are made in the slow lane alone.
+    /// Makes the attempts that messages call for, unless they have to wait for the drain of their account.
     pub(crate) async fn attend(
         &self,
-        lane: Lane,
-        turn: &AccountTurn,
         endpoint: &WebhookEndpoint,
         messages: Vec<Received>,
     ) -> Vec<(usize, DispatchOutcome)> {
-        if endpoint.needs_no_place(self.clock.now()) {
-            self.attempt_all(lane, endpoint, messages).await
-        } else if lane == Lane::Slow {
-            self.attempt_in_place(turn, endpoint, messages).boxed().await
-        } else {
-            self.forward(Lane::Slow, &messages).await
+        if !endpoint.is_prompt {
+            return self.wait(endpoint, messages).await;
         }
-    }
-
-    /// Makes attempts to an endpoint that responds promptly.
-    pub(crate) async fn attempt_all(
-        &self,
-        lane: Lane,
-        endpoint: &WebhookEndpoint,
-        messages: Vec<Received>,
-    ) -> Vec<(usize, DispatchOutcome)> {
         let mut waiting = messages.into_iter();
         let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
         under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|message| self.attempt_one(message, endpoint)));
-        let mut patience = std::pin::pin!(tokio::time::sleep(SLOW_AFTER));
+        let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
         let mut outcomes = Vec::with_capacity(waiting.len() + under_way.len());
         loop {
             tokio::select! {
@@ -56,7 +41,7 @@ impl Webhook {
                 }
                 () = &mut patience, if waiting.len() > 0 => {
                     let rest = waiting.by_ref().collect();
-                    under_way.push(Box::pin(self.give_way(lane, rest)));
+                    under_way.push(Box::pin(self.wait(endpoint, rest)));
                 }
                 else => return outcomes,
             }
@@ -69,16 +54,8 @@ impl Webhook {
         endpoint: &'a WebhookEndpoint,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         Box::pin(async move {
-            let made = self.attempt(&message, endpoint).await;
-            vec![(message.number, self.or_later(&message, made.outcome).await)]
+            let done = self.attempt(&message, endpoint).await;
+            vec![(message.number, self.or_later(&message, done).await)]
         })
-    }
-
-    /// Sends messages from the first lane to the retry lane. Messages that came from another leave for a while.
-    async fn give_way(&self, lane: Lane, messages: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
-        match lane {
-            Lane::First => self.forward(Lane::Retry, &messages).await,
-            Lane::Retry | Lane::Slow => self.leave(messages, Crowding::Slow).await,
-        }
     }
 }

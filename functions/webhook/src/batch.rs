@@ -8,24 +8,23 @@ use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
 use platform::store::StoreError;
 use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
 use webhooks::QueueMessage;
-use webhooks::delivery::{Carried, Dispatch, Lane};
-use webhooks::endpoint::{Endpoints, WebhookAccount, WebhookEndpoint};
+use webhooks::delivery::{Carried, Dispatch};
+use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 
 use crate::Webhook;
 use crate::outcome::DispatchOutcome;
-use crate::places::AccountTurn;
 use crate::received::{Received, is_repeated};
 
 /// The endpoints of a batch. An endpoint that cannot be read is an error, because it was not removed.
-type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
+pub(crate) type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
 
 impl Webhook {
-    /// Handles every message of a batch. Returns their outcomes in the same order.
-    pub(crate) async fn handle(&self, records: &[SqsMessage]) -> Vec<DispatchOutcome> {
+    /// Handles every message of a batch. Returns their outcomes in the same order, and those of the deliveries that were
+    /// drained.
+    pub(crate) async fn handle(&self, records: &[SqsMessage]) -> (Vec<DispatchOutcome>, Vec<DispatchOutcome>) {
         let mut outcomes = vec![DispatchOutcome::Failed("it was not handled".to_owned()); records.len()];
-        let (mut received, mut again, mut probes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut received, mut again, mut drains) = (Vec::new(), Vec::new(), Vec::new());
         for (number, record) in records.iter().enumerate() {
             match read(record) {
                 Ok(QueueMessage::Attempt(dispatch)) => received.push(Received { number, dispatch, carried: None }),
@@ -33,7 +32,7 @@ impl Webhook {
                 Ok(QueueMessage::First(carried)) => {
                     received.push(Received { number, dispatch: carried.dispatch(), carried: Some(carried) });
                 }
-                Ok(QueueMessage::Probe { sent_at }) => probes.push((number, self.lane(record), sent_at)),
+                Ok(QueueMessage::Drain(call)) => drains.push((number, call)),
                 Err(error) => outcomes[number] = DispatchOutcome::Defective(error),
             }
         }
@@ -43,14 +42,18 @@ impl Webhook {
                 Err((number, outcome)) => outcomes[number] = outcome,
             }
         }
-        // All messages of a batch come from the same queue.
-        let lane = records.first().map_or(Lane::Retry, |record| self.lane(record));
-        let noted = join_all(probes.into_iter().map(|(number, lane, sent_at)| self.note(number, lane, sent_at)));
-        let (handled, noted) = tokio::join!(self.handle_attempts(lane, received).boxed(), noted);
-        for (number, outcome) in handled.into_iter().chain(noted) {
+        let drained =
+            join_all(drains.into_iter().map(|(number, call)| async move { (number, self.drain(call).await) }));
+        let (handled, drained) = tokio::join!(self.handle_attempts(received).boxed(), drained.boxed());
+        for (number, outcome) in handled {
             outcomes[number] = outcome;
         }
-        outcomes
+        let mut of_drains = Vec::new();
+        for (number, (outcome, drained)) in drained {
+            outcomes[number] = outcome;
+            of_drains.extend(drained);
+        }
+        (outcomes, of_drains)
     }
 
     /// Stores a delivery whose message has come before. From then on the message is like any other.
@@ -65,15 +68,13 @@ impl Webhook {
         }
     }
 
-    async fn note(&self, number: usize, lane: Lane, sent_at: Timestamp) -> (usize, DispatchOutcome) {
-        let noted = self.store.probed(lane, sent_at).await;
-        (number, noted.map_or_else(|error| DispatchOutcome::stopped_by(&error), |()| DispatchOutcome::Probed))
-    }
-
-    async fn handle_attempts(&self, lane: Lane, received: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
+    async fn handle_attempts(&self, received: Vec<Received>) -> Vec<(usize, DispatchOutcome)> {
         let accounts: BTreeSet<UserId> = received.iter().map(|message| message.dispatch.account_id).collect();
-        let accounts = match self.store.accounts(&accounts).await {
-            Ok(accounts) => accounts,
+        if accounts.is_empty() {
+            return Vec::new();
+        }
+        let endpoints = match self.endpoints(&accounts).await {
+            Ok(endpoints) => endpoints,
             Err(error) => {
                 let later = received.iter().map(|message| {
                     let error = error.clone();
@@ -82,10 +83,6 @@ impl Webhook {
                 return join_all(later).await;
             }
         };
-        let now = self.clock.now();
-        let mut turns: HashMap<UserId, AccountTurn> =
-            accounts.iter().map(|(id, account)| (*id, AccountTurn::new(account, now))).collect();
-        let endpoints: Found = accounts.into_values().flat_map(by_id).collect();
         let mut messages = BTreeMap::<EndpointId, Vec<Received>>::new();
         let mut off = BTreeMap::<UserId, Vec<(Received, &WebhookEndpoint)>>::new();
         for message in received {
@@ -94,37 +91,29 @@ impl Webhook {
                 Some(Ok(endpoint)) if !endpoint.is_on() && message.carried.is_some() => {
                     off.entry(account_id).or_default().push((message, endpoint));
                 }
-                _ => {
-                    turns.entry(account_id).or_insert_with(|| AccountTurn::new(&WebhookAccount::default(), now));
-                    messages.entry(endpoint_id).or_default().push(message);
-                }
+                _ => messages.entry(endpoint_id).or_default().push(message),
             }
         }
-        let turn_of =
-            |messages: &[Received]| messages.first().and_then(|message| turns.get(&message.dispatch.account_id));
-        let mut handled: Vec<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>> = Vec::with_capacity(messages.len());
-        for (id, messages) in messages {
-            if let Some(turn) = turn_of(&messages) {
-                handled.push(self.handle_endpoint(lane, turn, endpoints.get(&id), messages));
-            }
-        }
-        for (account, messages) in off {
-            handled.push(self.hold_new(account, messages).boxed());
-        }
-        join_all(handled).await.concat()
+        let of_endpoints =
+            messages.into_iter().map(|(id, messages)| self.handle_endpoint(endpoints.get(&id), messages));
+        let of_accounts = off.into_iter().map(|(account, messages)| self.hold_new(account, messages).boxed());
+        join_all(of_endpoints.chain(of_accounts)).await.concat()
+    }
+
+    /// Returns the endpoints of these accounts.
+    pub(crate) async fn endpoints(&self, accounts: &BTreeSet<UserId>) -> Result<Found, StoreError> {
+        Ok(self.store.accounts(accounts).await?.into_values().flat_map(by_id).collect())
     }
 
     /// Handles all messages for one endpoint: makes attempts if it is on, holds the deliveries if it is off, and ends
     /// them if it was removed. If it cannot be read, its messages become dead letters, and its deliveries stay pending.
     fn handle_endpoint<'a>(
         &'a self,
-        lane: Lane,
-        turn: &'a AccountTurn,
         endpoint: Option<&'a Result<WebhookEndpoint, StoreError>>,
         messages: Vec<Received>,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         match endpoint {
-            Some(Ok(endpoint)) if endpoint.is_on() => self.attend(lane, turn, endpoint, messages).boxed(),
+            Some(Ok(endpoint)) if endpoint.is_on() => self.attend(endpoint, messages).boxed(),
             // One after the other, because each transaction reads the account's row, and would be in the way of the
             // others.
             _ => stream::iter(messages)
@@ -140,15 +129,9 @@ impl Webhook {
                 .boxed(),
         }
     }
-
-    fn lane(&self, record: &SqsMessage) -> Lane {
-        let arn = record.event_source_arn.as_deref().unwrap_or_default();
-        self.queues.lane_at(arn).unwrap_or(Lane::Retry)
-    }
 }
 
-fn by_id(account: WebhookAccount) -> Found {
-    let Endpoints { readable, unreadable } = account.endpoints;
+fn by_id(Endpoints { readable, unreadable }: Endpoints) -> Found {
     let readable = readable.into_iter().map(|endpoint| (endpoint.id, Ok(endpoint)));
     let unreadable = unreadable.into_iter().map(|endpoint| (endpoint.id, Err(endpoint.unreadable.into())));
     readable.chain(unreadable).collect()

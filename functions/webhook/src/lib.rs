@@ -1,20 +1,21 @@
 //! The `webhook` function, triggered by the delivery queues: makes the attempts that their messages call for.
 //!
 //! A message is acknowledged only after what it calls for is recorded, after it has proved void, or after a copy of it
-//! was sent: to the retry or the slow lane or, if it met a defect, to the dead-letter queue. After a crash at any step
-//! the message arrives again. The delivery's lease, token and attempt count then decide whether it still calls for an
-//! attempt.
+//! was sent: to the retry lane or, if it met a defect, to the dead-letter queue. After a crash at any step the message
+//! arrives again. The delivery's lease, token and attempt count then decide whether it still calls for an attempt.
+//!
+//! Attempts to endpoints that respond promptly are made at once. All others wait in the table for the drain of their
+//! account.
 
 mod attempt;
 mod attend;
 mod batch;
 mod defects;
+mod drain;
 mod headers;
 mod hold;
-mod leave;
 mod notices;
 mod outcome;
-mod places;
 mod received;
 mod settle;
 pub mod transport;
@@ -30,8 +31,9 @@ use platform::service::Service;
 use runtime::{Error, Worker};
 use secrets::KeyringCache;
 use types::clock::Clock;
+use webhooks::promptness::Promptness;
 use webhooks::store::WebhookStore;
-use webhooks::{Notices, Queues, Schedule};
+use webhooks::{Drains, Notices, Queues, Schedule};
 
 use outcome::DispatchOutcome;
 use transport::{Reach, Transport};
@@ -41,7 +43,9 @@ use transport::{Reach, Transport};
 pub struct Webhook {
     store: WebhookStore,
     queues: Queues,
+    drains: Drains,
     notices: Notices,
+    promptness: Arc<Promptness>,
     keyring: KeyringCache,
     transport: Transport,
     schedule: Schedule,
@@ -58,11 +62,14 @@ pub struct Webhook {
 /// Builds the function from its environment. The caller decides where it may connect and how long retries wait.
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead];
-    let (sqs, [first, retry, slow, dead_queue]) = queues::from_service(service, queues)?;
+    let queues = [Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead];
+    let (sqs, [retry, slow, dead_queue]) = queues::from_service(service, queues)?;
+    let queues = Queues::of_drains(sqs.clone(), slow).with_retry_lane(retry);
     Ok(Webhook {
         notices: Notices::from_service(service, store.clone())?,
-        queues: Queues::new(sqs.clone(), first, retry).with_slow_lane(slow),
+        drains: Drains::new(store.clone(), queues.clone(), schedule),
+        promptness: Arc::default(),
+        queues,
         keyring: KeyringCache::from_service(service)?,
         store,
         transport,
@@ -86,10 +93,10 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        let mut outcomes = self.handle(&event.records).await;
+        let (mut outcomes, drained) = self.handle(&event.records).await;
         self.bury_defective(&event.records, &mut outcomes).await;
         let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        outcome::log(&self.meter, &event.records, &outcomes, &waits);
+        outcome::log(&self.meter, &event.records, &outcomes, &drained, &waits);
         let mut response = SqsBatchResponse::default();
         for (record, _) in
             event.records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, DispatchOutcome::Failed(_)))

@@ -4,12 +4,13 @@
 use platform::store::StoreError;
 use types::ids::NoticeId;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Dispatch, Transition};
+use webhooks::delivery::Transition;
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::notice::{FailingNotice, RecoveredNotice};
+use webhooks::notice::{FailingNotice, FullNotice, RecoveredNotice};
 use webhooks::store::DisableOutcome;
 
 use crate::Webhook;
+use crate::attempt::Claimed;
 use crate::outcome::DispatchOutcome;
 
 /// `sweep` sends a notice this many seconds after it was stored, if it was not sent at once.
@@ -23,11 +24,11 @@ impl Webhook {
     /// answer was lost, the lease has ended, so nothing is recorded twice.
     pub(crate) async fn warn(
         &self,
-        dispatch: &Dispatch,
-        endpoint: &WebhookEndpoint,
+        made: &Claimed<'_>,
         step: &Transition,
         notice: &FailingNotice,
     ) -> Result<DispatchOutcome, StoreError> {
+        let Claimed { dispatch, endpoint, .. } = made;
         match self.store.warn(step, endpoint, notice, self.notice_wake_at(notice.failing_at)).await {
             Ok(DisableOutcome::Done) => {
                 let FailingNotice { endpoint_id, account_id, delivery_id, .. } = notice;
@@ -46,19 +47,39 @@ impl Webhook {
         }
     }
 
-    /// Notes that an endpoint has recovered. This comes before the acknowledgement is recorded, so a crash in between
-    /// does not lose the notice. Returns the notice's id if it is to be sent.
+    /// Notes that an endpoint has recovered, unless another delivery to it has failed for as long as one that warns.
+    /// Returns the notice's id if it is to be sent.
     ///
     /// An error is only logged, because it must not keep the acknowledgement from being recorded. The next acknowledged
     /// attempt tries again.
-    pub(crate) async fn end_warning(&self, endpoint: &WebhookEndpoint, notice: &RecoveredNotice) -> Option<NoticeId> {
+    pub(crate) async fn end_warning(&self, made: &Claimed<'_>, notice: &RecoveredNotice) -> Option<NoticeId> {
+        let Claimed { delivery, endpoint, .. } = made;
         let wake_at = self.notice_wake_at(notice.recovered_at);
-        match self.store.end_warning(endpoint, notice, wake_at).await {
+        let ended = async {
+            let is_failing = self.store.is_failing(endpoint, delivery.id).await?;
+            Ok::<_, StoreError>(!is_failing && self.store.end_warning(endpoint, notice, wake_at).await?)
+        };
+        match ended.await {
             Ok(is_noted) => is_noted.then_some(notice.notice_id),
             Err(error) => {
                 tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint has recovered");
                 None
             }
+        }
+    }
+
+    /// Notes that an endpoint is full, and tells its owner. An error is only logged: the next run of the drain tries
+    /// again.
+    pub(crate) async fn mark_full(&self, endpoint: &mut WebhookEndpoint, notice: &FullNotice) {
+        match self.store.mark_full(endpoint, notice, self.notice_wake_at(notice.full_at)).await {
+            Ok(is_told) => {
+                tracing::warn!(endpoint_id = %endpoint.id, waiting = notice.waiting, "full");
+                endpoint.full_since = Some(notice.full_at);
+                if is_told {
+                    self.send_notice(notice.notice_id).await;
+                }
+            }
+            Err(error) => tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint is full"),
         }
     }
 

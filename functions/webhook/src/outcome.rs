@@ -18,19 +18,23 @@ pub(crate) enum DispatchOutcome {
     SwitchedOff,
     /// The delivery is held, because its endpoint is off.
     Held,
+    /// The delivery is held, because too many of its endpoint wait.
+    Overflowed,
+    /// The delivery waited until it was no longer kept, and has failed.
+    Expired,
     /// The message calls for nothing any more: the delivery has moved on or has ended.
     Void,
-    /// No attempt was made. A copy was sent to another lane, or the attempt was put off because it found no place.
-    Forwarded,
+    /// No attempt was made. The delivery waits in the table for the drain of its account.
+    Waiting,
     /// A copy was sent to the retry lane, because another instance is making the attempt or something that it needs is
     /// unavailable.
     Postponed(String),
-    /// The message was a probe, and when it was sent is recorded.
-    Probed,
+    /// The message called for a run of a drain. What the run did has lines of its own.
+    Drained,
     /// The message, a row or a secret cannot be read, the store takes what the message calls for as invalid, or the code
     /// cannot put it together. None of these would change with another try. A copy goes to the dead-letter queue.
     Defective(String),
-    /// Its copy cannot be sent, or its probe cannot be noted now. The message stays in its queue.
+    /// Its copy cannot be sent, or its drain cannot be begun now. The message stays in its queue.
     Failed(String),
 }
 
@@ -51,9 +55,15 @@ impl DispatchOutcome {
     }
 }
 
-/// Logs one line for the batch, and one for each message that met a defect or failed. No line contains a body, a URL or
+/// Logs one line for the batch and the deliveries of its drains, and one for each message that met a defect or failed. No line contains a body, a URL or
 /// a secret.
-pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOutcome], waits: &[u64]) {
+pub(crate) fn log(
+    meter: &Meter,
+    records: &[SqsMessage],
+    outcomes: &[DispatchOutcome],
+    drained: &[DispatchOutcome],
+    waits: &[u64],
+) {
     for (record, outcome) in records.iter().zip(outcomes) {
         let message_id = record.message_id.as_deref();
         match outcome {
@@ -62,9 +72,10 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOut
             _ => {}
         }
     }
-    let tally = Tally::new(outcomes);
+    let tally = Tally::new(outcomes.iter().chain(drained));
     let because = outcomes
         .iter()
+        .chain(drained)
         .find_map(|outcome| if let DispatchOutcome::Postponed(why) = outcome { Some(why) } else { None });
     let mut line = meter.line("batch");
     line.member("received", &outcomes.len());
@@ -73,8 +84,10 @@ pub(crate) fn log(meter: &Meter, records: &[SqsMessage], outcomes: &[DispatchOut
     line.count(Metric::Exhausted, tally.exhausted);
     line.count(Metric::SwitchedOff, tally.switched_off);
     line.count(Metric::Held, tally.held);
+    line.count(Metric::Overflowed, tally.overflowed);
+    line.count(Metric::Expired, tally.expired);
     line.member("void", &tally.void);
-    line.member("forwarded", &tally.forwarded);
+    line.member("waiting", &tally.waiting);
     line.count(Metric::Postponed, tally.postponed);
     line.known("postponed_because", because);
     line.count(Metric::Defects, tally.defective);
@@ -93,15 +106,17 @@ struct Tally {
     exhausted: u64,
     switched_off: u64,
     held: u64,
+    overflowed: u64,
+    expired: u64,
     void: u64,
-    forwarded: u64,
+    waiting: u64,
     postponed: u64,
     defective: u64,
     failed: u64,
 }
 
 impl Tally {
-    fn new(outcomes: &[DispatchOutcome]) -> Self {
+    fn new<'a>(outcomes: impl Iterator<Item = &'a DispatchOutcome>) -> Self {
         let mut tally = Self::default();
         for outcome in outcomes {
             tally.add(outcome);
@@ -123,11 +138,13 @@ impl Tally {
                 self.switched_off += 1;
             }
             DispatchOutcome::Held => self.held += 1,
+            DispatchOutcome::Overflowed => self.overflowed += 1,
+            DispatchOutcome::Expired => self.expired += 1,
             DispatchOutcome::Void => self.void += 1,
-            DispatchOutcome::Forwarded => self.forwarded += 1,
+            DispatchOutcome::Waiting => self.waiting += 1,
             DispatchOutcome::Postponed(_) => self.postponed += 1,
-            // A probe is no delivery.
-            DispatchOutcome::Probed => {}
+            // A drain is no delivery.
+            DispatchOutcome::Drained => {}
             DispatchOutcome::Defective(_) => self.defective += 1,
             DispatchOutcome::Failed(_) => self.failed += 1,
         }

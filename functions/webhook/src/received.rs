@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use aws_lambda_events::sqs::SqsMessage;
+use futures_util::future::join_all;
 use platform::backoff::equal_jitter_seconds;
 use platform::store::StoreError;
 use webhooks::Call;
-use webhooks::delivery::{Carried, Dispatch, Lane, watch};
+use webhooks::delivery::{Carried, Dispatch, Lane, overdue_at, wait, watch};
+use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::Put;
 
 use crate::Webhook;
@@ -42,16 +44,65 @@ pub(crate) fn is_repeated(record: &SqsMessage) -> bool {
 
 impl Webhook {
     /// Stores a delivery whose message has come again, and gives it a wake-up. If the message makes its function crash
-    /// each time, a sweep finds the delivery.
+    /// each time, the drain of its account finds the delivery.
     pub(crate) async fn store(&self, carried: &Carried) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let Put::Present(found) = self.store.put_delivery(&carried.stored(self.schedule, now)).await? else {
+        let wake_at = overdue_at(self.schedule, now);
+        self.store.call_drain_by(carried.account_id, wake_at, now).await?;
+        let Put::Present(found) = self.store.put_delivery(&carried.stored(wake_at)).await? else {
             return Ok(());
         };
         match watch(&found.progress, self.schedule, now) {
-            Some(step) => self.store.settle(found.id, &step).await.map(drop),
+            Some(step) => self.store.settle(found.id, found.endpoint_id, &step).await.map(drop),
             None => Ok(()),
         }
+    }
+
+    /// Lets attempts to an endpoint wait for the drain of its account, and calls it.
+    pub(crate) async fn wait(
+        &self,
+        endpoint: &WebhookEndpoint,
+        messages: Vec<Received>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        if messages.is_empty() {
+            return Vec::new();
+        }
+        let waiting = join_all(messages.iter().map(|message| self.wait_in_table(endpoint, message))).await;
+        // Each of them must be found, so the call comes after the writes.
+        let called = self.drains.call(endpoint.account_id, self.clock.now()).await;
+        let outcomes = messages.iter().zip(waiting).map(|(message, waiting)| {
+            let done = waiting.and_then(|outcome| called.clone().map(|()| outcome));
+            async move { (message.number, self.or_later(message, done).await) }
+        });
+        join_all(outcomes).await
+    }
+
+    /// Records that an attempt waits. A new delivery is held instead if its endpoint is full. If the delivery has moved on, or somebody is making the attempt, there is nothing to
+    /// record. But whoever claimed the delivery may have died without giving it a wake-up, so it gets one before the
+    /// message goes that carries it.
+    async fn wait_in_table(
+        &self,
+        endpoint: &WebhookEndpoint,
+        message: &Received,
+    ) -> Result<DispatchOutcome, StoreError> {
+        let (dispatch, now) = (&message.dispatch, self.clock.now());
+        if let Some(carried) = &message.carried {
+            let (new, outcome) = if endpoint.full_since.is_some() {
+                (carried.held(now), DispatchOutcome::Overflowed)
+            } else {
+                (carried.stored(now), DispatchOutcome::Waiting)
+            };
+            if self.store.put_delivery(&new).await? == Put::New {
+                return Ok(outcome);
+            }
+        }
+        if self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, &wait(dispatch, now)).await? {
+            return Ok(DispatchOutcome::Waiting);
+        }
+        if let Some(carried) = &message.carried {
+            self.store(carried).await?;
+        }
+        Ok(DispatchOutcome::Void)
     }
 
     /// Turns a result into an outcome. If the store was busy or unavailable, a copy of the message is sent for later,
@@ -84,18 +135,6 @@ impl Webhook {
             Ok(()) => DispatchOutcome::Postponed(why),
             Err(unsent) => DispatchOutcome::uncopied(&unsent),
         }
-    }
-
-    /// Sends messages on to a lane, as they are.
-    pub(crate) async fn forward(&self, lane: Lane, messages: &[Received]) -> Vec<(usize, DispatchOutcome)> {
-        let calls: Vec<Call> = messages.iter().map(|message| message.call(0)).collect();
-        let sent = self.queues.call(lane, &calls).await;
-        let outcomes = messages.iter().zip(sent).map(|(message, sent)| {
-            let forwarded =
-                sent.map_or_else(|unsent| DispatchOutcome::uncopied(&unsent), |()| DispatchOutcome::Forwarded);
-            (message.number, forwarded)
-        });
-        outcomes.collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Records attempts and what follows from them, and settles deliveries whose endpoint is off or was removed.
 
+use std::sync::atomic::Ordering;
+
 use platform::store::StoreError;
 use types::timestamp::Timestamp;
 use webhooks::delivery::{
@@ -12,6 +14,7 @@ use webhooks::store::{DisableOutcome, StepOutcome};
 use webhooks::{Call, Wait};
 
 use crate::Webhook;
+use crate::attempt::Claimed;
 use crate::outcome::DispatchOutcome;
 use crate::received::Received;
 
@@ -22,51 +25,49 @@ const AGAIN_SECONDS: u32 = 1;
 
 impl Webhook {
     /// Records an attempt and what follows from it.
-    pub(crate) async fn record(
-        &self,
-        dispatch: &Dispatch,
-        delivery: &Delivery,
-        endpoint: &WebhookEndpoint,
-        lease: Token,
-        attempt: Attempt,
-    ) -> Result<DispatchOutcome, StoreError> {
+    pub(crate) async fn record(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
+        let Claimed { dispatch, delivery, endpoint, lease, has_drain } = made;
         if attempt.is_acknowledged() {
-            return self.record_success(dispatch, delivery, endpoint, attempt).await;
+            return self.record_success(made, attempt).await;
         }
         let now = self.clock.now();
         let warning = FailingNotice::after_failure(endpoint, delivery, &attempt, self.schedule, now);
-        match after_failure(dispatch, lease, attempt, delivery.is_test, self.schedule, now) {
+        match after_failure(dispatch, *lease, attempt, endpoint.epoch, delivery.is_test, self.schedule, now) {
             AfterFailure::Again(wait, step) => {
+                // What makes the next attempt come is prepared before the record, so a crash in between cannot lose it.
+                // Until the record makes its token the delivery's, the message is void.
                 if let Wait::Delayed { seconds } = wait {
-                    // The next attempt's message is sent before the record, so a crash in between cannot lose it. Until
-                    // the record makes its token the delivery's, the message is void.
-                    let call = Call::new(dispatch.after(lease), seconds);
+                    let call = Call::new(dispatch.after(*lease), seconds);
                     let sent = self.queues.call_once(Lane::Retry, call).await;
                     sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
                 }
+                if !has_drain.load(Ordering::Relaxed) {
+                    let (_, wake_at) = wait.times(self.schedule, now);
+                    self.store.call_drain_by(dispatch.account_id, wake_at, now).await?;
+                }
                 match warning {
-                    Some(notice) => self.warn(dispatch, endpoint, &step, &notice).await,
+                    Some(notice) => self.warn(made, &step, &notice).await,
                     None => self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await,
                 }
             }
-            AfterFailure::GiveUp(step) if !delivery.is_test => self.give_up(dispatch, endpoint, &step, now).await,
+            AfterFailure::GiveUp(step) if !delivery.is_test => self.give_up(made, &step, now).await,
             AfterFailure::GiveUp(step) => self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await,
         }
     }
 
     /// Records an acknowledgement. If the owner was warned of failures, it is told that they are over.
-    async fn record_success(
-        &self,
-        dispatch: &Dispatch,
-        delivery: &Delivery,
-        endpoint: &WebhookEndpoint,
-        attempt: Attempt,
-    ) -> Result<DispatchOutcome, StoreError> {
+    async fn record_success(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
+        let Claimed { dispatch, delivery, endpoint, .. } = made;
         let Some(notice) = RecoveredNotice::after_success(endpoint, delivery, &attempt, self.clock.now()) else {
             return self.settle_success(dispatch, attempt).await;
         };
-        let noted = self.end_warning(endpoint, &notice).await;
+        // Noted before the record, so a crash in between does not lose the notice. Noted after the record as well, because
+        // another delivery may have been the last one at the same moment.
+        let mut noted = self.end_warning(made, &notice).await;
         let outcome = self.settle_success(dispatch, attempt).await;
+        if noted.is_none() {
+            noted = self.end_warning(made, &notice).await;
+        }
         if let Some(id) = noted {
             self.send_notice(id).await;
         }
@@ -77,7 +78,7 @@ impl Webhook {
         let step = succeed(dispatch, attempt);
         let mut tries = 1;
         loop {
-            match self.store.settle(dispatch.delivery_id, &step).await {
+            match self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, &step).await {
                 Ok(_) => return Ok(DispatchOutcome::Delivered),
                 Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < MAX_TRIES => tries += 1,
                 Err(error) => return Err(error),
@@ -85,14 +86,18 @@ impl Webhook {
         }
     }
 
-    /// Ends a delivery whose last attempt failed, switches its endpoint off, and sends the notice for its owner.
+    /// Ends a delivery whose last attempt failed, switches its endpoint off, and sends the notice for its owner. If some
+    /// of its attempts failed before the endpoint was switched on again or got another URL, only the delivery fails.
     async fn give_up(
         &self,
-        dispatch: &Dispatch,
-        endpoint: &WebhookEndpoint,
+        made: &Claimed<'_>,
         step: &Transition,
         now: Timestamp,
     ) -> Result<DispatchOutcome, StoreError> {
+        let Claimed { dispatch, delivery, endpoint, .. } = made;
+        if delivery.progress.epoch != Some(endpoint.epoch) {
+            return self.step(dispatch, step, DispatchOutcome::Exhausted).await;
+        }
         let notice = Notice {
             notice_id: notice_id(endpoint.id, endpoint.epoch),
             endpoint_id: endpoint.id,
@@ -121,7 +126,7 @@ impl Webhook {
         step: &Transition,
         made: DispatchOutcome,
     ) -> Result<DispatchOutcome, StoreError> {
-        let is_made = self.store.settle(dispatch.delivery_id, step).await?;
+        let is_made = self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, step).await?;
         Ok(if is_made { made } else { DispatchOutcome::Void })
     }
 
@@ -154,7 +159,11 @@ impl Webhook {
     /// Ends a delivery whose endpoint was removed. If it was never stored, there is nothing to end.
     pub(crate) async fn end(&self, message: &Received) -> Result<DispatchOutcome, StoreError> {
         let now = self.clock.now();
-        match self.store.step(message.dispatch.delivery_id, &end(&message.dispatch, now)).await? {
+        match self
+            .store
+            .step(message.dispatch.delivery_id, message.dispatch.endpoint_id, &end(&message.dispatch, now))
+            .await?
+        {
             StepOutcome::Changed(_) => Ok(DispatchOutcome::Void),
             StepOutcome::Refused(found) => self.refused(message, found.as_deref(), now).await,
         }

@@ -19,8 +19,8 @@ use platform::store::causes;
 use secrets::KeyringCache;
 use thiserror::Error;
 use types::clock::{Clock, SystemClock};
-use webhooks::Queues;
 use webhooks::store::WebhookStore;
+use webhooks::{Drains, Queues, Schedule};
 
 use crate::failure::CommandFailure;
 use crate::remedy::with_remedy;
@@ -97,10 +97,11 @@ impl Session {
 
     pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, SessionError> {
         let queue = async |queue| self.queue_url(queue).await.map_err(SessionError::QueueNotUsable);
-        let (first, retry) = tokio::try_join!(queue(Queue::WebhooksFirst), queue(Queue::WebhooksRetry))?;
+        let slow = queue(Queue::WebhooksSlow).await?;
+        let store = WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks));
         Ok(WebhookAdmin {
-            store: WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks)),
-            queues: Queues::new(self.sqs(), first, retry),
+            drains: Drains::new(store.clone(), Queues::of_drains(self.sqs(), slow), Schedule::default()),
+            store,
             keyring: KeyringCache::new(self.secrets(), self.resources.keyring(), Arc::clone(&self.clock)),
             policy: policy(),
             resolver: Arc::new(SystemResolver),

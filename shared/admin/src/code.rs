@@ -19,6 +19,8 @@ closed_enum! {
         Conflict = "conflict",
         /// There may be no more of them. Repeating helps once there are fewer endpoints; a delivery has had its rounds.
         LimitReached = "limit_reached",
+        /// It was done too often in this minute. Repeating helps after `retry_after` seconds.
+        RateLimited = "rate_limited",
         /// A store, a queue or the keyring did not answer, or the command took too long. Whether a change was made is not
         /// known: look, then repeat.
         Unavailable = "unavailable",
@@ -30,7 +32,7 @@ closed_enum! {
 impl ErrorCode {
     /// Returns whether nothing was changed for certain.
     pub const fn is_refusal(self) -> bool {
-        matches!(self, Self::NotFound | Self::Invalid | Self::Conflict | Self::LimitReached)
+        matches!(self, Self::NotFound | Self::Invalid | Self::Conflict | Self::LimitReached | Self::RateLimited)
     }
 }
 
@@ -57,6 +59,7 @@ impl WebhookAdminError {
             Self::Keyring(_) | Self::NoRandomness | Self::Rotation(RotationError::Stored) => ErrorCode::Internal,
             Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => ErrorCode::NotFound,
             Self::Invalid { .. } => ErrorCode::Invalid,
+            Self::TooManyTrials { .. } => ErrorCode::RateLimited,
             Self::TooMany | Self::TooManyRounds(_) => ErrorCode::LimitReached,
             _ => ErrorCode::Conflict,
         }

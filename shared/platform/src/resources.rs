@@ -33,7 +33,7 @@ pub enum Queue {
     WebhooksFirst,
     /// The retry lane: retries, and first attempts that the first lane does not take.
     WebhooksRetry,
-    /// The slow lane: attempts to endpoints that are slow or not known to be prompt.
+    /// The slow lane: drains of accounts whose deliveries wait in the table.
     WebhooksSlow,
     /// Webhook messages that cannot be read, that met a defect or an unreadable row, or whose function crashed again and
     /// again.
@@ -65,12 +65,17 @@ pub const CREATED_AT: &str = "created_at";
 pub const ENDPOINT_ID: &str = "endpoint_id";
 /// The index that finds an endpoint's deliveries by time.
 pub const DELIVERIES_INDEX: &str = "deliveries";
+/// The endpoint and the status of a delivery that is not delivered; the partition key of [`STATUSES_INDEX`].
+pub const LISTED: &str = "listed";
+/// The index that finds an endpoint's deliveries of one status by time. Delivered ones are not in it, and neither are
+/// those whose first attempt is being made at once.
+pub const STATUSES_INDEX: &str = "statuses";
 /// The partition key of [`WAKE_INDEX`].
 pub const WAKE_SHARD: &str = "wake_shard";
-/// When `sweep` must look at a row, in milliseconds since the Unix epoch; the sort key of [`WAKE_INDEX`].
+/// When somebody must look at a row, in milliseconds since the Unix epoch; the sort key of [`WAKE_INDEX`].
 pub const WAKE_AT: &str = "wake_at";
-/// The index in which `sweep` finds rows by the time at which it must look at them. Most rows have no such time and are
-/// not in this index.
+/// The index that finds rows by the time at which somebody must look at them: `sweep` at drains and notices, and the
+/// drain of an account at its deliveries. Most rows have no such time and are not in this index.
 pub const WAKE_INDEX: &str = "wake";
 
 /// A global secondary index of a table. It holds the table's keys and no other attributes.
@@ -156,6 +161,7 @@ impl Table {
             Self::Keys | Self::Market | Self::Accounts => &[],
             Self::Webhooks => &[
                 Index { name: DELIVERIES_INDEX, partition_key: ENDPOINT_ID, sort_key: CREATED_AT },
+                Index { name: STATUSES_INDEX, partition_key: LISTED, sort_key: CREATED_AT },
                 Index { name: WAKE_INDEX, partition_key: WAKE_SHARD, sort_key: WAKE_AT },
             ],
         }

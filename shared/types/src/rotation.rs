@@ -32,6 +32,8 @@ pub enum RotationError {
     NotOver(Timestamp),
     #[error("there is no next secret to activate")]
     NoNext,
+    #[error("there is no old secret that is still valid")]
+    NoOld,
     #[error("the stored list of secrets is empty, or not in the order of their times")]
     Stored,
 }
@@ -78,6 +80,20 @@ impl<S> Secrets<S> {
         let [active, next, ..] = &mut self.0[active..] else { return Err(RotationError::NoNext) };
         // Keeps the order of the list even if the clock of the host that activated the active one is ahead.
         next.active_from = now.max(active.active_from);
+        Ok(())
+    }
+
+    /// Ends the old secret at once, and so a rotation. The next secret becomes the active one, if it is not yet.
+    pub fn expire_old(&mut self, now: Timestamp) -> Result<(), RotationError> {
+        let active = self.active_index(now);
+        let newest = match self.activate(now) {
+            Ok(()) => active + 1,
+            Err(_) => active,
+        };
+        if self.ended(now) >= newest {
+            return Err(RotationError::NoOld);
+        }
+        self.0.drain(..newest);
         Ok(())
     }
 

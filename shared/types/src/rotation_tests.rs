@@ -70,6 +70,37 @@ fn a_third_is_refused_until_the_first_has_ended() {
 }
 
 #[test]
+fn the_old_secret_can_be_ended_at_once_before_or_after_the_activation() {
+    for is_activated in [false, true] {
+        let mut secrets = Secrets::first(1, at(0));
+        secrets.add_next(2, at(100)).unwrap();
+        if is_activated {
+            secrets.activate(at(101)).unwrap();
+        }
+        secrets.expire_old(at(102)).unwrap();
+        assert_eq!(signing(&secrets, at(102)), (2, vec![2]), "{is_activated}");
+        // The host that signs may have a clock that is behind.
+        assert_eq!(signing(&secrets, at(99)), (2, vec![2]), "{is_activated}");
+        assert_eq!(secrets.expire_old(at(102)), Err(RotationError::NoOld));
+        secrets.add_next(3, at(102)).unwrap();
+        assert_eq!(signing(&secrets, at(102)), (2, vec![2, 3]));
+    }
+}
+
+#[test]
+fn without_an_old_secret_there_is_none_to_end() {
+    let mut secrets = Secrets::first(1, at(0));
+    assert_eq!(secrets.expire_old(at(1)), Err(RotationError::NoOld));
+    secrets.add_next(2, at(100)).unwrap();
+    // Both have become what they are by themselves: the second is active, and the first has ended.
+    let before = secrets.clone();
+    assert_eq!(secrets.expire_old(at(148)), Err(RotationError::NoOld));
+    assert_eq!(secrets, before);
+    secrets.expire_old(just_before(at(148))).unwrap();
+    assert_eq!(signing(&secrets, at(148)), (2, vec![2]));
+}
+
+#[test]
 fn pruning_forgets_what_has_ended_alone() {
     let mut secrets = Secrets::first(1, at(0));
     secrets.add_next(2, at(0)).unwrap();

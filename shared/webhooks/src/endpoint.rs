@@ -6,15 +6,18 @@ use platform::rows::{Rows, Unreadable};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::share::Share;
 use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{EndpointId, NoticeId, UserId};
 use types::rotation::Secrets;
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
 
 /// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;
+
+/// How often in a minute an endpoint may be tested or get another URL, both together. Each has a request sent to an
+/// address that somebody chose.
+pub const MAX_TRIALS_A_MINUTE: u32 = 5;
 
 /// A URL to which an account wants its events delivered, and what belongs to it.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,8 +29,8 @@ pub struct WebhookEndpoint {
     /// The events that are delivered to it.
     pub events: BTreeSet<EventKind>,
     pub switch: Switch,
-    /// Counts from 1, and grows each time that the endpoint is switched on again. So a conditional write can tell
-    /// whether that has happened since the endpoint was read. After a restore it goes on far ahead, because an epoch
+    /// Counts from 1, and grows each time that the endpoint is switched on again or gets another URL. So a conditional
+    /// write can tell whether that has happened since the endpoint was read. After a restore it goes on far ahead, because an epoch
     /// that the restore undid may have had its notice.
     pub epoch: u64,
     pub created_at: Timestamp,
@@ -35,29 +38,26 @@ pub struct WebhookEndpoint {
     pub secrets: Secrets<String>,
     /// Grows with each change of the secrets. Conditional writes use it.
     pub secret_version: u64,
-    /// Until this time it counts as slow, and attempts to it are made in the slow lane.
-    pub slow_until: Option<Timestamp>,
-    /// Whether its latest attempts got a response promptly. If not, each attempt needs a place.
+    /// Whether it is known to respond promptly. If not, its deliveries wait for the drain of its account.
     pub is_prompt: bool,
     /// The latest warning to its owner, which may belong to an earlier epoch.
     pub warning: Option<Warning>,
+    /// Since when it is full ([`crate::drain::FULL_AT`]), if it is. Its new deliveries are held meanwhile.
+    pub full_since: Option<Timestamp>,
+    /// When its owner was told last that it is full.
+    pub full_told_at: Option<Timestamp>,
 }
 
 /// A warning to the owner that deliveries to the endpoint fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The epoch to which it belongs. Each has at most one.
+    /// The epoch to which it belongs.
     pub epoch: u64,
+    /// How many there were before it in this epoch.
+    pub number: u32,
     pub at: Timestamp,
-    /// Whether an attempt was acknowledged afterwards, and the owner is told.
+    /// Whether the owner was told that the endpoint has recovered.
     pub is_over: bool,
-}
-
-/// What a batch reads of an account.
-#[derive(Clone, Debug, Default)]
-pub struct WebhookAccount {
-    pub endpoints: Endpoints,
-    pub share: Share,
 }
 
 /// An account's endpoints. The readable ones come oldest first.
@@ -102,15 +102,13 @@ impl WebhookEndpoint {
     pub fn current_warning(&self) -> Option<Warning> {
         self.warning.filter(|warning| warning.epoch == self.epoch)
     }
+}
 
-    /// Returns whether an attempt may be made without a place at this time.
-    pub fn needs_no_place(&self, now: Timestamp) -> bool {
-        self.is_prompt && !self.is_slow(now)
-    }
-
-    /// Returns whether it counts as slow at this time.
-    pub fn is_slow(&self, now: Timestamp) -> bool {
-        self.slow_until.is_some_and(|until| until > now)
+impl Warning {
+    /// Returns the warning that may follow this one now: the endpoint must have recovered, and a day must have passed.
+    pub fn next(self, now: Timestamp) -> Option<Self> {
+        let is_due = self.is_over && self.at.plus_millis(DAY_MILLIS) <= now;
+        is_due.then(|| Self { number: self.number + 1, at: now, is_over: false, ..self })
     }
 }
 

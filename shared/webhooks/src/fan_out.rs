@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::delivery::{Carried, Lane};
-use super::endpoint::{WebhookAccount, WebhookEndpoint};
+use super::endpoint::{Endpoints, WebhookEndpoint};
 use super::pace::Pace;
 use super::queues::{Call, Queues};
 use super::schedule::delivery_id;
@@ -77,10 +77,10 @@ impl FanOut {
         &self,
         index: usize,
         event: &Event,
-        accounts: &HashMap<UserId, WebhookAccount>,
+        accounts: &HashMap<UserId, Endpoints>,
         now: Timestamp,
     ) -> Result<Vec<Made>, StoreError> {
-        let endpoints = accounts.get(&event.account_id).into_iter().flat_map(|account| &account.endpoints.readable);
+        let endpoints = accounts.get(&event.account_id).into_iter().flat_map(|account| &account.readable);
         let selecting = endpoints.filter(|endpoint| endpoint.events.contains(&event.kind));
         let made = selecting.map(|endpoint| {
             let call = Call::carrying(Arc::new(carried(event, endpoint, now)?), 0);
@@ -91,7 +91,7 @@ impl FanOut {
 
     /// Sends messages. Returns those that may not have been sent, each as the index of its event and the reason.
     async fn send(&self, made: &[Made]) -> Vec<(usize, Unsent)> {
-        let lanes = Lane::ALL.map(|lane| async move {
+        let lanes = [Lane::First, Lane::Retry].map(|lane| async move {
             let some: Vec<_> = made.iter().filter(|one| one.lane == lane).collect();
             let calls: Vec<Call> = some.iter().map(|one| one.call.clone()).collect();
             let sent = self.queues.call(lane, &calls).await;
@@ -110,8 +110,8 @@ fn carried(event: &Event, endpoint: &WebhookEndpoint, now: Timestamp) -> Result<
 
 /// Returns the outcome of an event before any delivery is sent. It is an error if an endpoint that may
 /// have selected the event cannot be read.
-fn unsent_outcome(event: &Event, account: Option<&WebhookAccount>) -> Result<bool, StoreError> {
-    let mut unreadable = account.into_iter().flat_map(|account| &account.endpoints.unreadable);
+fn unsent_outcome(event: &Event, account: Option<&Endpoints>) -> Result<bool, StoreError> {
+    let mut unreadable = account.into_iter().flat_map(|account| &account.unreadable);
     match unreadable.find(|endpoint| endpoint.may_select(event.kind)) {
         Some(endpoint) => Err(endpoint.unreadable.clone().into()),
         None => Ok(false),

@@ -11,8 +11,6 @@ use types::timestamp::Timestamp;
 
 /// A message to the marketplace about an endpoint (specification 6.9.6 and 6.9.9).
 ///
-/// The release before this one reads every notice in the table as that of a switch-off, whatever its type. So no other
-/// notice may have the member `disabled_at`. Without it, that release sets the row aside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum EndpointNotice {
@@ -22,12 +20,15 @@ pub enum EndpointNotice {
     /// A delivery to it has been failing for 36 minutes.
     #[serde(rename = "endpoint.failing")]
     Failing(FailingNotice),
-    /// It has acknowledged an attempt after that.
+    /// It has acknowledged an attempt after that, and no delivery is left that has failed for so long.
     #[serde(rename = "endpoint.recovered")]
     Recovered(RecoveredNotice),
+    /// Too many deliveries to it wait, so new ones are held.
+    #[serde(rename = "endpoint.full")]
+    Full(FullNotice),
 }
 
-/// The notice that deliveries to an endpoint fail. Each epoch has at most one.
+/// The notice that deliveries to an endpoint fail. There is at most one a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingNotice {
     /// The same however often the notice is sent, so that duplicates can be dropped.
@@ -52,7 +53,7 @@ pub struct FailingNotice {
     pub disable_due_at: Timestamp,
 }
 
-/// The notice that an endpoint has acknowledged an attempt after a [`FailingNotice`]. Each epoch has at most one.
+/// The notice that an endpoint has recovered after a [`FailingNotice`]. There is at most one for each of those.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveredNotice {
     /// The same however often the notice is sent, so that duplicates can be dropped.
@@ -71,12 +72,28 @@ pub struct RecoveredNotice {
     pub recovered_at: Timestamp,
 }
 
+/// The notice that an endpoint is full. There is at most one a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FullNotice {
+    /// The same however often the notice is sent, so that duplicates can be dropped.
+    pub notice_id: NoticeId,
+    pub endpoint_id: EndpointId,
+    pub account_id: UserId,
+    pub url: String,
+    /// About how many deliveries wait for their first attempt.
+    pub waiting: u64,
+    /// Since when the oldest of them waits.
+    pub waiting_since: Timestamp,
+    pub full_at: Timestamp,
+}
+
 impl EndpointNotice {
     pub const fn id(&self) -> NoticeId {
         match self {
             Self::Disabled(notice) => notice.notice_id,
             Self::Failing(notice) => notice.notice_id,
             Self::Recovered(notice) => notice.notice_id,
+            Self::Full(notice) => notice.notice_id,
         }
     }
 
@@ -85,6 +102,7 @@ impl EndpointNotice {
             Self::Disabled(notice) => notice.endpoint_id,
             Self::Failing(notice) => notice.endpoint_id,
             Self::Recovered(notice) => notice.endpoint_id,
+            Self::Full(notice) => notice.endpoint_id,
         }
     }
 
@@ -94,14 +112,16 @@ impl EndpointNotice {
             Self::Disabled(notice) => notice.disabled_at,
             Self::Failing(notice) => notice.failing_at,
             Self::Recovered(notice) => notice.recovered_at,
+            Self::Full(notice) => notice.full_at,
         }
     }
 }
 
 impl FailingNotice {
     /// Returns the notice that the failure of an attempt calls for, if it calls for one: the attempt must be the one
-    /// that falls 36 minutes in or a later one, and the owner must not have been warned in this epoch. `delivery` is as
-    /// it was when it was claimed.
+    /// that falls 36 minutes in or a later one, all of them in the endpoint's epoch, and the owner must not have been
+    /// warned in this epoch, or a day ago and the endpoint has recovered since. `delivery` is as it was when it was
+    /// claimed.
     pub fn after_failure(
         endpoint: &WebhookEndpoint,
         delivery: &Delivery,
@@ -111,13 +131,18 @@ impl FailingNotice {
     ) -> Option<Self> {
         let progress = &delivery.progress;
         let failed_attempts = progress.failed_attempts + 1;
-        if delivery.is_test || failed_attempts < WARNING_ATTEMPT || endpoint.current_warning().is_some() {
+        let is_of_epoch = progress.epoch == Some(endpoint.epoch);
+        if delivery.is_test || failed_attempts < WARNING_ATTEMPT || !is_of_epoch {
             return None;
         }
+        let number = match endpoint.current_warning() {
+            None => 0,
+            Some(warning) => warning.next(now)?.number,
+        };
         let earlier = usize::try_from(progress.failed_attempts).unwrap_or(usize::MAX);
         let first = progress.attempts.get(progress.attempts.len().saturating_sub(earlier));
         Some(Self {
-            notice_id: notice_id(endpoint, "failing"),
+            notice_id: notice_id(endpoint, "failing", number),
             endpoint_id: endpoint.id,
             account_id: endpoint.account_id,
             url: endpoint.url.clone(),
@@ -133,6 +158,21 @@ impl FailingNotice {
     }
 }
 
+impl FullNotice {
+    /// Returns the notice that an endpoint is full from now on.
+    pub fn new(endpoint: &WebhookEndpoint, waiting: u64, waiting_since: Timestamp, now: Timestamp) -> Self {
+        Self {
+            notice_id: Uuid::new_v5(&endpoint.id.uuid(), format!("full#{}", now.millis()).as_bytes()).into(),
+            endpoint_id: endpoint.id,
+            account_id: endpoint.account_id,
+            url: endpoint.url.clone(),
+            waiting,
+            waiting_since,
+            full_at: now,
+        }
+    }
+}
+
 impl RecoveredNotice {
     /// Returns the notice that an acknowledged attempt calls for, if it calls for one: the owner must have been warned
     /// in this epoch, and must not have been told since that the endpoint has recovered.
@@ -144,7 +184,7 @@ impl RecoveredNotice {
     ) -> Option<Self> {
         let warning = endpoint.current_warning().filter(|warning| !warning.is_over && !delivery.is_test)?;
         Some(Self {
-            notice_id: notice_id(endpoint, "recovered"),
+            notice_id: notice_id(endpoint, "recovered", warning.number),
             endpoint_id: endpoint.id,
             account_id: endpoint.account_id,
             url: endpoint.url.clone(),
@@ -157,7 +197,8 @@ impl RecoveredNotice {
     }
 }
 
-/// Returns the id of an epoch's only notice of this kind.
-fn notice_id(endpoint: &WebhookEndpoint, kind: &str) -> NoticeId {
-    Uuid::new_v5(&endpoint.id.uuid(), format!("{kind}#{}", endpoint.epoch).as_bytes()).into()
+/// Returns the id of an epoch's notice of this kind with this number, from 0.
+fn notice_id(endpoint: &WebhookEndpoint, kind: &str, number: u32) -> NoticeId {
+    let number = if number == 0 { String::new() } else { format!("#{number}") };
+    Uuid::new_v5(&endpoint.id.uuid(), format!("{kind}#{}{number}", endpoint.epoch).as_bytes()).into()
 }

@@ -9,7 +9,7 @@ use types::ids::UserId;
 use types::timestamp::Timestamp;
 
 /// Each instance that fans out sends at most this many first attempts per account and second to the first lane. The
-/// rest go to the retry lane. Those that need a place go to the slow lane.
+/// rest go to the retry lane, and so does what waits for the drain of its account.
 const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
 /// Counts the deliveries that it lets into the first lane. Without a limit, a burst of one account would delay those of
@@ -26,8 +26,8 @@ struct Second {
 impl Pace {
     /// Returns the lane for a delivery's first attempt, and counts it.
     pub(super) fn lane(&self, endpoint: &WebhookEndpoint, now: Timestamp) -> Lane {
-        if !endpoint.needs_no_place(now) {
-            return Lane::Slow;
+        if !endpoint.is_prompt {
+            return Lane::Retry;
         }
         let mut second = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if second.number != now.seconds() {
@@ -61,9 +61,10 @@ mod tests {
             created_at: at(0),
             secrets: Secrets::first("sealed".to_owned(), at(0)),
             secret_version: 1,
-            slow_until: None,
             is_prompt: true,
             warning: None,
+            full_since: None,
+            full_told_at: None,
         }
     }
 
@@ -91,13 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_that_need_a_place_take_the_slow_lane_and_none_of_the_first_attempts() {
+    fn deliveries_that_wait_for_a_drain_take_none_of_the_first_attempts() {
         let pace = Pace::default();
-        let slow = WebhookEndpoint { slow_until: Some(at(5_001)), ..endpoint(1, 11) };
         let unproven = WebhookEndpoint { is_prompt: false, ..endpoint(1, 12) };
-        assert_eq!([(); 20].map(|()| pace.lane(&slow, at(5_000))), [Lane::Slow; 20]);
-        assert_eq!([(); 20].map(|()| pace.lane(&unproven, at(5_000))), [Lane::Slow; 20]);
+        assert_eq!([(); 20].map(|()| pace.lane(&unproven, at(5_000))), [Lane::Retry; 20]);
         assert_eq!(admitted(&pace, 1, at(5_000)), 10);
-        assert_eq!(pace.lane(&slow, at(6_000)), Lane::First);
     }
 }

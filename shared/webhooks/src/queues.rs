@@ -1,16 +1,16 @@
 //! Sends messages to the delivery queues.
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-use super::delivery::{CARRIED_LAYOUT, Carried, Dispatch, Lane};
+use super::delivery::{CARRIED_LAYOUT, Carried, Dispatch, Lane, Token};
 use platform::layout::{Format, UnreadableMessage};
 use platform::store::explain;
 use queues::MAX_DELAY_SECONDS;
-use types::timestamp::Timestamp;
+use types::ids::UserId;
 
 /// The format of the messages. Members may be added to them, because readers ignore members that they do not know. Only
 /// messages that carry a delivery have the second layout; all others have the first.
@@ -24,8 +24,15 @@ pub enum QueueMessage {
     Attempt(Dispatch),
     /// Calls for the first attempt of the delivery that it carries.
     First(Arc<Carried>),
-    /// Measures how long a message takes to come out of the queue.
-    Probe { sent_at: Timestamp },
+    /// Calls for a run of the drain of an account.
+    Drain(DrainCall),
+}
+
+/// Calls for a run of the drain of an account. It is void once a run has begun under its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DrainCall {
+    pub account_id: UserId,
+    pub token: Token,
 }
 
 impl QueueMessage {
@@ -36,7 +43,7 @@ impl QueueMessage {
             Ok(match serde_json::from_str(text)? {
                 Stored::First => Self::First(serde_json::from_str(text)?),
                 Stored::Attempt(dispatch) => Self::Attempt(dispatch),
-                Stored::Probe { sent_at } => Self::Probe { sent_at },
+                Stored::Drain(call) => Self::Drain(call),
             })
         };
         read().map_err(|error: serde_json::Error| FORMAT.unreadable_message(&error))
@@ -49,7 +56,7 @@ impl QueueMessage {
 enum Stored {
     Attempt(Dispatch),
     First,
-    Probe { sent_at: Timestamp },
+    Drain(DrainCall),
 }
 
 /// An attempt to call for, and the delay before it.
@@ -86,39 +93,43 @@ impl Call {
     }
 }
 
-/// The delivery queues.
+/// The delivery queues, as far as a function sends to them.
 #[derive(Clone)]
 pub struct Queues {
     client: Client,
-    first: String,
-    retry: String,
+    first: Option<String>,
+    retry: Option<String>,
     slow: Option<String>,
 }
 
 impl Queues {
+    /// Takes the URL of the slow lane.
+    pub const fn of_drains(client: Client, slow: String) -> Self {
+        Self { client, first: None, retry: None, slow: Some(slow) }
+    }
+
     /// Takes the URLs of the first lane and the retry lane.
-    pub const fn new(client: Client, first: String, retry: String) -> Self {
-        Self { client, first, retry, slow: None }
+    pub const fn of_attempts(client: Client, first: String, retry: String) -> Self {
+        Self { client, first: Some(first), retry: Some(retry), slow: None }
     }
 
-    /// Adds the URL of the slow lane. Only those send there who have read the endpoint.
+    /// Adds the URL of the retry lane.
     #[must_use]
-    pub fn with_slow_lane(self, url: String) -> Self {
-        Self { slow: Some(url), ..self }
-    }
-
-    /// Returns the lane whose queue has this ARN. The last part of an ARN is the queue's name.
-    pub fn lane_at(&self, arn: &str) -> Option<Lane> {
-        let name = arn.rsplit(':').next()?;
-        Lane::ALL.into_iter().find(|lane| self.url(*lane).is_ok_and(|url| queues::name(url) == name))
+    pub fn with_retry_lane(self, url: String) -> Self {
+        Self { retry: Some(url), ..self }
     }
 
     /// Sends calls. Returns one outcome for each, in order.
     pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
-        let mut outcomes = vec![Ok(()); calls.len()];
-        let mut entries = Vec::with_capacity(calls.len());
-        for (number, call) in calls.iter().enumerate() {
-            match entry(call, number) {
+        let entries = calls.iter().map(|call| (call.body(), call.dispatch.account_id, call.delay_seconds));
+        self.send_all(lane, entries.collect()).await
+    }
+
+    async fn send_all(&self, lane: Lane, messages: Vec<Message>) -> Vec<Result<(), Unsent>> {
+        let mut outcomes = vec![Ok(()); messages.len()];
+        let mut entries = Vec::with_capacity(messages.len());
+        for (number, message) in messages.into_iter().enumerate() {
+            match entry(message, number) {
                 Ok(entry) => entries.push((number, entry)),
                 Err(error) => outcomes[number] = Err(error),
             }
@@ -136,20 +147,13 @@ impl Queues {
         self.call(lane, &[call]).await.into_iter().collect()
     }
 
-    /// Sends a probe.
-    pub async fn probe(&self, lane: Lane, sent_at: Timestamp) -> Result<(), Unsent> {
-        let body = serde_json::to_string(&QueueMessage::Probe { sent_at }).map_err(unsent)?;
-        let sent = self.client.send_message().queue_url(self.url(lane)?).message_body(body).send().await;
-        sent.map(drop).map_err(|error| Unsent(explain(&error)))
-    }
-
-    /// Returns about how many messages wait in a queue. Messages that are delayed or being handled do not count.
-    pub async fn waiting(&self, lane: Lane) -> Result<u64, Unsent> {
-        let name = QueueAttributeName::ApproximateNumberOfMessages;
-        let request = self.client.get_queue_attributes().queue_url(self.url(lane)?).attribute_names(name.clone());
-        let found = request.send().await.map_err(|error| Unsent(explain(&error)))?;
-        let count = found.attributes.as_ref().and_then(|found| found.get(&name)?.parse().ok());
-        count.ok_or_else(|| Unsent("the queue does not tell how many messages wait".to_owned()))
+    /// Calls for runs of drains, each after a delay in seconds. Returns one outcome for each, in order.
+    pub async fn call_drains(&self, calls: &[(DrainCall, u32)]) -> Vec<Result<(), Unsent>> {
+        let entries = calls.iter().map(|(call, delay)| {
+            let body = serde_json::to_string(&QueueMessage::Drain(*call));
+            (body, call.account_id, *delay)
+        });
+        self.send_all(Lane::Slow, entries.collect()).await
     }
 
     /// Sends a batch. Returns the messages that may not have been sent, by their numbers, and why.
@@ -172,20 +176,23 @@ impl Queues {
     }
 
     fn url(&self, lane: Lane) -> Result<&str, Unsent> {
-        match lane {
-            Lane::First => Ok(&self.first),
-            Lane::Retry => Ok(&self.retry),
-            Lane::Slow => self.slow.as_deref().ok_or_else(|| Unsent("this function sends nothing there".to_owned())),
-        }
+        let url = match lane {
+            Lane::First => &self.first,
+            Lane::Retry => &self.retry,
+            Lane::Slow => &self.slow,
+        };
+        url.as_deref().ok_or_else(|| Unsent("this function sends nothing there".to_owned()))
     }
 }
 
-fn entry(call: &Call, number: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
-    let entry =
-        SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(call.body().map_err(unsent)?);
+/// A message's body, its account, and its delay in seconds.
+type Message = (Result<String, serde_json::Error>, UserId, u32);
+
+fn entry((body, account, delay): Message, number: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
+    let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body.map_err(unsent)?);
     // In a standard queue, message groups make SQS serve accounts fairly. Nothing here depends on it.
-    let entry = entry.message_group_id(call.dispatch.account_id.to_string());
-    let delay = call.delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();
+    let entry = entry.message_group_id(account.to_string());
+    let delay = delay.min(MAX_DELAY_SECONDS).cast_signed();
     let entry = if delay > 0 { entry.delay_seconds(delay) } else { entry };
     entry.build().map_err(unsent)
 }

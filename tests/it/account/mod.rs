@@ -2,6 +2,7 @@
 
 mod audit;
 mod commands;
+mod deliveries;
 mod invoke;
 mod others;
 mod refused;

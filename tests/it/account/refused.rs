@@ -82,7 +82,16 @@ async fn parameters_are_strict_and_rules_name_the_member() {
         (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "limit": 0}), "limit"),
         (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "limit": 101}), "limit"),
         (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "cursor": "next"}), "cursor"),
+        (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "event": "all"}), "event"),
+        (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "since": "soon"}), "since"),
+        (
+            CommandName::DeliveriesList,
+            json!({"endpoint_id": endpoint, "since": "2026-11-20T00:00:00Z", "until": "2026-11-20T00:00:00Z"}),
+            "since",
+        ),
         (CommandName::DeliveriesResend, json!({"delivery_id": 7}), "delivery_id"),
+        (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": []}), "statuses"),
+        (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": ["pending"]}), "statuses[0]"),
     ] {
         assert_invalid(&settings, event(OWNER, command, &parameters), Some(field)).await;
     }

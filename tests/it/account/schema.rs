@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use account::CommandName;
+use admin::webhooks::Recoverable;
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tests::webhooks_cli::OWNER;
@@ -59,6 +60,7 @@ fn the_schemas_lists_are_those_of_the_service() {
         ("event", json!(EventKind::ALL)),
         ("tier", json!(Tier::ALL)),
         ("status", json!(Status::ALL)),
+        ("recoverable", json!(Recoverable::ALL)),
         ("failure", json!(Failure::ALL)),
         ("disabled_reason", json!(DisabledReason::ALL)),
     ] {

@@ -131,7 +131,7 @@ async fn removing_an_endpoint_ends_its_deliveries() {
     let tried = |deliveries: &Value| deliveries[0]["attempts"] == 1;
     let deliveries = scene.until(&format!("deliveries {endpoint}"), tried).await;
     let removed = scene.cli.done(&format!("remove {endpoint}")).await;
-    assert_eq!(removed, json!({"id": endpoint, "ended_deliveries": 1}));
+    assert_eq!(removed, json!({"id": endpoint, "ended_deliveries": 1, "unfinished": false}));
     let shown = scene.cli.done(&format!("show {}", text(&deliveries[0]["id"]))).await;
     assert_eq!((&shown["status"], &shown["failure"]), (&json!("failed"), &json!("endpoint_removed")));
 }

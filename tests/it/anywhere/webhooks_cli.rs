@@ -41,7 +41,7 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
         assert_eq!(cli.done(&format!("enable {id}")).await, added);
     }
 
-    assert_eq!(cli.done(&format!("remove {id}")).await, json!({"id": id, "ended_deliveries": 0}));
+    assert_eq!(cli.done(&format!("remove {id}")).await, json!({"id": id, "ended_deliveries": 0, "unfinished": false}));
     assert_eq!(cli.done(&list).await, json!([]));
     assert_eq!(cli.refused(&format!("enable {id}")).await, format!("no endpoint has the id {id}"));
 }
@@ -120,6 +120,10 @@ async fn a_secret_is_rotated_and_activated_but_not_twice_in_a_day() {
     let refused = cli.refused(&rotate).await;
     assert!(refused.starts_with("the previous secret is valid until 2"), "{refused}");
     assert_eq!(cli.refused(&activate).await, "there is no next secret to activate");
+    let expire = format!("{rotate} --expire-old");
+    assert_eq!(cli.done(&expire).await["id"], json!(id));
+    assert_eq!(cli.refused(&expire).await, "there is no old secret that is still valid");
+    assert!(cli.done(&rotate).await["secret"].is_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +131,7 @@ async fn unknown_ids_are_refused_and_malformed_ones_are_wrong_usage() {
     let (target, cli) = cli().await;
     let owner = target.uuid(1);
     let unknown = target.uuid(2);
-    for command in ["remove", "enable", "disable", "rotate-secret", "test", "deliveries"] {
+    for command in ["remove", "enable", "disable", "rotate-secret", "test", "deliveries", "show-endpoint"] {
         let refused = cli.refused(&format!("{command} {unknown}")).await;
         assert_eq!(refused, format!("no endpoint has the id {unknown}"), "{command}");
     }

@@ -186,7 +186,7 @@ pub(super) static KINDS: [RowKind; 24] = [
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
         required: &[("count", "N")],
-        ..kind("account", WEBHOOKS, &["account#"], "The endpoints and places of an account. The secrets are sealed.")
+        ..kind("account", WEBHOOKS, &["account#"], "The endpoints of an account. The secrets are sealed.")
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
@@ -207,7 +207,6 @@ pub(super) static KINDS: [RowKind; 24] = [
             ("token", "S"),
             ("claims", "N"),
             ("due", "N"),
-            ("resent", "N"),
             ("attempts", "L"),
             ("wake_shard", "S"),
         ],
@@ -220,8 +219,8 @@ pub(super) static KINDS: [RowKind; 24] = [
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
-        required: &[("probed_at", "N")],
-        ..kind("lane", WEBHOOKS, &["lane#"], "When the latest probe of a lane was sent.")
+        required: &[("token", "S"), ("called_at", "N")],
+        ..kind("drain", WEBHOOKS, &["drain#"], "The drain of an account. One is called, and one sleeps.")
     },
 ];
 

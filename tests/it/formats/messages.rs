@@ -6,11 +6,11 @@ use secrets::{EndpointSecret, Keyring};
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, Receiver, Stack, hand, marketplace, message, uuid};
 use webhooks::delivery::{Lane, Status};
-use webhooks::{Call, delivery_id};
+use webhooks::{Call, DrainCall, delivery_id};
 
 use super::golden;
 use super::loaded::{keyring, loaded, loaded_as_it_is, with_more_members};
-use super::scene::{Scene, URL, endpoint, noon};
+use super::scene::{Scene, URL, drain_token, endpoint, user};
 
 const MESSAGES_IN: &str = "shared/webhooks/src/queues.rs";
 const NOTICES_IN: &str = "shared/webhooks/src/notice.rs";
@@ -37,12 +37,10 @@ fn golden_message(name: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_message_is_written_as_the_golden_files_say() {
     let stack = Scene::new().await.stack;
-    let minute_later = noon().plus_millis(60_000);
-    let (queues, id) = (stack.webhooks().queues, delivery_id(uuid(1).into(), endpoint()));
-    let dispatch = stack.carried(id).await.dispatch();
-    queues.call_once(Lane::Retry, Call::new(dispatch, 0)).await.unwrap();
+    let dispatch = stack.carried(delivery_id(uuid(1).into(), endpoint())).await.dispatch();
+    stack.lanes().call_once(Lane::Retry, Call::new(dispatch, 0)).await.unwrap();
     let attempt = taken(&stack, Queue::WebhooksRetry).await;
-    queues.probe(Lane::Retry, minute_later).await.unwrap();
+    stack.webhooks().drains.send(DrainCall { account_id: user(), token: drain_token() }).await;
     stack.sweep().await;
     let [disabled, failing, recovered] = taken_notices(&stack).await.try_into().unwrap();
     let written = [
@@ -53,7 +51,12 @@ async fn every_message_is_written_as_the_golden_files_say() {
             taken(&stack, Queue::WebhooksFirst).await,
         ),
         ("attempt", MESSAGES_IN, "Calls for an attempt.", attempt),
-        ("probe", MESSAGES_IN, "Measures how far behind a queue is.", taken(&stack, Queue::WebhooksRetry).await),
+        (
+            "drain-message",
+            MESSAGES_IN,
+            "Calls for a run of the drain of an account.",
+            taken(&stack, Queue::WebhooksSlow).await,
+        ),
         (
             "notice-message",
             "shared/webhooks/src/endpoint.rs",
@@ -97,7 +100,7 @@ async fn message_is_followed(name: &str, change: fn(Value) -> Value) {
     let receiver = Receiver::answering(204).await;
     let stack = loaded(|_, row| redirected(&row, &receiver.url), &change(keyring())).await;
     let body = |name| change(golden_message(name)).to_string();
-    let batch = [message(Lane::First, &body(name)), message(Lane::Retry, &body("probe"))];
+    let batch = [message(Lane::First, &body(name)), message(Lane::Slow, &body("drain-message"))];
     for one in batch {
         assert_eq!(hand(&stack.sender(), &[one]).await, [0; 0]);
     }
@@ -106,8 +109,8 @@ async fn message_is_followed(name: &str, change: fn(Value) -> Value) {
     let [posted] = receiver.so_far().try_into().unwrap();
     let signed = posted.signed_with(&EndpointSecret::from_bits([9; 32]));
     assert!(signed.service && signed.standard);
-    let probed = stack.webhooks().store.probed_at(Lane::Retry).await.unwrap();
-    assert_eq!(probed, Some(noon().plus_millis(60_000)));
+    let drain = stack.webhooks().store.drain(user()).await.unwrap().unwrap();
+    assert_ne!(drain.token, drain_token(), "a run has begun");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use tests::{Stack, uuid};
 use types::records::{PublicItem, PublicListing};
 use webhooks::QueueMessage;
-use webhooks::delivery::Lane;
 use webhooks::endpoint::notice_id;
 use webhooks::store::RowKind;
 
@@ -35,7 +34,7 @@ async fn a_row_of_a_newer_layout_is_an_error_that_says_so() {
         ("finder of an endpoint", error(store.owner_of(endpoint()).await)),
         ("delivery", error(store.delivery(uuid(0xd3).into()).await)),
         ("notice", error(store.unsent_notice(notice).await)),
-        ("lane mark", error(store.probed_at(Lane::First).await)),
+        ("drain", error(store.drain(user()).await)),
         ("finder of a key", first_unreadable(&stack.admin.keys().list(user()).await.unwrap())),
     ];
     for (format, text) in refused {
@@ -93,7 +92,7 @@ async fn packed_bytes_of_a_newer_layout_are_an_error_that_says_so() {
 
 #[test]
 fn a_message_of_a_newer_layout_is_an_error_that_says_so() {
-    for name in ["first", "attempt", "probe"] {
+    for name in ["first", "attempt", "drain-message"] {
         let mut message = golden::read(name)["message"].take();
         message["layout"] = json!(3);
         let refused = QueueMessage::parse(&message.to_string()).unwrap_err();

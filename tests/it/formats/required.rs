@@ -11,7 +11,7 @@ use super::kinds::KINDS;
 const MESSAGES: [(&str, &[&str]); 6] = [
     ("first", &["type", "layout", "delivery_id", "account_id", "endpoint_id", "event", "created_at", "body"]),
     ("attempt", &["type", "delivery_id", "account_id", "endpoint_id", "round", "attempt", "token"]),
-    ("probe", &["type", "sent_at"]),
+    ("drain-message", &["type", "account_id", "token"]),
     ("notice-message", &["type", "notice_id", "endpoint_id", "account_id", "url", "delivery_id", "disabled_at"]),
     ("notice-failing-message", &["type", "notice_id", "endpoint_id"]),
     ("notice-recovered-message", &["type", "notice_id", "endpoint_id"]),

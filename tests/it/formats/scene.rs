@@ -16,12 +16,11 @@ use types::records::{PublicItem, PublicListing};
 use types::scope::{Scope, Tier};
 use types::timestamp::Timestamp;
 use webhooks::delivery::{
-    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lane, Lease, Progress, Status, Token, after_failure, claim,
+    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, after_failure, claim,
 };
 use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
 use webhooks::notice::{FailingNotice, RecoveredNotice};
-use webhooks::share::Place;
-use webhooks::store::{Added, DisableOutcome, WebhookStore};
+use webhooks::store::{Added, Certainty, DisableOutcome, Rest, WebhookStore};
 use webhooks::{Schedule, delivery_id};
 
 use super::dynamo::{scan, text};
@@ -198,24 +197,35 @@ async fn webhooks(stack: &Stack) {
     for endpoint in [&on, &off, &failing, &removed] {
         assert_eq!(store.add_endpoint(endpoint).await.unwrap(), Added::Done);
     }
-    assert!(store.remove_endpoint(user(), removed.id, now).await.unwrap());
+    drains(&store, removed.id).await;
     // The message for the endpoint that is on came twice, and that for the other was held.
     stack.fan_out(&[sale(1, user())]).await;
     stack.store_carried(delivery_id(uuid(1).into(), on.id)).await;
     let held = stack.carried(delivery_id(uuid(1).into(), off.id)).await.held(now);
     assert_eq!(store.hold_new(&held, &off).await.unwrap(), DisableOutcome::Done);
-    stack.queue(Queue::WebhooksSlow).await.take(1).await;
-    let place = Place { endpoint_id: off.id, holder: Token(uuid(0xc4)), until: now.plus_millis(90_000) };
-    assert!(store.take_place(user(), 1, place, false, now).await.unwrap());
-    store.reserve_places(user(), off.id, now.plus_millis(60_000)).await.unwrap();
+    stack.queue(Queue::WebhooksRetry).await.take(1).await;
     for delivery in [leased(&on), ended(&removed)] {
         store.put_delivery(&delivery).await.unwrap();
     }
     warn(&store, &on).await;
     switch_off(&store, &failing).await;
-    for lane in Lane::ALL {
-        store.probed(lane, now).await.unwrap();
-    }
+}
+
+/// Returns the token of the drain that is called.
+pub(super) fn drain_token() -> Token {
+    Token(uuid(0xc4))
+}
+
+/// Leaves one drain that is called and has to end the deliveries of a removed endpoint, and one that sleeps.
+async fn drains(store: &WebhookStore, removed: EndpointId) {
+    let (now, later) = (noon(), noon().plus_millis(300_000));
+    store.call_drain_by(user(), now, now).await.unwrap();
+    assert!(store.remove_endpoint(user(), removed, now).await.unwrap());
+    assert!(store.call_drain(user(), drain_token(), later, now).await.unwrap());
+    let (other, tokens) = (uuid(9).into(), [0xc6, 0xc7].map(|number| Token(uuid(number))));
+    assert!(store.call_drain(other, tokens[0], later, now).await.unwrap());
+    let run = store.begin_drain(other, tokens[0], tokens[1], now).await.unwrap().unwrap();
+    assert!(store.rest_drain(&run, Rest::Until(later), Certainty::Sure).await.unwrap());
 }
 
 /// One endpoint that is on, one that its owner switched off, one whose delivery fails, and one that is removed.
@@ -230,9 +240,10 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         created_at: noon(),
         secrets: secrets(&["2026-11-20T12:00:00.000Z"]),
         secret_version: 1,
-        slow_until: None,
         is_prompt: false,
         warning: None,
+        full_since: None,
+        full_told_at: None,
     };
     let both = [EventKind::ListingSold, EventKind::WalletDeposit];
     let off = WebhookEndpoint {
@@ -240,7 +251,6 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         epoch: 2,
         secrets: secrets(&["2026-11-20T12:00:00.000Z", "2026-11-21T12:00:00.000Z"]),
         secret_version: 2,
-        slow_until: Some(noon().plus_millis(60_000)),
         ..new(0xe2, &both)
     };
     let deposits = [EventKind::WalletDeposit];
@@ -283,8 +293,7 @@ fn leased(endpoint: &WebhookEndpoint) -> Delivery {
         token: Token(uuid(0xc1)),
         lease: Some(Lease { id: Token(uuid(0xc2)), until: now.plus_millis(90_000) }),
         claims: 2,
-        resent: 1,
-        turns: 3,
+        epoch: Some(1),
         attempts: vec![answered, Attempt::lost(now)],
         dropped_attempts: 8,
         ..delivery.progress
@@ -304,12 +313,13 @@ fn ended(endpoint: &WebhookEndpoint) -> Delivery {
 async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let (mut failing, now, lease) = (delivery(0xd6, endpoint), noon(), Token(uuid(0xc5)));
     failing.progress.failed_attempts = 3;
+    failing.progress.epoch = Some(endpoint.epoch);
     store.put_delivery(&failing).await.unwrap();
     let dispatch = Dispatch::next_of(&failing);
-    assert!(store.settle(failing.id, &claim(&dispatch, lease, now)).await.unwrap());
+    assert!(store.settle(failing.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
     let (schedule, lost) = (Schedule::default(), Attempt::lost(now));
     let notice = FailingNotice::after_failure(endpoint, &failing, &lost, schedule, now).unwrap();
-    let failed = after_failure(&dispatch, lease, lost.clone(), false, schedule, now);
+    let failed = after_failure(&dispatch, lease, lost.clone(), endpoint.epoch, false, schedule, now);
     let AfterFailure::Again(_, step) = failed else { panic!("no attempt would follow") };
     assert_eq!(store.warn(&step, endpoint, &notice, now).await.unwrap(), DisableOutcome::Done);
     let warned = store.endpoint(user(), endpoint.id).await.unwrap().unwrap();
@@ -325,8 +335,9 @@ async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     last.progress.failed_attempts = 6;
     store.put_delivery(&last).await.unwrap();
     let dispatch = Dispatch::next_of(&last);
-    assert!(store.settle(last.id, &claim(&dispatch, lease, now)).await.unwrap());
-    let failed = after_failure(&dispatch, lease, Attempt::lost(now), false, Schedule::default(), now);
+    assert!(store.settle(last.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
+    let (lost, schedule) = (Attempt::lost(now), Schedule::default());
+    let failed = after_failure(&dispatch, lease, lost, endpoint.epoch, false, schedule, now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
     let notice = Notice {
         notice_id: notice_id(endpoint.id, endpoint.epoch),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tests::{Stack, uuid};
-use webhooks::delivery::Lane;
 
 use super::scene::user;
 
@@ -35,7 +34,7 @@ pub(super) async fn seen(stack: &Stack, key: &str) -> BTreeMap<String, Value> {
         let shown = json!({
             "url": endpoint.url, "events": endpoint.events, "switch": format!("{:?}", endpoint.switch),
             "epoch": endpoint.epoch, "created_at": endpoint.created_at, "secrets": endpoint.secrets,
-            "secret_version": endpoint.secret_version, "slow_until": endpoint.slow_until,
+            "secret_version": endpoint.secret_version, "is_prompt": endpoint.is_prompt,
             "warning": format!("{:?}", endpoint.warning),
             "deliveries": format!("{:?}", stack.deliveries(endpoint.id).await),
         });
@@ -44,8 +43,9 @@ pub(super) async fn seen(stack: &Stack, key: &str) -> BTreeMap<String, Value> {
     let removed = uuid(0xe4).into();
     seen.insert("removed endpoint".to_owned(), json!(admin.store.owner_of(removed).await.unwrap()));
     seen.insert("its deliveries".to_owned(), json!(format!("{:?}", stack.deliveries(removed).await)));
-    for lane in Lane::ALL {
-        seen.insert(lane.to_string(), json!(admin.store.probed_at(lane).await.unwrap()));
+    for account in [user(), uuid(9).into()] {
+        let drain = admin.store.drain(account).await.unwrap();
+        seen.insert(format!("drain {account}"), json!(format!("{drain:?}")));
     }
     let repair = admin.repair_rows(true, |_| {}).await.unwrap();
     assert!(repair.unreadable.is_empty(), "{:?}", repair.unreadable);

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use local::environment::Variables;
-use platform::resources::Queue;
 use runtime::Worker;
 use serde_json::{Value, json};
 use tests::webhooks_cli::OWNER;
 use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};
-use webhooks::delivery::{Lane, Status};
+use webhooks::delivery::{Lane, Token};
 use webhooks::delivery_id;
 
 use super::{assert_metrics, timeless_metrics};
@@ -149,34 +148,28 @@ async fn commands_of_the_accounts_settings_are_counted_if_the_service_could_not_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_counts_what_it_sent_again_and_what_it_let_wait() {
+async fn a_sweep_counts_the_drains_that_it_calls_and_those_that_were_lost() {
     let stack = Stack::new().await;
     let user = uuid(5).into();
-    let (endpoint, _) = stack.endpoint(user, "https://hooks.example.com/").await;
-    stack.prove(&endpoint).await;
-    stack.fan_out(&[sale(1, user)]).await;
-    stack.store_carried(delivery_id(uuid(1).into(), endpoint.id)).await;
-    let variables = Variables::new(&stack.aws.endpoint_url);
-    let mut sweep = RuntimeApi::run("sweep", &variables).await;
-    // By the binary's clock the message is long overdue. While it waits in its queue, the queue may be behind, so
-    // nothing is resent.
-    let runs = [(false, json!({"Waiting": 1})), (true, json!({"Overdue": 1})), (true, json!({}))];
-    for (resent, counted) in runs {
-        if counted["Overdue"] == 1 {
-            stack.queue(Queue::WebhooksFirst).await.purge().await;
-        }
+    let (store, now) = (stack.webhooks().store, stack.now());
+    let mut sweep = RuntimeApi::run("sweep", &Variables::new(&stack.aws.endpoint_url)).await;
+    let mut counted = async |expected: Value| {
         assert_eq!(sweep.invoke(json!({"source": "aws.scheduler"})).await, Value::Null);
         let line = sweep.lines().pop().unwrap();
-        assert_metrics(&timeless_metrics(&line, "sweep", &[]), &counted);
         assert_eq!(line.json["failed"], 0);
-        let progress = &stack.deliveries(endpoint.id).await[0].progress;
-        assert_eq!((progress.status, progress.resent), (Status::Pending, u32::from(resent)));
-    }
-    assert_eq!(sweep.lines().len(), 3);
+        assert_metrics(&timeless_metrics(&line, "sweep", &[]), &expected);
+    };
+    // By the binary's clock these times are long past.
+    store.call_drain_by(user, now, now).await.unwrap();
+    counted(json!({"Called": 1})).await;
+    counted(json!({})).await;
+    assert!(store.call_drain(user, Token::random(), now, now).await.unwrap());
+    counted(json!({"Overdue": 1})).await;
+    counted(json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_counts_parked_retries_and_notices() {
+async fn a_sweep_counts_notices() {
     let stack = Stack::new().await;
     let receiver = Receiver::answering(500).await;
     let user = uuid(5).into();
@@ -191,12 +184,6 @@ async fn a_sweep_counts_parked_retries_and_notices() {
             proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
         }
         hand(&sender, &[message]).await;
-        if attempt == 3 {
-            stack.clock.advance(Duration::from_mins(17));
-            let listener = Listener::start();
-            stack.sweep().await;
-            assert_metrics(&timeless_metrics(&listener.take()[0], "sweep", &[]), &json!({"Parked": 1}));
-        }
     }
     stack.clock.advance(Duration::from_mins(1));
     let listener = Listener::start();
@@ -207,35 +194,29 @@ async fn a_sweep_counts_parked_retries_and_notices() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one() {
     let stack = Stack::new().await;
-    let user = uuid(5).into();
-    stack.endpoint(user, "https://hooks.example.com/").await;
+    let (store, now) = (stack.webhooks().store, stack.now());
     // One more than the first pages of all shards hold.
-    let events: Vec<Value> = (0..=800).map(|event| sale(event, user)).collect();
-    for events in events.chunks(100) {
-        stack.fan_out(events).await;
+    for user in 0..=800 {
+        store.call_drain_by(uuid(user).into(), now, now).await.unwrap();
     }
-    stack.store_all_carried().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let (sweep, clock, listener) = (stack.sweep_at(&proxy.url), stack.clock.clone(), Listener::start());
+    let mut has_begun = false;
     proxy.plan(move |operation| {
-        if operation == "Query" {
+        if operation == "Query" && !std::mem::replace(&mut has_begun, true) {
             clock.advance(Duration::from_secs(31));
         }
         Fault::None
     });
-    stack.clock.advance(Duration::from_mins(6));
-    let mut overdue = 0;
-    // The loop takes out what each run sends.
+    let mut called = 0;
     for is_cut_short in [true, false] {
         sweep.work(Value::Null).await.unwrap();
         let [line] = &listener.take()[..] else { panic!("not one line") };
         let counted = timeless_metrics(line, "sweep", &[]);
         assert_eq!(counted.contains_key("Unfinished"), is_cut_short, "{counted:?}");
-        let sent = counted["Overdue"].as_u64().unwrap();
-        stack.queue(Queue::WebhooksRetry).await.take(sent.try_into().unwrap()).await;
-        overdue += sent;
+        called += counted["Called"].as_u64().unwrap();
     }
-    assert_eq!(overdue, 801);
+    assert_eq!(called, 801);
 }
 
 #[tokio::test(flavor = "multi_thread")]

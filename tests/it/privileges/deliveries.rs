@@ -1,10 +1,9 @@
-//! Everything that can happen to a delivery: it is held, fails for good, gets lost and comes back, or changes lanes.
+//! Everything that can happen to a delivery: it is held, fails for good, waits for a drain, or loses its endpoint.
 
 use platform::resources::Queue;
 use runtime::Worker;
 use serde_json::Value;
 use tests::{Fault, hand};
-use types::clock::Clock;
 use webhooks::delivery::Status;
 
 use super::Used;
@@ -15,8 +14,8 @@ pub(super) async fn made() -> Used {
     held(&scene).await;
     given_up(&scene).await;
     defective(&scene).await;
-    lost(&scene).await;
-    slow(&scene).await;
+    drained(&scene).await;
+    removed(&scene).await;
     scene.stack.ledger.used()
 }
 
@@ -47,7 +46,7 @@ async fn given_up(scene: &Scene) {
     }
 }
 
-/// The store takes the claim of a delivery for invalid. Afterwards the delivery is held, so that no sweep finds it.
+/// The store takes the claim of a delivery for invalid. Afterwards the delivery is held, so that no drain finds it.
 async fn defective(scene: &Scene) {
     let id = scene.stored(6).await;
     let message = [scene.stack.next_message(id).await];
@@ -65,35 +64,27 @@ async fn defective(scene: &Scene) {
     admin.enable(scene.endpoint.id).await.unwrap();
 }
 
-/// A message is lost while both queues may be behind. Probes show that they are not, so the sweep sends the message
-/// again.
-async fn lost(scene: &Scene) {
-    let id = scene.stored(4).await;
-    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|lane| scene.stack.queue(lane));
-    let (first, retry) = tokio::join!(first, retry);
-    for lane in [&first, &retry] {
-        lane.purge().await;
-        lane.send("{}").await;
-    }
-    scene.wait(5 * 60);
-    sweep(scene).await;
-    for lane in [&first, &retry] {
-        hand(&scene.stack.sender(), &lane.take(2).await).await;
-    }
-    sweep(scene).await;
-    assert_eq!(retry.count().await, 1);
-    assert_eq!(scene.standing(id).await, (Status::Pending, 0));
-}
-
-/// A message comes on the first lane although its endpoint is slow.
-async fn slow(scene: &Scene) {
-    let id = scene.event(7).await;
+/// A delivery waits for its drain, whose message is lost. A sweep calls the drain again.
+async fn drained(scene: &Scene) {
+    let account = scene.endpoint.account_id;
+    let endpoint = scene.stack.endpoint_of(account).await;
+    assert!(scene.stack.webhooks().store.mark_prompt(&endpoint, false).await.unwrap());
+    let id = scene.event(4).await;
     let message = [scene.stack.next_message(id).await];
-    let until = scene.stack.clock.now().plus_millis(60_000);
-    scene.stack.webhooks().store.mark_slow(scene.endpoint.account_id, scene.endpoint.id, until).await.unwrap();
     hand(&scene.stack.sender(), &message).await;
     let slow = scene.stack.queue(Queue::WebhooksSlow).await;
-    assert_eq!((slow.count().await, scene.found(id).await.is_some()), (1, false));
+    slow.purge().await;
+    scene.wait(5 * 60);
+    sweep(scene).await;
+    assert_eq!((slow.count().await, scene.standing(id).await), (1, (Status::Pending, 0)));
+    scene.stack.drain(account).await;
+    assert_eq!(scene.standing(id).await, (Status::Pending, 1));
+}
+
+/// A drain ends what its removed endpoint has left.
+async fn removed(scene: &Scene) {
+    scene.stack.webhooks().remove(scene.endpoint.id).await.unwrap();
+    scene.stack.drain(scene.endpoint.account_id).await;
 }
 
 async fn sweep(scene: &Scene) {

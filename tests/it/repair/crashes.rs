@@ -119,7 +119,7 @@ async fn a_repair_of_endpoints_may_die_at_any_step() {
     for removal in &removals {
         removal.assert_is_made(&stack).await;
     }
-    assert_eq!(receiver.so_far().len(), 1);
+    assert_eq!(receiver.so_far().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -104,22 +104,22 @@ async fn an_endpoint_is_whole_or_gone_whichever_rows_of_its_creation_a_restore_h
 /// An endpoint of whose removal some rows were undone.
 pub(super) struct CutRemoval {
     endpoint: WebhookEndpoint,
-    /// Whether these are undone: the account, the row that finds the endpoint.
-    undone: [bool; 2],
+    /// Whether these are undone: the account, the drain, the row that finds the endpoint.
+    undone: [bool; 3],
 }
 
 /// Removes an endpoint with a pending delivery for each subset of the rows that this writes, and undoes the rows of that
 /// subset.
 pub(super) async fn cut_removals(stack: &Stack, url: &str) -> Vec<CutRemoval> {
     let (store, mut removals) = (stack.webhooks().store, Vec::new());
-    for subset in 0..4 {
+    for subset in 0..8 {
         let (endpoint, _) = stack.endpoint(user(subset), url).await;
         stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
         stack.store_all_carried().await;
         let before = rows(stack, TABLE).await;
         // The deliveries end later. Here the restore has none of that.
         assert!(store.remove_endpoint(endpoint.account_id, endpoint.id, stack.now()).await.unwrap());
-        undo(stack, &before, undone::<2>(subset)).await;
+        undo(stack, &before, undone::<3>(subset)).await;
         removals.push(CutRemoval { endpoint, undone: undone(subset) });
     }
     removals
@@ -128,19 +128,22 @@ pub(super) async fn cut_removals(stack: &Stack, url: &str) -> Vec<CutRemoval> {
 impl CutRemoval {
     fn expected(&self) -> Option<EndpointFinding> {
         match self.undone {
-            [true, false] => Some(finding(EndpointProblem::RemovalCut, &self.endpoint)),
-            [false, true] => Some(finding(EndpointProblem::Lost, &self.endpoint)),
+            [true, _, false] => Some(finding(EndpointProblem::RemovalCut, &self.endpoint)),
+            [false, _, true] => Some(finding(EndpointProblem::Lost, &self.endpoint)),
             _ => None,
         }
     }
 
     /// Asserts that the endpoint is there only if the whole removal was undone, and hands its message to a sender.
     pub(super) async fn assert_is_made(&self, stack: &Stack) {
-        let (endpoint, is_there) = (&self.endpoint, self.undone == [true; 2]);
+        let (endpoint, is_there) = (&self.endpoint, self.undone[0] && self.undone[2]);
         assert_eq!(has_endpoint(stack, endpoint.account_id).await, is_there);
         let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
-        let message = stack.slow_message(delivery.id).await;
+        let message = stack.next_message(delivery.id).await;
         assert!(hand(&stack.sender(), &[message]).await.is_empty());
+        if is_there {
+            stack.drain(endpoint.account_id).await;
+        }
         let after = stack.webhooks().delivery(delivery.id).await.unwrap().progress;
         let ended = (Status::Failed, Some(Failure::EndpointRemoved));
         assert_eq!((after.status, after.failure), if is_there { (Status::Delivered, None) } else { ended });
@@ -156,7 +159,7 @@ async fn nothing_is_sent_to_a_removed_endpoint_whichever_rows_of_its_removal_a_r
     for removal in &removals {
         removal.assert_is_made(&stack).await;
     }
-    assert_eq!(receiver.so_far().len(), 1);
+    assert_eq!(receiver.so_far().len(), 2);
 }
 
 /// Makes the last attempt of an endpoint's only delivery fail, up to the transaction that switches the endpoint off.
@@ -166,13 +169,18 @@ async fn last_attempt(stack: &Stack, endpoint: &WebhookEndpoint) -> (Delivery, T
     set_row_number(stack, Table::Webhooks, [&partition, "delivery"], "recorded", 6).await;
     let (store, lease) = (stack.webhooks().store, Token::random());
     let delivery = store.delivery(delivery.id).await.unwrap().unwrap();
-    assert!(store.settle(delivery.id, &claim(&Dispatch::next_of(&delivery), lease, stack.now())).await.unwrap());
+    assert!(
+        store
+            .settle(delivery.id, delivery.endpoint_id, &claim(&Dispatch::next_of(&delivery), lease, stack.now()))
+            .await
+            .unwrap()
+    );
     (delivery, lease)
 }
 
 async fn switch_off(stack: &Stack, endpoint: &WebhookEndpoint, delivery: &Delivery, lease: Token) -> Notice {
     let (now, dispatch) = (stack.now(), Dispatch::next_of(delivery));
-    let failed = after_failure(&dispatch, lease, Attempt::lost(now), false, Schedule::default(), now);
+    let failed = after_failure(&dispatch, lease, Attempt::lost(now), endpoint.epoch, false, Schedule::default(), now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
     let notice = Notice {
         notice_id: notice_id(endpoint.id, endpoint.epoch),

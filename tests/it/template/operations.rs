@@ -6,8 +6,8 @@ use platform::metrics::Metric;
 use platform::resources::{OBJECT_KEEP, Table};
 use tests::Template;
 use tests::monitoring::{alarms, graphs, probe_alarms, rollback_alarms};
+use webhooks::drain::{FULL_AT, IN_FLIGHT};
 use webhooks::endpoint::MAX_ENDPOINTS;
-use webhooks::share::PLACES;
 
 const GUIDE: &str = include_str!("../../../docs/operations.md");
 
@@ -105,7 +105,8 @@ fn each_limit_in_the_guide_has_a_basis_and_ours_are_those_of_the_code() {
     }
     for (what, limit) in [
         ("endpoints of an account", MAX_ENDPOINTS.to_string()),
-        ("attempts to slow receivers at a time", format!("{PLACES} per account, 1 per endpoint")),
+        ("attempts to slow receivers at a time", format!("{IN_FLIGHT} per endpoint")),
+        ("first attempts that wait", format!("{},000 per endpoint, for a day", FULL_AT / 1_000)),
         ("bases", format!("kept for {} days", OBJECT_KEEP.as_secs() / (24 * 60 * 60))),
     ] {
         assert_eq!(limits[what].0, limit, "{what}");

@@ -27,7 +27,11 @@ fn expected(table: Table) -> Value {
     });
     let mut attributes = vec![attribute(PARTITION_KEY, "S"), attribute(SORT_KEY, "S")];
     for index in table.indexes() {
-        attributes.extend([attribute(index.partition_key, "S"), attribute(index.sort_key, "N")]);
+        for key in [attribute(index.partition_key, "S"), attribute(index.sort_key, "N")] {
+            if !attributes.contains(&key) {
+                attributes.push(key);
+            }
+        }
     }
     properties["AttributeDefinitions"] = attributes.into();
     let indexes: Vec<Value> = table.indexes().iter().map(expected_index).collect();

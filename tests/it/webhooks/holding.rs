@@ -15,7 +15,7 @@ use super::Scene;
 async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_one() {
     let scene = Scene::answering(204).await;
     let (stack, admin) = (&scene.stack, scene.stack.webhooks());
-    let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
+    let [first, slow] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksSlow).await];
     admin.disable(scene.endpoint.id).await.unwrap();
     let held = [scene.event(1).await, scene.event(2).await];
     assert_eq!(hand(&stack.sender(), &first.take(2).await).await, [0; 0]);
@@ -26,11 +26,11 @@ async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_
     admin.enable(scene.endpoint.id).await.unwrap();
     scene.wait(24 * 60 * 60);
     stack.sweep().await;
-    assert_eq!((first.count().await, retry.count().await), (0, 0));
+    assert_eq!((first.count().await, slow.count().await), (0, 0));
     assert_eq!(scene.standing(held[0]).await, (Status::Held, 0));
 
     admin.resend(held[0]).await.unwrap();
-    assert_eq!(hand(&stack.sender(), &retry.take(1).await).await, [0; 0]);
+    assert_eq!(hand(&stack.sender(), &slow.take(1).await).await, [0; 0]);
     assert_eq!(scene.standing(held[0]).await, (Status::Delivered, 1));
     assert_eq!(scene.standing(held[1]).await, (Status::Held, 0));
     assert_eq!(scene.receiver.so_far().len(), 1);
@@ -109,7 +109,7 @@ async fn a_delivery_that_is_sent_again_keeps_its_id_and_leaves_older_messages_vo
     assert_eq!((delivery.progress.status, delivery.progress.round), (Status::Pending, 2));
     hand(&sender, &older).await;
     assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Pending, 1), 1));
-    let newer = scene.stack.queue(Queue::WebhooksRetry).await.take(1).await;
+    let newer = scene.stack.queue(Queue::WebhooksSlow).await.take(1).await;
     hand(&sender, &newer).await;
     hand(&sender, &older).await;
     hand(&sender, &newer).await;

@@ -1,10 +1,10 @@
 //! Webhooks, from an event to the receiver's socket.
 
-mod backlog;
 mod crashes;
 mod defects;
 mod denied;
 mod deployed;
+mod drains;
 mod duplicates;
 mod exhaustion;
 mod fan_out;
@@ -13,7 +13,6 @@ mod holding;
 mod isolation;
 mod late;
 mod notices;
-mod places;
 mod poison;
 mod recovery;
 mod removal;
@@ -29,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::secrets::EndpointSecret;
+use platform::resources::Queue;
 use tests::{Answer, Received, Receiver, Stack, hand, sale, uuid};
 use types::ids::{DeliveryId, UserId};
 use webhooks::delivery::{Delivery, LEASE_SECONDS, Status};
@@ -135,6 +135,16 @@ impl Scene {
     /// Moves time past the end of every lease that is held now.
     fn outlast_leases(&self) {
         self.wait(LEASE_SECONDS + 1);
+    }
+
+    /// Sweeps. If that calls the drain, runs it until it rests.
+    async fn sweep_and_drain(&self) {
+        let slow = self.stack.queue(Queue::WebhooksSlow).await;
+        let before = slow.count().await;
+        self.stack.sweep().await;
+        if slow.count().await > before {
+            self.stack.drain(self.user).await;
+        }
     }
 
     /// Returns the POSTs of a delivery that have arrived so far.

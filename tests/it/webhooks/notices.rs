@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use platform::resources::Queue;
-use tests::{Answer, Fault, hand};
+use tests::{Answer, Fault, hand, uuid};
 use types::clock::Clock;
 use types::ids::DeliveryId;
 use webhooks::delivery::Status;
+use webhooks::delivery_id;
 use webhooks::notice::{EndpointNotice, FailingNotice, RecoveredNotice};
 
 use super::Scene;
@@ -69,21 +69,22 @@ async fn each_epoch_has_one_warning() {
     assert_eq!(ids.len(), 2);
 }
 
-/// Whoever switches the endpoint on again may not have mended it. Its next switch-off must not come without a warning.
+/// Failures from before never switch the endpoint off, so there is nothing to warn of. A delivery that fails from then on
+/// warns again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_that_goes_on_failing_in_the_next_epoch_warns_again() {
+async fn only_a_delivery_that_fails_in_the_next_epoch_warns_again() {
     let scene = Scene::answering(500).await;
     let (admin, id) = (scene.stack.webhooks(), scene.failing(1, 4).await);
     assert_eq!(scene.stack.take_all_notices().await.len(), 1);
     admin.disable(scene.endpoint.id).await.unwrap();
     admin.enable(scene.endpoint.id).await.unwrap();
     scene.attempt(id).await;
+    assert_eq!(scene.stack.take_all_notices().await, []);
+    let next = scene.failing(2, 4).await;
     let notices = scene.stack.take_all_notices().await;
     let [EndpointNotice::Failing(warning)] = &notices[..] else { panic!("{notices:?}") };
-    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 5, 2));
-    assert_eq!(warning.failing_since, scene.delivery(id).await.progress.attempts[0].at);
-    scene.attempt(id).await;
-    assert_eq!(scene.stack.take_all_notices().await, []);
+    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (next, 4, 3));
+    assert_eq!(warning.failing_since, scene.delivery(next).await.progress.attempts[0].at);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,7 +110,7 @@ async fn two_deliveries_that_fail_at_once_warn_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_is_told_once_and_the_epoch_has_no_second_warning() {
+async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_earliest() {
     let (scene, is_well) = failing_scene().await;
     let id = scene.failing(1, 4).await;
     let warned_at = scene.stack.clock.now();
@@ -136,8 +137,39 @@ async fn a_recovery_is_told_once_and_the_epoch_has_no_second_warning() {
     scene.attempt(next).await;
     assert_eq!(scene.standing(next).await, (Status::Delivered, 1));
     is_well.store(false, Ordering::Relaxed);
-    scene.failing(3, 4).await;
+    let third = scene.failing(3, 4).await;
     assert_eq!(scene.stack.take_all_notices().await, []);
+    scene.wait(22 * 60 * 60);
+    scene.attempt(third).await;
+    let again = scene.stack.take_all_notices().await;
+    assert!(matches!(&again[..], [EndpointNotice::Failing(notice)] if notice.delivery_id == third), "{again:?}");
+    is_well.store(true, Ordering::Relaxed);
+    scene.attempt(third).await;
+    let over = scene.stack.take_all_notices().await;
+    assert!(matches!(&over[..], [EndpointNotice::Recovered(_)]), "{over:?}");
+    assert_ne!(again[0].id(), over[0].id());
+}
+
+/// One event fails again and again while all others are delivered.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_one_delivery_goes_on_failing_the_successes_of_others_are_no_recovery() {
+    let (scene, is_well) = failing_scene().await;
+    let poison = scene.failing(1, 4).await;
+    assert_eq!(scene.stack.take_all_notices().await.len(), 1);
+    for (event, failed) in [(2, 5), (3, 6)] {
+        is_well.store(true, Ordering::Relaxed);
+        let other = scene.event(event).await;
+        scene.attempt(other).await;
+        assert_eq!(scene.standing(other).await, (Status::Delivered, 1));
+        assert_eq!(scene.stack.take_all_notices().await, []);
+        is_well.store(false, Ordering::Relaxed);
+        scene.attempt(poison).await;
+        assert_eq!(scene.standing(poison).await, (Status::Pending, failed));
+    }
+    is_well.store(true, Ordering::Relaxed);
+    scene.attempt(poison).await;
+    let notices = scene.stack.take_all_notices().await;
+    assert!(matches!(&notices[..], [EndpointNotice::Recovered(notice)] if notice.delivery_id == poison), "{notices:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,10 +178,8 @@ async fn a_test_event_is_no_recovery() {
     let failing = scene.failing(1, 4).await;
     assert_eq!(scene.stack.take_all_notices().await.len(), 1);
     is_well.store(true, Ordering::Relaxed);
-    let first = scene.stack.queue(Queue::WebhooksFirst).await;
-    first.purge().await;
     let id = scene.stack.webhooks().test(scene.endpoint.id, None).await.unwrap();
-    assert_eq!(hand(&scene.stack.sender(), &first.take(1).await).await, [0; 0]);
+    scene.stack.drain(scene.user).await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
     assert_eq!(scene.stack.take_all_notices().await, []);
     scene.attempt(failing).await;
@@ -217,7 +247,13 @@ async fn a_warning_and_a_recovery_cost_one_transaction_each_and_other_attempts_c
     assert_eq!(made(1, 6).await, [0, 0, 0, 1, 0, 0]);
     assert_eq!(made(2, 6).await, [0; 6]);
     is_well.store(true, Ordering::Relaxed);
-    assert_eq!(made(3, 1).await, [1]);
+    assert_eq!(made(3, 1).await, [0], "the others still fail");
+    for (event, transactions) in [(1, 0), (2, 1)] {
+        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
+        assert_eq!(hand(&sender, &[scene.stack.next_message(id).await]).await, [0; 0]);
+        let calls = proxy.take_calls();
+        assert_eq!(calls.iter().filter(|call| call.operation == "TransactWriteItems").count(), transactions);
+    }
 
     let id = scene.event(4).await;
     assert_eq!(hand(&sender, &[scene.stack.next_message(id).await]).await, [0; 0]);

@@ -14,8 +14,8 @@ use types::clock::Clock;
 use types::event::EventKind;
 use types::ids::DeliveryId;
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status};
+use webhooks::delivery_id;
 use webhooks::store::{Put, Span, WebhookStore};
-use webhooks::{QueueMessage, delivery_id};
 
 use super::{OFF_BY_FAILURES, Scene};
 
@@ -70,6 +70,13 @@ impl Scene {
         self.stack.webhooks().recover(self.endpoint.id, selection, |_| {}).await.unwrap()
     }
 
+    /// Returns the deliveries that wait for their next attempt, oldest first.
+    async fn pending(&self) -> Vec<DeliveryId> {
+        let mut waiting = self.stack.deliveries(self.endpoint.id).await;
+        waiting.retain(|delivery| delivery.progress.status == Status::Pending);
+        waiting.iter().rev().map(|delivery| delivery.id).collect()
+    }
+
     /// Returns how many of the endpoint's deliveries have this status.
     async fn count(&self, status: Status) -> u64 {
         let deliveries = self.stack.deliveries(self.endpoint.id).await;
@@ -83,23 +90,13 @@ fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
     }
 }
 
-/// Takes every message out of a queue. Returns the deliveries that they call for, in the order of the queue.
-async fn called(queue: &TestQueue) -> Vec<DeliveryId> {
-    let messages = queue.take(usize::try_from(queue.count().await).unwrap()).await;
-    let delivery = |body: &str| match QueueMessage::parse(body).unwrap() {
-        QueueMessage::Attempt(dispatch) => dispatch.delivery_id,
-        other => panic!("{other:?}"),
-    };
-    messages.iter().map(|message| delivery(message.body.as_deref().unwrap())).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on() {
     let is_up = Arc::new(AtomicBool::new(false));
     let answer = Arc::clone(&is_up);
     let scene = Scene::with(move |_| Answer::Status(if answer.load(Ordering::SeqCst) { 204 } else { 500 })).await;
-    let (stack, admin, sender) = (&scene.stack, scene.stack.webhooks(), scene.stack.sender());
-    let [first, retry] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksRetry).await];
+    let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+    let first = stack.queue(Queue::WebhooksFirst).await;
     let mut missed = vec![scene.handled_event(&first, 1).await];
     for (event, delay) in (2..).zip(DELAYS_SECONDS) {
         scene.wait(delay / 2);
@@ -116,7 +113,6 @@ async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on(
         missed.push(scene.handled_event(&first, event).await);
     }
     assert_eq!((scene.count(Status::Failed).await, scene.count(Status::Held).await), (1, 18));
-    retry.purge().await;
     let before = scene.receiver.so_far().len();
 
     is_up.store(true, Ordering::SeqCst);
@@ -128,57 +124,48 @@ async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on(
         }
         new
     };
-    let handled = async {
-        for _ in &missed {
-            assert_eq!(hand(&sender, &retry.take(1).await).await, [0; 0]);
-        }
-    };
     let selection = everything();
-    let (recovery, new, ()) = tokio::join!(scene.recover(&selection), new_events, handled);
+    let (recovery, new) = tokio::join!(scene.recover(&selection), new_events);
+    stack.drain(scene.user).await;
     assert_eq!((recovery.found.failed, recovery.found.held, recovery.sent, recovery.left), (1, 18, 19, 0));
     assert!(recovery.stopped_by.is_none(), "{recovery:?}");
 
     let posts = scene.receiver.so_far().split_off(before);
-    let order = posts.iter().map(|post| post.id().parse::<DeliveryId>().unwrap());
-    let (late, prompt): (Vec<DeliveryId>, Vec<DeliveryId>) = order.partition(|id| missed.contains(id));
-    assert_eq!((late, prompt), (missed, new));
+    let posted: BTreeSet<DeliveryId> = posts.iter().map(|post| post.id().parse().unwrap()).collect();
+    assert_eq!((posts.len(), posted), (24, missed.into_iter().chain(new).collect()));
     assert_eq!(scene.count(Status::Delivered).await, 24);
     let again = scene.recover(&selection).await;
-    assert_eq!((again.found.total(), again.sent, retry.count().await), (0, 0, 0));
+    assert_eq!((again.found.total(), again.sent), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_that_was_interrupted_sends_the_rest_when_it_is_repeated() {
     let scene = Scene::answering(204).await;
     let held = scene.hold(25).await;
-    let (admin, retry) = (scene.stack.webhooks(), scene.stack.queue(Queue::WebhooksRetry).await);
+    let admin = scene.stack.webhooks();
     let (begun, selection) = (Notify::new(), everything());
     tokio::select! {
         biased;
         () = begun.notified() => {}
         ended = admin.recover(scene.endpoint.id, &selection, |at| notify_if_sending(&begun, at)) => panic!("{ended:?}"),
     }
-    assert_eq!((retry.count().await, scene.count(Status::Held).await), (10, 15));
+    assert_eq!((scene.count(Status::Pending).await, scene.count(Status::Held).await), (10, 15));
     let rest = scene.recover(&selection).await;
     assert_eq!((rest.found.total(), rest.sent, rest.changed, rest.left), (15, 15, 0, 0));
-    assert_eq!(called(&retry).await, held);
-    assert_eq!(scene.count(Status::Pending).await, 25);
+    assert_eq!(scene.pending().await, held);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_recoveries_at_once_send_each_delivery_once() {
     let scene = Scene::answering(204).await;
     let held = scene.hold(30).await;
-    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
     let selection = everything();
     let (one, other) = tokio::join!(scene.recover(&selection), scene.recover(&selection));
     assert_eq!(one.sent + other.sent, 30);
     for recovery in [one, other] {
         assert_eq!((recovery.sent + recovery.changed, recovery.left), (recovery.found.total(), 0), "{recovery:?}");
     }
-    let called = called(&retry).await;
-    assert_eq!(called.len(), 30);
-    assert_eq!(called.into_iter().collect::<BTreeSet<_>>(), held.into_iter().collect());
+    assert_eq!(scene.pending().await, held);
     let deliveries = scene.stack.deliveries(scene.endpoint.id).await;
     assert!(deliveries.iter().all(|delivery| delivery.progress.round == 2), "{deliveries:?}");
 }
@@ -201,7 +188,6 @@ async fn a_recovery_ends_when_the_endpoint_is_switched_off_and_the_rest_stays_he
     assert!((10..50).contains(&recovery.sent), "{recovery:?}");
     assert_eq!((recovery.sent + recovery.left, recovery.changed), (50, 0));
     assert_eq!((scene.count(Status::Pending).await, scene.count(Status::Held).await), (recovery.sent, recovery.left));
-    assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, recovery.sent);
 
     assert!(matches!(admin.recover(id, &selection, |_| {}).await, Err(WebhookAdminError::Disabled(off)) if off == id));
     admin.enable(id).await.unwrap();
@@ -231,11 +217,11 @@ async fn a_recovery_ends_when_the_endpoint_is_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_slows_down_while_what_it_sent_piles_up() {
     let scene = Scene::answering(204).await;
-    scene.hold(70).await;
+    scene.hold(1_010).await;
     let (admin, slowed, selection) = (scene.stack.webhooks(), Notify::new(), everything());
     let report = |at| {
         if let RecoveryProgress::Slowed { done, of } = at {
-            assert_eq!((done, of), (60, 70));
+            assert_eq!((done, of), (1_000, 1_010));
             slowed.notify_one();
         }
     };
@@ -244,7 +230,8 @@ async fn a_recovery_slows_down_while_what_it_sent_piles_up() {
         () = slowed.notified() => {}
         ended = admin.recover(scene.endpoint.id, &selection, report) => panic!("{ended:?}"),
     }
-    assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, 60);
+    let waiting = scene.stack.webhooks().store.count_waiting(scene.endpoint.id, scene.stack.now(), 2_000).await;
+    assert_eq!(waiting.unwrap(), 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,13 +259,13 @@ async fn a_recovery_sends_what_was_selected_and_no_tests() {
     let none = Selection { since: Some(at(4)), until: Some(at(4)), ..everything() };
     let refused = admin.survey(id, &none, |_| {}).await.unwrap_err();
     assert_eq!(refused.to_string(), "since: must be before until");
-    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
-    assert_eq!((scene.stack.deliveries(id).await, retry.count().await), (before, 0));
+    assert_eq!(scene.stack.deliveries(id).await, before);
 
     admin.enable(id).await.unwrap();
     let recovery = scene.recover(&some).await;
     assert_eq!((recovery.found.held, recovery.found.failed, recovery.sent), (2, 1, 3));
-    assert_eq!(called(&retry).await, [4, 5, 6].map(|index: usize| stored[index].id));
+    let waiting = [2, 4, 5, 6].map(|index: usize| stored[index].id);
+    assert_eq!(scene.pending().await, waiting, "with the one that was pending before");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,7 +279,7 @@ async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_what_is_no_
     scene.put(&other).await;
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (2, 1, 1, 0));
-    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, [other.id]);
+    assert_eq!(scene.pending().await, [other.id]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,7 +289,7 @@ async fn a_delivery_that_cannot_be_read_is_named_and_the_others_are_sent() {
     scene.set_event(held[1], "known_to_a_newer_release").await;
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.total(), recovery.found.unreadable.len(), recovery.sent), (2, 1, 2));
-    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, [held[0], held[2]]);
+    assert_eq!(scene.pending().await, [held[0], held[2]]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -314,18 +301,18 @@ async fn a_recovery_survives_a_lost_answer_and_says_what_is_left_when_the_store_
     let client = Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk);
     let store = WebhookStore::new(client, "marketplace-webhooks".to_owned());
     let admin = WebhookAdmin { store, ..scene.stack.webhooks() };
-    // The first write is repeated, so the fifteenth call is that of the fourteenth delivery.
-    let mut writes = 0;
+    let (mut writes, fourteenth) = (0, held[13].to_string());
+    let refused: &'static str = fourteenth.leak();
     proxy.plan(move |operation| {
         writes += u32::from(operation == "UpdateItem");
         match (operation, writes) {
-            ("UpdateItem", 1) => Fault::LoseAnswer,
-            ("UpdateItem", 15) => Fault::Error("AccessDeniedException"),
+            ("UpdateItem", 4) => Fault::LoseAnswer,
+            ("UpdateItem", _) => Fault::Invalid(refused),
             _ => Fault::None,
         }
     });
     let recovery = admin.recover(scene.endpoint.id, &everything(), |_| {}).await.unwrap();
     assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Store(_))), "{recovery:?}");
     assert_eq!((recovery.sent, recovery.changed, recovery.left), (13, 0, 12));
-    assert_eq!(called(&scene.stack.queue(Queue::WebhooksRetry).await).await, held[..13]);
+    assert_eq!(scene.pending().await, held[..13]);
 }

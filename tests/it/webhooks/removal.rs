@@ -1,8 +1,11 @@
 //! An endpoint is removed while its deliveries are under way.
 
+use std::cell::Cell;
+
 use platform::resources::Queue;
 use tests::{Answer, Fault, hand};
 use webhooks::delivery::{Failure, Status};
+use webhooks::drain::GRACE_SECONDS;
 
 use super::Scene;
 
@@ -110,4 +113,30 @@ async fn an_endpoint_that_is_removed_before_new_deliveries_are_held_gets_none() 
             assert_eq!(scene.found(id).await, None, "{events} events");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_drain_ends_the_deliveries_for_which_a_removal_has_no_time() {
+    let scene = Scene::answering(204).await;
+    let mut ids = Vec::new();
+    for event in 1..=130 {
+        ids.push(scene.stored(event).await);
+    }
+    let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
+    store.call_drain_by(scene.user, now, now).await.unwrap();
+    assert!(store.remove_endpoint(scene.user, scene.endpoint.id, now).await.unwrap());
+    let left = Cell::new(100);
+    let removal = store.end_deliveries(scene.endpoint.id, now, || left.replace(left.get() - 1) > 0).await.unwrap();
+    assert_eq!((removal.ended, removal.is_unfinished), (100, true));
+    assert_eq!(store.drain(scene.user).await.unwrap().unwrap().removed, [scene.endpoint.id]);
+    scene.stack.drain(scene.user).await;
+    for id in ids {
+        assert_eq!(scene.delivery(id).await.progress.failure, Some(Failure::EndpointRemoved));
+    }
+    // Somebody who read the endpoint before may let a delivery wait a little later. So the drain looks again.
+    assert_eq!(store.drain(scene.user).await.unwrap().unwrap().removed, [scene.endpoint.id]);
+    scene.wait(i64::from(GRACE_SECONDS) + 1);
+    scene.stack.drain(scene.user).await;
+    assert_eq!(store.drain(scene.user).await.unwrap().unwrap().removed, []);
+    assert_eq!(scene.receiver.so_far().len(), 0);
 }

@@ -15,11 +15,11 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         let scene = Scene::answering(status).await;
         let (stack, admin) = (&scene.stack, scene.stack.webhooks());
         let id = admin.test(scene.endpoint.id, None).await.unwrap();
-        let message = stack.queue(Queue::WebhooksFirst).await.take(1).await;
+        let message = stack.queue(Queue::WebhooksSlow).await.take(1).await;
         for _ in 0..2 {
             assert_eq!(hand(&stack.sender(), &message).await, [0; 0]);
             scene.wait(24 * 60 * 60);
-            stack.sweep().await;
+            scene.sweep_and_drain().await;
         }
         assert_eq!(scene.standing(id).await, (standing, 1));
         assert_eq!((scene.switch().await, stack.take_notices().await), (Switch::On, vec![]));

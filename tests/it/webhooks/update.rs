@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use admin::webhooks::EndpointUpdate;
 use platform::resources::Queue;
-use tests::{Answer, Receiver, hand, sale};
-use types::clock::Clock;
+use tests::{Answer, Receiver, hand, sale, uuid};
 use types::event::EventKind;
 use webhooks::delivery::Status;
+use webhooks::delivery_id;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
 
-use super::Scene;
 use super::unreadable::feed_message;
+use super::{OFF_BY_FAILURES, Scene};
 
 /// Changes the scene's endpoint.
 async fn updated(scene: &Scene, url: Option<&str>, events: Option<&[EventKind]>) -> Result<WebhookEndpoint, String> {
@@ -30,18 +30,17 @@ async fn another_url_has_to_prove_itself_and_gets_what_is_sent_from_then_on() {
     assert!(before.is_prompt);
     let after = updated(&scene, Some(&second.url), None).await.unwrap();
     let url = after.url.clone();
-    assert_eq!(after, WebhookEndpoint { url, is_prompt: false, slow_until: None, ..before });
+    assert_eq!(after, WebhookEndpoint { url, is_prompt: false, epoch: before.epoch + 1, ..before });
     assert_ne!(after.url, scene.endpoint.url);
-    // The event came before the change. Its first attempt is made after it, in a place.
-    hand(&scene.stack.sender(), &[scene.stack.slow_message(first).await]).await;
+    // The event came before the change. Its first attempt is made after it, by the drain.
+    hand(&scene.stack.sender(), &[scene.stack.next_message(first).await]).await;
+    scene.stack.drain(scene.user).await;
     assert_eq!((scene.posts(first).len(), second.so_far().len()), (0, 1));
 
-    let until = scene.stack.clock.now().plus_millis(60_000);
-    scene.stack.webhooks().store.mark_slow(scene.user, scene.endpoint.id, until).await.unwrap();
-    let slow = scene.stack.endpoint_of(scene.user).await;
-    assert_eq!(updated(&scene, Some(&slow.url), None).await.unwrap(), slow);
-    assert_eq!(slow.slow_until, Some(until));
-    assert_eq!(updated(&scene, Some(&scene.endpoint.url), None).await.unwrap().slow_until, None);
+    let proven = scene.stack.endpoint_of(scene.user).await;
+    assert!(proven.is_prompt);
+    assert_eq!(updated(&scene, Some(&proven.url), None).await.unwrap(), proven);
+    assert!(!updated(&scene, Some(&scene.endpoint.url), None).await.unwrap().is_prompt);
 }
 
 /// Whoever gave the endpoint another URL has dealt with it. An attempt at the former one says nothing about the new one.
@@ -99,4 +98,31 @@ async fn what_a_new_endpoint_may_not_have_is_refused_and_nothing_changes() {
     admin.remove(scene.endpoint.id).await.unwrap();
     let gone = updated(&scene, None, Some(&[EventKind::WalletDeposit])).await.unwrap_err();
     assert_eq!(gone, format!("no endpoint has the id {}", scene.endpoint.id));
+}
+
+/// Failures that were gathered at another URL, or before the endpoint was switched on again, count only for their own
+/// delivery.
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_from_before_a_new_start_never_switch_the_endpoint_off() {
+    let second = Receiver::answering(503).await;
+    for is_new_url in [true, false] {
+        let scene = Scene::answering(503).await;
+        let id = scene.before_last(1).await;
+        scene.stack.take_all_notices().await;
+        if is_new_url {
+            updated(&scene, Some(&second.url), None).await.unwrap();
+        } else {
+            let admin = scene.stack.webhooks();
+            admin.disable(scene.endpoint.id).await.unwrap();
+            admin.enable(scene.endpoint.id).await.unwrap();
+        }
+        scene.stack.webhooks().store.mark_prompt(&scene.stack.endpoint_of(scene.user).await, true).await.unwrap();
+        scene.attempt(id).await;
+        assert_eq!((scene.standing(id).await, scene.switch().await), ((Status::Failed, 7), Switch::On));
+        assert_eq!(scene.stack.take_all_notices().await, []);
+        // A delivery that fails from then on does.
+        scene.before_last(2).await;
+        scene.attempt(delivery_id(uuid(2).into(), scene.endpoint.id)).await;
+        assert_eq!(scene.switch().await, OFF_BY_FAILURES);
+    }
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use webhooks::store::WebhookStore;
 
-use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use admin::webhooks::{NewEndpoint, WantedDeliveries, WebhookAdmin};
 use guard::{Policy, SystemResolver};
 use local::environment::Variables;
 use local::workers::SenderConfig;
@@ -27,7 +27,7 @@ use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
 use webhooks::delivery::{Delivery, Status};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::{Queues, Schedule};
+use webhooks::{Drains, Queues, Schedule};
 
 use crate::stack::Stack;
 
@@ -61,15 +61,26 @@ impl Stack {
         let lookup = |name: &str| variables.get(name);
         let clock: Arc<dyn Clock> = self.clock.clone();
         let service = Service::new(&lookup, Arc::clone(&clock)).unwrap();
-        let (sqs, [first, retry, slow]) = queues::from_service(&service, Queue::LANES).unwrap();
+        let (sqs, [slow]) = queues::from_service(&service, [Queue::WebhooksSlow]).unwrap();
+        let store = WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap();
         WebhookAdmin {
-            store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap(),
-            queues: Queues::new(sqs, first, retry).with_slow_lane(slow),
+            drains: Drains::new(store.clone(), Queues::of_drains(sqs, slow), Schedule::default()),
+            store,
             keyring: KeyringCache::from_service(&service).unwrap(),
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),
             clock,
         }
+    }
+
+    /// Returns the first lane and the retry lane.
+    pub fn lanes(&self) -> Queues {
+        let variables = Variables::new(&self.aws.endpoint_url);
+        let lookup = |name: &str| variables.get(name);
+        let service = Service::new(&lookup, self.clock.clone()).unwrap();
+        let lanes = [Queue::WebhooksFirst, Queue::WebhooksRetry];
+        let (sqs, [first, retry]) = queues::from_service(&service, lanes).unwrap();
+        Queues::of_attempts(sqs, first, retry)
     }
 
     /// Adds an endpoint that selects sales.
@@ -99,7 +110,7 @@ impl Stack {
 
     /// Returns an endpoint's deliveries, newest first.
     pub async fn deliveries(&self, endpoint: EndpointId) -> Vec<Delivery> {
-        self.webhooks().deliveries(endpoint, None).await.unwrap().deliveries
+        self.webhooks().deliveries(endpoint, &WantedDeliveries::default(), None, 1_000).await.unwrap().deliveries
     }
 
     /// Waits until a delivery is as it should be.

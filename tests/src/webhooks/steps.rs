@@ -15,14 +15,13 @@ use runtime::Worker;
 use serde_json::Value;
 use sweep::Sweep;
 use types::clock::Clock;
-use types::ids::DeliveryId;
+use types::ids::{DeliveryId, UserId};
 use uuid::Uuid;
 use webhook::Webhook;
-use webhooks::delivery::{Carried, Dispatch, Lane, Token};
+use webhooks::delivery::{Carried, Dispatch, Lane, overdue_at};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::share::Place;
 use webhooks::store::Put;
-use webhooks::{FanOut, QueueMessage, Schedule};
+use webhooks::{DrainCall, FanOut, QueueMessage, Schedule};
 
 use super::to_loopback;
 use crate::proxy::{Fault, Proxy};
@@ -76,7 +75,7 @@ impl Stack {
             other => panic!("not an event: {other:?}"),
         };
         let events = events.iter().map(|message| ((), event(message))).collect();
-        for ((), outcome) in FanOut::new(admin.store, admin.queues).apply(events, now).await {
+        for ((), outcome) in FanOut::new(admin.store, self.lanes()).apply(events, now).await {
             assert!(outcome.unwrap());
         }
     }
@@ -103,8 +102,10 @@ impl Stack {
 
     /// Stores a delivery whose message is still in its queue, as a sender does that receives the message again.
     pub async fn store_carried(&self, id: DeliveryId) {
-        let delivery = self.carried(id).await.stored(Schedule::default(), self.clock.now());
-        assert_eq!(self.webhooks().store.put_delivery(&delivery).await.unwrap(), Put::New);
+        let (store, now) = (self.webhooks().store, self.clock.now());
+        let delivery = self.carried(id).await.stored(overdue_at(Schedule::default(), now));
+        store.call_drain_by(delivery.account_id, overdue_at(Schedule::default(), now), now).await.unwrap();
+        assert_eq!(store.put_delivery(&delivery).await.unwrap(), Put::New);
     }
 
     /// Takes every message that carries a delivery out of its queue, and stores the delivery.
@@ -114,25 +115,30 @@ impl Stack {
             let queue = self.queue(queue).await;
             for message in queue.take(usize::try_from(queue.visible_count().await).unwrap()).await {
                 if let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) {
-                    store.put_delivery(&carried.stored(Schedule::default(), now)).await.unwrap();
+                    let wake_at = overdue_at(Schedule::default(), now);
+                    store.call_drain_by(carried.account_id, wake_at, now).await.unwrap();
+                    store.put_delivery(&carried.stored(wake_at)).await.unwrap();
                 }
             }
         }
     }
 
-    /// Lets an endpoint prove that it responds promptly. From then on its attempts need no place.
+    /// Notes that an endpoint responds promptly. From then on its attempts are made at once.
     pub async fn prove(&self, endpoint: &WebhookEndpoint) {
-        let (store, now) = (self.webhooks().store, self.clock.now());
-        let place = Place::new(endpoint.id, Token::random(), now);
-        assert!(store.take_place(endpoint.account_id, 0, place, false, now).await.unwrap());
-        store.leave_place_promptly(endpoint.account_id, 0, place).await.unwrap();
+        self.webhooks().store.mark_prompt(endpoint, true).await.unwrap();
     }
 
-    /// Returns the message that calls for a stored delivery's next attempt, as the slow lane delivers it.
-    pub async fn slow_message(&self, id: DeliveryId) -> SqsMessage {
-        let delivery = self.webhooks().delivery(id).await.unwrap();
-        let call = QueueMessage::Attempt(Dispatch::next_of(&delivery));
+    /// Returns the message that calls for a run of an account's drain, which was called before.
+    pub async fn drain_message(&self, account_id: UserId) -> SqsMessage {
+        let token = self.webhooks().store.drain(account_id).await.unwrap().unwrap().token;
+        let call = QueueMessage::Drain(DrainCall { account_id, token });
         message(Lane::Slow, &serde_json::to_string(&call).unwrap())
+    }
+
+    /// Runs an account's drain once, in a new instance of the sender. The drain was called before.
+    pub async fn drain(&self, account_id: UserId) {
+        let message = self.drain_message(account_id).await;
+        assert_eq!(hand(&self.sender(), &[message]).await, [0; 0]);
     }
 
     /// Returns the message that carries a delivery, and leaves it in its queue.

@@ -45,7 +45,7 @@ impl Stack {
     pub async fn take_notices(&self) -> Vec<Notice> {
         let disabled = |notice| match notice {
             EndpointNotice::Disabled(notice) => Some(notice),
-            EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) => None,
+            EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) | EndpointNotice::Full(_) => None,
         };
         self.take_all_notices().await.into_iter().filter_map(disabled).collect()
     }

@@ -1,8 +1,8 @@
 //! Commands about endpoints.
 
 use admin::owner::Owner;
-use admin::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
-use admin::webhooks::{EndpointUpdate, Removal};
+use admin::webhooks::EndpointUpdate;
+use admin::webhooks::document::{EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint};
 use webhooks::endpoint::Endpoints;
 
 use super::deliveries::sent;
@@ -20,6 +20,11 @@ pub(super) async fn list(owner: Owner<'_>, NoParameters {}: NoParameters) -> Res
     let Endpoints { readable, unreadable } = owner.list_endpoints().await?;
     let endpoints = readable.iter().map(EndpointDocument::from).collect();
     Done::new(&EndpointList { endpoints, unreadable: unreadable.iter().map(|endpoint| endpoint.id).collect() })
+}
+
+pub(super) async fn show(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
+    let (endpoint, health) = owner.show_endpoint(parameters.endpoint_id).await?;
+    Done::new(&EndpointWithHealth { endpoint: EndpointDocument::from(&endpoint), health })
 }
 
 pub(super) async fn update(owner: Owner<'_>, parameters: UpdateEndpoint) -> Result<Done, CommandError> {
@@ -40,14 +45,18 @@ pub(super) async fn disable(owner: Owner<'_>, parameters: OneEndpoint) -> Result
 
 pub(super) async fn remove(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
     let id = parameters.endpoint_id;
-    let Removal { ended, .. } = owner.remove_endpoint(id).await?;
-    Done::new(&RemovedEndpoint { id, ended_deliveries: ended })
+    let removal = owner.remove_endpoint(id).await?;
+    Done::new(&RemovedEndpoint::new(id, &removal))
 }
 
 pub(super) async fn rotate_secret(owner: Owner<'_>, parameters: RotateSecret) -> Result<Done, CommandError> {
-    let RotateSecret { endpoint_id, activate } = parameters;
-    if activate {
-        let endpoint = owner.activate_secret(endpoint_id).await?;
+    let RotateSecret { endpoint_id, activate, expire_old } = parameters;
+    if activate || expire_old {
+        let endpoint = if expire_old {
+            owner.expire_old_secret(endpoint_id).await?
+        } else {
+            owner.activate_secret(endpoint_id).await?
+        };
         return Done::new(&EndpointDocument::from(&endpoint));
     }
     let (endpoint, secret) = owner.rotate_secret(endpoint_id).await?;

@@ -22,6 +22,7 @@ pub(crate) async fn run(owner: Owner<'_>, command: CommandName, parameters: Valu
         CommandName::KeysRevoke => keys::revoke(owner, read(parameters)?).await,
         CommandName::EndpointsAdd => endpoints::add(owner, read(parameters)?).await,
         CommandName::EndpointsList => endpoints::list(owner, read(parameters)?).await,
+        CommandName::EndpointsShow => endpoints::show(owner, read(parameters)?).await,
         CommandName::EndpointsUpdate => endpoints::update(owner, read(parameters)?).await,
         CommandName::EndpointsEnable => endpoints::enable(owner, read(parameters)?).await,
         CommandName::EndpointsDisable => endpoints::disable(owner, read(parameters)?).await,
@@ -31,5 +32,6 @@ pub(crate) async fn run(owner: Owner<'_>, command: CommandName, parameters: Valu
         CommandName::DeliveriesList => deliveries::list(owner, read(parameters)?).await,
         CommandName::DeliveriesShow => deliveries::show(owner, read(parameters)?).await,
         CommandName::DeliveriesResend => deliveries::resend(owner, read(parameters)?).await,
+        CommandName::DeliveriesResendAll => deliveries::resend_all(owner, read(parameters)?).await,
     }
 }

@@ -6,6 +6,7 @@ mod connect;
 mod error;
 mod pool;
 mod reach;
+mod written;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use guard::{EndpointUrl, Policy};
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 use types::clock::{Clock, SystemClock};
@@ -22,6 +22,8 @@ use connect::Connector;
 pub use error::{PostError, TlsFailure};
 use pool::Pool;
 pub use reach::Reach;
+use written::NotingBody;
+pub use written::Written;
 
 /// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
 /// last byte of the answer's head (specification 6.7.2).
@@ -84,8 +86,13 @@ impl Transport {
     /// The URL is checked for each POST, although it was checked when it was registered. Its host may be an address,
     /// which is never resolved, and the rules may have become stricter since.
     pub async fn post(&self, url: &str, headers: HeaderMap, body: Bytes) -> Posted {
+        self.post_noting(url, headers, body, &Written::default()).await
+    }
+
+    /// Sends a body as [`Self::post`] does, and notes when the request is written.
+    pub async fn post_noting(&self, url: &str, headers: HeaderMap, body: Bytes, written: &Written) -> Posted {
         let start = Instant::now();
-        let answer = match timeout(self.deadline, self.send(url, headers, body)).await {
+        let answer = match timeout(self.deadline, self.send(url, headers, written.noted_by(body))).await {
             Ok(answer) => answer,
             Err(_) => Err(PostError::NoAnswer(self.deadline)),
         };
@@ -99,9 +106,9 @@ impl Transport {
         }
     }
 
-    async fn send(&self, url: &str, headers: HeaderMap, body: Bytes) -> Result<Response<Incoming>, PostError> {
+    async fn send(&self, url: &str, headers: HeaderMap, body: NotingBody) -> Result<Response<Incoming>, PostError> {
         let url = EndpointUrl::parse(url, self.policy).map_err(PostError::Url)?;
-        let mut request = Request::new(Full::new(body));
+        let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url.uri().clone();
         *request.headers_mut() = headers;

@@ -7,13 +7,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use types::clock::{Clock, Moment};
 
 use super::connect::Connector;
+use super::written::NotingBody;
 
 /// How long an idle connection is kept by the monotonic clock. The time is short because receivers close idle
 /// connections, many after five seconds. If a connection is found closed before anything was written, a new one is made
@@ -27,7 +26,7 @@ const MAX_IDLE_PER_HOST: usize = 16;
 /// The longest head of an answer, in bytes (specification 6.7.3).
 const MAX_HEAD_BYTES: usize = 32 * 1_024;
 
-pub(super) type HttpClient = Client<Connector, Full<Bytes>>;
+pub(super) type HttpClient = Client<Connector, NotingBody>;
 
 /// Connections to receivers, shared by all requests of an instance.
 pub(super) struct Pool {

@@ -113,7 +113,7 @@ impl<'s> BareLoop<'s> {
             .key("pk", pk)
             .key("sk", AttributeValue::S("delivery".to_owned()))
             .update_expression(
-                "SET #status = :delivered, #attempts = list_append(#attempts, :attempt) REMOVE #lease, #until",
+                "SET #status = :delivered, #ttl = #kept, #attempts = list_append(#attempts, :attempt) REMOVE #lease, #until",
             )
             .condition_expression("#status = :pending AND #round = :one")
             .expression_attribute_names("#status", "status")
@@ -121,6 +121,8 @@ impl<'s> BareLoop<'s> {
             .expression_attribute_names("#until", "lease_until")
             .expression_attribute_names("#attempts", "attempts")
             .expression_attribute_names("#lease", "lease_id")
+            .expression_attribute_names("#ttl", "ttl")
+            .expression_attribute_names("#kept", "kept_until")
             .expression_attribute_values(":pending", AttributeValue::S("pending".to_owned()))
             .expression_attribute_values(":one", number(1))
             .expression_attribute_values(":delivered", AttributeValue::S("delivered".to_owned()))
@@ -190,9 +192,9 @@ fn claimed_row(carried: &Value) -> Option<Row> {
         ("lease_id".to_owned(), text(&Uuid::new_v4().to_string())),
         ("lease_until".to_owned(), number(9_999_999_999_999)),
         ("due".to_owned(), number(1_795_176_000_000)),
-        ("resent".to_owned(), number(0)),
         ("attempts".to_owned(), AttributeValue::L(Vec::new())),
-        ("ttl".to_owned(), number(1_798_176_300)),
+        ("wake_shard".to_owned(), text(&format!("first#{account}"))),
+        ("kept_until".to_owned(), number(1_798_372_800)),
     ]))
 }
 

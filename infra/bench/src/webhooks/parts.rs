@@ -48,7 +48,7 @@ pub(super) async fn measure() -> Result<Vec<Part>, String> {
     let update = part("UpdateItem", 1.0, &stack, async || {
         let Some(delivery) = each.next() else { return Ok(()) };
         let step = claim(&Dispatch::next_of(delivery), Token::random(), SystemClock::new().now());
-        store.step(delivery.id, &step).await.map(drop).map_err(text)
+        store.step(delivery.id, delivery.endpoint_id, &step).await.map(drop).map_err(text)
     });
     let update = update.await?;
     let accounts = (0..10).map(account).collect();

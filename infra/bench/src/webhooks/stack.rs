@@ -22,7 +22,7 @@ use types::clock::{Clock, SystemClock};
 use types::event::EventKind;
 use types::ids::UserId;
 use webhook::transport::{Reach, Transport};
-use webhooks::{Queues, Schedule};
+use webhooks::{Drains, Queues, Schedule};
 
 use crate::aws_side::AwsProcess;
 use crate::output::text;
@@ -54,11 +54,11 @@ impl MeteredStack {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let lookup = |name: &str| self.aws.variables.get(name);
         let service = Service::new(&lookup, Arc::clone(&clock)).map_err(text)?;
-        let queues = [Queue::WebhooksFirst, Queue::WebhooksRetry];
-        let (sqs, [first, retry]) = queues::from_service(&service, queues).map_err(text)?;
+        let (sqs, [slow]) = queues::from_service(&service, [Queue::WebhooksSlow]).map_err(text)?;
+        let store = WebhookStore::from_service(&service, Patience::Bulk, preflight::get).map_err(text)?;
         Ok(WebhookAdmin {
-            store: WebhookStore::from_service(&service, Patience::Bulk, preflight::get).map_err(text)?,
-            queues: Queues::new(sqs, first, retry),
+            drains: Drains::new(store.clone(), Queues::of_drains(sqs, slow), Schedule::default()),
+            store,
             keyring: KeyringCache::from_service(&service).map_err(text)?,
             policy: Policy::with_loopback(),
             resolver: Arc::new(SystemResolver),

@@ -69,7 +69,12 @@ fn table_definition(table: Table) -> Result<TableDefinition, BuildError> {
     let mut attributes = vec![attribute(PARTITION_KEY, S)?, attribute(SORT_KEY, S)?];
     let mut indexes = Vec::new();
     for index in table.indexes() {
-        attributes.extend([attribute(index.partition_key, S)?, attribute(index.sort_key, N)?]);
+        for attribute in [attribute(index.partition_key, S)?, attribute(index.sort_key, N)?] {
+            // Two indexes may share one.
+            if !attributes.contains(&attribute) {
+                attributes.push(attribute);
+            }
+        }
         let keys_only = Projection::builder().projection_type(ProjectionType::KeysOnly).build();
         let index = GlobalSecondaryIndex::builder()
             .index_name(index.name)

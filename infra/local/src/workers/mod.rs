@@ -32,9 +32,9 @@ use schedule::switched_schedule;
 pub const INGEST_INSTANCES: usize = 2;
 /// The most `webhook` instances for the first lane. A receiver that hangs occupies fewer before it is known to be slow.
 pub const MAX_FIRST_LANE_INSTANCES: usize = 256;
-/// The most `webhook` instances for the retry lane. Receivers that are known to be slow occupy none of them.
+/// The most `webhook` instances for the retry lane.
 pub const MAX_RETRY_LANE_INSTANCES: usize = 32;
-/// The most `webhook` instances for the slow lane. An account whose receivers hang occupies three of them.
+/// The most `webhook` instances for the slow lane, which runs drains.
 pub const MAX_SLOW_LANE_INSTANCES: usize = 128;
 
 /// How webhooks are sent.

@@ -18,7 +18,7 @@ use types::timestamp::Timestamp;
 
 pub(crate) use repair::RepairOptions;
 pub(crate) use restore::RestoreOptions;
-pub(crate) use webhooks::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
+pub(crate) use webhooks::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
 
 use crate::input::Source;
 use duration::parse_duration;

@@ -19,6 +19,11 @@ pub(crate) enum WebhookCommand {
         #[arg(long, value_name = "UUID")]
         user: UserId,
     },
+    /// Show an endpoint and its state: what waits for it, how it has responded, and whether it is about to be switched off
+    ShowEndpoint {
+        /// The endpoint's id, as `webhooks list` shows it
+        id: EndpointId,
+    },
     /// Change an endpoint's URL or events; its secrets stay, and so does whether it is on
     Update(UpdateEndpoint),
     /// Remove an endpoint and end its pending and held deliveries
@@ -46,6 +51,10 @@ pub(crate) enum WebhookCommand {
         /// Create no secret; let the next one sign `X-Service-Signature` now instead of after 24 hours
         #[arg(long)]
         activate: bool,
+        /// Create no secret; end the old one now instead of 24 hours after the activation, and activate the next one
+        /// before if that is not done
+        #[arg(long)]
+        expire_old: bool,
     },
     /// Send an endpoint a signed test event with sample data, in a single attempt
     Test {
@@ -56,16 +65,7 @@ pub(crate) enum WebhookCommand {
         event: Option<EventKind>,
     },
     /// List an endpoint's deliveries, newest first; they are kept for 35 days
-    Deliveries {
-        /// The endpoint's id, as `webhooks list` shows it
-        id: EndpointId,
-        /// List only deliveries with this status: pending, delivered, failed or held
-        #[arg(long)]
-        status: Option<Status>,
-        /// List at most this many deliveries
-        #[arg(long, value_name = "N")]
-        limit: Option<NonZeroUsize>,
-    },
+    Deliveries(ListDeliveries),
     /// Show a delivery with its attempts and its body
     Show {
         /// The delivery's id, as `webhooks deliveries` shows it
@@ -73,8 +73,9 @@ pub(crate) enum WebhookCommand {
     },
     /// Send a delivery again, whatever its status; or all of an endpoint that are held or failed
     ///
-    /// With --endpoint, the oldest come first, at most twenty a second, and one a second while they pile up. New events
-    /// go on meanwhile. Test events are left out. Ends early if the endpoint is switched off or removed.
+    /// With --endpoint, the oldest come first. At most a thousand of them wait for their attempts at a time, ten of which
+    /// are made at once. New events go on meanwhile. Test events are left out. Ends early if the endpoint is switched off
+    /// or removed.
     ///
     /// If the command is interrupted, run it again. A delivery that it has sent is pending or delivered, so it is no
     /// longer one of those, and is not sent twice.
@@ -96,6 +97,27 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         remove_old: bool,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ListDeliveries {
+    /// The endpoint's id, as `webhooks list` shows it
+    pub(crate) id: EndpointId,
+    /// List only deliveries with this status: pending, delivered, failed or held
+    #[arg(long)]
+    pub(crate) status: Option<Status>,
+    /// List only deliveries of this event, such as listing.sold
+    #[arg(long)]
+    pub(crate) event: Option<EventKind>,
+    /// List only deliveries that were created at this time or later, such as 2026-11-20T10:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Timestamp>,
+    /// List only deliveries that were created before this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Timestamp>,
+    /// List at most this many deliveries
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<NonZeroUsize>,
 }
 
 #[derive(Args, Debug)]
@@ -180,15 +202,22 @@ mod tests {
         assert!(matches!(parsed("rotate-secret ID"), Ok(WebhookCommand::RotateSecret { activate: false, .. })));
         assert!(matches!(
             parsed("rotate-secret ID --activate"),
-            Ok(WebhookCommand::RotateSecret { activate: true, .. })
+            Ok(WebhookCommand::RotateSecret { activate: true, expire_old: false, .. })
+        ));
+        assert!(matches!(
+            parsed("rotate-secret ID --expire-old"),
+            Ok(WebhookCommand::RotateSecret { activate: false, expire_old: true, .. })
         ));
         assert!(matches!(parsed("test ID"), Ok(WebhookCommand::Test { event: None, .. })));
-        assert!(matches!(parsed("deliveries ID"), Ok(WebhookCommand::Deliveries { status: None, limit: None, .. })));
-        let Ok(WebhookCommand::Deliveries { status, limit, .. }) = parsed("deliveries ID --status held --limit 7")
-        else {
-            panic!("another command")
+        let deliveries = |rest: &str| match parsed(&format!("deliveries ID {rest}")) {
+            Ok(WebhookCommand::Deliveries(list)) => list,
+            _ => panic!("another command"),
         };
-        assert_eq!((status, limit.map(NonZeroUsize::get)), (Some(Status::Held), Some(7)));
+        let all = deliveries("");
+        assert_eq!((all.status, all.event, all.since, all.until, all.limit), (None, None, None, None, None));
+        let some = deliveries("--status held --event listing.sold --since 2026-11-20T10:00:00Z --limit 7");
+        assert_eq!((some.status, some.limit.map(NonZeroUsize::get)), (Some(Status::Held), Some(7)));
+        assert_eq!((some.event, some.since.is_some(), some.until), (Some(EventKind::ListingSold), true, None));
         for (line, url, events) in
             [("--url https://a.example", true, 0), ("--event listing.sold --event order.completed", false, 2)]
         {
@@ -237,9 +266,12 @@ mod tests {
             "add --user me --url https://a.example --event listing.sold",
             "list --user me",
             "remove 42",
+            "show-endpoint 42",
             "test ID --event listing",
             "deliveries ID --status gone",
             "deliveries ID --limit 0",
+            "deliveries ID --event all",
+            "deliveries ID --since yesterday",
             "show 42",
             "resend 42",
             "resend --endpoint 42",

@@ -11,7 +11,7 @@ impl From<WebhookAdminError> for CommandFailure {
     fn from(error: WebhookAdminError) -> Self {
         let failure = Self::new(shortened(&error.to_string()), hint(&error));
         match error {
-            // The delivery is stored, and a sweep sends it.
+            // The delivery is stored, and a sweep calls its drain.
             WebhookAdminError::Late(id, _) => failure.with_member("delivery_id", json!(id)),
             error => failure.with_code(error.code()),
         }
@@ -35,12 +35,14 @@ fn hint(error: &WebhookAdminError) -> &'static str {
         WebhookAdminError::Removed(_) => {
             "Add a new endpoint with `marketctl webhooks add`; it receives the events that happen from then on."
         }
+        WebhookAdminError::TooManyTrials { .. } => "Nothing was changed or sent.",
         WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows the result within two minutes.",
         WebhookAdminError::TooManyRounds(_) => {
             "`marketctl webhooks show DELIVERY_ID` shows its body, which you can hand to the receiver yourself."
         }
         WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
         WebhookAdminError::Rotation(RotationError::NoNext) => "Create one with `marketctl webhooks rotate-secret ID`.",
+        WebhookAdminError::Rotation(RotationError::NoOld) => "No secret was changed: only the active one is valid.",
         WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",
         WebhookAdminError::KeysNeeded(_) => "`marketctl webhooks rotate-keyring` names these endpoints.",
         WebhookAdminError::Changed => {

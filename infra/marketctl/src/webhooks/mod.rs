@@ -11,16 +11,15 @@ use std::num::NonZeroUsize;
 use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::webhooks::document::{
-    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithSecret, RemovedEndpoint, SentDelivery,
+    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
+    SentDelivery,
 };
-use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Removal, Selection, WebhookAdmin};
+use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WantedDeliveries, WebhookAdmin};
 use platform::rows::Rows;
-use types::ids::EndpointId;
-use webhooks::delivery::Status;
 use webhooks::endpoint::Endpoints;
 
 use crate::audit::{Asked, Audit};
-use crate::cli::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
+use crate::cli::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
 use crate::failure::CommandFailure;
 use crate::output::Output;
 use crate::session::Session;
@@ -29,6 +28,9 @@ use crate::unreadable::none_left_out;
 /// What to do if the URL is refused because it leads to this machine.
 const LOOPBACK_HINT: &str = "Nothing was changed. To allow endpoints on this machine, start the stack with \
     `cargo run --release -- --allow-loopback-webhooks`, paste the `export` lines that it prints, and try again.";
+
+/// How many deliveries are read for a page of a list.
+const PAGE: usize = 1_000;
 
 pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let session = Session::open(stack).await?;
@@ -62,13 +64,14 @@ fn asked(command: &WebhookCommand) -> Option<Asked> {
         WebhookCommand::Disable { id } => Some(Asked::about("endpoints.disable", *id)),
         WebhookCommand::RotateSecret { id, .. } => Some(Asked::about("endpoints.rotate_secret", *id)),
         WebhookCommand::Test { id, .. } => Some(Asked::about("endpoints.test", *id)),
-        WebhookCommand::Resend(ResendOptions { id, endpoint, dry_run: false, .. }) => {
-            let subject = Subject { delivery_id: *id, endpoint_id: *endpoint, ..Subject::default() };
-            Some(Asked::about("deliveries.resend", subject))
+        WebhookCommand::Resend(ResendOptions { id: Some(id), .. }) => Some(Asked::about("deliveries.resend", *id)),
+        WebhookCommand::Resend(ResendOptions { endpoint: Some(endpoint), dry_run: false, .. }) => {
+            Some(Asked::about("deliveries.resend_all", *endpoint))
         }
         WebhookCommand::Resend(_)
         | WebhookCommand::List { .. }
-        | WebhookCommand::Deliveries { .. }
+        | WebhookCommand::ShowEndpoint { .. }
+        | WebhookCommand::Deliveries(_)
         | WebhookCommand::Show { .. }
         | WebhookCommand::Repair { .. }
         | WebhookCommand::RotateKeyring { .. } => None,
@@ -94,15 +97,20 @@ async fn perform(
             output.print(&rows, |rows| show::endpoints(user, rows))?;
             none_left_out(unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect())
         }
+        WebhookCommand::ShowEndpoint { id } => {
+            let (endpoint, health) = admin.endpoint(id).await?;
+            let shown = EndpointWithHealth { endpoint: EndpointDocument::from(&endpoint), health };
+            output.print(&shown, show::endpoint)
+        }
         WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
             let events = (!events.is_empty()).then(|| events.into_iter().collect());
             let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
             output.print(&EndpointDocument::from(&endpoint), show::changed)
         }
         WebhookCommand::Remove { id } => {
-            let Removal { ended, unreadable } = admin.remove(id).await?;
-            output.print(&RemovedEndpoint { id, ended_deliveries: ended }, show::removed)?;
-            none_left_out(unreadable)
+            let removal = admin.remove(id).await?;
+            output.print(&RemovedEndpoint::new(id, &removal), show::removed)?;
+            none_left_out(removal.unreadable)
         }
         WebhookCommand::Enable { id, resend_held: false } => {
             let endpoint = admin.enable(id).await?;
@@ -113,11 +121,15 @@ async fn perform(
             let endpoint = admin.disable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::disabled)
         }
-        WebhookCommand::RotateSecret { id, activate: false } => {
+        WebhookCommand::RotateSecret { id, expire_old: true, .. } => {
+            let endpoint = admin.expire_old_secret(id).await?;
+            output.print(&EndpointDocument::from(&endpoint), show::expired)
+        }
+        WebhookCommand::RotateSecret { id, activate: false, .. } => {
             let (endpoint, secret) = admin.rotate_secret(id).await?;
             output.print(&EndpointWithSecret::new(&endpoint, &secret), show::rotated)
         }
-        WebhookCommand::RotateSecret { id, activate: true } => {
+        WebhookCommand::RotateSecret { id, activate: true, .. } => {
             let endpoint = admin.activate_secret(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::activated)
         }
@@ -126,14 +138,14 @@ async fn perform(
             audit.made(Subject { endpoint_id: Some(id), ..delivery_id.into() });
             output.print(&SentDelivery { delivery_id }, show::sent)
         }
-        WebhookCommand::Deliveries { id, status, limit } => {
-            let rows = deliveries(admin, id, status, limit).await?;
-            output.print(&rows.readable, |rows| show::deliveries(id, status, rows))?;
+        WebhookCommand::Deliveries(list) => {
+            let rows = deliveries(admin, &list).await?;
+            output.print(&rows.readable, |rows| show::deliveries(&list, rows))?;
             none_left_out(rows.unreadable)
         }
         WebhookCommand::Show { id } => {
             let delivery = admin.delivery(id).await?;
-            output.print(&DeliveryDocument::from(&delivery), show::delivery)
+            output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)
         }
         WebhookCommand::Resend(options) => resend(admin, options, output).await,
         WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await,
@@ -156,24 +168,20 @@ async fn resend(admin: &WebhookAdmin, options: ResendOptions, output: Output) ->
     Ok(())
 }
 
-/// Reads an endpoint's deliveries, newest first, page by page until there are enough. The status of those that cannot
-/// be read is unknown, so all that were met on the way are returned.
-async fn deliveries(
-    admin: &WebhookAdmin,
-    id: EndpointId,
-    status: Option<Status>,
-    limit: Option<NonZeroUsize>,
-) -> Result<Rows<DeliveryRow>, CommandFailure> {
+/// Reads an endpoint's deliveries, newest first, page by page until there are enough. Of those that cannot be read, all
+/// that were met on the way are returned.
+async fn deliveries(admin: &WebhookAdmin, list: &ListDeliveries) -> Result<Rows<DeliveryRow>, CommandFailure> {
+    let ListDeliveries { id, status, event, since, until, limit } = *list;
+    let wanted = WantedDeliveries { status, event, since, until };
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let (mut rows, mut from) = (Rows::default(), None);
     loop {
-        let page = admin.deliveries(id, from).await?;
-        let page_rows = page.deliveries.iter().map(DeliveryRow::from);
-        rows.readable.extend(page_rows.filter(|row| status.is_none_or(|status| row.status == status)));
+        let page = admin.deliveries(id, &wanted, from, limit.saturating_sub(rows.readable.len()).min(PAGE)).await?;
+        let now = admin.clock.now();
+        rows.readable.extend(page.deliveries.iter().map(|delivery| DeliveryRow::new(delivery, now)));
         rows.unreadable.extend(page.unreadable);
         from = page.next;
         if from.is_none() || rows.readable.len() >= limit {
-            rows.readable.truncate(limit);
             return Ok(rows);
         }
     }

@@ -1,6 +1,6 @@
 //! Sends an endpoint's deliveries again in bulk.
 
-use admin::webhooks::document::EndpointDocument;
+use admin::webhooks::document::{EndpointDocument, SentDeliveries, SkippedDeliveries};
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
 use serde::Serialize;
 use thiserror::Error;
@@ -25,19 +25,8 @@ struct RecoveryReport {
     /// When the first and the last of them were created.
     oldest: Option<Timestamp>,
     newest: Option<Timestamp>,
-    sent: u64,
-    skipped: Skipped,
-    left: u64,
-}
-
-/// The deliveries that were not sent again although the command ran to its end.
-#[derive(Debug, Default, Serialize)]
-struct Skipped {
-    /// Somebody else has sent them again meanwhile, for example.
-    changed: u64,
-    too_many_rounds: u64,
-    /// They are no longer kept.
-    expired: u64,
+    #[serde(flatten)]
+    done: SentDeliveries,
 }
 
 /// An endpoint that is on again, and what became of its held deliveries.
@@ -143,7 +132,7 @@ impl Display {
             RecoveryProgress::Counting { found } => progress.show_rows(found, None, "deliveries found"),
             RecoveryProgress::Sending { done, of } => progress.show_rows(done, Some(of), "deliveries"),
             RecoveryProgress::Slowed { done, of } => {
-                progress.show_rows(done, Some(of), "deliveries, slowly because they pile up");
+                progress.show_rows(done, Some(of), "deliveries; they wait for the receiver");
             }
         }
     }
@@ -159,20 +148,17 @@ impl RecoveryReport {
             failed: *failed,
             oldest: span.map(|span| span.first),
             newest: span.map(|span| span.last),
-            sent: 0,
-            skipped: Skipped::default(),
-            left: found.total(),
+            done: SentDeliveries { left: found.total(), ..SentDeliveries::default() },
         }
     }
 
     fn new(endpoint_id: EndpointId, recovery: &Recovery) -> Self {
-        let Recovery { found, sent, changed, too_many_rounds, expired, left, .. } = recovery;
-        let skipped = Skipped { changed: *changed, too_many_rounds: *too_many_rounds, expired: *expired };
-        Self { dry_run: false, sent: *sent, skipped, left: *left, ..Self::counted(endpoint_id, found) }
+        let done = SentDeliveries::new(recovery);
+        Self { dry_run: false, done, ..Self::counted(endpoint_id, &recovery.found) }
     }
 
     fn text(&self) -> String {
-        let Self { endpoint_id, held, failed, sent, left, .. } = self;
+        let Self { endpoint_id, held, failed, done, .. } = self;
         if self.oldest.is_none() {
             return format!("Endpoint {endpoint_id} has no such deliveries to send again.");
         }
@@ -183,7 +169,8 @@ impl RecoveryReport {
         if self.dry_run {
             return format!("{found}\nNothing was sent. Without --dry-run they are sent again.");
         }
-        let Skipped { changed, too_many_rounds, expired } = self.skipped;
+        let SentDeliveries { sent, skipped, left } = done;
+        let SkippedDeliveries { changed, too_many_rounds, expired } = skipped;
         format!(
             "{found}\nSent again: {sent}. Changed meanwhile: {changed}. With too many rounds: {too_many_rounds}. \
              No longer kept: {expired}. Left: {left}."

@@ -32,7 +32,7 @@ struct UnreadableDocument {
     what: String,
     user_id: Option<UserId>,
     endpoint_id: Option<EndpointId>,
-    /// When a sweep looks at it next.
+    /// When a sweep or a drain looks at it next.
     next_wake_up: Option<Timestamp>,
 }
 
@@ -74,13 +74,13 @@ impl RowsReport {
         let back = match (brought_back, dry_run) {
             (0, _) => "None had to be brought back.".to_owned(),
             (count, true) => format!("{count} can be read again, and would be brought back."),
-            (count, false) => format!("{count} can be read again. The next sweep looks at them."),
+            (count, false) => format!("{count} can be read again. They are tried within a minute."),
         };
         let end = format!("Rows: {rows}; unreadable: {}. {back}", unreadable.len());
         if unreadable.is_empty() {
             return end;
         }
-        let header = ["ROW", "KIND", "UNREADABLE", "USER ID", "ENDPOINT ID", "NEXT SWEEP"];
+        let header = ["ROW", "KIND", "UNREADABLE", "USER ID", "ENDPOINT ID", "NEXT TRY"];
         format!("{}\n\n{end}", table(header, unreadable.iter().map(UnreadableDocument::cells)))
     }
 }
@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn people_see_a_table_and_what_was_done() {
         let text = report(vec![spoilt()], 2, true).text();
-        assert!(text.contains("NEXT SWEEP") && text.contains("delivery#1 delivery"), "{text}");
+        assert!(text.contains("NEXT TRY") && text.contains("delivery#1 delivery"), "{text}");
         assert!(text.contains("2026-11-20 10:00Z"), "{text}");
         assert!(text.ends_with("Rows: 9; unreadable: 1. 2 can be read again, and would be brought back."), "{text}");
         assert_eq!(report(Vec::new(), 0, false).text(), "Rows: 9; unreadable: 0. None had to be brought back.");
         let text = report(Vec::new(), 3, false).text();
-        assert_eq!(text, "Rows: 9; unreadable: 0. 3 can be read again. The next sweep looks at them.");
+        assert_eq!(text, "Rows: 9; unreadable: 0. 3 can be read again. They are tried within a minute.");
     }
 }

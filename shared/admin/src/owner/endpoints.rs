@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Owner;
-use crate::webhooks::{EndpointUpdate, NewEndpoint, Removal, WebhookAdminError};
+use crate::webhooks::{EndpointHealth, EndpointUpdate, NewEndpoint, Removal, WebhookAdminError};
 use secrets::EndpointSecret;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
@@ -22,6 +22,12 @@ impl Owner<'_> {
     /// Returns the endpoints, oldest first, and those that cannot be read.
     pub async fn list_endpoints(&self) -> Result<Endpoints, WebhookAdminError> {
         self.webhooks.list(self.user).await
+    }
+
+    /// Returns an endpoint and its state.
+    pub async fn show_endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.endpoint(id).await
     }
 
     pub async fn update_endpoint(
@@ -43,7 +49,7 @@ impl Owner<'_> {
         self.webhooks.disable(id).await
     }
 
-    /// Removes an endpoint and ends its deliveries. If it was cut short, removing the endpoint again does the rest.
+    /// Removes an endpoint and ends its deliveries, as far as there is time. The rest ends by itself.
     pub async fn remove_endpoint(&self, id: EndpointId) -> Result<Removal, WebhookAdminError> {
         self.check_endpoint(id).await?;
         self.webhooks.remove(id).await
@@ -59,6 +65,12 @@ impl Owner<'_> {
     pub async fn activate_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         self.check_endpoint(id).await?;
         self.webhooks.activate_secret(id).await
+    }
+
+    /// Ends the old secret at once, and activates the next one before if that is not done.
+    pub async fn expire_old_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        self.check_endpoint(id).await?;
+        self.webhooks.expire_old_secret(id).await
     }
 
     /// Sends sample data of an event to an endpoint.

@@ -12,6 +12,7 @@ mod keys;
 use crate::keys::KeyAdmin;
 use crate::webhooks::WebhookAdmin;
 use types::ids::UserId;
+use types::timestamp::Timestamp;
 
 /// What belongs to one user.
 #[derive(Clone, Copy)]
@@ -24,5 +25,10 @@ pub struct Owner<'a> {
 impl<'a> Owner<'a> {
     pub const fn new(user: UserId, keys: &'a KeyAdmin, webhooks: &'a WebhookAdmin) -> Self {
         Self { user, keys, webhooks }
+    }
+
+    /// Returns the time at which something is shown.
+    pub fn now(&self) -> Timestamp {
+        self.webhooks.clock.now()
     }
 }

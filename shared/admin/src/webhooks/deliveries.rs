@@ -5,20 +5,53 @@ use uuid::Uuid;
 use super::{WebhookAdmin, WebhookAdminError};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, EventId, UserId};
-use types::timestamp::DAY_MILLIS;
-use webhooks::delivery::{Delivery, Dispatch, Lane, MAX_ROUNDS, Progress, Status, Token, overdue_at, resend};
-use webhooks::store::{DeliveryPage, StartKey, StepOutcome};
-use webhooks::{Call, Schedule, body, delivery_id};
+use types::timestamp::{DAY_MILLIS, Timestamp};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend};
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
+use webhooks::{body, delivery_id};
 
 /// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
 pub(super) const RESENDABLE_FOR_MILLIS: i64 = 35 * DAY_MILLIS;
 
+/// Which of an endpoint's deliveries are listed. What is `None` leaves out none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WantedDeliveries {
+    pub status: Option<Status>,
+    pub event: Option<EventKind>,
+    /// Only deliveries that were created at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only deliveries that were created before this time.
+    pub until: Option<Timestamp>,
+}
+
 impl WebhookAdmin {
-    /// Returns a page of an endpoint's deliveries, newest first, and those that cannot be read. The endpoint may have
-    /// been removed.
-    pub async fn deliveries(&self, id: EndpointId, from: Option<StartKey>) -> Result<DeliveryPage, WebhookAdminError> {
+    /// Returns a page of an endpoint's deliveries, newest first, and those that cannot be read. The page has at most
+    /// `limit` deliveries. The endpoint may have been removed.
+    pub async fn deliveries(
+        &self,
+        id: EndpointId,
+        wanted: &WantedDeliveries,
+        from: Option<DeliveryCursor>,
+        limit: usize,
+    ) -> Result<DeliveryList, WebhookAdminError> {
         self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
-        Ok(self.store.deliveries_of(id, from).await?)
+        self.list_deliveries(id, wanted, from, limit).await
+    }
+
+    /// Does the same for an endpoint that is or was there.
+    pub(crate) async fn list_deliveries(
+        &self,
+        id: EndpointId,
+        wanted: &WantedDeliveries,
+        from: Option<DeliveryCursor>,
+        limit: usize,
+    ) -> Result<DeliveryList, WebhookAdminError> {
+        let WantedDeliveries { status, event, since, until } = *wanted;
+        let is_any_time = since.is_none() && until.is_none();
+        let span = if is_any_time { None } else { Some(span(since, until)?) };
+        let filter = DeliveryFilter { status, event, span };
+        Ok(self.store.list_deliveries(id, &filter, from, limit).await?)
     }
 
     /// Returns a delivery with its attempts.
@@ -33,6 +66,7 @@ impl WebhookAdmin {
         if !endpoint.is_on() {
             return Err(WebhookAdminError::Disabled(id));
         }
+        self.count_trial(&endpoint).await?;
         let event = event.or_else(|| endpoint.events.first().copied()).unwrap_or(EventKind::ALL[0]);
         let now = self.clock.now();
         let delivery_id = delivery_id(EventId::from(Uuid::new_v4()), id);
@@ -44,10 +78,22 @@ impl WebhookAdmin {
             is_test: true,
             created_at: now,
             body: body(delivery_id, event, now, &event.sample_data().to_string()),
-            progress: Progress::new(delivery_id, Status::Pending, now, overdue_at(Schedule::default(), now, 0)),
+            progress: Progress::new(delivery_id, Status::Pending, now, at_once()),
         };
+        self.store.call_drain_by(endpoint.account_id, now, now).await?;
         self.store.put_delivery(&delivery).await?;
-        self.call(Lane::First, &delivery).await
+        self.call(&delivery).await
+    }
+
+    /// Refuses to go on if the endpoint was tested, or got another URL, too often in this minute.
+    pub(super) async fn count_trial(&self, endpoint: &WebhookEndpoint) -> Result<(), WebhookAdminError> {
+        let now = self.clock.now();
+        if self.store.count_trial(endpoint.account_id, endpoint.id, now).await? {
+            return Ok(());
+        }
+        // If it was removed meanwhile, that is said when it is tried again.
+        let seconds = 60 - u32::try_from(now.seconds().rem_euclid(60)).unwrap_or_default();
+        Err(WebhookAdminError::TooManyTrials { seconds })
     }
 
     /// Begins a new round of attempts, whatever the delivery's status (specification 6.10.4). The endpoint must be on,
@@ -55,8 +101,10 @@ impl WebhookAdmin {
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         self.require_on(seen.account_id, seen.endpoint_id).await?;
-        let delivery = self.begin_round(&seen).await?;
-        self.call(Lane::Retry, &delivery).await
+        let now = self.clock.now();
+        self.store.call_drain_by(seen.account_id, now, now).await?;
+        self.begin_round(&seen).await?;
+        self.call(&seen).await
     }
 
     /// Refuses to go on unless the endpoint is there and on.
@@ -65,9 +113,9 @@ impl WebhookAdmin {
         if endpoint.is_on() { Ok(()) } else { Err(WebhookAdminError::Disabled(id)) }
     }
 
-    /// Writes that a new round begins, if the delivery's status, round and attempts are still as they were seen. Returns
-    /// the delivery, whose message is still to be sent.
-    pub(super) async fn begin_round(&self, seen: &Delivery) -> Result<Delivery, WebhookAdminError> {
+    /// Writes that a new round begins, if the delivery's status, round and attempts are still as they were seen. The
+    /// drain of the account is still to be called.
+    pub(super) async fn begin_round(&self, seen: &Delivery) -> Result<(), WebhookAdminError> {
         let (id, now, token) = (seen.id, self.clock.now(), Token::random());
         if seen.created_at.plus_millis(RESENDABLE_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
@@ -75,19 +123,29 @@ impl WebhookAdmin {
         if seen.progress.round >= MAX_ROUNDS {
             return Err(WebhookAdminError::TooManyRounds(id));
         }
-        match self.store.step(id, &resend(&seen.progress, token, Schedule::default(), now)).await? {
-            StepOutcome::Changed(delivery) => Ok(*delivery),
+        match self.store.step(id, seen.endpoint_id, &resend(&seen.progress, token, now)).await? {
+            StepOutcome::Changed(_) => Ok(()),
             // The answer to an earlier try of the same write was lost.
-            StepOutcome::Refused(Some(found)) if found.progress.token == token => Ok(*found),
+            StepOutcome::Refused(Some(found)) if found.progress.token == token => Ok(()),
             StepOutcome::Refused(Some(found)) if found.progress.is_leased(now) => Err(WebhookAdminError::Busy(id)),
             StepOutcome::Refused(Some(_)) => Err(WebhookAdminError::Changed),
             StepOutcome::Refused(None) => Err(WebhookAdminError::UnknownDelivery(id)),
         }
     }
 
-    async fn call(&self, lane: Lane, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
-        let call = Call::new(Dispatch::next_of(delivery), 0);
-        let sent = self.queues.call_once(lane, call).await;
-        sent.map(|()| delivery.id).map_err(|unsent| WebhookAdminError::Late(delivery.id, unsent))
+    /// Calls the drain that makes the attempt. The drain was called before the delivery was written, so it finds the
+    /// delivery within minutes even if this fails.
+    async fn call(&self, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
+        let called = self.drains.call(delivery.account_id, self.clock.now()).await;
+        called.map(|()| delivery.id).map_err(|error| WebhookAdminError::Late(delivery.id, error))
     }
+}
+
+/// Returns the span of what was created at `since` or later, and before `until`.
+pub(super) fn span(since: Option<Timestamp>, until: Option<Timestamp>) -> Result<Span, WebhookAdminError> {
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(WebhookAdminError::Invalid { field: "since", reason: "must be before until".to_owned() });
+    }
+    let [first, last] = [i64::MIN, i64::MAX].map(Timestamp::from_millis);
+    Ok(Span { first: since.unwrap_or(first), last: until.map_or(last, |until| until.plus_millis(-1)) })
 }

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use super::{EndpointHealth, Recovery, Removal};
 use secrets::EndpointSecret;
 use serde::Serialize;
+use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
-use webhooks::delivery::{Attempt, Delivery, Failure, Status};
+use webhooks::delivery::{Attempt, Delivery, Failure, Progress, Status};
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 
 /// An endpoint without its secrets.
@@ -30,18 +32,61 @@ pub struct EndpointWithSecret<'a> {
     pub secret: String,
 }
 
+/// An endpoint with its state.
+#[derive(Serialize)]
+pub struct EndpointWithHealth<'a> {
+    #[serde(flatten)]
+    pub endpoint: EndpointDocument<'a>,
+    pub health: EndpointHealth,
+}
+
 /// An endpoint that has been removed.
 #[derive(Serialize)]
 pub struct RemovedEndpoint {
     pub id: EndpointId,
     /// The number of its deliveries that were pending or held, and have ended with it.
     pub ended_deliveries: u64,
+    /// Whether there are more. They end by themselves.
+    pub unfinished: bool,
 }
 
 /// A delivery that is on its way.
 #[derive(Serialize)]
 pub struct SentDelivery {
     pub delivery_id: DeliveryId,
+}
+
+/// What a recovery did.
+#[derive(Debug, Default, Serialize)]
+pub struct SentDeliveries {
+    /// How many deliveries begin a new round.
+    pub sent: u64,
+    pub skipped: SkippedDeliveries,
+    /// About how many are left, at most 100,000. If there are any, the same command sends more.
+    pub left: u64,
+}
+
+/// The deliveries that a recovery did not send again.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct SkippedDeliveries {
+    /// Somebody else has sent them again meanwhile, for example.
+    pub changed: u64,
+    pub too_many_rounds: u64,
+    /// They are no longer kept.
+    pub expired: u64,
+}
+
+closed_enum! {
+    /// Why no attempt of a pending delivery has been made yet.
+    pub enum WaitsFor {
+        /// The attempt is being made.
+        Attempt = "attempt",
+        /// The attempt is due. It waits until it is its turn, because the endpoint is slow or new, or has more to do than
+        /// is done at once.
+        Turn = "turn",
+        /// The attempt is not due before `next_attempt_at`.
+        Retry = "retry",
+    }
 }
 
 /// A delivery as a row of a list.
@@ -55,6 +100,7 @@ pub struct DeliveryRow {
     pub attempts: usize,
     pub created_at: Timestamp,
     pub next_attempt_at: Option<Timestamp>,
+    pub waits_for: Option<WaitsFor>,
     pub test: bool,
 }
 
@@ -71,6 +117,7 @@ pub struct DeliveryDocument<'a> {
     /// How many older attempts are not kept.
     pub attempts_dropped: usize,
     pub next_attempt_at: Option<Timestamp>,
+    pub waits_for: Option<WaitsFor>,
     pub created_at: Timestamp,
     pub round: u32,
     pub test: bool,
@@ -94,8 +141,22 @@ impl<'a> EndpointWithSecret<'a> {
     }
 }
 
-impl From<&Delivery> for DeliveryRow {
-    fn from(delivery: &Delivery) -> Self {
+impl RemovedEndpoint {
+    pub const fn new(id: EndpointId, removal: &Removal) -> Self {
+        Self { id, ended_deliveries: removal.ended, unfinished: removal.is_unfinished }
+    }
+}
+
+impl SentDeliveries {
+    pub fn new(recovery: &Recovery) -> Self {
+        let Recovery { sent, changed, too_many_rounds, expired, left, .. } = *recovery;
+        Self { sent, skipped: SkippedDeliveries { changed, too_many_rounds, expired }, left }
+    }
+}
+
+impl DeliveryRow {
+    /// Returns the row as it is shown at this time.
+    pub fn new(delivery: &Delivery, now: Timestamp) -> Self {
         Self {
             id: delivery.id,
             endpoint_id: delivery.endpoint_id,
@@ -104,13 +165,15 @@ impl From<&Delivery> for DeliveryRow {
             attempts: delivery.progress.recorded_attempts(),
             created_at: delivery.created_at,
             next_attempt_at: next_attempt_at(delivery),
+            waits_for: WaitsFor::of(&delivery.progress, now),
             test: delivery.is_test,
         }
     }
 }
 
-impl<'a> From<&'a Delivery> for DeliveryDocument<'a> {
-    fn from(delivery: &'a Delivery) -> Self {
+impl<'a> DeliveryDocument<'a> {
+    /// Returns the document as it is shown at this time.
+    pub fn new(delivery: &'a Delivery, now: Timestamp) -> Self {
         Self {
             id: delivery.id,
             endpoint_id: delivery.endpoint_id,
@@ -120,11 +183,23 @@ impl<'a> From<&'a Delivery> for DeliveryDocument<'a> {
             attempts: &delivery.progress.attempts,
             attempts_dropped: delivery.progress.dropped_attempts,
             next_attempt_at: next_attempt_at(delivery),
+            waits_for: WaitsFor::of(&delivery.progress, now),
             created_at: delivery.created_at,
             round: delivery.progress.round,
             test: delivery.is_test,
             body: &delivery.body,
         }
+    }
+}
+
+impl WaitsFor {
+    fn of(progress: &Progress, now: Timestamp) -> Option<Self> {
+        let waits_for = match progress.due <= now {
+            _ if progress.is_leased(now) => Self::Attempt,
+            true => Self::Turn,
+            false => Self::Retry,
+        };
+        (progress.status == Status::Pending).then_some(waits_for)
     }
 }
 

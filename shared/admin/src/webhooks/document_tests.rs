@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use types::rotation::Secrets;
-use webhooks::delivery::Progress;
+use webhooks::delivery::{Lease, Progress, Token};
 
 use super::*;
 
@@ -22,9 +22,10 @@ fn endpoint(switch: Switch) -> WebhookEndpoint {
         created_at: at(0),
         secrets: Secrets::first("sealed".to_owned(), at(0)),
         secret_version: 1,
-        slow_until: None,
         is_prompt: false,
         warning: None,
+        full_since: None,
+        full_told_at: None,
     }
 }
 
@@ -86,27 +87,48 @@ fn the_one_time_that_a_secret_is_shown_it_stands_beside_the_rest() {
 
 #[test]
 fn a_delivery_in_a_list_counts_its_attempts() {
-    let row = |status| serde_json::to_value(DeliveryRow::from(&delivery(status))).unwrap();
+    let row = |status| serde_json::to_value(DeliveryRow::new(&delivery(status), at(0))).unwrap();
     let expected = json!({
         "id": ID, "endpoint_id": ID, "event": "listing.sold", "status": "pending", "attempts": 10,
-        "created_at": EPOCH, "next_attempt_at": "1970-01-01T00:05:30.000Z", "test": false,
+        "created_at": EPOCH, "next_attempt_at": "1970-01-01T00:05:30.000Z", "waits_for": "retry",
+        "test": false,
     });
     assert_eq!(row(Status::Pending), expected);
     for status in [Status::Delivered, Status::Failed, Status::Held] {
         assert_eq!((&row(status)["status"], &row(status)["next_attempt_at"]), (&json!(status.as_str()), &Value::Null));
+        assert_eq!(row(status)["waits_for"], Value::Null, "{status}");
     }
 }
 
 #[test]
 fn a_delivery_is_shown_with_its_attempts_and_its_body_as_it_is_sent() {
-    let shown = serde_json::to_value(DeliveryDocument::from(&delivery(Status::Failed))).unwrap();
+    let shown = serde_json::to_value(DeliveryDocument::new(&delivery(Status::Failed), at(0))).unwrap();
     let expected = json!({
         "id": ID, "endpoint_id": ID, "event": "listing.sold", "status": "failed", "failure": "unacknowledged",
         "attempts": [
             {"at": EPOCH, "status": 500, "latency_ms": 12, "error": "answered 500", "response": "oops"},
             {"at": "1970-01-01T00:00:30.000Z", "status": null, "latency_ms": 12, "error": "timed out"},
         ],
-        "attempts_dropped": 8, "next_attempt_at": null, "created_at": EPOCH, "round": 1, "test": false, "body": "{\"a\": 1}",
+        "attempts_dropped": 8, "next_attempt_at": null, "waits_for": null, "created_at": EPOCH, "round": 1,
+        "test": false, "body": "{\"a\": 1}",
     });
     assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_pending_delivery_says_what_it_waits_for() {
+    let pending = delivery(Status::Pending);
+    let waits_for = |delivery: &Delivery, now| {
+        let [row, whole] = [
+            serde_json::to_value(DeliveryRow::new(delivery, now)).unwrap(),
+            serde_json::to_value(DeliveryDocument::new(delivery, now)).unwrap(),
+        ];
+        assert_eq!(row["waits_for"], whole["waits_for"]);
+        row["waits_for"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([329_999, 330_000].map(|now| waits_for(&pending, at(now))), ["retry", "turn"]);
+    let lease = Some(Lease { id: Token::random(), until: at(400_000) });
+    let claimed = Delivery { progress: Progress { lease, ..pending.progress.clone() }, ..pending };
+    // A lease that has run out is that of an attempt without a result.
+    assert_eq!([330_000, 400_000, 400_001].map(|now| waits_for(&claimed, at(now))), ["attempt", "attempt", "turn"]);
 }

@@ -1,9 +1,15 @@
 //! Lists endpoints, switches them on and off, and removes them.
 
+use std::time::Duration;
+
 use super::{WebhookAdmin, WebhookAdminError};
+use tokio::time::Instant;
 use types::ids::{EndpointId, UserId};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 use webhooks::store::Removal;
+
+/// How long a removal ends deliveries by itself.
+const REMOVE_FOR: Duration = Duration::from_secs(10);
 
 impl WebhookAdmin {
     /// Returns an account's endpoints, oldest first, and those that cannot be read.
@@ -26,11 +32,16 @@ impl WebhookAdmin {
         self.find(id).await
     }
 
-    /// Removes an endpoint and ends its deliveries (specification 6.11.5). The endpoint itself need not be readable. If
-    /// a removal was cut short, removing the endpoint again ends the deliveries that are left.
+    /// Removes an endpoint and ends its deliveries (specification 6.11.5), as far as there is time. The drain of the
+    /// account ends the rest. The endpoint itself need not be readable.
     pub async fn remove(&self, id: EndpointId) -> Result<Removal, WebhookAdminError> {
         let owner = self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
-        self.store.remove_endpoint(owner, id, self.clock.now()).await?;
-        Ok(self.store.end_deliveries(id, self.clock.now()).await?)
+        let now = self.clock.now();
+        self.store.call_drain_by(owner, now, now).await?;
+        self.store.remove_endpoint(owner, id, now).await?;
+        let begun = Instant::now();
+        let removal = self.store.end_deliveries(id, now, || begun.elapsed() < REMOVE_FOR).await?;
+        self.drains.call(owner, now).await?;
+        Ok(removal)
     }
 }

@@ -6,9 +6,8 @@ use platform::store::StoreError;
 use secrets::KeyringAccessError;
 use types::ids::{DeliveryId, EndpointId};
 use types::rotation::RotationError;
-use webhooks::Unsent;
 use webhooks::delivery::MAX_ROUNDS;
-use webhooks::endpoint::MAX_ENDPOINTS;
+use webhooks::endpoint::{MAX_ENDPOINTS, MAX_TRIALS_A_MINUTE};
 
 /// Why something was not done. Nothing has changed, unless the text says so.
 #[derive(Clone, Debug, Error)]
@@ -37,6 +36,11 @@ pub enum WebhookAdminError {
     /// The delivery's endpoint was removed.
     #[error("endpoint {0} was removed")]
     Removed(EndpointId),
+    /// The endpoint was tested, or got another URL, as often as it may in a minute.
+    #[error(
+        "an endpoint is tested and gets another URL at most {MAX_TRIALS_A_MINUTE} times in a minute; try again in {seconds} seconds"
+    )]
+    TooManyTrials { seconds: u32 },
     /// An attempt is being made, so no new round can begin.
     #[error("an attempt of delivery {0} is being made right now")]
     Busy(DeliveryId),
@@ -56,5 +60,5 @@ pub enum WebhookAdminError {
     NoRandomness,
     /// The delivery is stored, but its message could not be sent. A sweep sends it.
     #[error("delivery {0} is stored and will be sent within minutes, because the queue did not accept it now: {1}")]
-    Late(DeliveryId, Unsent),
+    Late(DeliveryId, StoreError),
 }

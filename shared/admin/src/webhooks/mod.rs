@@ -5,6 +5,7 @@ mod deliveries;
 pub mod document;
 mod endpoints;
 mod error;
+mod health;
 mod keyring;
 mod recovery;
 mod register;
@@ -14,7 +15,9 @@ mod update;
 
 use std::sync::Arc;
 
+pub use deliveries::WantedDeliveries;
 pub use error::WebhookAdminError;
+pub use health::EndpointHealth;
 pub use keyring::Resealed;
 pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 pub use register::NewEndpoint;
@@ -25,7 +28,7 @@ use guard::{Policy, Resolve};
 use secrets::KeyringCache;
 use types::clock::Clock;
 use types::ids::EndpointId;
-use webhooks::Queues;
+use webhooks::Drains;
 use webhooks::endpoint::WebhookEndpoint;
 pub use webhooks::store::Removal;
 use webhooks::store::WebhookStore;
@@ -33,7 +36,8 @@ use webhooks::store::WebhookStore;
 /// Administers the endpoints of a stack.
 pub struct WebhookAdmin {
     pub store: WebhookStore,
-    pub queues: Queues,
+    /// Calls the drain of an account after its deliveries were made to wait.
+    pub drains: Drains,
     /// The keys that seal endpoint secrets.
     pub keyring: KeyringCache,
     /// Which addresses endpoints may have.

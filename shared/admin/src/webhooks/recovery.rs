@@ -1,37 +1,36 @@
 //! Sends the deliveries of an endpoint again in bulk, after its receiver was away.
 //!
+//! Each of them begins a new round, and so waits for the drain of the account, which makes ten attempts at a time. Only so
+//! many may wait. So new events are not kept behind all that an outage has left.
+//!
 //! A delivery that was sent again is pending or delivered, so it is no longer one of those that a recovery looks for. A
 //! recovery that was interrupted is therefore repeated, and sends only what is left. Two at a time share the work: each
 //! new round begins only if the delivery is still as it was seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::deliveries::RESENDABLE_FOR_MILLIS;
+use tokio::time::{Instant, sleep};
+
+use super::deliveries::{RESENDABLE_FOR_MILLIS, span};
 use super::{WebhookAdmin, WebhookAdminError};
 use platform::rows::Unreadable;
 use types::closed_enum;
-use types::ids::{DeliveryId, EndpointId};
+use types::ids::EndpointId;
 use types::timestamp::Timestamp;
-use webhooks::Call;
-use webhooks::delivery::{Delivery, Dispatch, Lane, Status};
+use webhooks::delivery::{Delivery, Status};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::store::Span;
+use webhooks::store::{Span, StartKey, WebhookStore};
 
-/// How many deliveries are sent again at once. SQS takes no more messages in one call.
-const CHUNK: usize = 10;
-/// The pause after each ten. It makes twenty deliveries a second at most, twice what one instance of `ingest` lets into
-/// the first lane for an account. That brings back a day with an event a second in 72 minutes, and leaves most of the
-/// retry lane to others.
-const PAUSE: Duration = Duration::from_millis(500);
-/// How many of the deliveries that were sent again may be pending. At twenty a second, more than that means that the
-/// receiver fails or does not keep up, or that the queue is behind.
-const MAX_PENDING: usize = 50;
-/// The further pause after each ten while more are pending. It makes one delivery a second. The recovery never stops
-/// altogether, because deliveries that the receiver never accepts stay pending for 33 hours.
-const LONG_PAUSE: Duration = Duration::from_secs(10);
-/// How many of the deliveries that were sent last are watched. One read takes no more (DynamoDB's limit).
-const MAX_WATCHED: usize = 100;
+/// How many deliveries of an endpoint may wait for the first attempt of a round. While there are as many, no more are
+/// sent again. The index that counts them may lag, so it may be a few more.
+const MAX_WAITING: u64 = 1_000;
+/// How many deliveries are sent again before the endpoint is looked at once more.
+const CHUNK: u64 = 10;
+/// How long to wait before the waiting deliveries are counted again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many deliveries that are left are counted.
+const MAX_LEFT: u64 = 100_000;
 
 closed_enum! {
     /// A status whose deliveries a recovery can send again. Pending ones are sent anyway, and delivered ones have
@@ -59,14 +58,15 @@ pub struct Survey {
     pub failed: u64,
     /// When the first and the last of them were created.
     pub span: Option<Span>,
-    /// Deliveries that cannot be read, so that their status is unknown.
+    /// Deliveries that cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
 
 /// What a recovery did.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
-    /// What there was to do.
+    /// What there was to do. A recovery whose time is limited does not count it before: it names only what it could not
+    /// read.
     pub found: Survey,
     /// How many were sent again.
     pub sent: u64,
@@ -89,13 +89,29 @@ pub enum RecoveryProgress {
     Counting { found: u64 },
     /// The number of deliveries that were sent again or skipped, of those that were found.
     Sending { done: u64, of: u64 },
-    /// The same. It goes on slowly, because the deliveries that were sent pile up.
+    /// The same. It waits until fewer of the endpoint's deliveries wait.
     Slowed { done: u64, of: u64 },
+}
+
+/// The deliveries of a selection, oldest first.
+struct Selected {
+    endpoint: EndpointId,
+    span: Span,
+    /// One list for each status.
+    lists: Vec<SelectedList>,
+    unreadable: Vec<Unreadable>,
+}
+
+struct SelectedList {
+    status: Status,
+    found: VecDeque<Delivery>,
+    next: Option<StartKey>,
+    is_read: bool,
 }
 
 impl WebhookAdmin {
     /// Counts the deliveries of a selection, and changes nothing. The endpoint may be off or removed. Calls `report`
-    /// after each page.
+    /// again and again meanwhile.
     pub async fn survey(
         &self,
         id: EndpointId,
@@ -103,25 +119,20 @@ impl WebhookAdmin {
         report: impl Fn(RecoveryProgress),
     ) -> Result<Survey, WebhookAdminError> {
         self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
-        let span = selection.span(self.clock.now())?;
-        let (mut survey, mut from) = (Survey::default(), None);
-        loop {
-            let page = self.store.deliveries_within(id, span, from).await?;
-            for delivery in &page.deliveries {
-                survey.add(selection, delivery);
+        let mut selected = Selected::new(id, selection, self.clock.now())?;
+        let mut survey = Survey::default();
+        while selected.read_on(&self.store).await? {
+            for delivery in selected.take(CHUNK) {
+                survey.add(&delivery);
             }
-            survey.unreadable.extend(page.unreadable);
             report(RecoveryProgress::Counting { found: survey.total() });
-            from = page.next;
-            if from.is_none() {
-                return Ok(survey);
-            }
         }
+        Ok(Survey { unreadable: selected.unreadable, ..survey })
     }
 
-    /// Sends the deliveries of a selection again, oldest first and paced. The endpoint must be on. Stops once it is
-    /// switched off or removed: then the rest stays as it is. The index that finds the deliveries may lag a little, so
-    /// one that was held or failed a moment ago may be left out.
+    /// Sends the deliveries of a selection again, oldest first, and waits while too many wait. The endpoint must be on.
+    /// Stops once it is switched off or removed: then the rest stays as it is. The index that finds the deliveries may lag
+    /// a little, so one that was held or failed a moment ago may be left out.
     pub async fn recover(
         &self,
         id: EndpointId,
@@ -133,51 +144,84 @@ impl WebhookAdmin {
         let found = Box::pin(self.survey(id, selection, &report)).await?;
         let Some(span) = found.span else { return Ok(Recovery { found, ..Recovery::default() }) };
         let mut recovery = Recovery { found, ..Recovery::default() };
-        let sent = Box::pin(self.resend_within(&endpoint, selection, span, &mut recovery, &report)).await;
-        Ok(recovery.ended_with(sent))
+        let mut selected = Selected::within(id, selection, span);
+        let sent = Box::pin(self.resend_selected(&endpoint, &mut selected, &mut recovery, None, &report)).await;
+        Ok(recovery.ended_with(sent.map(drop)))
     }
 
-    async fn resend_within(
+    /// Does the same for as long as `limit` says, or until too many wait. What is left is sent by calling again.
+    pub async fn recover_for(
+        &self,
+        id: EndpointId,
+        selection: &Selection,
+        limit: Duration,
+    ) -> Result<Recovery, WebhookAdminError> {
+        let until = Instant::now() + limit;
+        let endpoint = self.find(id).await?;
+        self.require_on(endpoint.account_id, id).await?;
+        let mut selected = Selected::new(id, selection, self.clock.now())?;
+        let mut recovery = Recovery::default();
+        let sent = self.resend_selected(&endpoint, &mut selected, &mut recovery, Some(until), |_| {}).await;
+        let is_done = match sent {
+            Ok(is_done) => is_done,
+            Err(error) if recovery.sent == 0 => return Err(error),
+            Err(error) => {
+                recovery.stopped_by = Some(error);
+                false
+            }
+        };
+        if !is_done {
+            // It is not finished, even if what it stopped at has changed since then.
+            recovery.left = selected.count_left(&self.store).await?.max(1);
+        }
+        recovery.found.unreadable = selected.unreadable;
+        Ok(recovery)
+    }
+
+    /// Sends again what was selected. If `until` is given, stops at that time, or when too many wait. Returns whether
+    /// nothing is left.
+    async fn resend_selected(
         &self,
         endpoint: &WebhookEndpoint,
-        selection: &Selection,
-        span: Span,
+        selected: &mut Selected,
         recovery: &mut Recovery,
+        until: Option<Instant>,
         report: impl Fn(RecoveryProgress),
-    ) -> Result<(), WebhookAdminError> {
-        let (mut watched, mut since_pause, mut from) = (Vec::new(), 0, None);
-        loop {
-            let page = self.store.deliveries_within(endpoint.id, span, from).await?;
-            let selected = page.deliveries.into_iter().filter(|delivery| selection.status(delivery).is_some());
-            let selected: Vec<Delivery> = selected.collect();
-            for chunk in selected.chunks(CHUNK) {
-                if since_pause + chunk.len() > CHUNK {
-                    self.pace(&mut watched, recovery, &report).await?;
-                    since_pause = 0;
-                }
-                since_pause += chunk.len();
-                self.require_on(endpoint.account_id, endpoint.id).await?;
-                watched.extend(self.resend_chunk(chunk, recovery).await?);
-                report(RecoveryProgress::Sending { done: recovery.done(), of: recovery.found.total() });
+    ) -> Result<bool, WebhookAdminError> {
+        let (mut room, of) = (0, recovery.found.total());
+        while selected.read_on(&self.store).await? {
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(false);
             }
-            from = page.next;
-            if from.is_none() {
-                return Ok(());
+            self.require_on(endpoint.account_id, endpoint.id).await?;
+            if room == 0 {
+                let waiting = self.store.count_waiting(endpoint.id, self.clock.now(), MAX_WAITING).await?;
+                room = MAX_WAITING.saturating_sub(waiting);
+            }
+            if room > 0 {
+                let chunk = selected.take(room.min(CHUNK));
+                room -= chunk.len() as u64;
+                self.resend_chunk(&chunk, recovery).await?;
+                report(RecoveryProgress::Sending { done: recovery.done(), of });
+            } else if until.is_some() {
+                return Ok(false);
+            } else {
+                report(RecoveryProgress::Slowed { done: recovery.done(), of });
+                sleep(PAUSE).await;
             }
         }
+        Ok(true)
     }
 
-    /// Begins a new round of each delivery, one after the other, and then sends their messages. A message that cannot be
-    /// sent now is sent by a sweep. Returns the deliveries that were sent again.
-    async fn resend_chunk(
-        &self,
-        chunk: &[Delivery],
-        recovery: &mut Recovery,
-    ) -> Result<Vec<DeliveryId>, WebhookAdminError> {
-        let (mut calls, mut begun) = (Vec::with_capacity(chunk.len()), Ok(()));
+    /// Begins a new round of each delivery, one after the other. The drain of the account is called before, so that it
+    /// finds them even if this is cut short, and afterwards, so that it looks at once.
+    async fn resend_chunk(&self, chunk: &[Delivery], recovery: &mut Recovery) -> Result<(), WebhookAdminError> {
+        let Some(account) = chunk.first().map(|seen| seen.account_id) else { return Ok(()) };
+        let (now, mut begun) = (self.clock.now(), Ok(()));
+        self.store.call_drain_by(account, now, now).await?;
         for seen in chunk {
             match self.begin_round(seen).await {
-                Ok(delivery) => calls.push(Call::new(Dispatch::next_of(&delivery), 0)),
+                Ok(()) => recovery.sent += 1,
                 Err(WebhookAdminError::Changed | WebhookAdminError::Busy(_)) => recovery.changed += 1,
                 Err(WebhookAdminError::TooManyRounds(_)) => recovery.too_many_rounds += 1,
                 Err(WebhookAdminError::UnknownDelivery(_)) => recovery.expired += 1,
@@ -187,55 +231,73 @@ impl WebhookAdmin {
                 }
             }
         }
-        recovery.sent += calls.len() as u64;
-        let ids: Vec<DeliveryId> = calls.iter().map(|call| call.dispatch.delivery_id).collect();
-        let called = self.queues.call(Lane::Retry, &calls).await;
-        for (id, called) in ids.iter().zip(called) {
-            called.map_err(|unsent| WebhookAdminError::Late(*id, unsent))?;
-        }
-        begun.map(|()| ids)
-    }
-
-    /// Waits before the next chunk, and longer if too many of the deliveries that were sent last are still pending.
-    async fn pace(
-        &self,
-        watched: &mut Vec<DeliveryId>,
-        recovery: &Recovery,
-        report: impl Fn(RecoveryProgress),
-    ) -> Result<(), WebhookAdminError> {
-        tokio::time::sleep(PAUSE).await;
-        watched.drain(..watched.len().saturating_sub(MAX_WATCHED));
-        let pending = self.store.pending_among(watched).await?;
-        watched.retain(|id| pending.contains(id));
-        if watched.len() > MAX_PENDING {
-            report(RecoveryProgress::Slowed { done: recovery.done(), of: recovery.found.total() });
-            tokio::time::sleep(LONG_PAUSE).await;
-        }
-        Ok(())
+        self.drains.call(account, self.clock.now()).await?;
+        begun
     }
 }
 
 impl Selection {
     /// Returns the span of the deliveries that can still be sent again.
     fn span(&self, now: Timestamp) -> Result<Span, WebhookAdminError> {
-        if let (Some(since), Some(until)) = (self.since, self.until)
-            && since >= until
-        {
-            return Err(WebhookAdminError::Invalid { field: "since", reason: "must be before until".to_owned() });
-        }
-        let kept = now.plus_millis(1 - RESENDABLE_FOR_MILLIS);
-        let last = self.until.map_or(Timestamp::from_millis(i64::MAX), |until| until.plus_millis(-1));
-        Ok(Span { first: self.since.map_or(kept, |since| since.max(kept)), last })
+        let Span { first, last } = span(self.since, self.until)?;
+        Ok(Span { first: first.max(now.plus_millis(1 - RESENDABLE_FOR_MILLIS)), last })
+    }
+}
+
+impl Selected {
+    fn new(endpoint: EndpointId, selection: &Selection, now: Timestamp) -> Result<Self, WebhookAdminError> {
+        Ok(Self::within(endpoint, selection, selection.span(now)?))
     }
 
-    /// Returns the status of a delivery if it is one of those that are sent again.
-    fn status(&self, delivery: &Delivery) -> Option<Recoverable> {
-        let status = match delivery.progress.status {
-            Status::Held => Recoverable::Held,
-            Status::Failed => Recoverable::Failed,
-            Status::Pending | Status::Delivered => return None,
-        };
-        (!delivery.is_test && self.statuses.contains(&status)).then_some(status)
+    fn within(endpoint: EndpointId, selection: &Selection, span: Span) -> Self {
+        let lists = selection.statuses.iter().map(|status| SelectedList {
+            status: match status {
+                Recoverable::Held => Status::Held,
+                Recoverable::Failed => Status::Failed,
+            },
+            found: VecDeque::new(),
+            next: None,
+            is_read: false,
+        });
+        Self { endpoint, span, lists: lists.collect(), unreadable: Vec::new() }
+    }
+
+    /// Reads on until it is known which deliveries come next. Returns whether there are any.
+    async fn read_on(&mut self, store: &WebhookStore) -> Result<bool, WebhookAdminError> {
+        for list in &mut self.lists {
+            while list.found.is_empty() && !list.is_read {
+                let page = store.deliveries_with(self.endpoint, list.status, Some(self.span), list.next.take()).await?;
+                list.found.extend(page.deliveries.into_iter().filter(|delivery| !delivery.is_test));
+                self.unreadable.extend(page.unreadable);
+                list.is_read = page.next.is_none();
+                list.next = page.next;
+            }
+        }
+        Ok(self.lists.iter().any(|list| !list.found.is_empty()))
+    }
+
+    /// Takes the next deliveries, at most so many. It takes fewer if it has to read on before.
+    fn take(&mut self, most: u64) -> Vec<Delivery> {
+        let mut taken = Vec::new();
+        while (taken.len() as u64) < most && self.lists.iter().all(|list| list.is_read || !list.found.is_empty()) {
+            let age = |list: &&mut SelectedList| list.found.front().map(|delivery| (delivery.created_at, delivery.id));
+            let oldest = self.lists.iter_mut().filter(|list| !list.found.is_empty()).min_by_key(age);
+            let Some(delivery) = oldest.and_then(|list| list.found.pop_front()) else { break };
+            taken.push(delivery);
+        }
+        taken
+    }
+
+    /// Counts the deliveries that were not taken. Those that were not read may have tests among them.
+    async fn count_left(&self, store: &WebhookStore) -> Result<u64, WebhookAdminError> {
+        let mut left = 0;
+        for SelectedList { status, found, next, is_read } in &self.lists {
+            left += found.len() as u64;
+            if !is_read {
+                left += store.count_with(self.endpoint, *status, Some(self.span), next.clone(), MAX_LEFT).await?;
+            }
+        }
+        Ok(left.min(MAX_LEFT))
     }
 }
 
@@ -245,12 +307,11 @@ impl Survey {
         self.held + self.failed
     }
 
-    /// Counts a delivery if it belongs to the selection. They come oldest first.
-    fn add(&mut self, selection: &Selection, delivery: &Delivery) {
-        let Some(status) = selection.status(delivery) else { return };
-        match status {
-            Recoverable::Held => self.held += 1,
-            Recoverable::Failed => self.failed += 1,
+    /// Counts a delivery of the selection. They come oldest first.
+    fn add(&mut self, delivery: &Delivery) {
+        match delivery.progress.status {
+            Status::Held => self.held += 1,
+            _ => self.failed += 1,
         }
         let last = delivery.created_at;
         self.span = Some(Span { first: self.span.map_or(last, |span| span.first), last });

@@ -44,9 +44,10 @@ impl WebhookAdmin {
             created_at: now,
             secrets: Secrets::first(sealed, now),
             secret_version: 1,
-            slow_until: None,
             is_prompt: false,
             warning: None,
+            full_since: None,
+            full_told_at: None,
         };
         match self.store.add_endpoint(&endpoint).await? {
             Added::Done => Ok((endpoint, secret)),

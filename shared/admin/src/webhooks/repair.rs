@@ -27,8 +27,8 @@ impl WebhookAdmin {
         let (mut repair, mut from) = (RowRepair::default(), None);
         loop {
             let page = self.store.search_page(from).await?;
-            for wake_up in &page.set_aside {
-                let is_brought_back = dry_run || self.store.bring_back(wake_up, self.clock.now()).await?;
+            for (wake_up, account) in &page.set_aside {
+                let is_brought_back = dry_run || self.store.bring_back(wake_up, *account, self.clock.now()).await?;
                 repair.brought_back += u64::from(is_brought_back);
             }
             repair.rows += page.rows;

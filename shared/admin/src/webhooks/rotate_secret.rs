@@ -1,9 +1,10 @@
-//! Rotates an endpoint's secret (specification 6.13.4 and 6.13.5).
+//! Rotates an endpoint's secret (specification 6.13.4 to 6.13.6).
 
 use super::register::fresh_secret;
 use super::{WebhookAdmin, WebhookAdminError};
 use secrets::EndpointSecret;
 use types::ids::EndpointId;
+use types::rotation::Secrets;
 use webhooks::endpoint::WebhookEndpoint;
 
 impl WebhookAdmin {
@@ -15,8 +16,7 @@ impl WebhookAdmin {
         let sealed = self.keyring.seal(id, &secret).await?;
         let mut secrets = endpoint.secrets.clone();
         secrets.add_next(sealed, self.clock.now())?;
-        let put = self.store.put_secrets(endpoint.account_id, id, &secrets, endpoint.secret_version).await?;
-        if put { Ok((endpoint, secret)) } else { Err(WebhookAdminError::Changed) }
+        Ok((self.replace_secrets(endpoint, &secrets).await?, secret))
     }
 
     /// Makes the next secret sign `X-Service-Signature` at once, instead of 24 h after it was added.
@@ -24,7 +24,25 @@ impl WebhookAdmin {
         let endpoint = self.find(id).await?;
         let mut secrets = endpoint.secrets.clone();
         secrets.activate(self.clock.now())?;
-        let put = self.store.put_secrets(endpoint.account_id, id, &secrets, endpoint.secret_version).await?;
-        if put { Ok(endpoint) } else { Err(WebhookAdminError::Changed) }
+        self.replace_secrets(endpoint, &secrets).await
+    }
+
+    /// Ends the old secret at once, instead of 24 h after the activation. Also activates the next one, if it is not active
+    /// yet. From now on only the newest secret signs.
+    pub async fn expire_old_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        let endpoint = self.find(id).await?;
+        let mut secrets = endpoint.secrets.clone();
+        secrets.expire_old(self.clock.now())?;
+        self.replace_secrets(endpoint, &secrets).await
+    }
+
+    /// Replaces the secrets of an endpoint, if they are still those that were read.
+    async fn replace_secrets(
+        &self,
+        endpoint: WebhookEndpoint,
+        secrets: &Secrets<String>,
+    ) -> Result<WebhookEndpoint, WebhookAdminError> {
+        let put = self.store.put_secrets(endpoint.account_id, endpoint.id, secrets, endpoint.secret_version);
+        if put.await? { Ok(endpoint) } else { Err(WebhookAdminError::Changed) }
     }
 }

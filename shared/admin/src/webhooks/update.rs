@@ -31,6 +31,9 @@ impl WebhookAdmin {
             Some(text) => Some(self.checked_url(text).await?),
             None => None,
         };
+        if url.as_ref().is_some_and(|url| url.as_str() != seen.url) {
+            self.count_trial(&seen).await?;
+        }
         let is_changed =
             self.store.update_endpoint(&seen, url.as_ref().map(EndpointUrl::as_str), events.as_ref()).await?;
         let endpoint = self.find(id).await?;

@@ -50,12 +50,14 @@ closed_enum! {
         Held = "Held",
         /// The time from an event's fan-out to the start of its first attempt.
         EventToPost = "EventToPost",
-        /// Parked retries that were put into the queue.
-        Parked = "Parked",
-        /// Deliveries whose message was taken for lost and sent again.
+        /// Deliveries that waited until they were no longer kept, and have failed.
+        Expired = "Expired",
+        /// New deliveries held because too many of their endpoint wait.
+        Overflowed = "Overflowed",
+        /// Drains that were called because something of theirs is due.
+        Called = "Called",
+        /// Drains that were called again because their message or their run was lost.
         Overdue = "Overdue",
-        /// Deliveries whose message is as late, but so is their queue.
-        Waiting = "Waiting",
         /// Notices that the sender could not send at once.
         Notices = "Notices",
         /// Shards of the index that a run did not come to the end of.
@@ -113,11 +115,15 @@ impl Metric {
                 (Unit::Count, Publishers::Only(&["ingest"]))
             }
             Self::Postponed | Self::Defects | Self::Failed => (Unit::Count, Publishers::Only(&["ingest", "webhook"])),
-            Self::Delivered | Self::Unacknowledged | Self::Exhausted | Self::SwitchedOff | Self::Held => {
-                (Unit::Count, Publishers::Only(&["webhook"]))
-            }
+            Self::Delivered
+            | Self::Unacknowledged
+            | Self::Exhausted
+            | Self::SwitchedOff
+            | Self::Held
+            | Self::Expired
+            | Self::Overflowed => (Unit::Count, Publishers::Only(&["webhook"])),
             Self::EventToPost => (Unit::Milliseconds, Publishers::Only(&["webhook"])),
-            Self::Parked | Self::Overdue | Self::Waiting | Self::Notices | Self::Unfinished | Self::Unreadable => {
+            Self::Called | Self::Overdue | Self::Notices | Self::Unfinished | Self::Unreadable => {
                 (Unit::Count, Publishers::Only(&["sweep"]))
             }
             Self::CatalogLogBehind | Self::ListingsLogBehind => (Unit::Count, Publishers::Only(&["compact"])),

@@ -16,7 +16,6 @@ pub(super) fn make_room(seen: &Progress) -> Vec<Effect> {
     if surplus == 0 {
         return Vec::new();
     }
-    // A row that an earlier release filled may have many more.
     let kept = seen.attempts.iter().skip(surplus).cloned().collect();
     vec![Effect::Attempts(kept), Effect::DroppedAttempts(seen.dropped_attempts + surplus)]
 }

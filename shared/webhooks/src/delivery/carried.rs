@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::dispatch::is_zero;
-use super::{Delivery, Dispatch, LEASE_SECONDS, Lease, Progress, Status, Token, overdue_at};
-use crate::{Schedule, Wait};
+use super::{Delivery, Dispatch, LEASE_SECONDS, Lease, Progress, Status, Token};
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, UserId};
 use types::timestamp::Timestamp;
@@ -26,9 +24,6 @@ pub struct Carried {
     pub event: EventKind,
     /// When the event was fanned out.
     pub created_at: Timestamp,
-    /// How often it has left without a place ([`crate::share`]).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    turns: u32,
     body: Box<RawValue>,
 }
 
@@ -42,7 +37,7 @@ impl Carried {
         body: String,
     ) -> Result<Self, serde_json::Error> {
         let body = RawValue::from_string(body)?;
-        Ok(Self { layout: CARRIED_LAYOUT, delivery_id, account_id, endpoint_id, event, created_at, turns: 0, body })
+        Ok(Self { layout: CARRIED_LAYOUT, delivery_id, account_id, endpoint_id, event, created_at, body })
     }
 
     /// Returns the call for the first attempt. Its token is the delivery's id, so that a repeated fan-out calls for the
@@ -55,14 +50,7 @@ impl Carried {
             round: 1,
             attempt: 1,
             token: Token(self.delivery_id.uuid()),
-            turns: self.turns,
         }
-    }
-
-    /// Returns the delivery as it is carried on after it has left without a place.
-    #[must_use]
-    pub fn after_leaving(&self) -> Self {
-        Self { turns: self.turns.saturating_add(1), ..self.clone() }
     }
 
     /// Returns the delivery as the holder of a lease begins its first attempt.
@@ -75,18 +63,12 @@ impl Carried {
         self.with(Progress { lease: Some(lease), claims: 1, wake_at: None, ..new })
     }
 
-    /// Returns the delivery as it is stored when its message has come more than once, or cannot be handled. Its message
-    /// calls for the first attempt as before, and a sweep sends another if that is lost.
-    pub fn stored(&self, schedule: Schedule, now: Timestamp) -> Delivery {
-        let new = Progress::new(self.delivery_id, Status::Pending, now, overdue_at(schedule, now, 0));
-        self.with(Progress { turns: self.turns, ..new })
-    }
-
-    /// Returns the delivery as it waits for a place ([`super::leave`]).
-    pub fn waiting(&self, token: Token, wait: Wait, schedule: Schedule, now: Timestamp) -> Delivery {
-        let (due, wake_at) = wait.times(schedule, now);
-        let new = Progress::new(self.delivery_id, Status::Pending, now, wake_at);
-        self.with(Progress { token, due, turns: self.turns.saturating_add(1), ..new })
+    /// Returns the delivery as it is stored before its first attempt: because it waits for the drain of its account, or
+    /// because its message has come more than once or cannot be handled. From `wake_at` on the drain makes the attempt,
+    /// unless a message has called for it before.
+    pub fn stored(&self, wake_at: Timestamp) -> Delivery {
+        let now = Progress::new(self.delivery_id, Status::Pending, self.created_at, wake_at);
+        self.with(now)
     }
 
     /// Returns the delivery as it is held because its endpoint is off.

@@ -22,9 +22,6 @@ pub struct Dispatch {
     pub attempt: u32,
     /// Must equal the delivery's token. Otherwise the message is void.
     pub token: Token,
-    /// How often the attempt has left without a place ([`crate::share`]).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub turns: u32,
 }
 
 closed_enum! {
@@ -34,7 +31,7 @@ closed_enum! {
         First = "first",
         /// Retries, and first attempts that the first lane does not take.
         Retry = "retry",
-        /// Attempts that need a place, and what waits for one. They occupy no worker of the other lanes.
+        /// Drains of accounts ([`crate::drain`]).
         Slow = "slow",
     }
 }
@@ -50,7 +47,6 @@ impl Dispatch {
             round: progress.round,
             attempt: progress.failed_attempts + 1,
             token: progress.token,
-            turns: progress.turns,
         }
     }
 
@@ -58,23 +54,11 @@ impl Dispatch {
     /// under `lease`.
     #[must_use]
     pub const fn after(self, lease: Token) -> Self {
-        Self { attempt: self.attempt + 1, token: lease, turns: 0, ..self }
-    }
-
-    /// Returns the message for the same attempt after it has left without a place. It is void until that is recorded
-    /// under `token`.
-    #[must_use]
-    pub const fn after_leaving(self, token: Token) -> Self {
-        Self { token, turns: self.turns.saturating_add(1), ..self }
+        Self { attempt: self.attempt + 1, token: lease, ..self }
     }
 
     /// Returns whether it calls for a retry and not for the first attempt of a round.
     pub const fn is_retry(&self) -> bool {
         self.attempt > 1
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(super) const fn is_zero(turns: &u32) -> bool {
-    *turns == 0
 }

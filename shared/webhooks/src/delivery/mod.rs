@@ -8,7 +8,6 @@ mod bounds;
 mod carried;
 mod dispatch;
 mod steps;
-mod sweep;
 mod transition;
 
 use std::fmt;
@@ -24,16 +23,24 @@ pub(crate) use carried::CARRIED_LAYOUT;
 pub use carried::Carried;
 pub use dispatch::{Dispatch, Lane};
 pub use steps::{
-    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_watched, end,
-    end_for_removed_endpoint, hold, leave, refusal, resend, succeed, watch,
+    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,
+    end_for_removed_endpoint, expire, hold, refusal, resend, succeed, wait, watch,
 };
-pub use sweep::{Resending, sweep};
 pub use transition::{Condition, Effect, Transition};
 
 use types::closed_enum;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::Timestamp;
+use types::timestamp::{DAY_MILLIS, Timestamp};
+
+/// The wake-up of what owners and operators have sent: it has come, whatever the clock of their machine shows.
+pub fn at_once() -> Timestamp {
+    Timestamp::from_millis(1)
+}
+
+/// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A pending one is kept until it
+/// has ended.
+pub(crate) const KEPT_FOR_MILLIS: i64 = 37 * DAY_MILLIS;
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,15 +78,12 @@ pub struct Progress {
     pub claims: u32,
     /// When the next attempt is due.
     pub due: Timestamp,
-    /// When `sweep` must look at the delivery next. Only a pending delivery has a wake-up. It may lack one while the
-    /// message that carries it is in the queue.
+    /// From then on the drain of its account makes the next attempt, unless a message calls for it before. Only a
+    /// pending delivery has a wake-up. It may lack one while the message that carries it is in the queue.
     pub wake_at: Option<Timestamp>,
-    /// How often `sweep` has taken the next attempt's message for lost and sent it again.
-    pub resent: u32,
-    /// How often the next attempt has left without a place ([`crate::share`]).
-    pub turns: u32,
-    /// The latest recorded attempts of all rounds, in the order in which they were recorded. There are at most twenty,
-    /// unless an earlier release recorded more.
+    /// The epoch of its endpoint when the first failure of this round was recorded.
+    pub epoch: Option<u64>,
+    /// The latest recorded attempts of all rounds, in the order in which they were recorded. There are at most twenty.
     pub attempts: Vec<Attempt>,
     /// How many attempts were recorded before these.
     pub dropped_attempts: usize,
@@ -119,6 +123,8 @@ closed_enum! {
         /// No attempt of the round was acknowledged.
         Unacknowledged = "unacknowledged",
         EndpointRemoved = "endpoint_removed",
+        /// It waited for its next attempt until it was no longer kept.
+        Expired = "expired",
     }
 }
 
@@ -143,6 +149,11 @@ impl Token {
 }
 
 impl Delivery {
+    /// Returns until when it is kept. A delivery that is still pending then ends as expired.
+    pub fn kept_until(&self) -> Timestamp {
+        self.created_at.plus_millis(KEPT_FOR_MILLIS)
+    }
+
     /// Returns whether the attempt under way is the very first for its event. Retries, repeated claims, resends and
     /// tests do not count.
     pub fn is_first_attempt(&self) -> bool {
@@ -165,8 +176,7 @@ impl Progress {
             claims: 0,
             due: now,
             wake_at: (status == Status::Pending).then_some(wake_at),
-            resent: 0,
-            turns: 0,
+            epoch: None,
             attempts: Vec::new(),
             dropped_attempts: 0,
         }

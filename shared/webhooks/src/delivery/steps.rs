@@ -4,7 +4,9 @@
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
 use super::bounds::make_room;
-use super::{Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, overdue_at};
+use super::{
+    Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, at_once, overdue_at,
+};
 use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
@@ -27,31 +29,37 @@ pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
 /// a delivery, and finds the delivery stored: somebody else may have claimed it without a wake-up and then crashed.
 pub fn claim_watched(dispatch: &Dispatch, id: Token, schedule: Schedule, now: Timestamp) -> Transition {
     let Transition { when, mut then } = claim(dispatch, id, now);
-    then.push(Effect::WakeAt(Some(overdue_at(schedule, now, 0))));
+    then.extend(wakes(overdue_at(schedule, now)));
     Transition { when, then }
 }
 
+/// Claims the attempt of a delivery whose wake-up has come. This is the step of a drain. Each record of an attempt moves
+/// or removes the wake-up, so the condition also says that the attempt is still the one that the drain found.
+pub fn claim_due(wake_at: Timestamp, id: Token, now: Timestamp) -> Transition {
+    let lease = Lease { id, until: now.plus_millis(LEASE_SECONDS * 1_000) };
+    let when = vec![Condition::Status(Status::Pending), Condition::WakeAt(wake_at), Condition::NoLease(now)];
+    Transition { when, then: vec![Effect::Lease(Some(lease)), Effect::Claimed] }
+}
+
+/// Lets the attempt that a message calls for wait for the drain of its account.
+pub fn wait(dispatch: &Dispatch, now: Timestamp) -> Transition {
+    Transition { when: open_to(dispatch, now), then: wakes(now).to_vec() }
+}
+
 /// Gives a pending delivery the wake-up that it lacks. This is the step of whoever receives a message again that
-/// carries a delivery, before anything else: if the queue gives the message up, a sweep finds the delivery. Returns
+/// carries a delivery, before anything else: if the queue gives the message up, a drain finds the delivery. Returns
 /// `None` if nothing is lacking.
 pub fn watch(seen: &Progress, schedule: Schedule, now: Timestamp) -> Option<Transition> {
     let is_unwatched = seen.status == Status::Pending && seen.wake_at.is_none();
     let when = vec![Condition::Status(Status::Pending), Condition::NoWakeUp];
-    is_unwatched.then(|| Transition { when, then: vec![Effect::WakeAt(Some(overdue_at(schedule, now, 0)))] })
+    is_unwatched.then(|| Transition { when, then: wakes(overdue_at(schedule, now)).to_vec() })
 }
 
-/// Puts an attempt off because its account has no place for it. Older messages are void from then on. If it waits as a
-/// message ([`Wait::Delayed`]), the message is sent before.
-pub fn leave(dispatch: &Dispatch, token: Token, wait: Wait, schedule: Schedule, now: Timestamp) -> Transition {
-    let (due, wake_at) = wait.times(schedule, now);
-    let then = vec![
-        Effect::Token(token),
-        Effect::Turns(dispatch.turns.saturating_add(1)),
-        Effect::Due(due),
-        Effect::WakeAt(Some(wake_at)),
-        Effect::Resent(0),
-    ];
-    Transition { when: open_to(dispatch, now), then }
+/// Ends a pending delivery that is no longer kept. This is the step of whoever has claimed its attempt.
+pub fn expire(lease: Token) -> Transition {
+    let mut then = vec![Effect::Status(Status::Failed), Effect::Failure(Some(Failure::Expired))];
+    then.extend(at_rest());
+    Transition { when: vec![Condition::Status(Status::Pending), Condition::LeaseOf(lease)], then }
 }
 
 /// Why a step for a message changed nothing.
@@ -97,11 +105,12 @@ pub enum AfterFailure {
 }
 
 /// Returns how to record an attempt that failed under a lease. The record is refused if somebody else has
-/// claimed the attempt since.
+/// claimed the attempt since. `epoch` is that of the endpoint to which the attempt was made.
 pub fn after_failure(
     dispatch: &Dispatch,
     lease: Token,
     attempt: Attempt,
+    epoch: u64,
     is_test: bool,
     schedule: Schedule,
     now: Timestamp,
@@ -112,6 +121,7 @@ pub fn after_failure(
         Condition::Status(Status::Pending),
     ];
     let mut then = vec![Effect::FailedAttempts(dispatch.attempt), Effect::Attempt(attempt)];
+    then.extend((dispatch.attempt == 1).then_some(Effect::Epoch(epoch)));
     let last = if is_test { 1 } else { ATTEMPTS };
     let wait = if dispatch.attempt < last { schedule.after_failure(dispatch.attempt, now) } else { None };
     let Some(wait) = wait else {
@@ -120,15 +130,8 @@ pub fn after_failure(
         return AfterFailure::GiveUp(Transition { when, then });
     };
     let (due, wake_at) = wait.times(schedule, now);
-    then.extend([
-        Effect::Token(lease),
-        Effect::Lease(None),
-        Effect::Claims(0),
-        Effect::Due(due),
-        Effect::WakeAt(Some(wake_at)),
-        Effect::Resent(0),
-        Effect::Turns(0),
-    ]);
+    then.extend([Effect::Token(lease), Effect::Lease(None), Effect::Claims(0), Effect::Due(due)]);
+    then.extend(wakes(wake_at));
     AfterFailure::Again(wait, Transition { when, then })
 }
 
@@ -158,10 +161,9 @@ pub fn end_for_removed_endpoint(seen: &Progress, now: Timestamp) -> Option<Trans
 /// Begins a new round of attempts, whatever became of the one before, unless an attempt is being made. It makes older
 /// messages void, and drops the oldest attempts of a record that is nearly full. Each record of an attempt changes the
 /// status or the number of failed attempts, so the conditions also say that no attempt was recorded since `seen`. The
-/// message is sent right afterwards. If it is lost, a sweep sends it five minutes later.
-pub fn resend(seen: &Progress, token: Token, schedule: Schedule, now: Timestamp) -> Transition {
+/// drain of the account makes the first attempt.
+pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
     let mut then = vec![
-        Effect::Status(Status::Pending),
         Effect::Failure(None),
         Effect::Round(seen.round + 1),
         Effect::FailedAttempts(0),
@@ -169,10 +171,8 @@ pub fn resend(seen: &Progress, token: Token, schedule: Schedule, now: Timestamp)
         Effect::Lease(None),
         Effect::Claims(0),
         Effect::Due(now),
-        Effect::WakeAt(Some(overdue_at(schedule, now, 0))),
-        Effect::Resent(0),
-        Effect::Turns(0),
     ];
+    then.extend(wakes(at_once()));
     then.extend(make_room(seen));
     let when = vec![
         Condition::Status(seen.status),
@@ -205,7 +205,12 @@ fn ended() -> Vec<Effect> {
     then
 }
 
-/// Removes the lease and the wake-up: nobody makes an attempt any more, and `sweep` looks for none.
+/// Lets the drain make the next attempt from then on. A pending delivery with a wake-up can be listed.
+fn wakes(at: Timestamp) -> [Effect; 2] {
+    [Effect::Status(Status::Pending), Effect::WakeAt(Some(at))]
+}
+
+/// Removes the lease and the wake-up: nobody makes an attempt any more, and no drain looks for one.
 fn at_rest() -> [Effect; 2] {
     [Effect::Lease(None), Effect::WakeAt(None)]
 }

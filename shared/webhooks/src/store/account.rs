@@ -5,12 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
-use super::delivery_row::DELIVERY_TTL_MILLIS;
 use super::endpoint_row::{endpoints, to_value};
-use super::places::share;
 use super::table::{ACCOUNT_ID, COUNT, PK, REMOVED_AT, TTL};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookAccount, WebhookEndpoint};
+use crate::delivery::KEPT_FOR_MILLIS;
+use crate::endpoint::{Endpoints, MAX_ENDPOINTS, WebhookEndpoint};
 use platform::batch_get::get_rows;
 use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use platform::transaction;
@@ -26,15 +25,14 @@ pub enum Added {
 }
 
 impl WebhookStore {
-    /// Returns the endpoints of each account, and its share. Accounts without endpoints are left out. Reads at most 100
-    /// accounts, in one call.
-    pub async fn accounts(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, WebhookAccount>, StoreError> {
+    /// Returns the endpoints of each account. Accounts without endpoints are left out. Reads at most 100 accounts, in one
+    /// call.
+    pub async fn accounts(&self, accounts: &BTreeSet<UserId>) -> Result<HashMap<UserId, Endpoints>, StoreError> {
         let keys = accounts.iter().map(|id| table::account(*id)).collect();
         let rows = get_rows(&self.client, &self.table, keys).await?;
         // Every row has one of the keys asked for, so its partition names an account.
         let owner = |row: &Row| Attributes(row).text(PK).and_then(table::account_of);
-        let account = |row: &Row| WebhookAccount { endpoints: endpoints(row), share: share(row) };
-        Ok(rows.iter().filter_map(|row| Some((owner(row)?, account(row)))).collect())
+        Ok(rows.iter().filter_map(|row| Some((owner(row)?, endpoints(row)))).collect())
     }
 
     /// Returns an account's endpoints.
@@ -90,8 +88,9 @@ impl WebhookStore {
         Ok(if added.await?.is_ok() { Added::Done } else { Added::TooMany })
     }
 
-    /// Removes an endpoint. Returns whether it was there. A note of its account stays, so that a second removal can end
-    /// the deliveries that are left if the first one was cut short.
+    /// Removes an endpoint. Returns whether it was there. A note of its account stays, and the drain of the account ends
+    /// its deliveries. The drain must have been called before, and must be called afterwards: then a crash in between
+    /// leaves nothing undone.
     pub async fn remove_endpoint(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
         let update = Update::builder()
             .table_name(&self.table)
@@ -103,8 +102,8 @@ impl WebhookStore {
             .expression_attribute_values(":one", n(1))
             .build()?;
         let finder = self.removed_finder(id, now).build()?;
-        let writes =
-            [TransactWriteItem::builder().update(update).build(), TransactWriteItem::builder().update(finder).build()];
+        let drain = self.removed_in_drain(account, id, now)?;
+        let writes = [update, finder, drain].map(|update| TransactWriteItem::builder().update(update).build());
         let removed = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
             transaction::send(request).await
@@ -132,6 +131,6 @@ impl WebhookStore {
             .expression_attribute_names("#removed", REMOVED_AT)
             .expression_attribute_names("#ttl", TTL)
             .expression_attribute_values(":now", n(now.millis()))
-            .expression_attribute_values(":ttl", n(now.plus_millis(DELIVERY_TTL_MILLIS).seconds()))
+            .expression_attribute_values(":ttl", n(now.plus_millis(KEPT_FOR_MILLIS).seconds()))
     }
 }

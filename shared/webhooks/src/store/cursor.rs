@@ -1,23 +1,27 @@
 //! Where a page of an endpoint's deliveries ends, as a text that can be handed out.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use thiserror::Error;
 
-use super::listing::StartKey;
 use super::table;
-use super::table::{CREATED_AT, ENDPOINT_ID, PK};
-use platform::store::{Attributes, n, s};
-use types::ids::{DeliveryId, EndpointId};
+use super::table::{CREATED_AT, PK};
+use platform::store::Attributes;
+use types::ids::DeliveryId;
 use types::timestamp::Timestamp;
+
+/// Where a page begins.
+pub type StartKey = HashMap<String, AttributeValue>;
 
 /// The last delivery of a page. Its text is the milliseconds of the delivery's creation and its id. It names no endpoint.
 /// So it can only continue a list that its holder may read anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryCursor {
-    created_at: Timestamp,
-    id: DeliveryId,
+    pub(super) created_at: Timestamp,
+    pub(super) id: DeliveryId,
 }
 
 /// A text is not a cursor.
@@ -26,19 +30,11 @@ pub struct DeliveryCursor {
 pub struct DeliveryCursorError;
 
 impl DeliveryCursor {
-    /// Reads the key with which a page of the index ended.
-    pub fn from_start_key(key: &StartKey) -> Option<Self> {
+    /// Reads the key of an entry of an index.
+    pub(super) fn from_start_key(key: &StartKey) -> Option<Self> {
         let read = Attributes(key);
         let created_at = read.required_number(CREATED_AT).ok()?;
         Some(Self { created_at: Timestamp::from_millis(created_at), id: read.text(PK).and_then(table::delivery_of)? })
-    }
-
-    /// Returns the key with which the next page of this endpoint's deliveries begins.
-    pub fn start_key(self, endpoint: EndpointId) -> StartKey {
-        let mut key = table::delivery(self.id);
-        key.insert(ENDPOINT_ID.to_owned(), s(endpoint.to_string()));
-        key.insert(CREATED_AT.to_owned(), n(self.created_at.millis()));
-        key
     }
 }
 
@@ -61,6 +57,7 @@ impl FromStr for DeliveryCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use platform::store::n;
 
     const TEXT: &str = "1795169072000.6f9619ff-8b86-d011-b42d-00c04fc964ff";
 
@@ -68,8 +65,9 @@ mod tests {
     fn a_cursor_is_read_back_from_its_text_and_from_its_key() {
         let cursor: DeliveryCursor = TEXT.parse().unwrap();
         assert_eq!(cursor.to_string(), TEXT);
-        let endpoint = "00000000-0000-0000-0000-000000000001".parse().unwrap();
-        assert_eq!(DeliveryCursor::from_start_key(&cursor.start_key(endpoint)), Some(cursor));
+        let mut key = table::delivery(cursor.id);
+        key.insert(CREATED_AT.to_owned(), n(cursor.created_at.millis()));
+        assert_eq!(DeliveryCursor::from_start_key(&key), Some(cursor));
         for bad in ["", "1795169072000", "soon.6f9619ff-8b86-d011-b42d-00c04fc964ff", "1795169072000.1"] {
             assert_eq!(bad.parse::<DeliveryCursor>(), Err(DeliveryCursorError), "{bad}");
         }

@@ -11,7 +11,7 @@ use super::table::{ACCOUNT_ID, PK};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
 use platform::store::{Attributes, StoreError, get_row, retry_conflicts, updated};
-use types::ids::{DeliveryId, UserId};
+use types::ids::{DeliveryId, EndpointId, UserId};
 
 /// What became of writing a new delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,11 +66,16 @@ impl WebhookStore {
         Ok(row.and_then(|row| Attributes(&row).parsed(ACCOUNT_ID).ok()))
     }
 
-    /// Makes a step in one conditional write, which also returns the delivery.
-    pub async fn step(&self, id: DeliveryId, transition: &Transition) -> Result<StepOutcome, StoreError> {
+    /// Makes a step of a delivery to this endpoint in one conditional write, which also returns the delivery.
+    pub async fn step(
+        &self,
+        id: DeliveryId,
+        endpoint: EndpointId,
+        transition: &Transition,
+    ) -> Result<StepOutcome, StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let update = self
-                .update(id, Expression::new(transition)?)
+                .update(id, Expression::new(transition, endpoint)?)
                 .return_values(ReturnValue::AllNew)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             let error = match update.send().await {
@@ -92,10 +97,15 @@ impl WebhookStore {
         .await
     }
 
-    /// Makes a step in one conditional write. Returns whether its conditions held.
-    pub async fn settle(&self, id: DeliveryId, transition: &Transition) -> Result<bool, StoreError> {
+    /// Makes a step of a delivery to this endpoint in one conditional write. Returns whether its conditions held.
+    pub async fn settle(
+        &self,
+        id: DeliveryId,
+        endpoint: EndpointId,
+        transition: &Transition,
+    ) -> Result<bool, StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            updated(self.update(id, Expression::new(transition)?).send().await)
+            updated(self.update(id, Expression::new(transition, endpoint)?).send().await)
         })
         .await
     }

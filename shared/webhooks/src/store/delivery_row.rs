@@ -4,16 +4,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DROPPED_ATTEMPTS, DUE, ENDPOINT_ID, EVENT, FAILED_ATTEMPTS,
-    FAILURE, IS_TEST, LEASE_ID, LEASE_UNTIL, PK, RESENT, ROUND, STATUS, TOKEN, TTL, TURNS, WAKE_AT, WAKE_SHARD,
+    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DROPPED_ATTEMPTS, DUE, ENDPOINT_ID, EPOCH, EVENT, FAILED_ATTEMPTS,
+    FAILURE, IS_TEST, KEPT_UNTIL, LEASE_ID, LEASE_UNTIL, LISTED, PK, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
 };
-use crate::delivery::{Attempt, Delivery, Lease, Progress};
+use crate::delivery::{Attempt, Delivery, Lease, Progress, Status};
 use platform::store::{Attributes, Row, StoreError, n, s};
-use types::timestamp::{DAY_MILLIS, Timestamp};
-
-/// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A round of attempts takes up
-/// to 33 hours, so even a delivery that is resent on its last day is still there for its last attempt.
-pub(super) const DELIVERY_TTL_MILLIS: i64 = 37 * DAY_MILLIS;
+use types::timestamp::Timestamp;
 
 pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
     let progress = &delivery.progress;
@@ -31,20 +27,24 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
             (TOKEN, s(progress.token.to_string())),
             (CLAIMS, n(progress.claims)),
             (DUE, n(progress.due.millis())),
-            (RESENT, n(progress.resent)),
             (ATTEMPTS, attempts_value(&progress.attempts)?),
-            (WAKE_SHARD, s(table::wake_shard(delivery.id.uuid()))),
-            (TTL, n(delivery.created_at.plus_millis(DELIVERY_TTL_MILLIS).seconds())),
+            (WAKE_SHARD, s(table::waiting(delivery.endpoint_id, progress.failed_attempts > 0))),
+            (KEPT_UNTIL, n(delivery.kept_until().seconds())),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
+    // What is attempted for the first time is most often delivered at once, and needs no entry.
+    let is_first_claim = progress.status == Status::Pending && progress.wake_at.is_none();
+    let listed = table::listed(delivery.endpoint_id, progress.status).filter(|_| !is_first_claim);
     let optional = [
         (IS_TEST, delivery.is_test.then_some(AttributeValue::Bool(true))),
         (FAILURE, progress.failure.map(|failure| s(failure.as_str()))),
         (LEASE_ID, progress.lease.map(|lease| s(lease.id.to_string()))),
         (LEASE_UNTIL, progress.lease.map(|lease| n(lease.until.millis()))),
         (WAKE_AT, progress.wake_at.map(|at| n(at.millis()))),
-        (TURNS, (progress.turns > 0).then(|| n(progress.turns))),
+        (EPOCH, progress.epoch.map(n)),
+        (TTL, (progress.status != Status::Pending).then(|| n(delivery.kept_until().seconds()))),
+        (LISTED, listed.map(s)),
         (DROPPED_ATTEMPTS, (progress.dropped_attempts > 0).then(|| n(progress.dropped_attempts))),
     ];
     row.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
@@ -90,8 +90,7 @@ fn progress(row: &Row) -> Result<Progress, StoreError> {
         claims: read.required_number(CLAIMS)?,
         due: time(DUE).ok_or_else(|| StoreError::corrupt(DUE))?,
         wake_at: time(WAKE_AT),
-        resent: read.required_number(RESENT)?,
-        turns: read.optional_number(TURNS)?.unwrap_or_default(),
+        epoch: read.optional_number(EPOCH)?,
         attempts: attempts(row)?,
         dropped_attempts: read.optional_number(DROPPED_ATTEMPTS)?.unwrap_or_default(),
     })

@@ -8,10 +8,10 @@ use super::WebhookStore;
 use super::account_change::AccountChange;
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::table::{
-    DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, SLOW_UNTIL, STATUS,
-    URL,
+    DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, NOTICE_ID, PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, TRIAL_MINUTE,
+    TRIALS, URL,
 };
-use crate::endpoint::{DisabledReason, WebhookEndpoint};
+use crate::endpoint::{DisabledReason, MAX_TRIALS_A_MINUTE, WebhookEndpoint};
 use platform::store::{StoreError, n, s};
 use types::event::EventKind;
 use types::ids::{EndpointId, UserId};
@@ -49,9 +49,9 @@ impl WebhookStore {
         self.change_account(account, change).await
     }
 
-    /// Changes the URL of an endpoint, the events that are delivered to it, or both. Secrets and switch stay. Nothing is
-    /// known of the speed of another URL, so it has to prove itself anew. Returns whether the endpoint is there and its
-    /// URL still the one that was `seen`.
+    /// Changes the URL of an endpoint, the events that are delivered to it, or both. Secrets and switch stay. Another URL
+    /// begins a new epoch, and nothing is known of its speed. Returns whether the endpoint is there and its URL still the
+    /// one that was `seen`.
     pub async fn update_endpoint(
         &self,
         seen: &WebhookEndpoint,
@@ -61,14 +61,16 @@ impl WebhookStore {
         let mut change = AccountChange::for_endpoint(seen.id);
         let (mut set, mut remove) = (Vec::new(), "");
         if let Some(url) = url.filter(|url| *url != seen.url) {
-            set.push("#e.#url = :url");
-            remove = " REMOVE #e.#slow, #e.#prompt";
-            // The new URL is allowed as well, because the answer to an earlier try may have been lost.
+            set.push("#e.#url = :url, #e.#epoch = :next");
+            remove = " REMOVE #e.#prompt";
+            // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
             change = change
-                .when("#e.#url = :seen OR #e.#url = :url")
+                .when("#e.#epoch = :epoch AND #e.#url = :seen OR #e.#epoch = :next AND #e.#url = :url")
                 .named("#url", URL)
-                .named("#slow", SLOW_UNTIL)
+                .named("#epoch", EPOCH)
                 .named("#prompt", PROMPT)
+                .valued(":epoch", n(seen.epoch))
+                .valued(":next", n(seen.epoch + 1))
                 .valued(":seen", s(&seen.url))
                 .valued(":url", s(url));
         }
@@ -120,15 +122,44 @@ impl WebhookStore {
         self.change_account(account, change).await
     }
 
-    /// Marks an endpoint as slow until `until`, and as not known to be prompt. An earlier mark is never shortened.
-    /// Returns whether anything changed.
-    pub async fn mark_slow(&self, account: UserId, id: EndpointId, until: Timestamp) -> Result<bool, StoreError> {
-        let change = AccountChange::for_endpoint(id)
-            .update("SET #e.#slow = :until REMOVE #e.#prompt")
-            .when("attribute_not_exists(#e.#slow) OR #e.#slow < :until")
-            .named("#slow", SLOW_UNTIL)
+    /// Counts a test or another URL of an endpoint. Returns whether there may be one more in this minute. There may not if
+    /// the endpoint was removed.
+    pub async fn count_trial(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
+        let change = || {
+            AccountChange::for_endpoint(id)
+                .named("#minute", TRIAL_MINUTE)
+                .named("#trials", TRIALS)
+                .valued(":minute", n(now.seconds().div_euclid(60)))
+                .valued(":one", n(1))
+        };
+        let first = change()
+            .update("SET #e.#minute = :minute, #e.#trials = :one")
+            .when("attribute_not_exists(#e.#minute) OR #e.#minute < :minute");
+        if self.change_account(account, first).await? {
+            return Ok(true);
+        }
+        // A host whose clock is ahead may have begun the next minute already.
+        let more = change()
+            .update("SET #e.#trials = #e.#trials + :one")
+            .when("#e.#minute >= :minute AND #e.#trials < :most")
+            .valued(":most", n(MAX_TRIALS_A_MINUTE));
+        self.change_account(account, more).await
+    }
+
+    /// Notes that an endpoint responds promptly, or that it does not. The note is about the URL that was `seen`. Returns
+    /// whether anything changed.
+    pub async fn mark_prompt(&self, seen: &WebhookEndpoint, is_prompt: bool) -> Result<bool, StoreError> {
+        let change = AccountChange::for_endpoint(seen.id)
             .named("#prompt", PROMPT)
-            .valued(":until", n(until.millis()));
-        self.change_account(account, change).await
+            .named("#epoch", EPOCH)
+            .valued(":epoch", n(seen.epoch))
+            .when("#e.#epoch = :epoch");
+        let change = if is_prompt {
+            let change = change.update("SET #e.#prompt = :true").valued(":true", AttributeValue::Bool(true));
+            change.when("attribute_not_exists(#e.#prompt)")
+        } else {
+            change.update("REMOVE #e.#prompt").when("attribute_exists(#e.#prompt)")
+        };
+        self.change_account(seen.account_id, change).await
     }
 }

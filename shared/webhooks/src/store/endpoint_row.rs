@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table;
 use super::table::{
-    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, IS_OVER, NOTICE_ID, PK, PROMPT, REASON, SECRET_VERSION,
-    SECRETS, SLOW_UNTIL, STATUS, URL, WARNED_AT, WARNING,
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, FULL_SINCE, FULL_TOLD_AT, IS_OVER, NOTICE_ID, NUMBER, PK,
+    PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, URL, WARNED_AT, WARNING,
 };
 use crate::endpoint::{DisabledReason, Endpoints, Notice, Switch, UnreadableEndpoint, Warning, WebhookEndpoint};
 use platform::rows::Unreadable;
@@ -39,7 +39,9 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     );
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
     value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
-    value.extend(endpoint.slow_until.map(|at| (SLOW_UNTIL.to_owned(), n(at.millis()))));
+    for (name, at) in [(FULL_SINCE, endpoint.full_since), (FULL_TOLD_AT, endpoint.full_told_at)] {
+        value.extend(at.map(|at| (name.to_owned(), n(at.millis()))));
+    }
     value.extend(endpoint.warning.map(|warning| (WARNING.to_owned(), warning_value(warning))));
     Ok(AttributeValue::M(value))
 }
@@ -47,6 +49,7 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
 pub(super) fn warning_value(warning: Warning) -> AttributeValue {
     let mut value =
         HashMap::from([(EPOCH.to_owned(), n(warning.epoch)), (WARNED_AT.to_owned(), n(warning.at.millis()))]);
+    value.extend((warning.number > 0).then(|| (NUMBER.to_owned(), n(warning.number))));
     value.extend(warning.is_over.then(|| (IS_OVER.to_owned(), AttributeValue::Bool(true))));
     AttributeValue::M(value)
 }
@@ -82,9 +85,10 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
         secrets: secrets.ok_or_else(|| StoreError::corrupt(SECRETS))?,
         secret_version: read.required_number(SECRET_VERSION)?,
-        slow_until: read.number(SLOW_UNTIL).map(Timestamp::from_millis),
         is_prompt: row.contains_key(PROMPT),
         warning: row.get(WARNING).and_then(warning),
+        full_since: read.number(FULL_SINCE).map(Timestamp::from_millis),
+        full_told_at: read.number(FULL_TOLD_AT).map(Timestamp::from_millis),
     })
 }
 
@@ -94,6 +98,7 @@ fn warning(value: &AttributeValue) -> Option<Warning> {
     let read = Attributes(row);
     Some(Warning {
         epoch: read.number(EPOCH)?,
+        number: read.number(NUMBER).unwrap_or_default(),
         at: Timestamp::from_millis(read.number(WARNED_AT)?),
         is_over: row.contains_key(IS_OVER),
     })

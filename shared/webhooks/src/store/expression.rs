@@ -6,11 +6,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::delivery_row::attempts_value;
 use super::table::{
-    ATTEMPTS, CLAIMS, DROPPED_ATTEMPTS, DUE, FAILED_ATTEMPTS, FAILURE, LEASE_ID, LEASE_UNTIL, RESENT, ROUND, STATUS,
-    TOKEN, TURNS, WAKE_AT,
+    self, ATTEMPTS, CLAIMS, DROPPED_ATTEMPTS, DUE, EPOCH, FAILED_ATTEMPTS, FAILURE, KEPT_UNTIL, LEASE_ID, LEASE_UNTIL,
+    LISTED, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
 };
-use crate::delivery::{Condition, Effect, Transition};
+use crate::delivery::{Condition, Effect, Status, Transition};
 use platform::store::{StoreError, n, s};
+use types::ids::EndpointId;
 
 /// The expressions of a conditional update.
 #[derive(Default)]
@@ -23,15 +24,15 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    /// Renders a transition. The write is refused if the row is missing, because each transition requires at least one
-    /// attribute to have a certain value.
-    pub(super) fn new(transition: &Transition) -> Result<Self, StoreError> {
+    /// Renders a transition of a delivery to this endpoint. The write is refused if the row is missing, because each
+    /// transition requires at least one attribute to have a certain value.
+    pub(super) fn new(transition: &Transition, endpoint: EndpointId) -> Result<Self, StoreError> {
         let mut expression = Self::default();
         for condition in &transition.when {
             expression.require(*condition);
         }
         for effect in &transition.then {
-            expression.make(effect)?;
+            expression.make(effect, endpoint)?;
         }
         Ok(expression)
     }
@@ -66,12 +67,19 @@ impl Expression {
         }
     }
 
-    fn make(&mut self, effect: &Effect) -> Result<(), StoreError> {
+    fn make(&mut self, effect: &Effect, endpoint: EndpointId) -> Result<(), StoreError> {
         match effect {
-            Effect::Status(status) => self.set(STATUS, s(status.as_str())),
+            Effect::Status(status) => {
+                self.set(STATUS, s(status.as_str()));
+                self.set_or_remove(LISTED, table::listed(endpoint, *status).map(s));
+                self.expire(*status != Status::Pending);
+            }
             Effect::Failure(failure) => self.set_or_remove(FAILURE, failure.map(|failure| s(failure.as_str()))),
             Effect::Round(round) => self.set(ROUND, n(round)),
-            Effect::FailedAttempts(failed) => self.set(FAILED_ATTEMPTS, n(failed)),
+            Effect::FailedAttempts(failed) => {
+                self.set(FAILED_ATTEMPTS, n(failed));
+                self.set(WAKE_SHARD, s(table::waiting(endpoint, *failed > 0)));
+            }
             Effect::Token(token) => self.set(TOKEN, s(token.to_string())),
             Effect::Lease(lease) => {
                 self.set_or_remove(LEASE_ID, lease.map(|lease| s(lease.id.to_string())));
@@ -84,8 +92,7 @@ impl Expression {
             }
             Effect::Due(due) => self.set(DUE, n(due.millis())),
             Effect::WakeAt(at) => self.set_or_remove(WAKE_AT, at.map(|at| n(at.millis()))),
-            Effect::Resent(resent) => self.set(RESENT, n(resent)),
-            Effect::Turns(turns) => self.set_or_remove(TURNS, (*turns > 0).then(|| n(turns))),
+            Effect::Epoch(epoch) => self.set(EPOCH, n(epoch)),
             Effect::Attempt(attempt) => {
                 let attempt = attempts_value(std::slice::from_ref(attempt))?;
                 let (name, value) = (self.name(ATTEMPTS), self.value(attempt));
@@ -95,6 +102,17 @@ impl Expression {
             Effect::DroppedAttempts(dropped) => self.set(DROPPED_ATTEMPTS, n(dropped)),
         }
         Ok(())
+    }
+
+    /// Lets DynamoDB remove the row once it is no longer kept, or keeps it from that.
+    fn expire(&mut self, is_settled: bool) {
+        let ttl = self.name(TTL);
+        if is_settled {
+            let kept_until = self.name(KEPT_UNTIL);
+            self.set.push(format!("{ttl} = {kept_until}"));
+        } else {
+            self.remove.push(ttl);
+        }
     }
 
     fn equals(&mut self, attribute: &str, value: AttributeValue) {

@@ -1,22 +1,27 @@
-//! Finds the deliveries of an endpoint, newest first or oldest first.
+//! Finds the deliveries of an endpoint, newest first or oldest first. The indexes that find them may lag a little, but
+//! the deliveries themselves are read strongly consistently.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::Select;
 
+use super::cursor::{DeliveryCursor, StartKey};
 use super::delivery_row::from_row;
-use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID};
+use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PK, STATUSES_INDEX};
 use super::{WebhookStore, table};
 use crate::delivery::{Delivery, Status};
 use platform::batch_get::get_rows;
-use platform::rows::{Rows, Unreadable};
-use platform::store::{Row, StoreError, n, s};
-use types::ids::{DeliveryId, EndpointId};
+use platform::rows::Unreadable;
+use platform::store::{Attributes, Row, StoreError, n, s};
+use types::event::EventKind;
+use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 
 /// The most rows of a page, because this is the largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 pub const MAX_PAGE_ROWS: i32 = 100;
+/// How often an index is read for one page of a list. A page whose filter finds less may be shorter than asked for.
+const MAX_READS: u32 = 20;
 
 /// A page of an endpoint's deliveries.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +32,26 @@ pub struct DeliveryPage {
     pub next: Option<StartKey>,
 }
 
-/// Where a page begins.
-pub type StartKey = HashMap<String, AttributeValue>;
+/// A page of a list of an endpoint's deliveries.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryList {
+    /// Newest first.
+    pub deliveries: Vec<Delivery>,
+    /// Deliveries that cannot be read. Some of them may not be of the kind that was asked for.
+    pub unreadable: Vec<Unreadable>,
+    /// Where the next page begins.
+    pub next: Option<DeliveryCursor>,
+}
+
+/// Which deliveries of an endpoint a list has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DeliveryFilter {
+    /// A pending delivery whose very first attempt is being made may be missing among the pending ones.
+    pub status: Option<Status>,
+    pub event: Option<EventKind>,
+    /// When they were created.
+    pub span: Option<Span>,
+}
 
 /// A span of time, both ends included. If the last moment lies before the first, nothing lies within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,84 +60,182 @@ pub struct Span {
     pub last: Timestamp,
 }
 
+/// The entries of an index for one endpoint, and perhaps one status.
+struct Listed {
+    index: &'static str,
+    partition_key: &'static str,
+    partition: String,
+    span: Option<Span>,
+}
+
+/// An entry of an index, and the delivery for which it stands.
+struct Entry {
+    key: Row,
+    delivery: Result<Delivery, Unreadable>,
+}
+
 impl WebhookStore {
-    /// Returns a page of an endpoint's deliveries, newest first. The index that finds them may lag a little, but the
-    /// deliveries themselves are read strongly consistently.
-    pub async fn deliveries_of(
+    /// Returns a page of a list, newest first, of at most `limit` deliveries. It has fewer only if there are no more, or
+    /// if many had to be read that the filter leaves out. If it has a next page, that is not empty, with the same
+    /// exception.
+    pub async fn list_deliveries(
         &self,
         endpoint: EndpointId,
-        from: Option<StartKey>,
-    ) -> Result<DeliveryPage, StoreError> {
-        self.deliveries_page(endpoint, from, MAX_PAGE_ROWS).await
+        filter: &DeliveryFilter,
+        from: Option<DeliveryCursor>,
+        limit: usize,
+    ) -> Result<DeliveryList, StoreError> {
+        let listed = Listed::of(endpoint, filter.status, filter.span);
+        let mut list = DeliveryList::default();
+        // DynamoDB does not take a start that lies outside the span.
+        let from = match (from, filter.span) {
+            (Some(from), Some(span)) if from.created_at > span.last => None,
+            (Some(from), Some(span)) if from.created_at < span.first => return Ok(list),
+            (from, _) => from,
+        };
+        if listed.is_empty() {
+            return Ok(list);
+        }
+        let mut from = from.map(|from| listed.start_key(&from));
+        for _ in 0..MAX_READS {
+            let query = self.query(&listed).scan_index_forward(false).set_exclusive_start_key(from);
+            let (entries, next) = self.entries(query.limit(MAX_PAGE_ROWS)).await?;
+            for Entry { key, delivery } in entries {
+                let is_wanted = delivery.as_ref().map_or(true, |delivery| filter.has(delivery));
+                if is_wanted && list.deliveries.len() >= limit {
+                    return Ok(list.sorted());
+                }
+                list.next = DeliveryCursor::from_start_key(&key);
+                match delivery {
+                    Ok(delivery) if is_wanted => list.deliveries.push(delivery),
+                    Ok(_) => {}
+                    Err(unreadable) => list.unreadable.push(unreadable),
+                }
+            }
+            list.next = next.as_ref().and_then(DeliveryCursor::from_start_key);
+            from = next;
+            if from.is_none() {
+                break;
+            }
+        }
+        Ok(list.sorted())
     }
 
-    /// Returns a page that reads at most `limit` deliveries: 1 to [`MAX_PAGE_ROWS`].
-    pub async fn deliveries_page(
+    /// Returns a page of the deliveries of an endpoint that have one status, oldest first, of a span if there is one.
+    /// Delivered ones are not found. An index finds them, so some may just have got another status: they are left out.
+    pub async fn deliveries_with(
         &self,
         endpoint: EndpointId,
-        from: Option<StartKey>,
-        limit: i32,
-    ) -> Result<DeliveryPage, StoreError> {
-        let query = self.listed(endpoint).key_condition_expression("#endpoint = :endpoint").scan_index_forward(false);
-        let mut page = self.page(query.limit(limit).set_exclusive_start_key(from)).await?;
-        page.deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
-        Ok(page)
-    }
-
-    /// Returns a page of the deliveries of an endpoint that were created within a span, oldest first. It is read as
-    /// [`Self::deliveries_of`] reads it.
-    pub async fn deliveries_within(
-        &self,
-        endpoint: EndpointId,
-        span: Span,
+        status: Status,
+        span: Option<Span>,
         from: Option<StartKey>,
     ) -> Result<DeliveryPage, StoreError> {
-        // DynamoDB takes such a condition as invalid.
-        if span.last < span.first {
+        let listed = Listed::of(endpoint, Some(status), span);
+        if listed.is_empty() || status == Status::Delivered {
             return Ok(DeliveryPage::default());
         }
-        let query = self
-            .listed(endpoint)
-            .key_condition_expression("#endpoint = :endpoint AND #created BETWEEN :first AND :last")
-            .expression_attribute_names("#created", CREATED_AT)
-            .expression_attribute_values(":first", n(span.first.millis()))
-            .expression_attribute_values(":last", n(span.last.millis()))
-            .scan_index_forward(true);
-        let mut page = self.page(query.set_exclusive_start_key(from)).await?;
+        let query = self.query(&listed).limit(MAX_PAGE_ROWS).set_exclusive_start_key(from);
+        let (entries, next) = self.entries(query).await?;
+        let mut page = DeliveryPage { next, ..DeliveryPage::default() };
+        for Entry { delivery, .. } in entries {
+            match delivery {
+                Ok(delivery) if delivery.progress.status == status => page.deliveries.push(delivery),
+                Ok(_) => {}
+                Err(unreadable) => page.unreadable.push(unreadable),
+            }
+        }
         page.deliveries.sort_by_key(|delivery| (delivery.created_at, delivery.id));
         Ok(page)
     }
 
-    /// Returns which of at most 100 different deliveries are pending.
-    pub async fn pending_among(&self, ids: &[DeliveryId]) -> Result<BTreeSet<DeliveryId>, StoreError> {
-        let found = self.deliveries_at(ids.iter().map(|id| table::delivery(*id)).collect()).await?;
-        let pending = found.readable.iter().filter(|delivery| delivery.progress.status == Status::Pending);
-        Ok(pending.map(|delivery| delivery.id).collect())
+    /// Counts the deliveries that [`Self::deliveries_with`] would find from there on, and stops counting at `most`.
+    pub async fn count_with(
+        &self,
+        endpoint: EndpointId,
+        status: Status,
+        span: Option<Span>,
+        mut from: Option<StartKey>,
+        most: u64,
+    ) -> Result<u64, StoreError> {
+        let listed = Listed::of(endpoint, Some(status), span);
+        if listed.is_empty() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        loop {
+            let found = self.query(&listed).select(Select::Count).set_exclusive_start_key(from).send().await?;
+            count += u64::from(found.count.unsigned_abs());
+            from = found.last_evaluated_key;
+            if from.is_none() || count >= most {
+                return Ok(count.min(most));
+            }
+        }
     }
 
-    /// Returns the query of an endpoint's deliveries. It still lacks its condition.
-    fn listed(&self, endpoint: EndpointId) -> QueryFluentBuilder {
-        self.client
+    fn query(&self, listed: &Listed) -> QueryFluentBuilder {
+        let query = self
+            .client
             .query()
             .table_name(&self.table)
-            .index_name(DELIVERIES_INDEX)
-            .expression_attribute_names("#endpoint", ENDPOINT_ID)
-            .expression_attribute_values(":endpoint", s(endpoint.to_string()))
-            .limit(MAX_PAGE_ROWS)
+            .index_name(listed.index)
+            .expression_attribute_names("#partition", listed.partition_key)
+            .expression_attribute_values(":partition", s(&listed.partition));
+        let Some(span) = listed.span else { return query.key_condition_expression("#partition = :partition") };
+        query
+            .key_condition_expression("#partition = :partition AND #created BETWEEN :first AND :last")
+            .expression_attribute_names("#created", CREATED_AT)
+            .expression_attribute_values(":first", n(span.first.millis()))
+            .expression_attribute_values(":last", n(span.last.millis()))
     }
 
-    /// Reads a page. Its deliveries come in no particular order.
-    async fn page(&self, query: QueryFluentBuilder) -> Result<DeliveryPage, StoreError> {
+    /// Reads a part of an index and the deliveries that it names, in the order of the index.
+    async fn entries(&self, query: QueryFluentBuilder) -> Result<(Vec<Entry>, Option<StartKey>), StoreError> {
         let found = query.send().await?;
-        let keys: Vec<Row> = found.items.unwrap_or_default().iter().map(table::key_of).collect();
-        let Rows { readable: deliveries, mut unreadable } = self.deliveries_at(keys).await?;
-        unreadable.sort();
-        Ok(DeliveryPage { deliveries, unreadable, next: found.last_evaluated_key })
+        let items = found.items.unwrap_or_default();
+        let rows = get_rows(&self.client, &self.table, items.iter().map(table::key_of).collect()).await?;
+        let partition = |row: &Row| Attributes(row).text(PK).map(str::to_owned);
+        let mut rows: HashMap<String, Row> = rows.into_iter().filter_map(|row| Some((partition(&row)?, row))).collect();
+        let entries = items.into_iter().filter_map(|key| {
+            let row = rows.remove(&partition(&key)?)?;
+            let delivery = from_row(&row).map_err(|error| Unreadable::new(&row, error));
+            Some(Entry { key, delivery })
+        });
+        Ok((entries.collect(), found.last_evaluated_key))
+    }
+}
+
+impl Listed {
+    fn of(endpoint: EndpointId, status: Option<Status>, span: Option<Span>) -> Self {
+        match status.and_then(|status| table::listed(endpoint, status)) {
+            Some(partition) => Self { index: STATUSES_INDEX, partition_key: LISTED, partition, span },
+            None => Self { index: DELIVERIES_INDEX, partition_key: ENDPOINT_ID, partition: endpoint.to_string(), span },
+        }
     }
 
-    /// Returns the deliveries of at most 100 keys, in no particular order. Keys without a row are left out.
-    async fn deliveries_at(&self, keys: Vec<Row>) -> Result<Rows<Delivery>, StoreError> {
-        let rows = get_rows(&self.client, &self.table, keys).await?;
-        Ok(rows.iter().map(|row| from_row(row).map_err(|error| Unreadable::new(row, error))).collect())
+    /// Returns whether the span is empty. DynamoDB takes such a condition as invalid.
+    fn is_empty(&self) -> bool {
+        self.span.is_some_and(|span| span.last < span.first)
+    }
+
+    /// Returns the key after which a page begins.
+    fn start_key(&self, cursor: &DeliveryCursor) -> StartKey {
+        let mut key = table::delivery(cursor.id);
+        key.insert(self.partition_key.to_owned(), s(&self.partition));
+        key.insert(CREATED_AT.to_owned(), n(cursor.created_at.millis()));
+        key
+    }
+}
+
+impl DeliveryFilter {
+    fn has(&self, delivery: &Delivery) -> bool {
+        self.status.is_none_or(|status| delivery.progress.status == status)
+            && self.event.is_none_or(|event| delivery.event == event)
+    }
+}
+
+impl DeliveryList {
+    fn sorted(mut self) -> Self {
+        self.deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
+        self
     }
 }

@@ -25,7 +25,9 @@ impl Notice {
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
         match EndpointNotice::from_row(row)? {
             EndpointNotice::Disabled(notice) => Ok(notice),
-            EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) => Err(StoreError::corrupt(NOTICE)),
+            EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) | EndpointNotice::Full(_) => {
+                Err(StoreError::corrupt(NOTICE))
+            }
         }
     }
 

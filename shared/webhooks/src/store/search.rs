@@ -7,11 +7,12 @@ use super::delivery_row::from_row;
 use super::endpoint_row::endpoints;
 use super::repair::StoredFinder;
 use super::table::{
-    ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, ENDPOINT_ID, FINDER_PARTITION, LANE_PARTITION, NOTICE,
-    NOTICE_PARTITION, PK, PROBED_AT, SET_ASIDE, WAKE_AT,
+    ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, DRAIN_PARTITION, ENDPOINT_ID, FINDER_PARTITION, NOTICE,
+    NOTICE_PARTITION, PK, SET_ASIDE, TOKEN, WAKE_AT,
 };
 use super::wake_ups::WakeUp;
 use super::{StartKey, WebhookStore, table};
+use crate::drain::Drain;
 use crate::endpoint::UnreadableEndpoint;
 use crate::notice::EndpointNotice;
 use platform::rows::Unreadable;
@@ -29,8 +30,8 @@ closed_enum! {
         /// The row that names the account of an endpoint.
         Finder = "finder",
         Notice = "notice",
-        /// How far behind a queue is.
-        LaneMark = "lane_mark",
+        /// The drain of an account.
+        Drain = "drain",
         /// This release knows no such rows.
         Unknown = "unknown",
     }
@@ -54,8 +55,8 @@ pub struct SearchedPage {
     /// The number of rows in it.
     pub rows: u64,
     pub unreadable: Vec<UnreadableRow>,
-    /// The wake-ups of rows that can be read, and are still set aside.
-    pub set_aside: Vec<WakeUp>,
+    /// The wake-ups of rows that can be read, and are still set aside. Those of deliveries come with their accounts.
+    pub set_aside: Vec<(WakeUp, Option<UserId>)>,
     /// Where the next part begins.
     pub next: Option<StartKey>,
 }
@@ -84,9 +85,17 @@ impl WebhookStore {
         Ok(SearchedPage { next: found.last_evaluated_key, ..page })
     }
 
-    /// Moves the wake-up of a row that was set aside to `now`, so that the next sweep looks at it. Returns whether the
-    /// wake-up was still there.
-    pub async fn bring_back(&self, wake_up: &WakeUp, now: Timestamp) -> Result<bool, StoreError> {
+    /// Moves the wake-up of a row that was set aside to `now`, so that it is looked at soon: by the drain of an `account`,
+    /// or by a sweep. Returns whether the wake-up was still there.
+    pub async fn bring_back(
+        &self,
+        wake_up: &WakeUp,
+        account: Option<UserId>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        if let Some(account) = account {
+            self.call_drain_by(account, now, now).await?;
+        }
         self.move_wake_up(wake_up, "SET #wake_at = :to REMOVE #aside", now).await
     }
 }
@@ -95,7 +104,8 @@ impl SearchedPage {
     fn add(&mut self, row: &Row) {
         let unreadable = unreadable(row);
         if unreadable.is_empty() && row.contains_key(SET_ASIDE) && row.get(SET_ASIDE) == row.get(WAKE_AT) {
-            self.set_aside.extend(WakeUp::from_entry(row));
+            let account = Attributes(row).parsed(ACCOUNT_ID).ok();
+            self.set_aside.extend(WakeUp::from_entry(row).map(|wake_up| (wake_up, account)));
         }
         self.unreadable.extend(unreadable);
     }
@@ -134,13 +144,13 @@ fn unreadable(row: &Row) -> Vec<UnreadableRow> {
         pk if pk.starts_with(DELIVERY_PARTITION) => (RowKind::Delivery, from_row(row).map(drop)),
         pk if pk.starts_with(NOTICE_PARTITION) => (RowKind::Notice, EndpointNotice::from_row(row).map(drop)),
         pk if pk.starts_with(FINDER_PARTITION) => (RowKind::Finder, StoredFinder::from_row(row).map(drop)),
-        pk if pk.starts_with(LANE_PARTITION) => (RowKind::LaneMark, lane_mark(row)),
+        pk if pk.starts_with(DRAIN_PARTITION) => (RowKind::Drain, drain(row)),
         _ => (RowKind::Unknown, Err(StoreError::corrupt(PK))),
     };
     read.err().into_iter().map(|error| UnreadableRow::new(kind, row, error)).collect()
 }
 
-fn lane_mark(row: &Row) -> Result<(), StoreError> {
-    table::LANE_FORMAT.of_row(row)?;
-    Attributes(row).required_number::<i64>(PROBED_AT).map(drop)
+fn drain(row: &Row) -> Result<(), StoreError> {
+    // Before the first call there is only the note of a removal.
+    if row.contains_key(TOKEN) { Drain::from_row(row).map(drop) } else { Ok(()) }
 }

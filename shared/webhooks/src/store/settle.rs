@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem, Update};
 use super::delivery_row::to_row;
 use super::endpoint_row::{DISABLED, ENABLED};
 use super::expression::Expression;
-use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PK, REASON, STATUS, URL};
+use super::table::{DISABLED_AT, DISABLED_BY, EPOCH, NOTICE_ID, PK, REASON, STATUS};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
 use crate::endpoint::{DisabledReason, Notice, WebhookEndpoint};
@@ -38,7 +38,7 @@ impl WebhookStore {
         step: &Transition,
         endpoint: &WebhookEndpoint,
     ) -> Result<DisableOutcome, StoreError> {
-        self.both(id, step, vec![self.still_off(endpoint.account_id, [endpoint])?]).await
+        self.both((id, endpoint.id), step, vec![self.still_off(endpoint.account_id, [endpoint])?]).await
     }
 
     /// Stores a delivery as held, with the same check, unless it is stored already. So an endpoint that was removed has
@@ -103,7 +103,7 @@ impl WebhookStore {
     }
 
     /// Ends a delivery whose last attempt failed, switches its endpoint off, and stores the notice for its owner.
-    /// The endpoint must be on, and must not have been switched off and on again or got another URL since it was read.
+    /// The endpoint must be on in the epoch in which it was read.
     pub async fn switch_off(
         &self,
         step: &Transition,
@@ -115,10 +115,10 @@ impl WebhookStore {
         let (off, put) = (self.off(endpoint, notice)?, self.new_notice(&stored, wake_at)?);
         let others =
             vec![TransactWriteItem::builder().update(off).build(), TransactWriteItem::builder().put(put).build()];
-        self.both(notice.delivery_id, step, others).await
+        self.both((notice.delivery_id, endpoint.id), step, others).await
     }
 
-    /// Returns the write that switches an endpoint off, if it is on in the same epoch with the same URL. The endpoint
+    /// Returns the write that switches an endpoint off, if it is on in the same epoch. The endpoint
     /// remembers what its notice says, so that a repair can put a notice back that a restore does not have.
     pub(super) fn off(&self, endpoint: &WebhookEndpoint, notice: &Notice) -> Result<Update, StoreError> {
         let update = Update::builder()
@@ -127,7 +127,7 @@ impl WebhookStore {
             .update_expression(
                 "SET #e.#status = :off, #e.#reason = :reason, #e.#at = :at, #e.#by = :by, #e.#notice = :notice",
             )
-            .condition_expression("#e.#status = :on AND #e.#epoch = :epoch AND #e.#url = :url")
+            .condition_expression("#e.#status = :on AND #e.#epoch = :epoch")
             .expression_attribute_names("#e", table::endpoint_attribute(endpoint.id))
             .expression_attribute_names("#status", STATUS)
             .expression_attribute_names("#reason", REASON)
@@ -135,8 +135,6 @@ impl WebhookStore {
             .expression_attribute_names("#at", DISABLED_AT)
             .expression_attribute_names("#by", DISABLED_BY)
             .expression_attribute_names("#notice", NOTICE_ID)
-            .expression_attribute_names("#url", URL)
-            .expression_attribute_values(":url", s(&endpoint.url))
             .expression_attribute_values(":on", s(ENABLED))
             .expression_attribute_values(":off", s(DISABLED))
             .expression_attribute_values(":reason", s(DisabledReason::DeliveriesFailed.as_str()))
@@ -150,11 +148,11 @@ impl WebhookStore {
     /// Makes a delivery's step and other writes, all or none.
     pub(super) async fn both(
         &self,
-        id: DeliveryId,
+        (id, endpoint): (DeliveryId, EndpointId),
         step: &Transition,
         others: Vec<TransactWriteItem>,
     ) -> Result<DisableOutcome, StoreError> {
-        let expression = Expression::new(step)?;
+        let expression = Expression::new(step, endpoint)?;
         let delivery = Update::builder()
             .table_name(&self.table)
             .set_key(Some(table::delivery(id)))

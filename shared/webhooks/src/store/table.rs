@@ -3,11 +3,11 @@
 //! The endpoints of an account are attributes of one row. So one call finds the endpoints of a whole batch of events
 //! or messages, and one condition limits how many an account can have.
 
-use crate::delivery::Lane;
+use crate::delivery::Status;
 use platform::layout::Format;
 pub(super) use platform::resources::{
-    CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, PARTITION_KEY as PK, SORT_KEY as SK, TTL, WAKE_AT, WAKE_INDEX,
-    WAKE_SHARD,
+    CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PARTITION_KEY as PK, SORT_KEY as SK, STATUSES_INDEX, TTL,
+    WAKE_AT, WAKE_INDEX, WAKE_SHARD,
 };
 use platform::store::{Row, s};
 use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
@@ -25,9 +25,8 @@ pub(super) const LEASE_ID: &str = "lease_id";
 pub(super) const LEASE_UNTIL: &str = "lease_until";
 pub(super) const CLAIMS: &str = "claims";
 pub(super) const DUE: &str = "due";
-pub(super) const RESENT: &str = "resent";
-/// Absent if it is 0.
-pub(super) const TURNS: &str = "turns";
+/// Until when a delivery is kept, in seconds. A delivery that is not pending has this as its TTL.
+pub(super) const KEPT_UNTIL: &str = "kept_until";
 pub(super) const ATTEMPTS: &str = "attempts";
 /// The number of older attempts that are not kept. Absent if it is 0.
 pub(super) const DROPPED_ATTEMPTS: &str = "attempts_dropped";
@@ -40,7 +39,6 @@ pub(super) const REASON: &str = "reason";
 pub(super) const EPOCH: &str = "epoch";
 pub(super) const SECRETS: &str = "secrets";
 pub(super) const SECRET_VERSION: &str = "secret_version";
-pub(super) const SLOW_UNTIL: &str = "slow_until";
 /// Whether the endpoint responds promptly. Absent if that is not known.
 pub(super) const PROMPT: &str = "prompt";
 /// The latest warning that deliveries to the endpoint fail: its epoch, when it was, and whether it is over. Absent if
@@ -48,43 +46,52 @@ pub(super) const PROMPT: &str = "prompt";
 pub(super) const WARNING: &str = "warning";
 pub(super) const WARNED_AT: &str = "at";
 pub(super) const IS_OVER: &str = "is_over";
+/// The minute in which the endpoint was last tested or got another URL, and how often in that minute. Absent if never.
+pub(super) const TRIAL_MINUTE: &str = "trial_minute";
+pub(super) const TRIALS: &str = "trials";
+/// How many warnings there were before it in its epoch. Absent if it is 0.
+pub(super) const NUMBER: &str = "number";
+pub(super) const FULL_SINCE: &str = "full_since";
+pub(super) const FULL_TOLD_AT: &str = "full_told_at";
 pub(super) const REMOVED_AT: &str = "removed_at";
 /// Of an endpoint that was switched off because a delivery failed: when, by which delivery, and with which notice.
 pub(super) const DISABLED_AT: &str = "disabled_at";
 pub(super) const DISABLED_BY: &str = "disabled_by";
 pub(super) const NOTICE_ID: &str = "notice_id";
 
-/// Of a place in an account's share: the attempt that holds it, and until when.
-pub(super) const HOLDER: &str = "holder";
-pub(super) const UNTIL: &str = "until";
-pub(super) const RESERVED_UNTIL: &str = "reserved_until";
+/// Of a drain: present if no message for it is on its way and nobody runs it.
+pub(super) const ASLEEP: &str = "asleep";
+/// How often the drain was called for at once.
+pub(super) const CALLS: &str = "calls";
+pub(super) const CALLED_AT: &str = "called_at";
+/// The removed endpoints whose deliveries the drain still has to end.
+pub(super) const REMOVED: &str = "removed";
 
 pub(super) const NOTICE: &str = "notice";
 /// The wake-up that a sweep gave a row which it could not read. The row is still set aside if that is its wake-up.
 pub(super) const SET_ASIDE: &str = "set_aside";
-pub(super) const PROBED_AT: &str = "probed_at";
 
 pub(super) const ACCOUNT_FORMAT: Format = Format::first("account's endpoints");
 pub(super) const ENDPOINT_FORMAT: Format = Format::first("endpoint");
 pub(super) const FINDER_FORMAT: Format = Format::first("finder of an endpoint");
 pub(super) const DELIVERY_FORMAT: Format = Format::first("delivery");
 pub(super) const NOTICE_FORMAT: Format = Format::first("notice");
-pub(super) const LANE_FORMAT: Format = Format::first("lane mark");
+pub(super) const DRAIN_FORMAT: Format = Format::first("drain");
 
-/// The number of partitions of the wake-up index. With a single one, the limit of a partition would limit the rate of
-/// all deliveries.
+/// The number of partitions of the wake-up index for drains and notices. With a single one, the limit of a partition
+/// would limit the rate of all accounts.
 pub const WAKE_SHARDS: u32 = 8;
 
 pub(super) const ACCOUNT_PARTITION: &str = "account#";
 pub(super) const FINDER_PARTITION: &str = "endpoint#";
 pub(super) const DELIVERY_PARTITION: &str = "delivery#";
 pub(super) const NOTICE_PARTITION: &str = "notice#";
-pub(super) const LANE_PARTITION: &str = "lane#";
+pub(super) const DRAIN_PARTITION: &str = "drain#";
 
-/// What an entry of the wake-up index stands for.
+/// What an entry of a shard of the wake-up index stands for.
 pub(super) enum Wake {
-    /// A pending delivery.
-    Delivery,
+    /// The drain of this account.
+    Drain(UserId),
     /// A notice that may not have been sent.
     Notice(NoticeId),
 }
@@ -111,11 +118,6 @@ pub(super) fn endpoint_of_attribute(name: &str) -> Option<EndpointId> {
     name.strip_prefix("endpoint_")?.parse().ok()
 }
 
-/// Returns the name of a place's attribute in its account's row.
-pub(super) fn place_attribute(number: usize) -> String {
-    format!("place_{number}")
-}
-
 /// Returns the table key of the row that names the account of an endpoint.
 pub(super) fn finder(id: EndpointId) -> Row {
     row_key(format!("{FINDER_PARTITION}{id}"), "account")
@@ -133,23 +135,39 @@ pub(super) fn notice(id: NoticeId) -> Row {
     row_key(format!("{NOTICE_PARTITION}{id}"), "notice")
 }
 
-pub(super) fn lane(lane: Lane) -> Row {
-    row_key(format!("{LANE_PARTITION}{}", lane.as_str()), "lane")
+pub(super) fn drain(account: UserId) -> Row {
+    row_key(format!("{DRAIN_PARTITION}{account}"), "drain")
 }
 
-/// Returns what a partition key of the table stands for, if such rows have wake-ups.
+pub(super) fn account_of_drain(pk: &str) -> Option<UserId> {
+    pk.strip_prefix(DRAIN_PARTITION)?.parse().ok()
+}
+
+/// Returns what a partition key of the table stands for, if such rows are in a shard of the wake-up index.
 pub(super) fn wake(pk: &str) -> Option<Wake> {
-    if delivery_of(pk).is_some() {
-        return Some(Wake::Delivery);
+    if let Some(account) = account_of_drain(pk) {
+        return Some(Wake::Drain(account));
     }
     pk.strip_prefix(NOTICE_PARTITION)?.parse().ok().map(Wake::Notice)
+}
+
+/// Returns the partition of the wake-up index in which an endpoint's deliveries wait: retries, or first attempts of a
+/// round.
+pub(super) fn waiting(endpoint: EndpointId, is_retry: bool) -> String {
+    format!("{}#{endpoint}", if is_retry { "retry" } else { "first" })
+}
+
+/// Returns the partition of the index of statuses for an endpoint's deliveries with this status. A delivered one is in
+/// none.
+pub(super) fn listed(endpoint: EndpointId, status: Status) -> Option<String> {
+    (status != Status::Delivered).then(|| format!("{endpoint}#{}", status.as_str()))
 }
 
 pub(super) fn delivery_of(pk: &str) -> Option<DeliveryId> {
     pk.strip_prefix(DELIVERY_PARTITION)?.parse().ok()
 }
 
-/// Returns the partition of the wake-up index for a delivery or notice with this id.
+/// Returns the partition of the wake-up index for the drain of an account or a notice with this id.
 pub(super) fn wake_shard(id: uuid::Uuid) -> String {
     wake_partition(crc32fast::hash(id.as_bytes()) % WAKE_SHARDS)
 }

@@ -5,6 +5,7 @@ use webhooks::delivery::Status;
 
 use crate::bounds::Bounds;
 use crate::luck::{LUCK, Luck};
+use crate::run::{RUN_LUCK, RunLuck};
 use crate::time::{Millis, SECOND};
 use crate::worker::{Phase, Response};
 use crate::world::{QueuedMessage, World};
@@ -15,17 +16,23 @@ const LATE: [Millis; 2] = [100 * SECOND, 400 * SECOND];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Advance,
-    Receive { message: usize, skew: Millis },
+    Receive { message: usize, skew: Millis, is_prompt: bool },
     Duplicate { message: usize },
     Lose { message: usize },
     Delay { message: usize, by: Millis },
+    BeginRun { call: usize, skew: Millis },
+    DuplicateCall { call: usize },
+    LoseCall { call: usize },
+    DelayCall { call: usize, by: Millis },
+    Run { run: usize, luck: RunLuck },
     Work { worker: usize, luck: Luck },
     Answer { worker: usize, response: Response },
-    BeginSweep { delivery: usize, skew: Millis },
+    BeginSweep { skew: Millis },
     Sweep { sweeper: usize },
     CrashSweep { sweeper: usize },
     Disable,
     Enable,
+    Move,
     BeginResend { delivery: usize, skew: Millis },
     BeginRemoval { skew: Millis },
     Operate { operator: usize },
@@ -46,21 +53,31 @@ impl Model for Bounds {
         }
         actions.push(Action::Advance);
         for (message, _) in world.received(self) {
-            actions.extend(self.skews.iter().map(|&skew| Action::Receive { message, skew }));
+            for &is_prompt in self.looks() {
+                actions.extend(self.clocks.workers.iter().map(|&skew| Action::Receive { message, skew, is_prompt }));
+            }
             actions.push(Action::Duplicate { message });
             actions.extend(Some(Action::Lose { message }).filter(|_| !world.is_needed(message)));
             actions.extend(LATE.map(|by| Action::Delay { message, by }));
         }
+        if let Some(call) = world.next_call() {
+            actions.extend(self.clocks.runs.iter().map(|&skew| Action::BeginRun { call, skew }));
+            actions.extend([Action::DuplicateCall { call }, Action::LoseCall { call }]);
+            actions.extend(LATE.map(|by| Action::DelayCall { call, by }));
+        }
+        for run in 0..world.runs.len() {
+            actions.extend(RUN_LUCK.map(|luck| Action::Run { run, luck }));
+        }
         for (index, worker) in world.workers.iter().enumerate() {
-            let responses = [Response::Acknowledged, Response::Refused, Response::Hung];
+            let responses = [Response::Acknowledged, Response::Failed];
             let answers = responses.map(|response| Action::Answer { worker: index, response });
             actions.extend(answers.into_iter().filter(|_| worker.phase == Phase::Post));
             actions.extend(LUCK.map(|luck| Action::Work { worker: index, luck }));
         }
+        let due = self.clocks.sweeps.iter().copied().filter(|&skew| world.is_due(skew));
+        actions.extend(due.map(|skew| Action::BeginSweep { skew }));
         for delivery in 0..world.deliveries.len() {
-            let due = self.skews.iter().copied().filter(|&skew| world.is_due(delivery, skew));
-            actions.extend(due.map(|skew| Action::BeginSweep { delivery, skew }));
-            actions.extend(self.skews.iter().map(|&skew| Action::BeginResend { delivery, skew }));
+            actions.extend(self.clocks.workers.iter().map(|&skew| Action::BeginResend { delivery, skew }));
         }
         for sweeper in 0..world.sweepers.len() {
             actions.extend([Action::Sweep { sweeper }, Action::CrashSweep { sweeper }]);
@@ -68,8 +85,8 @@ impl Model for Bounds {
         for operator in 0..world.operators.len() {
             actions.extend([Action::Operate { operator }, Action::CrashOperator { operator }]);
         }
-        actions.extend([Action::Disable, Action::Enable]);
-        actions.extend(self.skews.iter().map(|&skew| Action::BeginRemoval { skew }));
+        actions.extend([Action::Disable, Action::Enable, Action::Move]);
+        actions.extend(self.clocks.workers.iter().map(|&skew| Action::BeginRemoval { skew }));
         let mut left = world.left;
         if world.is_over() {
             // Messages still on their way change nothing now, so one order of them is enough.
@@ -86,24 +103,32 @@ impl Model for Bounds {
         }
         match action {
             Action::Advance => world.advance(self).then_some(())?,
-            Action::Receive { message, skew } => world.receive(message, skew, self.max_receives),
+            Action::Receive { message, skew, is_prompt } => {
+                world.receive(message, (skew, is_prompt), self.max_receives);
+            }
             Action::Duplicate { message } => world.duplicate(message),
             Action::Lose { message } => world.lose(message),
             Action::Delay { message, by } => world.delay(message, by),
+            Action::BeginRun { call, skew } => world.begin_run(call, skew),
+            Action::DuplicateCall { call } => world.put_call(world.calls[call]),
+            Action::LoseCall { call } => drop(world.calls.remove(call)),
+            Action::DelayCall { call, by } => world.delay_call(call, by),
+            Action::Run { run, luck } => world.run(run, luck)?,
             Action::Work { worker, luck } => world.work(worker, luck)?,
             Action::Answer { worker, response } => world.answer(worker, response),
-            Action::BeginSweep { delivery, skew } => world.begin_sweep(delivery, skew)?,
+            Action::BeginSweep { skew } => world.begin_sweep(skew)?,
             Action::Sweep { sweeper } => world.sweep(sweeper),
             Action::CrashSweep { sweeper } => world.crash_sweep(sweeper),
             Action::Disable => world.disable()?,
             Action::Enable => world.enable()?,
+            Action::Move => world.move_endpoint()?,
             Action::BeginResend { delivery, skew } => world.begin_resend(delivery, skew)?,
             Action::BeginRemoval { skew } => world.begin_removal(skew)?,
             Action::Operate { operator } => world.operate(operator),
             Action::CrashOperator { operator } => world.crash_operator(operator),
         }
         world.check_wake_ups();
-        world.check_removal();
+        world.check_rest();
         Some(world)
     }
 
@@ -118,6 +143,12 @@ impl World {
         let is_final = |status| matches!(status, Some(Status::Delivered | Status::Failed));
         let is_operated = !self.operators.is_empty() || self.left.resends > 0;
         !is_operated && self.deliveries.iter().all(|delivery| is_final(delivery.status()))
+    }
+
+    /// The message that calls the drain next, if it has come. Of several, each comes first in some order: they differ in
+    /// their tokens, and all but one are void.
+    fn next_call(&self) -> Option<usize> {
+        self.calls.first().is_some_and(|call| call.visible_at <= self.now).then_some(0)
     }
 
     /// The messages that a free worker can receive now, each distinct one once.

@@ -3,7 +3,7 @@
 use types::event::EventKind;
 use types::timestamp::Timestamp;
 use webhooks::Schedule;
-use webhooks::delivery::{Carried, Delivery, Dispatch, Progress, watch};
+use webhooks::delivery::{Carried, Delivery, Dispatch, Progress, overdue_at, watch};
 
 use crate::invariants::Broken;
 use crate::worker::{Phase, Then, Worker};
@@ -13,17 +13,34 @@ use crate::world::World;
 pub(crate) fn carried(dispatch: &Dispatch) -> Carried {
     let (id, whose) = (dispatch.delivery_id, (dispatch.account_id, dispatch.endpoint_id));
     let created_at = Timestamp::from_millis(0);
-    let new = Carried::new(id, whose, EventKind::ListingSold, created_at, "{}".to_owned()).expect("the body is JSON");
-    (0..dispatch.turns).fold(new, |carried, _| carried.after_leaving())
+    Carried::new(id, whose, EventKind::ListingSold, created_at, "{}".to_owned()).expect("the body is JSON")
 }
 
 impl World {
+    /// Calls the drain for a delivery whose message has come again, before the delivery is stored.
+    pub(crate) fn call_stored(&mut self, worker: &Worker) -> Then {
+        self.call_overdue(worker);
+        Then::Go(Phase::Store)
+    }
+
+    /// Calls the drain before the claim of a delivery that was stored already.
+    pub(crate) fn call_claimed(&mut self, worker: &Worker) -> Then {
+        self.call_overdue(worker);
+        Then::Go(Phase::Claim)
+    }
+
+    /// Calls the drain for the time when it must make the attempt, if no message does.
+    fn call_overdue(&mut self, worker: &Worker) {
+        let (token, by) = (self.free_token(), overdue_at(Schedule::default(), worker.clock()));
+        self.call_drain_by(token, by, worker.clock_at(self.now));
+    }
+
     /// Stores a delivery whose message has come again. Only then does the worker read the endpoint.
     pub(crate) fn store(&mut self, worker: &Worker) -> Then {
-        let stored = carried(&worker.dispatch).stored(Schedule::default(), worker.clock());
+        let stored = carried(&worker.dispatch).stored(overdue_at(Schedule::default(), worker.clock()));
         match self.put_delivery(stored) {
             Some(found) if watch(&found, Schedule::default(), worker.clock()).is_some() => Then::Go(Phase::Watch),
-            _ => Then::Read,
+            _ => worker.after_storing(),
         }
     }
 
@@ -33,14 +50,20 @@ impl World {
         if let Some(step) = watch(found, Schedule::default(), worker.clock()) {
             self.write_for(worker, &step);
         }
-        if worker.must_store() { Then::Read } else { Then::Done }
+        worker.after_storing()
+    }
+
+    /// Stores a delivery as it waits for the drain. If it is stored already, it waits as any other.
+    pub(crate) fn wait_new(&mut self, worker: &Worker) -> Then {
+        let waiting = carried(&worker.dispatch).stored(worker.clock());
+        Then::Go(if self.put_delivery(waiting).is_none() { Phase::CallNow } else { Phase::Wait })
     }
 
     /// Stores a delivery as claimed. If it is stored already, it is claimed as any other.
     pub(crate) fn create(&mut self, worker: &Worker) -> Then {
         let claimed = carried(&worker.dispatch).claimed(worker.lease, worker.clock());
         match self.put_delivery(claimed) {
-            Some(found) if found.lease.is_none_or(|held| held.id != worker.lease) => Then::Go(Phase::Claim),
+            Some(found) if found.lease.is_none_or(|held| held.id != worker.lease) => Then::Go(Phase::CallClaimed),
             _ => Then::Go(Phase::Post),
         }
     }
@@ -61,11 +84,12 @@ impl World {
 
     /// Writes a new delivery, unless it is stored already. Returns what is stored already.
     pub(crate) fn put_delivery(&mut self, new: Delivery) -> Option<Progress> {
-        let tracked = &mut self.deliveries[Self::index_of(&Dispatch::next_of(&new))];
-        if tracked.progress.is_none() {
-            tracked.progress = Some(new.progress);
+        let index = Self::index_of(&Dispatch::next_of(&new));
+        if self.deliveries[index].progress.is_none() {
+            self.note_index(index);
+            self.deliveries[index].progress = Some(new.progress);
             return None;
         }
-        tracked.progress.clone()
+        self.deliveries[index].progress.clone()
     }
 }

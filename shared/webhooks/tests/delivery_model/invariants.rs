@@ -4,6 +4,7 @@ use stateright::Property;
 use webhooks::delivery::{MAX_CLAIMS, Progress, Status};
 
 use crate::bounds::Bounds;
+use crate::run::RunStep;
 use crate::world::World;
 
 /// The name of the property that covers all invariants.
@@ -33,14 +34,13 @@ pub(crate) enum Broken {
     /// An acknowledgement in a pending delivery's current round ends the delivery, however late it comes.
     AcknowledgementIgnored,
     /// A delivered or failed delivery stays so until it is resent, and no round and no attempt begins twice.
-    /// An attempt that leaves goes on under another token, and counts its turn.
     Reopened,
-    /// The next attempt begins without claims and without a lease, and has not left.
+    /// The next attempt begins without claims and without a lease.
     Worn,
     /// A worker that handles an older round changes nothing.
     OlderRound,
-    /// An endpoint is switched off only by the seventh failure of a delivery, and only if it has been on since that
-    /// delivery was claimed.
+    /// An endpoint is switched off only by the seventh failure of a delivery, and only if all seven attempts were sent in
+    /// its present epoch.
     SwitchedOff,
     /// A delivery is held only while its endpoint is off.
     HeldWhileOn,
@@ -48,15 +48,15 @@ pub(crate) enum Broken {
     EndedWhileThere,
     /// A removed endpoint leaves no held delivery behind.
     LeftBehind,
-    /// When a retry was recorded or a wake-up was moved, a message for it exists or was lost.
+    /// When a retry was recorded that waits as a message, the message exists or was lost.
     Uncalled,
-    /// An attempt that needs a place has one. At most one of them is under way per endpoint, and at most three per
-    /// account.
-    Crowded,
-    /// A first attempt takes no place while the places are kept for retries.
-    OutOfTurn,
-    /// However long others have the places, an attempt finds one after some turns.
-    CrowdedOut,
+    /// A pending delivery that has a wake-up has a drain that looks by then or soon. Otherwise a message that carries it is
+    /// in the queue, a worker has it, or the operator who has written it calls the drain next.
+    Unwatched,
+    /// A run does not end if the drain was called for at once since the run read its row.
+    Unheard,
+    /// The drain has one run at a time, and a run that has lost the drain's token changes nothing of its row.
+    TwoRuns,
 }
 
 /// The property that the invariants hold in every state, and the outcomes that some state must reach.
@@ -71,17 +71,17 @@ pub(crate) fn properties() -> Vec<Property<Bounds>> {
             progress(world).any(|progress| progress.claims > MAX_CLAIMS)
         }),
         Property::sometimes("switched off", |_, world: &World| !world.notices.is_empty()),
-        Property::sometimes("switched off twice", |_, world: &World| world.notices.len() > 1),
         Property::sometimes("sent again", |_, world: &World| progress(world).any(|progress| progress.round > 1)),
         Property::sometimes("never stored", |_, world: &World| {
             let is_handled = world.queue.is_empty() && world.workers.is_empty();
             world.endpoint.is_none() && is_handled && progress(world).count() == 0
         }),
-        Property::sometimes("without a place", |_, world: &World| turns(world).any(|turns| turns > 0)),
-        Property::sometimes("ten turns", |_, world: &World| turns(world).any(|turns| turns > 9)),
-        Property::sometimes("kept for retries", |_, world: &World| world.share.reserved_until.is_some()),
-        Property::sometimes("prompt", |_, world: &World| !world.prompt.is_empty()),
-        Property::sometimes("slow", |_, world: &World| world.prompt.is_empty()),
+        Property::sometimes("drained", |_, world: &World| world.workers.iter().any(|worker| worker.run.is_some())),
+        Property::sometimes("asleep", |_, world: &World| world.drain.is_some_and(|row| row.is_asleep)),
+        Property::sometimes("over", |_, world: &World| world.drain.is_some_and(|row| row.wake_at.is_none())),
+        Property::sometimes("handed on", |_, world: &World| {
+            world.runs.iter().any(|run| matches!(run.step, RunStep::Send(_)))
+        }),
         Property::sometimes("a message lost", |_, world: &World| world.has_lost),
     ]
 }
@@ -92,9 +92,4 @@ fn is_any(world: &World, status: Status) -> bool {
 
 fn progress(world: &World) -> impl Iterator<Item = &Progress> {
     world.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref())
-}
-
-/// How often deliveries have left without a place, as their rows and the messages that carry them say.
-fn turns(world: &World) -> impl Iterator<Item = u32> {
-    progress(world).map(|progress| progress.turns).chain(world.queue.iter().map(|message| message.dispatch.turns))
 }

@@ -3,7 +3,7 @@
 use platform::resources::Queue;
 
 use crate::time::{Millis, SECOND};
-use crate::worker::{Phase, Response, Then, Worker};
+use crate::worker::{Failed, Phase, Response, Then, Worker};
 use crate::world::{QueuedMessage, World};
 
 /// The ways in which a worker's step can go.
@@ -39,14 +39,15 @@ pub(crate) const LUCK: [Luck; 7] = [
 const VISIBILITY: Millis = Queue::WebhooksRetry.visibility_seconds().cast_signed() * SECOND;
 
 impl World {
-    /// The endpoint responds. If it hangs, it is marked as slow.
+    /// The endpoint responds.
     pub(crate) fn answer(&mut self, index: usize, response: Response) {
         let worker = self.workers.remove(index);
-        let phase = worker.answered(response, self.now);
-        if response == Response::Hung {
-            self.prompt.remove(&worker.dispatch.endpoint_id);
-        }
-        self.go_on(Worker { phase, ..worker.after_response(response != Response::Hung) });
+        let failed = Failed { at: self.now, is_lost: false };
+        let phase = match response {
+            Response::Acknowledged => Phase::Succeed,
+            Response::Failed => worker.failed(failed),
+        };
+        self.go_on(Worker { phase, ..worker });
     }
 
     /// Makes a worker's next step with this luck. Returns `None` if the step cannot go that way.
@@ -96,44 +97,33 @@ impl World {
     fn follow(&mut self, worker: &Worker, then: Then) {
         match then {
             _ if worker.is_late => {}
-            Then::Done => self.end_turn(worker),
+            // A run looks again.
+            Then::Done => {}
+            Then::Postpone(_) if worker.run.is_some() => self.doubt(worker),
             Then::Read => self.go_on(self.read(worker.clone())),
-            Then::Take(taken) => self.go_on(worker.clone().in_place(taken)),
-            Then::Keep => self.come_back(worker),
-            Then::Postpone(seconds) => {
-                self.postpone(worker, seconds);
-                self.end_turn(worker);
-            }
-            Then::Go(phase) => {
-                if phase == Phase::Post {
-                    self.check_post(worker);
-                    self.check_places(worker);
-                }
-                self.go_on(Worker { phase, is_applied: false, ..worker.clone() });
-            }
+            Then::Postpone(seconds) => self.postpone(worker, seconds),
+            Then::Go(Phase::Post) => self.begin_post(worker),
+            Then::Go(phase) => self.go_on(Worker { phase, is_applied: false, ..worker.clone() }),
         }
     }
 
-    /// A worker reads its account: the endpoint, and the share.
+    /// A worker reads its account.
     pub(crate) fn read(&self, worker: Worker) -> Worker {
-        let turn = self.turn(&worker);
-        worker.after_reading(self.endpoint, turn)
+        worker.after_reading(self.endpoint)
     }
 
-    /// A worker with a place leaves it in the end. Only then is its message acknowledged.
-    fn end_turn(&mut self, worker: &Worker) {
-        if worker.has_place() && worker.phase != Phase::LeavePlace {
-            self.go_on(Worker { phase: Phase::LeavePlace, is_applied: false, ..worker.clone() });
-        }
-    }
-
-    fn go_on(&mut self, worker: Worker) {
+    pub(crate) fn go_on(&mut self, worker: Worker) {
         self.workers.push(worker);
         self.workers.sort_unstable();
     }
 
-    /// Makes the worker's message visible again once its visibility time-out is over.
+    /// Makes the worker's message visible again once its visibility time-out is over. If it belongs to a run, the whole
+    /// run dies.
     fn come_back(&mut self, worker: &Worker) {
+        if let Some(run) = worker.run {
+            self.end_with(run);
+            return;
+        }
         let Worker { dispatch, kind, receives, .. } = *worker;
         self.put(QueuedMessage { visible_at: worker.received_at + VISIBILITY, dispatch, kind, receives });
     }

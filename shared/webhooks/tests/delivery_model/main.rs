@@ -1,21 +1,23 @@
-//! A model checker for the life of a delivery. Within bounds it plays every interleaving of workers, sweeps and an
-//! operator that crash, answers that get lost, and messages that are repeated, late or lost.
+//! A model checker for the life of a delivery. Within bounds it plays every interleaving of workers, runs of the drain,
+//! sweeps and an operator that crash, answers that get lost, messages that are repeated, late or lost, and an index that
+//! lags.
 //!
 //! The steps and the schedule are the ones of the code (`webhooks::delivery`). The order of the steps, and what the
-//! store checks beside them, copies `functions/webhook`, `functions/sweep`, `admin::webhooks` and `webhooks::store`. All
-//! lanes are one queue, because a message may be in any of them.
+//! store checks beside them, copies `functions/webhook`, `functions/sweep`, `admin::webhooks` and `webhooks::store`. The
+//! first and the retry lane are one queue, because a message may be in either.
 
 mod actions;
 mod attempt;
 mod bounds;
 mod carried;
 mod carried_runs;
+mod drain;
+mod drain_runs;
 mod invariants;
 mod luck;
 mod operator;
-mod place_runs;
-mod places;
 mod queue;
+mod run;
 mod runs;
 mod settle;
 mod sweeper;
@@ -43,4 +45,9 @@ fn play(bounds: Bounds, must_be_seen: &[&'static str]) {
     for seen in must_be_seen {
         checker.assert_any_discovery(seen);
     }
+}
+
+/// Plays the bounds with clocks that are wrong in each way that concerns all workers, all runs or all sweeps.
+fn play_with_wrong_clocks(bounds: &Bounds, must_be_seen: &[&'static str]) {
+    bounds.with_each_wrong_clock().for_each(|bounds| play(bounds, must_be_seen));
 }

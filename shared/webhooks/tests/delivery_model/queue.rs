@@ -5,6 +5,7 @@ use webhooks::delivery::{Dispatch, Token};
 
 use crate::bounds::Bounds;
 use crate::invariants::Broken;
+use crate::operator::Operator;
 use crate::time::{Millis, SECOND};
 use crate::worker::Worker;
 use crate::world::{Kind, QueuedMessage, World};
@@ -21,11 +22,6 @@ impl World {
         self.send_new(worker.dispatch, kind, delay_seconds);
     }
 
-    /// Sends a message that carries its delivery.
-    pub(crate) fn send_carrying(&mut self, dispatch: Dispatch, delay_seconds: u32) {
-        self.send_new(dispatch, Kind::First, delay_seconds);
-    }
-
     fn send_new(&mut self, dispatch: Dispatch, kind: Kind, delay_seconds: u32) {
         let delay = Millis::from(delay_seconds.min(MAX_DELAY_SECONDS)) * SECOND;
         self.put(QueuedMessage { visible_at: self.now + delay, dispatch, kind, receives: 0 });
@@ -37,12 +33,12 @@ impl World {
     }
 
     pub(crate) fn has_free_worker(&self, bounds: &Bounds) -> bool {
-        self.workers.iter().filter(|worker| !worker.is_late).count() < bounds.workers
+        self.workers.iter().filter(|worker| !worker.is_late && worker.run.is_none()).count() < bounds.workers
     }
 
     /// A worker takes a message. One that has come too often goes to the dead-letter queue instead. That happens to no
     /// message that is still needed: it comes a thousand times, and one of these gets as far as the first write.
-    pub(crate) fn receive(&mut self, message: usize, skew: Millis, max_receives: Option<u32>) {
+    pub(crate) fn receive(&mut self, message: usize, (skew, is_prompt): (Millis, bool), max_receives: Option<u32>) {
         let QueuedMessage { receives, kind, .. } = self.queue[message];
         if max_receives.is_some_and(|max| receives >= max) && !self.is_needed(message) {
             self.lose(message);
@@ -53,7 +49,7 @@ impl World {
         let receives = (receives + 1).min(countable);
         let taken = QueuedMessage { receives, ..self.queue.remove(message) };
         let lease = self.free_token();
-        let worker = Worker::new(taken, skew, lease, self.now);
+        let worker = Worker { is_prompt, ..Worker::new(taken, skew, lease, self.now) };
         let worker = if worker.must_store() { worker } else { self.read(worker) };
         self.workers.push(worker);
         self.workers.sort_unstable();
@@ -73,25 +69,37 @@ impl World {
         self.put(delayed);
     }
 
-    /// Whether a delivery hangs on this message: only this one carries it, and no sweep would find it. The model loses
-    /// none of these, because SQS does not lose messages. It loses others, in place of whatever else may go wrong.
+    /// Whether a delivery hangs on this message: no other carries it, and no drain would find it. The model loses none of
+    /// these, because SQS does not lose messages. It loses others, in place of whatever else may go wrong.
     pub(crate) fn is_needed(&self, message: usize) -> bool {
         let QueuedMessage { dispatch, kind, .. } = self.queue[message];
         let delivery = Self::index_of(&dispatch);
-        kind == Kind::First && self.is_unwatched(delivery) && self.carriers(delivery) == 1
+        kind == Kind::First && self.lack(delivery).is_some() && self.carriers(delivery) == 1
     }
 
-    /// A delivery that has to be found again is carried by a message, or has a wake-up.
+    /// A delivery that has to be found again is carried by a message, or has a wake-up for which the drain is called, or
+    /// for which somebody is about to call it.
     pub(crate) fn check_wake_ups(&mut self) {
-        let is_lost = |delivery: usize| self.is_unwatched(delivery) && self.carriers(delivery) == 0;
-        let are_found = !(0..self.deliveries.len()).any(is_lost);
-        self.check(are_found, Broken::NoWakeUp);
+        for delivery in 0..self.deliveries.len() {
+            let has_caller = || {
+                let is_about = |worker: &Worker| !worker.is_late && Self::index_of(&worker.dispatch) == delivery;
+                self.workers.iter().any(is_about) || self.operators.iter().any(Operator::will_call)
+            };
+            let broken = self.lack(delivery).filter(|_| self.carriers(delivery) == 0);
+            let is_found = broken == Some(Broken::Unwatched) && has_caller();
+            self.note(broken.filter(|_| !is_found));
+        }
     }
 
-    /// Whether a delivery is still to settle, and no sweep would find it.
-    fn is_unwatched(&self, delivery: usize) -> bool {
+    /// What an open delivery lacks to be found by the drain.
+    fn lack(&self, delivery: usize) -> Option<Broken> {
         let delivery = &self.deliveries[delivery];
-        self.is_open(delivery) && delivery.progress.as_ref().is_none_or(|progress| progress.wake_at.is_none())
+        let wake_at = delivery.progress.as_ref().and_then(|progress| progress.wake_at);
+        match wake_at {
+            _ if !self.is_open(delivery) => None,
+            None => Some(Broken::NoWakeUp),
+            Some(wake_at) => (!self.is_watched(wake_at)).then_some(Broken::Unwatched),
+        }
     }
 
     /// How many messages carry a delivery, in the queue or with a worker.

@@ -13,7 +13,7 @@ fn deliveries_survive_crashes() {
     play(Bounds::skewed(0, Left { failures: 2, crashes: 1, ..Left::default() }), &["delivered"]);
     play(Bounds::skewed(2, Left { failures: 1, crashes: 1, ..Left::default() }), &["delivered"]);
     play(Bounds::skewed(6, Left { failures: 1, crashes: 2, ..Left::default() }), &["delivered", "switched off"]);
-    play(Bounds::after(0, Left { failures: 1, crashes: 4, ..Left::default() }), &["delivered", "no result"]);
+    play(Bounds::after(0, Left { crashes: 3, ..Left::default() }), &["delivered", "no result"]);
 }
 
 #[test]
@@ -24,23 +24,18 @@ fn deliveries_survive_lost_answers() {
 
 #[test]
 fn deliveries_survive_late_writes() {
-    play(
-        Bounds::skewed(6, Left { failures: 1, crashes: 1, late_writes: 1, ..Left::default() }),
-        &["delivered", "switched off"],
-    );
-    play(
-        Bounds::after(1, Left { failures: 2, crashes: 1, duplicates: 1, late_writes: 1, ..Left::default() }),
-        &["delivered"],
-    );
+    let left = Left { failures: 1, crashes: 1, late_writes: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["delivered", "switched off"]);
+    let left = Left { failures: 1, duplicates: 1, late_writes: 1, ..Left::default() };
+    play(Bounds::after(1, left), &["delivered"]);
 }
 
 #[test]
 fn deliveries_survive_repeated_late_and_lost_messages() {
-    play(Bounds::skewed(1, Left { failures: 2, crashes: 1, delays: 1, ..Left::default() }), &["delivered"]);
-    play(
-        Bounds::skewed(6, Left { failures: 1, crashes: 1, duplicates: 1, ..Left::default() }),
-        &["delivered", "switched off"],
-    );
+    play(Bounds::skewed(1, Left { failures: 1, delays: 1, ..Left::default() }), &["delivered"]);
+    play(Bounds::after(1, Left { failures: 1, crashes: 1, delays: 1, ..Left::default() }), &["delivered"]);
+    let left = Left { failures: 1, crashes: 1, duplicates: 1, ..Left::default() };
+    play(Bounds::after(6, left), &["delivered", "switched off"]);
     let left = Left { failures: 1, crashes: 1, losses: 1, delays: 1, overlaps: 1, ..Left::default() };
     play(Bounds::after(6, left), &["delivered", "switched off"]);
 }
@@ -53,6 +48,7 @@ fn resends_start_a_new_round() {
         &["sent again", "delivered"],
     );
     play(Bounds::after(6, Left { failures: 1, resends: 2, ..Left::default() }), &["sent again", "delivered"]);
+    play(Bounds::after(6, Left { crashes: 1, resends: 1, ..Left::default() }), &["sent again", "delivered"]);
     let left = Left { failures: 1, enables: 1, resends: 1, ..Left::default() };
     play(Bounds::after(6, left), &["sent again", "switched off", "delivered"]);
 }
@@ -75,7 +71,7 @@ fn an_endpoint_may_be_removed() {
 fn two_deliveries_may_fail_at_once() {
     let left = Left { failures: 2, crashes: 1, enables: 1, ..Left::default() };
     let both = Bounds { starts: vec![Start::After(6); 2], ..Bounds::after(6, left) };
-    play(both, &["held", "switched off", "switched off twice"]);
+    play(both, &["held", "switched off"]);
 }
 
 #[test]
@@ -92,7 +88,9 @@ fn more_of_everything() {
     play(Bounds::after(6, left), &["held", "sent again"]);
     let left = Left { failures: 1, crashes: 1, duplicates: 1, resends: 1, ..Left::default() };
     play(Bounds::after(6, left), &["sent again", "delivered"]);
-    let left = Left { failures: 2, crashes: 1, duplicates: 1, late_writes: 1, enables: 1, ..Left::default() };
+    play(Bounds::skewed(1, Left { failures: 2, crashes: 1, delays: 1, ..Left::default() }), &["delivered"]);
+    play(Bounds::after(0, Left { failures: 1, crashes: 4, ..Left::default() }), &["delivered", "no result"]);
+    let left = Left { failures: 2, crashes: 1, duplicates: 1, enables: 1, ..Left::default() };
     let both = Bounds { starts: vec![Start::After(6); 2], workers: 3, ..Bounds::after(6, left) };
-    play(both, &["held", "switched off twice"]);
+    play(both, &["held", "switched off"]);
 }

@@ -27,7 +27,10 @@ impl World {
         let (applied, found) = self.write_for(worker, &step);
         self.check_result(worker, applied, &found);
         if applied {
-            self.deliveries[Self::index_of(&worker.dispatch)].failed_at = Some(failed.at);
+            self.note_failure(worker, failed);
+        }
+        if !applied || matches!(worker.after_failure(failed), AfterFailure::Again(..)) {
+            self.doubt(worker);
         }
         if let AfterFailure::Again(Wait::Delayed { .. }, _) = worker.after_failure(failed) {
             let next = self.progress_of(&worker.dispatch).token;
@@ -44,19 +47,31 @@ impl World {
         let found = self.progress_of(&worker.dispatch).clone();
         if step.apply(&found).is_none() {
             self.check_result(worker, false, &found);
+            self.doubt(worker);
             return Then::Done;
         }
         let epoch = worker.seen.map(|endpoint| endpoint.epoch);
-        let is_open = self.endpoint.is_some_and(|endpoint| endpoint.is_on && Some(endpoint.epoch) == epoch);
+        let is_same = |endpoint: EndpointSwitch| Some(endpoint.epoch) == epoch && found.epoch == epoch;
+        let is_open = self.endpoint.is_some_and(|endpoint| endpoint.is_on && is_same(endpoint));
         let Some(endpoint) = self.endpoint.filter(|endpoint| is_open && !self.notices.contains(&endpoint.epoch)) else {
             return Then::Go(Phase::Fail(failed));
         };
         self.write_for(worker, &step);
+        self.note_failure(worker, failed);
         let has_failed = self.progress_of(&worker.dispatch).failed_attempts == ATTEMPTS;
-        self.check(has_failed && endpoint.is_on && Some(endpoint.epoch) == epoch, Broken::SwitchedOff);
+        let since = self.deliveries[Self::index_of(&worker.dispatch)].epoch;
+        self.check(has_failed && endpoint.is_on && since == Some(endpoint.epoch), Broken::SwitchedOff);
         self.endpoint = Some(EndpointSwitch { is_on: false, ..endpoint });
         self.notices.push(endpoint.epoch);
         Then::Done
+    }
+
+    /// Notes when an attempt failed, and the oldest epoch in which one of the round was sent.
+    fn note_failure(&mut self, worker: &Worker, failed: Failed) {
+        let epoch = worker.epoch.or(worker.seen.map(|endpoint| endpoint.epoch));
+        let delivery = &mut self.deliveries[Self::index_of(&worker.dispatch)];
+        delivery.failed_at = Some(failed.at);
+        delivery.epoch = delivery.epoch.into_iter().chain(epoch).min();
     }
 
     /// Holds the delivery in one transaction with a check that the endpoint has not changed.

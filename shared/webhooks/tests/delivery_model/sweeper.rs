@@ -1,61 +1,68 @@
-//! A sweep's work on one delivery, in the steps of `functions/sweep`. The model has no index: an outdated index entry
-//! leads to a delivery that is not due, and there a sweep does nothing.
+//! A sweep that calls the drain when its wake-up has come, in the steps of `functions/sweep`.
 
-use platform::resources::SWEEP_TIMEOUT;
+use platform::resources::{SWEEP_PERIOD, SWEEP_TIMEOUT};
 use types::timestamp::Timestamp;
-use webhooks::Schedule;
-use webhooks::delivery::{Progress, sweep};
+use webhooks::delivery::Token;
 
-use crate::invariants::Broken;
+use crate::run::DrainCall;
 use crate::time::{Millis, SECOND};
 use crate::world::World;
 
 /// The longest time that a sweep runs.
 const TIMEOUT: Millis = SWEEP_TIMEOUT.as_secs().cast_signed() * SECOND;
+/// How often a sweep begins, and how early it calls the drain, with a delay.
+pub(crate) const AHEAD: Millis = SWEEP_PERIOD.as_secs().cast_signed() * SECOND;
 
-/// A sweep that has found a delivery due.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A sweep that has found the drain due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sweeper {
-    pub(crate) delivery: usize,
-    pub(crate) seen: Progress,
-    clock: Timestamp,
+    skew: Millis,
     pub(crate) until: Millis,
-    is_sent: bool,
+    pub(crate) step: SweepStep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SweepStep {
+    /// The wake-up is moved, if it is still this one.
+    Wake(Timestamp),
+    /// The message is sent with this delay.
+    Send(Token, Millis),
 }
 
 impl World {
-    /// Whether a sweep with this clock error finds the delivery due.
-    pub(crate) fn is_due(&self, delivery: usize, skew: Millis) -> bool {
-        let seen = self.deliveries[delivery].progress.as_ref();
-        seen.is_some_and(|seen| sweep(Schedule::default(), seen, self.clock(skew)).is_some())
+    /// Whether a sweep with this clock error begins now and finds the drain due. One begins a minute after the last one, or
+    /// before that has ended.
+    pub(crate) fn is_due(&self, skew: Millis) -> bool {
+        if self.sweepers.is_empty() && self.swept_until.is_some_and(|until| until > self.now) {
+            return false;
+        }
+        let by = self.clock(skew).plus_millis(AHEAD);
+        self.drain.and_then(|row| row.wake_at).is_some_and(|wake_at| wake_at <= by)
     }
 
-    pub(crate) fn is_swept(&self, delivery: usize) -> bool {
-        self.sweepers.iter().any(|sweeper| sweeper.delivery == delivery)
-    }
-
-    pub(crate) fn begin_sweep(&mut self, delivery: usize, skew: Millis) -> Option<()> {
-        if self.is_swept(delivery) {
+    pub(crate) fn begin_sweep(&mut self, skew: Millis) -> Option<()> {
+        if !self.sweepers.is_empty() {
             self.left.overlaps = self.left.overlaps.checked_sub(1)?;
         }
-        let seen = self.deliveries[delivery].progress.clone()?;
-        let (clock, until) = (self.clock(skew), self.now + TIMEOUT);
-        self.sweepers.push(Sweeper { delivery, seen, clock, until, is_sent: false });
+        let wake_at = self.drain?.wake_at?;
+        self.swept_until = Some(self.now + AHEAD);
+        self.sweepers.push(Sweeper { skew, until: self.now + TIMEOUT, step: SweepStep::Wake(wake_at) });
         Some(())
     }
 
-    /// Makes the next step of a sweep: first it sends the message, then it moves the wake-up.
+    /// Makes the next step of a sweep: first it moves the wake-up, then it sends the message.
     pub(crate) fn sweep(&mut self, index: usize) {
-        let mut sweeper = self.sweepers.remove(index);
-        let Some(resending) = sweep(Schedule::default(), &sweeper.seen, sweeper.clock) else { return };
-        if !sweeper.is_sent {
-            self.send(self.next_dispatch(sweeper.delivery, sweeper.seen.clone()), resending.delay_seconds);
-            sweeper.is_sent = true;
-            self.sweepers.insert(index, sweeper);
-            return;
-        }
-        if self.write(sweeper.delivery, &resending.then).0 {
-            self.check(self.is_called(sweeper.seen.token), Broken::Uncalled);
+        let sweeper = self.sweepers.remove(index);
+        match sweeper.step {
+            SweepStep::Wake(seen) => {
+                let now = self.clock(sweeper.skew);
+                let at = seen.max(now);
+                if let Some(token) = self.wake_drain(seen, at) {
+                    let step = SweepStep::Send(token, at.millis() - now.millis());
+                    self.sweepers.insert(index, Sweeper { step, ..sweeper });
+                }
+            }
+            SweepStep::Send(token, delay) => self.put_call(DrainCall { visible_at: self.now + delay, token }),
         }
     }
 

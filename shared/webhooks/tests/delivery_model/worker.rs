@@ -2,10 +2,12 @@
 
 use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
-use webhooks::delivery::{AfterFailure, Attempt, Dispatch, Progress, StepRefusal, Token, after_failure, refusal};
+use webhooks::delivery::{
+    AfterFailure, Attempt, Dispatch, Effect, Progress, StepRefusal, Token, after_failure, refusal,
+};
 use webhooks::{Schedule, Wait};
 
-use crate::places::{Taken, Turn};
+use crate::run::Run;
 use crate::time::{Millis, SECOND};
 use crate::world::{EndpointSwitch, Kind, QueuedMessage};
 
@@ -13,8 +15,11 @@ use crate::world::{EndpointSwitch, Kind, QueuedMessage};
 const TIMEOUT: Millis = WEBHOOK_TIMEOUT.as_secs().cast_signed() * SECOND;
 /// A postponed message comes back after this many seconds.
 const AWAY_SECONDS: u32 = 10;
+/// How much later than its process a write can end that the process has sent.
+const LATE: Millis = 5 * SECOND;
 
 /// A worker that has received a message.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else of the worker")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Worker {
     pub(crate) dispatch: Dispatch,
@@ -25,8 +30,14 @@ pub(crate) struct Worker {
     pub(crate) skew: Millis,
     /// The endpoint as it was when the worker read it.
     pub(crate) seen: Option<EndpointSwitch>,
-    /// If its attempt needs a place, what it knows of the places.
-    pub(crate) turn: Option<Turn>,
+    /// Whether the endpoint seems to be prompt.
+    pub(crate) is_prompt: bool,
+    /// If a run of the drain makes the attempt, the run's token.
+    pub(crate) run: Option<Token>,
+    /// Whether that run still has the drain.
+    pub(crate) has_drain: bool,
+    /// The epoch of the endpoint when the POST began.
+    pub(crate) epoch: Option<u64>,
     pub(crate) lease: Token,
     pub(crate) phase: Phase,
     /// The worker's write took effect, but the answer was lost.
@@ -40,29 +51,32 @@ pub(crate) struct Worker {
 /// A worker's next step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Phase {
-    /// A message that carries its delivery has come again: the delivery is stored, unless it is already.
+    /// A message that carries its delivery has come again: the drain is called for the time when it must make the
+    /// attempt, if no message does.
+    CallStored,
+    /// The delivery is stored, unless it is already.
     Store,
     /// A delivery that was stored already gets a wake-up.
     Watch,
     /// A delivery is stored as claimed, unless it is stored already.
     Create,
+    /// A delivery was stored already: the drain is called before the claim.
+    CallClaimed,
     Claim,
-    /// A place is taken for the attempt.
-    TakePlace,
-    /// The places are kept for retries, because this one found none.
-    Reserve,
-    /// The message that brings an attempt back is sent, before the attempt leaves.
-    CallAgain,
-    /// A delivery is stored as it waits for a place, unless it is stored already.
-    LeaveNew,
-    Leave,
-    /// What became of the message is done; only the place is still to be left.
-    LeavePlace,
+    /// A delivery is stored as it waits for the drain, unless it is stored already.
+    WaitNew,
+    Wait,
+    /// The drain is called at once.
+    CallNow,
+    /// The message is sent that calls it.
+    Send(Token),
     /// The POST is sent, and its answer is still to come.
     Post,
     Succeed,
     /// The message for the next attempt is sent.
-    Call(Failed),
+    SendRetry(Failed),
+    /// The drain is called for the time when it must make the next attempt.
+    CallRetry(Failed),
     Fail(Failed),
     /// The delivery fails and the endpoint is switched off.
     GiveUp(Failed),
@@ -84,10 +98,7 @@ pub(crate) struct Failed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Response {
     Acknowledged,
-    /// With a failure, but promptly.
-    Refused,
-    /// Not at all, until the attempt's time is up.
-    Hung,
+    Failed,
 }
 
 /// What follows a step.
@@ -95,14 +106,17 @@ pub(crate) enum Then {
     Go(Phase),
     /// The account is read.
     Read,
-    /// The worker has this place.
-    Take(Taken),
-    /// The message stays in the queue.
-    Keep,
     /// The message is acknowledged.
     Done,
     /// A copy is sent with this delay in seconds, and the message is acknowledged.
     Postpone(u32),
+}
+
+impl Phase {
+    /// The token of a drain's message that is still to be sent.
+    pub(crate) const fn sends(&self) -> Option<Token> {
+        if let Self::Send(token) = self { Some(*token) } else { None }
+    }
 }
 
 impl Worker {
@@ -116,9 +130,12 @@ impl Worker {
             received_at: now,
             skew,
             seen: None,
-            turn: None,
+            is_prompt: false,
+            run: None,
+            has_drain: false,
+            epoch: None,
             lease,
-            phase: Phase::Store,
+            phase: Phase::CallStored,
             is_applied: false,
             is_late: false,
             is_overtaken: false,
@@ -126,20 +143,19 @@ impl Worker {
     }
 
     /// Returns the worker after it has read its account.
-    pub(crate) fn after_reading(self, endpoint: Option<EndpointSwitch>, turn: Option<Turn>) -> Self {
+    pub(crate) fn after_reading(self, endpoint: Option<EndpointSwitch>) -> Self {
         let phase = match endpoint {
             None => Phase::End,
             Some(EndpointSwitch { is_on: false, .. }) if self.is_new() => Phase::HoldNew,
             Some(EndpointSwitch { is_on: false, .. }) => Phase::Hold,
-            Some(EndpointSwitch { is_on: true, .. }) if turn.is_some() => Phase::TakePlace,
-            Some(EndpointSwitch { is_on: true, .. }) => self.first_phase(),
+            Some(EndpointSwitch { is_on: true, .. }) => match (self.is_prompt, self.is_new()) {
+                (true, true) => Phase::Create,
+                (true, false) => Phase::Claim,
+                (false, true) => Phase::WaitNew,
+                (false, false) => Phase::Wait,
+            },
         };
-        Self { seen: endpoint, turn, phase, is_applied: false, ..self }
-    }
-
-    /// Returns the first step of its attempt.
-    pub(crate) const fn first_phase(&self) -> Phase {
-        if self.is_new() { Phase::Create } else { Phase::Claim }
+        Self { seen: endpoint, phase, is_applied: false, ..self }
     }
 
     /// Whether its message carries the delivery and has not come before.
@@ -155,12 +171,17 @@ impl Worker {
     /// Whether it takes its message for one that carries the delivery. Once it has stored the delivery, it does not,
     /// and sends copies that carry nothing.
     pub(crate) const fn carries(&self) -> bool {
-        self.is_new() || self.must_store() && matches!(self.phase, Phase::Store | Phase::Watch)
+        self.is_new() || self.must_store() && matches!(self.phase, Phase::CallStored | Phase::Store | Phase::Watch)
     }
 
-    /// When its time-out ends it.
-    pub(crate) fn until(&self) -> Millis {
-        self.received_at + TIMEOUT
+    /// When its time-out ends it. The late record of a failure has a little more time. Any other late write has as much as
+    /// it likes.
+    pub(crate) const fn until(&self) -> Option<Millis> {
+        match self.phase {
+            _ if !self.is_late => Some(self.received_at + TIMEOUT),
+            Phase::Fail(_) => Some(self.received_at + TIMEOUT + LATE),
+            _ => None,
+        }
     }
 
     /// Whether both handle the same delivery.
@@ -173,40 +194,55 @@ impl Worker {
         self.clock_at(self.received_at)
     }
 
-    fn clock_at(&self, at: Millis) -> Timestamp {
+    pub(crate) fn clock_at(&self, at: Millis) -> Timestamp {
         Timestamp::from_millis(at + self.skew)
     }
 
     pub(crate) fn after_failure(&self, failed: Failed) -> AfterFailure {
         let now = self.clock_at(failed.at);
         let attempt = Attempt::lost(now);
-        after_failure(&self.dispatch, self.lease, attempt, false, Schedule::default(), now)
+        let epoch = self.seen.map_or(0, |endpoint| endpoint.epoch);
+        after_failure(&self.dispatch, self.lease, attempt, epoch, false, Schedule::default(), now)
     }
 
+    /// Returns the next step after a failure.
     pub(crate) fn failed(&self, failed: Failed) -> Phase {
         match self.after_failure(failed) {
-            AfterFailure::Again(Wait::Delayed { .. }, _) => Phase::Call(failed),
-            AfterFailure::Again(Wait::Parked { .. }, _) => Phase::Fail(failed),
+            AfterFailure::Again(Wait::Delayed { .. }, _) => Phase::SendRetry(failed),
+            AfterFailure::Again(Wait::Parked { .. }, _) => self.recording(failed),
             AfterFailure::GiveUp(_) => Phase::GiveUp(failed),
         }
     }
 
-    /// Returns the next step after a response, or after a time-out.
-    pub(crate) fn answered(&self, response: Response, now: Millis) -> Phase {
-        match response {
-            Response::Acknowledged => Phase::Succeed,
-            Response::Refused | Response::Hung => self.failed(Failed { at: now, is_lost: false }),
+    /// Returns the step after the message for the next attempt was sent, or instead of it. A run need not call the
+    /// drain while it has it: then it does not let it sleep for long.
+    pub(crate) const fn recording(&self, failed: Failed) -> Phase {
+        if self.has_drain { Phase::Fail(failed) } else { Phase::CallRetry(failed) }
+    }
+
+    /// Returns what follows once a carried delivery is stored. If the message has not come before, it was stored because
+    /// the attempt cannot wait.
+    pub(crate) const fn after_storing(&self) -> Then {
+        if self.must_store() { Then::Read } else { Then::Done }
+    }
+
+    /// Returns what follows a step whose outcome the worker does not learn. A sweep sends the message that calls the drain.
+    pub(crate) const fn unanswered(&self) -> Then {
+        match self.phase {
+            Phase::Send(_) => Then::Done,
+            _ => Then::Postpone(AWAY_SECONDS),
         }
     }
 
-    /// Returns what follows a step whose outcome the worker does not learn.
-    pub(crate) fn unanswered(&self) -> Then {
-        match self.phase {
-            Phase::Reserve => Then::Go(self.leaving()),
-            Phase::CallAgain => Then::Keep,
-            Phase::LeavePlace => Then::Done,
-            _ => Then::Postpone(AWAY_SECONDS),
-        }
+    /// Returns when the drain must make the attempt after a failure.
+    pub(crate) fn next_wake_up(&self, failed: Failed) -> Option<Timestamp> {
+        let AfterFailure::Again(_, step) = self.after_failure(failed) else { return None };
+        step.then.iter().find_map(|effect| if let Effect::WakeAt(at) = effect { *at } else { None })
+    }
+
+    /// Whether it makes an attempt of this run.
+    pub(crate) fn is_of(&self, run: &Run) -> bool {
+        self.run == Some(run.seen.token)
     }
 
     pub(crate) fn refused(&self, found: &Progress, token: Token, now: Millis) -> Then {

@@ -1,22 +1,19 @@
-//! The state of the model: an endpoint, its deliveries, a queue, and whoever works on them.
-
-use std::collections::BTreeSet;
+//! The state of the model: an endpoint, its deliveries, the drain of its account, the queues, and whoever works on them.
 
 use types::event::EventKind;
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use uuid::Uuid;
-use webhooks::ATTEMPTS;
-use webhooks::Schedule;
 use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
-use webhooks::share::Share;
+use webhooks::{ATTEMPTS, Schedule, Wait};
 
-use crate::bounds::{Bounds, Endpoints, Left, Start};
+use crate::bounds::{Bounds, Left, Start};
+use crate::drain::DrainRow;
 use crate::invariants::Broken;
 use crate::operator::Operator;
-use crate::places::share_with;
-use crate::sweeper::Sweeper;
-use crate::time::{DELAYS, Millis};
+use crate::run::{DrainCall, Run};
+use crate::sweeper::{SweepStep, Sweeper};
+use crate::time::{DELAYS, LAG, Millis, SECOND};
 use crate::worker::Worker;
 
 /// The whole state at one instant.
@@ -26,16 +23,20 @@ pub(crate) struct World {
     pub(crate) now: Millis,
     /// `None` once it is removed.
     pub(crate) endpoint: Option<EndpointSwitch>,
-    /// The endpoints that are known to be prompt. Attempts to all others need places.
-    pub(crate) prompt: BTreeSet<EndpointId>,
-    /// The places of the account to which all endpoints belong.
-    pub(crate) share: Share,
+    /// `None` until somebody calls the drain.
+    pub(crate) drain: Option<DrainRow>,
     pub(crate) deliveries: Vec<Tracked>,
     /// In order.
     pub(crate) queue: Vec<QueuedMessage>,
+    /// The messages that call the drain, in order.
+    pub(crate) calls: Vec<DrainCall>,
     /// In order.
     pub(crate) workers: Vec<Worker>,
+    /// The runs of the drain, in order.
+    pub(crate) runs: Vec<Run>,
     pub(crate) sweepers: Vec<Sweeper>,
+    /// When the next sweep begins at the earliest, if that is still to come.
+    pub(crate) swept_until: Option<Millis>,
     pub(crate) operators: Vec<Operator>,
     /// The epochs that have a notice.
     pub(crate) notices: Vec<u64>,
@@ -43,8 +44,6 @@ pub(crate) struct World {
     pub(crate) left: Left,
     /// Whether a message was lost.
     pub(crate) has_lost: bool,
-    /// Whether a removal was cut short.
-    pub(crate) is_cut_short: bool,
     /// The first invariant that did not hold.
     pub(crate) broken: Option<Broken>,
 }
@@ -59,7 +58,6 @@ pub(crate) struct EndpointSwitch {
 /// A delivery, with what only the model knows about its round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tracked {
-    pub(crate) endpoint_id: EndpointId,
     /// The stored progress without its attempts, which are counted below. `None` until the delivery is stored.
     pub(crate) progress: Option<Progress>,
     pub(crate) began_at: Millis,
@@ -67,8 +65,30 @@ pub(crate) struct Tracked {
     pub(crate) attempts: u32,
     /// When the last recorded attempt failed.
     pub(crate) failed_at: Option<Millis>,
+    /// The oldest epoch in which an attempt of this round was sent that failed.
+    pub(crate) epoch: Option<u64>,
     /// How often the next attempt was sent.
     pub(crate) posts: u32,
+    /// What the index may still show instead of what is stored.
+    stale: Option<Stale>,
+}
+
+/// What the index showed of a delivery before its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Stale {
+    wake_at: Option<Timestamp>,
+    is_listed: bool,
+    until: Millis,
+}
+
+/// What the index shows of deliveries that have just changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Now,
+    /// What was stored before the last change.
+    Before,
+    /// Nothing: it moves an entry by removing it first.
+    Nothing,
 }
 
 /// A message that waits in the queue.
@@ -96,34 +116,37 @@ impl World {
         let mut world = Self {
             now: 0,
             endpoint: Some(EndpointSwitch { is_on: true, epoch: 1 }),
-            prompt: (bounds.endpoints == Endpoints::Prompt)
-                .then(|| EndpointId::from(Uuid::nil()))
-                .into_iter()
-                .collect(),
-            share: share_with(bounds.endpoints),
+            drain: None,
             deliveries: Vec::new(),
             queue: Vec::new(),
+            calls: Vec::new(),
             workers: Vec::new(),
+            runs: Vec::new(),
             sweepers: Vec::new(),
+            swept_until: None,
             operators: Vec::new(),
             notices: Vec::new(),
             left: bounds.left,
             has_lost: false,
-            is_cut_short: false,
             broken: None,
         };
         for (index, start) in bounds.starts.iter().enumerate() {
-            let (failed, turns, kind) = match *start {
-                Start::Carried => (0, 0, Kind::First),
-                Start::After(failed) => (failed, 0, Kind::Attempt),
-                Start::Turned(turns) => (0, turns, Kind::Attempt),
+            let (failed, kind) = match *start {
+                Start::Carried => (0, Kind::First),
+                Start::After(failed) => (failed, Kind::Attempt),
             };
-            let progress = Progress { turns, ..progress_after(index, failed) };
-            let endpoint = if bounds.endpoints == Endpoints::Apart { number(index) } else { Uuid::nil() };
-            let dispatch = Dispatch::next_of(&Self::delivery(index, endpoint.into(), progress.clone()));
-            world.put(QueuedMessage { visible_at: 0, dispatch, kind, receives: 0 });
+            let progress = progress_after(index, failed);
+            let dispatch = Dispatch::next_of(&Self::delivery(index, progress.clone()));
+            if !is_parked(failed) {
+                world.put(QueuedMessage { visible_at: 0, dispatch, kind, receives: 0 });
+            }
             let progress = Some(progress).filter(|_| kind == Kind::Attempt);
-            world.deliveries.push(Tracked::after(failed, endpoint.into(), progress));
+            world.deliveries.push(Tracked::after(failed, progress));
+        }
+        // Whoever recorded the failures has called the drain.
+        let stored = world.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref()?.wake_at);
+        if let Some(by) = stored.min() {
+            world.call_drain_by(Token(Uuid::max()), by, Timestamp::from_millis(-HOUR));
         }
         world
     }
@@ -134,10 +157,10 @@ impl World {
     }
 
     /// Returns a delivery with this progress, as the code's own type.
-    fn delivery(index: usize, endpoint_id: EndpointId, progress: Progress) -> Delivery {
+    fn delivery(index: usize, progress: Progress) -> Delivery {
         Delivery {
             id: number(index).into(),
-            endpoint_id,
+            endpoint_id: EndpointId::from(Uuid::nil()),
             account_id: Uuid::nil().into(),
             event: EventKind::ListingSold,
             is_test: false,
@@ -148,8 +171,8 @@ impl World {
     }
 
     /// Returns the message for the next attempt of a delivery with this progress.
-    pub(crate) fn next_dispatch(&self, index: usize, progress: Progress) -> Dispatch {
-        Dispatch::next_of(&Self::delivery(index, self.deliveries[index].endpoint_id, progress))
+    pub(crate) fn next_dispatch(index: usize, progress: Progress) -> Dispatch {
+        Dispatch::next_of(&Self::delivery(index, progress))
     }
 
     /// Which delivery a message is about.
@@ -180,9 +203,41 @@ impl World {
     pub(crate) fn write(&mut self, index: usize, step: &Transition) -> (bool, Progress) {
         let before = self.stored(index).clone();
         let Some(after) = step.apply(&before) else { return (false, before) };
+        self.note_index(index);
         let broken = self.deliveries[index].change(&before, after, self.now);
         self.note(broken);
         (true, before)
+    }
+
+    /// Notes what the index shows of a delivery that is about to change, if it can lag.
+    pub(crate) fn note_index(&mut self, index: usize) {
+        let (can_lag, until) = (self.left.lags > 0, self.now + LAG);
+        let delivery = &mut self.deliveries[index];
+        let (wake_at, is_listed) = (delivery.wake_at(), delivery.is_listed());
+        delivery.stale = can_lag.then_some(Stale { wake_at, is_listed, until });
+    }
+
+    /// Drops what the index shows no longer.
+    pub(crate) fn forget_index(&mut self) {
+        let is_over = |stale: &Stale| stale.until <= self.now || self.left.lags == 0;
+        self.deliveries.iter_mut().for_each(|delivery| delivery.stale = delivery.stale.filter(|stale| !is_over(stale)));
+    }
+
+    /// Whether the index can still show something else than what is stored.
+    pub(crate) fn is_lagging(&self) -> bool {
+        self.deliveries.iter().any(|delivery| delivery.stale.is_some())
+    }
+
+    /// Returns the wake-up with which the index shows a delivery.
+    pub(crate) fn shows(&self, index: usize, shown: Shown) -> Option<Timestamp> {
+        let delivery = &self.deliveries[index];
+        delivery.shown(shown).map_or(delivery.wake_at(), |stale| stale.wake_at)
+    }
+
+    /// Whether the index lists a delivery among those that are to be ended if the endpoint is removed.
+    pub(crate) fn lists(&self, index: usize, shown: Shown) -> bool {
+        let delivery = &self.deliveries[index];
+        delivery.shown(shown).map_or(delivery.is_listed(), |stale| stale.is_listed)
     }
 
     /// Notes a broken invariant, unless one was broken before.
@@ -201,30 +256,53 @@ impl World {
         used.extend(stored.filter_map(|progress| Some(progress.lease?.id)));
         used.extend(self.queue.iter().map(|message| message.dispatch.token));
         used.extend(self.workers.iter().flat_map(|worker| [worker.dispatch.token, worker.lease]));
-        used.extend(self.sweepers.iter().map(|sweeper| sweeper.seen.token));
-        used.extend(self.operators.iter().filter_map(Operator::token));
-        used.extend(self.share.places.iter().flatten().map(|place| place.holder));
+        used.extend(self.workers.iter().filter_map(|worker| worker.run));
+        used.extend(self.workers.iter().filter_map(|worker| worker.phase.sends()));
+        used.extend(self.operators.iter().flat_map(Operator::tokens));
+        used.extend(self.drain.map(|row| row.token));
+        used.extend(self.calls.iter().map(|call| call.token));
+        used.extend(self.runs.iter().flat_map(Run::tokens));
+        let sends = |sweeper: &Sweeper| if let SweepStep::Send(token, _) = sweeper.step { Some(token) } else { None };
+        used.extend(self.sweepers.iter().filter_map(sends));
         let mut tokens = (1..).map(|number| Token(Uuid::from_u128(number)));
         tokens.find(|token| !used.contains(token)).expect("tokens never run out")
     }
 }
 
 impl Tracked {
-    fn after(failed: u32, endpoint_id: EndpointId, progress: Option<Progress>) -> Self {
+    fn after(failed: u32, progress: Option<Progress>) -> Self {
         let delays = &DELAYS[..failed as usize];
         let failed_at = delays.last().map(|delay| -delay);
         let began_at = -delays.iter().sum::<Millis>();
-        Self { endpoint_id, progress, began_at, attempts: failed, failed_at, posts: 0 }
+        let epoch = (failed > 0).then_some(1);
+        Self { progress, began_at, attempts: failed, failed_at, epoch, posts: 0, stale: None }
     }
 
     pub(crate) fn status(&self) -> Option<Status> {
         self.progress.as_ref().map(|progress| progress.status)
     }
 
+    fn wake_at(&self) -> Option<Timestamp> {
+        self.progress.as_ref().and_then(|progress| progress.wake_at)
+    }
+
+    fn is_listed(&self) -> bool {
+        self.status() == Some(Status::Held) || self.wake_at().is_some()
+    }
+
+    /// Returns what the index shows instead of what is stored, if it lags in this way.
+    fn shown(&self, shown: Shown) -> Option<Stale> {
+        self.stale.and_then(|stale| match shown {
+            Shown::Now => None,
+            Shown::Before => Some(stale),
+            Shown::Nothing => Some(Stale { wake_at: None, is_listed: false, ..stale }),
+        })
+    }
+
     fn change(&mut self, before: &Progress, mut after: Progress, now: Millis) -> Option<Broken> {
         let is_resent = after.round > before.round;
         if is_resent {
-            (self.began_at, self.attempts, self.failed_at) = (now, 0, None);
+            (self.began_at, self.attempts, self.failed_at, self.epoch) = (now, 0, None, None);
         }
         self.attempts += std::mem::take(&mut after.attempts).len() as u32;
         let is_next = is_resent || after.failed_attempts > before.failed_attempts;
@@ -233,16 +311,13 @@ impl Tracked {
         }
         let is_settled = after.status != Status::Pending;
         let is_final = matches!(before.status, Status::Delivered | Status::Failed) && !is_resent;
-        // Two messages that carry a delivery may have left a different number of times.
-        let has_left = after.turns > 0;
-        let is_repeated = after.round < before.round || after.token != before.token && !is_next && !has_left;
-        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some() || after.turns > 0);
+        let is_repeated = after.round < before.round || after.token != before.token && !is_next;
+        let is_worn = is_next && !is_settled && (after.claims > 0 || after.lease.is_some());
         let acknowledged = u32::from(after.status == Status::Delivered);
         let broken = [
             (is_settled && after.wake_at.is_some(), Broken::NoWakeUp),
             (is_final || is_repeated, Broken::Reopened),
             (is_worn, Broken::Worn),
-            (after.turns > MAX_TURNS, Broken::CrowdedOut),
             (self.attempts > ATTEMPTS || self.attempts != after.failed_attempts + acknowledged, Broken::Miscounted),
         ];
         self.progress = Some(after);
@@ -250,14 +325,20 @@ impl Tracked {
     }
 }
 
-fn progress_after(index: usize, failed: u32) -> Progress {
-    let start = Timestamp::from_millis(0);
-    let new = Progress::new(number(index).into(), Status::Pending, start, overdue_at(Schedule::default(), start, 0));
-    Progress { failed_attempts: failed, ..new }
+/// Whether the attempt after this many failed ones is parked.
+fn is_parked(failed: u32) -> bool {
+    let wait = Schedule::default().after_failure(failed, Timestamp::from_millis(0));
+    matches!(wait, Some(Wait::Parked { .. }))
 }
 
-/// How often an attempt leaves at most within these bounds.
-const MAX_TURNS: u32 = 40;
+fn progress_after(index: usize, failed: u32) -> Progress {
+    let start = Timestamp::from_millis(0);
+    let wake_at = if is_parked(failed) { start } else { overdue_at(Schedule::default(), start) };
+    let new = Progress::new(number(index).into(), Status::Pending, start, wake_at);
+    Progress { failed_attempts: failed, epoch: (failed > 0).then_some(1), ..new }
+}
+
+const HOUR: Millis = 60 * 60 * SECOND;
 const FIRST: u128 = 1 << 64;
 
 fn number(index: usize) -> Uuid {

@@ -1,9 +1,9 @@
 //! Deliveries as text for people.
 
-use admin::webhooks::document::{DeliveryDocument, DeliveryRow, SentDelivery};
-use types::ids::EndpointId;
+use admin::webhooks::document::{DeliveryDocument, DeliveryRow, SentDelivery, WaitsFor};
 use webhooks::delivery::{Attempt, Failure, Status};
 
+use crate::cli::ListDeliveries;
 use crate::text::{minute, printable, table};
 
 /// The most characters of an answer that the table shows. The JSON output has all that is stored.
@@ -14,18 +14,22 @@ pub(in crate::webhooks) fn sent(sent: &SentDelivery) -> String {
     format!("Delivery {id} is on its way. To see its result:\n\n    marketctl webhooks show {id}")
 }
 
-pub(in crate::webhooks) fn deliveries(endpoint: EndpointId, status: Option<Status>, rows: &[DeliveryRow]) -> String {
+pub(in crate::webhooks) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow]) -> String {
+    let ListDeliveries { id, status, event, since, until, .. } = list;
     if rows.is_empty() {
-        let which = status.map_or_else(String::new, |status| format!(" that are {}", status.as_str()));
+        let status = status.map_or_else(String::new, |status| format!(" that are {}", status.as_str()));
+        let is_part = event.is_some() || since.is_some() || until.is_some();
+        let which = if is_part { " of this event and time" } else { "" };
         return format!(
-            "Endpoint {endpoint} has no deliveries{which}. To send a test event:\n\n    marketctl webhooks test {endpoint}"
+            "Endpoint {id} has no deliveries{which}{status}. To send a test event:\n\n    marketctl webhooks test {id}"
         );
     }
-    let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT"];
+    let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WAITS FOR"];
     let rows = rows.iter().map(|row| {
         let event = if row.test { format!("{} (test)", row.event) } else { row.event.to_string() };
         let (created, next) = (minute(Some(row.created_at)), minute(row.next_attempt_at));
-        [row.id.to_string(), event, row.status.as_str().to_owned(), row.attempts.to_string(), created, next]
+        let waits_for = row.waits_for.map_or("-", WaitsFor::as_str).to_owned();
+        [row.id.to_string(), event, row.status.as_str().to_owned(), row.attempts.to_string(), created, next, waits_for]
     });
     let rows = table(header, rows);
     format!("{rows}\n\nTo see one with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID")
@@ -55,10 +59,14 @@ pub(in crate::webhooks) fn delivery(delivery: &DeliveryDocument<'_>) -> String {
 
 fn status(delivery: &DeliveryDocument<'_>) -> String {
     let status = delivery.status.as_str();
-    match (delivery.failure, delivery.next_attempt_at) {
-        (Some(failure), _) => format!("{status} ({})", failure.as_str().replace('_', " ")),
-        (None, Some(at)) => format!("{status}; the next attempt is due at {at}"),
-        (None, None) => status.to_owned(),
+    match (delivery.failure, delivery.next_attempt_at, delivery.waits_for) {
+        (Some(failure), ..) => format!("{status} ({})", failure.as_str().replace('_', " ")),
+        (None, Some(_), Some(WaitsFor::Attempt)) => format!("{status}; an attempt is being made"),
+        (None, Some(at), Some(WaitsFor::Turn)) => {
+            format!("{status}; an attempt is due since {at} and waits for its turn")
+        }
+        (None, Some(at), _) => format!("{status}; the next attempt is due at {at}"),
+        (None, None, _) => status.to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Endpoints as text for people.
 
-use admin::webhooks::document::{EndpointDocument, EndpointWithSecret, RemovedEndpoint};
+use admin::webhooks::EndpointHealth;
+use admin::webhooks::document::{EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint};
 use types::ids::UserId;
 
 use crate::text::{minute, table};
@@ -28,11 +29,41 @@ pub(in crate::webhooks) fn rotated(shown: &EndpointWithSecret<'_>) -> String {
 }
 
 pub(in crate::webhooks) fn activated(endpoint: &EndpointDocument<'_>) -> String {
+    let id = endpoint.id;
     format!(
-        "The newest secret of endpoint {} signs `X-Service-Signature` from now on. For another 24 hours,\n\
-         `webhook-signature` also has a signature by the secret before it.",
-        endpoint.id
+        "The newest secret of endpoint {id} signs `X-Service-Signature` from now on. For another 24 hours,\n\
+         `webhook-signature` also has a signature by the secret before it. To end that one now:\n\n\
+         \x20   marketctl webhooks rotate-secret {id} --expire-old",
     )
+}
+
+pub(in crate::webhooks) fn expired(endpoint: &EndpointDocument<'_>) -> String {
+    format!("Only the newest secret of endpoint {} signs from now on.", endpoint.id)
+}
+
+/// Shows an endpoint and its state.
+pub(in crate::webhooks) fn endpoint(shown: &EndpointWithHealth<'_>) -> String {
+    let EndpointWithHealth { endpoint, health } = shown;
+    let EndpointHealth { waiting, oldest_waiting_at, last_success_at, last_failure_at, slow, warned, .. } = health;
+    let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" }.to_owned();
+    let [id, url, events, status, created] = row(endpoint);
+    let rows = [
+        ["endpoint id", id.as_str()],
+        ["url", &url],
+        ["events", &events],
+        ["status", &status],
+        ["created", &created],
+        ["deliveries that wait", &waiting.to_string()],
+        ["oldest of them", &minute(*oldest_waiting_at)],
+        ["last acknowledged", &minute(*last_success_at)],
+        ["last failed", &minute(*last_failure_at)],
+        ["slow or new", &yes_or_no(*slow)],
+        ["failing since", &minute(health.failing_since)],
+        ["switched off at", &minute(health.switch_off_at)],
+        ["owner is warned", &yes_or_no(*warned)],
+    ]
+    .map(|row| row.map(str::to_owned));
+    table(["ENDPOINT", ""], rows)
 }
 
 pub(in crate::webhooks) fn changed(endpoint: &EndpointDocument<'_>) -> String {
@@ -59,8 +90,9 @@ pub(in crate::webhooks) fn disabled(endpoint: &EndpointDocument<'_>) -> String {
 }
 
 pub(in crate::webhooks) fn removed(removed: &RemovedEndpoint) -> String {
-    let RemovedEndpoint { id, ended_deliveries } = removed;
-    format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.")
+    let RemovedEndpoint { id, ended_deliveries, unfinished } = removed;
+    let rest = if *unfinished { " There are more, which end by themselves: you need not do anything." } else { "" };
+    format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.{rest}")
 }
 
 pub(in crate::webhooks) fn endpoints(user: UserId, endpoints: &[EndpointDocument<'_>]) -> String {

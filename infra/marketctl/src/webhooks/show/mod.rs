@@ -4,4 +4,6 @@ mod deliveries;
 mod endpoints;
 
 pub(super) use deliveries::{deliveries, delivery, sent};
-pub(super) use endpoints::{activated, added, changed, disabled, enabled, endpoints, removed, rotated};
+pub(super) use endpoints::{
+    activated, added, changed, disabled, enabled, endpoint, endpoints, expired, removed, rotated,
+};

@@ -1,8 +1,8 @@
 //! Brings the rows of endpoints back in line, after a restore that holds some but not all rows of recent transactions.
 //!
 //! What was done last holds, even if only a part of it is there: nothing is sent to an endpoint that was removed or
-//! switched off, and the owner is told. Deliveries need no repair, because each is one row, and a sweep sends the
-//! message of every one that is pending.
+//! switched off, and the owner is told. Deliveries need no repair, because each is one row. But the drain of every account
+//! is called, because its row may be older than they are.
 
 mod finding;
 mod mend;
@@ -50,7 +50,7 @@ impl WebhookStore {
         from: Option<StartKey>,
         repair: EndpointRepair,
     ) -> Result<RepairedPage, StoreError> {
-        let (StoredRows { endpoints, finders, unreadable }, next) = self.stored_rows(from).await?;
+        let (StoredRows { endpoints, finders, removed, unreadable }, next) = self.stored_rows(from).await?;
         let named = self.named(&endpoints, &finders).await?;
         let mut page = RepairedPage { endpoints: endpoints.len() as u64, found: Vec::new(), unreadable, next };
         for stored in &endpoints {
@@ -60,10 +60,14 @@ impl WebhookStore {
             let StoredFinder { endpoint_id, account_id } = *finder;
             page.found.push(EndpointFinding { problem: EndpointProblem::Lost, endpoint_id, account_id });
             if !repair.dry_run {
-                let removal = self.end_deliveries(endpoint_id, repair.now).await?;
+                let removal = self.end_deliveries(endpoint_id, repair.now, || true).await?;
                 page.unreadable.extend(removal.unreadable);
                 self.note_removal(finder, repair.now).await?;
             }
+        }
+        for StoredFinder { endpoint_id, account_id } in removed.into_iter().filter(|_| !repair.dry_run) {
+            // The row of the drain may be older than the removal.
+            self.note_in_drain(account_id, endpoint_id, repair.now).await?;
         }
         Ok(page)
     }
@@ -81,8 +85,9 @@ impl WebhookStore {
             page.found.push(stored.finding(EndpointProblem::RemovalCut));
             if !repair.dry_run {
                 // In this order a crash in between leaves what the next repair finds again.
-                let removal = self.end_deliveries(id, repair.now).await?;
+                let removal = self.end_deliveries(id, repair.now, || true).await?;
                 page.unreadable.extend(removal.unreadable);
+                self.call_drain_by(account_id, repair.now, repair.now).await?;
                 self.remove_endpoint(account_id, id, repair.now).await?;
             }
             return Ok(());
@@ -94,6 +99,9 @@ impl WebhookStore {
             }
         }
         self.repair_switch(stored, named, repair, page).await?;
+        if !repair.dry_run {
+            self.call_drain_by(account_id, repair.now, repair.now).await?;
+        }
         if repair.new_epochs && !repair.dry_run {
             let seen = stored.endpoint.epoch;
             let next = u64::try_from(repair.now.millis()).unwrap_or_default().max(seen + 1);

@@ -21,7 +21,7 @@ pub(super) struct StoredEndpoint {
     pub(super) notice: Option<Notice>,
 }
 
-/// The row that finds an endpoint which is not noted as removed.
+/// The row that finds an endpoint, or found it before it was removed.
 pub(in crate::store) struct StoredFinder {
     pub(super) endpoint_id: EndpointId,
     pub(super) account_id: UserId,
@@ -31,6 +31,8 @@ pub(in crate::store) struct StoredFinder {
 pub(super) struct StoredRows {
     pub(super) endpoints: Vec<StoredEndpoint>,
     pub(super) finders: Vec<StoredFinder>,
+    /// What found endpoints that are noted as removed.
+    pub(super) removed: Vec<StoredFinder>,
     pub(super) unreadable: Vec<Unreadable>,
 }
 
@@ -56,21 +58,18 @@ impl StoredRows {
             return;
         }
         match StoredFinder::from_row(row) {
-            Ok(finder) => self.finders.extend(finder),
+            Ok(finder) if row.contains_key(REMOVED_AT) => self.removed.push(finder),
+            Ok(finder) => self.finders.push(finder),
             Err(error) => self.unreadable.push(Unreadable::new(row, error)),
         }
     }
 }
 
 impl StoredFinder {
-    /// Reads the row. Returns `None` if the endpoint is noted as removed.
-    pub(in crate::store) fn from_row(row: &Row) -> Result<Option<Self>, StoreError> {
+    pub(in crate::store) fn from_row(row: &Row) -> Result<Self, StoreError> {
         table::FINDER_FORMAT.of_row(row)?;
         let endpoint_id = table::endpoint_of_finder(partition(row)).ok_or_else(|| StoreError::corrupt(PK))?;
-        if row.contains_key(REMOVED_AT) {
-            return Ok(None);
-        }
-        Ok(Some(Self { endpoint_id, account_id: Attributes(row).parsed(ACCOUNT_ID)? }))
+        Ok(Self { endpoint_id, account_id: Attributes(row).parsed(ACCOUNT_ID)? })
     }
 }
 

@@ -1,0 +1,94 @@
+//! The drain of an account: whoever makes the attempts that could not be made at once.
+//!
+//! A delivery waits in the table if its endpoint is not known to respond promptly, if its receiver was busy, or because
+//! its retry is more than fifteen minutes away. Each account has at most one drain, and the drain at most one message in
+//! the queue. So an account occupies at most one worker with receivers that are slow, whatever it has waiting.
+//!
+//! The row of a drain is its alarm clock. A row that is awake has a message on its way or somebody who runs it. A row
+//! that sleeps is woken by whoever lets a delivery wait, or by `sweep` when its time has come.
+
+use std::time::Duration;
+
+use types::ids::{EndpointId, UserId};
+use types::timestamp::Timestamp;
+
+use crate::delivery::Token;
+
+/// How many attempts to one endpoint a drain makes at the same time.
+pub const IN_FLIGHT: usize = 10;
+/// For how long a run begins attempts. The last of them may take ten seconds more, and the run must end before the
+/// function's time-out of 25 seconds.
+pub const BEGIN_FOR: Duration = Duration::from_secs(12);
+/// How often a run looks whether more deliveries wait.
+pub const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// For how long after a call a drain does not go to sleep for longer than [`NAP_SECONDS`], in seconds. Whoever parks a
+/// retry calls first, and records it within the function's time-out of 25 seconds. The index may lag. Clocks may differ
+/// by a minute.
+pub const GRACE_SECONDS: u32 = 2 * 60;
+/// How long a drain sleeps if something may be waiting that it does not see yet, in seconds.
+pub const NAP_SECONDS: u32 = 60;
+/// A drain whose message has not come out of its queue after this many seconds is called again.
+pub const LOST_SECONDS: u32 = 5 * 60;
+/// An endpoint is full if this many of its first attempts wait, or if the oldest has waited for [`FULL_AFTER_SECONDS`].
+/// New deliveries of a full endpoint are held.
+pub const FULL_AT: u64 = 100_000;
+/// A day, in seconds.
+pub const FULL_AFTER_SECONDS: u32 = 24 * 60 * 60;
+
+/// How much waits for an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    Full,
+    /// Neither: a full endpoint stays full, and another does not become full.
+    Between,
+    /// Less than nine tenths of what makes an endpoint full.
+    Eased,
+}
+
+/// Returns how much waits for an endpoint: this many first attempts, the oldest of them since then.
+pub fn load(waiting: u64, oldest: Timestamp, full_after_seconds: u32, now: Timestamp) -> Load {
+    let late = now.millis().saturating_sub(oldest.millis());
+    let most = i64::from(full_after_seconds) * 1_000;
+    if waiting >= FULL_AT || late >= most {
+        Load::Full
+    } else if waiting >= FULL_AT / 10 * 9 || late >= most / 10 * 9 {
+        Load::Between
+    } else {
+        Load::Eased
+    }
+}
+
+/// The row of a drain as a run finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drain {
+    pub account_id: UserId,
+    /// What a message must carry to begin a run, and a run to change the row.
+    pub token: Token,
+    /// How often the drain was called for at once.
+    pub calls: u64,
+    /// When it was called last, at once or for later.
+    pub called_at: Timestamp,
+    /// Removed endpoints whose deliveries are still to be ended.
+    pub removed: Vec<EndpointId>,
+}
+
+impl Drain {
+    /// Returns whether a run that finds nothing can trust that there is nothing.
+    pub fn is_settled(&self, now: Timestamp, grace_seconds: u32) -> bool {
+        self.called_at.plus_millis(i64::from(grace_seconds) * 1_000) < now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_full_by_number_or_by_age_and_eases_below_nine_tenths() {
+        let now = Timestamp::from_millis(10 * 86_400_000);
+        let of = |waiting, hours: i64| load(waiting, now.plus_millis(-hours * 3_600_000), FULL_AFTER_SECONDS, now);
+        assert_eq!([of(100_000, 0), of(1, 24)], [Load::Full; 2]);
+        assert_eq!([of(99_999, 0), of(90_000, 0), of(1, 22)], [Load::Between; 3]);
+        assert_eq!([of(89_999, 21), of(0, 0)], [Load::Eased; 2]);
+    }
+}
