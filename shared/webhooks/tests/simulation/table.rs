@@ -1,0 +1,95 @@
+//! The table of a day, as Markdown: receivers from prompt to nearly too slow, at loads up to twice what they can take.
+
+use std::sync::Mutex;
+use std::thread;
+
+use crate::endpoint::{Plan, Receiver, Traffic};
+use crate::figures::{DAY, HOUR, MINUTE, Millis, SECOND, Settings};
+use crate::scenarios::{capacity, hanging, hundred_hanging};
+use crate::simulate;
+
+const LATENCIES: [Millis; 5] = [150, 900, 1_200, 3_000, 9_000];
+const LOADS: [f64; 4] = [0.1, 0.5, 0.9, 2.0];
+/// How many events per second each endpoint of the strangers has. It is a fifth of what it could take if it failed
+/// only once, and about all that it can take with its retries.
+const STRANGERS_PER_SECOND: f64 = 0.2;
+
+#[derive(Clone, Copy, Debug)]
+enum Beside {
+    Nothing,
+    Sibling,
+    Strangers,
+}
+
+#[test]
+#[ignore = "simulates 60 days, which takes minutes even if it is optimised"]
+fn a_day_of_every_receiver() {
+    let rows: Vec<(Millis, f64, Beside)> = LATENCIES
+        .into_iter()
+        .flat_map(|latency| LOADS.map(|load| (latency, load)))
+        .flat_map(|(latency, load)| {
+            [Beside::Nothing, Beside::Sibling, Beside::Strangers].map(|beside| (latency, load, beside))
+        })
+        .collect();
+    let (next, done) = (Mutex::new(rows.iter().enumerate()), Mutex::new(vec![String::new(); rows.len()]));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let taken = next.lock().unwrap().next();
+                    let Some((number, (latency, load, beside))) = taken else { return };
+                    let row = row(*latency, *load, *beside);
+                    done.lock().unwrap()[number] = row;
+                }
+            });
+        }
+    });
+    println!("| receiver | load | beside | events/s | median | p99 | oldest | held | $ a day |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    done.into_inner().unwrap().iter().for_each(|row| println!("{row}"));
+}
+
+fn row(latency: Millis, load: f64, beside: Beside) -> String {
+    let per_second = load * capacity(latency);
+    let plan = Plan::new(0, Receiver::Steady(latency), Traffic::Poisson(per_second));
+    let (name, others): (_, Vec<Plan>) = match beside {
+        Beside::Nothing => ("–", Vec::new()),
+        Beside::Sibling => ("a hanging sibling", hanging(0, 1, 1.0).collect()),
+        Beside::Strangers => ("100 hanging endpoints of others", hundred_hanging(1, STRANGERS_PER_SECOND).collect()),
+    };
+    let plans: Vec<Plan> = [plan].into_iter().chain(others).collect();
+    let world = simulate(Settings::default(), &plans, DAY);
+    let tally = world.tally([0]);
+    format!(
+        "| {} | {:.0} % | {name} | {per_second:.1} | {} | {} | {} | {:.1} % | {:.2} |",
+        time(latency),
+        100.0 * load,
+        time(tally.first.percentile(50)),
+        time(tally.first.percentile(99)),
+        time(world.oldest(0)),
+        100.0 * tally.held as f64 / tally.born as f64,
+        world.accounts[0].usage.dollars(),
+    )
+}
+
+#[test]
+#[ignore = "simulates six million deliveries"]
+fn ten_endpoints_that_hang_cost_what_their_events_cost() {
+    let plans: Vec<Plan> = hanging(0, 10, 100.0).collect();
+    let mut world = simulate(Settings::default(), &plans, HOUR);
+    let before = world.accounts[0].usage.dollars();
+    world.run_until(2 * HOUR);
+    let a_day = (world.accounts[0].usage.dollars() - before) * (DAY / HOUR) as f64;
+    println!("Ten endpoints that hang at 100 events/s each cost ${a_day:.2} a day once their backlogs are full.");
+    assert!(a_day < 170.0, "${a_day:.2} a day");
+}
+
+/// Shows a time with about two digits.
+fn time(time: Millis) -> String {
+    match time {
+        0..SECOND => format!("{time} ms"),
+        SECOND..MINUTE => format!("{:.1} s", time as f64 / SECOND as f64),
+        MINUTE..HOUR => format!("{:.1} min", time as f64 / MINUTE as f64),
+        _ => format!("{:.1} h", time as f64 / HOUR as f64),
+    }
+}
