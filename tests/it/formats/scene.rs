@@ -336,8 +336,8 @@ async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     store.put_delivery(&last).await.unwrap();
     let dispatch = Dispatch::next_of(&last);
     assert!(store.settle(last.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
-    let (lost, schedule) = (Attempt::lost(now), Schedule::default());
-    let failed = after_failure(&dispatch, lease, lost, endpoint.epoch, false, schedule, now);
+    let (no_result, schedule) = (Attempt::lost(now), Schedule::default());
+    let failed = after_failure(&dispatch, lease, no_result, endpoint.epoch, false, schedule, now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
     let notice = Notice {
         notice_id: notice_id(endpoint.id, endpoint.epoch),
