@@ -20,7 +20,8 @@ use types::timestamp::Timestamp;
 use webhooks::DrainCall;
 use webhooks::delivery::{Dispatch, Token, at_once, claim_due, expire};
 use webhooks::drain::{
-    BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, Load, NAP_SECONDS, load,
+    BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, LOOKS, Load,
+    MEASURE_EVERY_SECONDS, NAP_SECONDS, PAUSE, Proof, load,
 };
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::notice::FullNotice;
@@ -34,20 +35,12 @@ use crate::received::Received;
 
 /// How many waiting deliveries are read at once.
 const READ_AHEAD: i32 = 25;
-/// How often a run looks into the index after a call, because the index may lag.
-const LOOKS: u32 = 3;
-/// How long it waits before it looks again if it has nothing else to do.
-const PAUSE: Duration = Duration::from_millis(250);
 /// How long an attempt that another run makes keeps its room, until this run looks again.
 const BLOCKED_FOR: Duration = Duration::from_secs(2);
-/// After so many prompt answers in a row an endpoint counts as prompt, even if more of it still waits.
-const PROVEN_AT: usize = 50;
 /// An attempt begins at most this long after its endpoint was read.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 /// By how much clocks may differ, in milliseconds.
 const CLOCK_MILLIS: i64 = 60_000;
-/// How often it is measured which endpoints are full.
-const MEASURE_EVERY_SECONDS: i64 = 5 * 60;
 /// How long a delivery is set aside that cannot be read or signed, in seconds.
 const ASIDE_SECONDS: u32 = 60 * 60;
 
@@ -88,9 +81,7 @@ struct EndpointQueue {
     looks: u32,
     /// When the next delivery is due, as far as the index shows.
     next: Option<Timestamp>,
-    /// Whether an attempt of the run was slow, and how many have been prompt since then.
-    has_lagged: bool,
-    prompt: usize,
+    proof: Proof,
 }
 
 /// What has ended.
@@ -309,8 +300,10 @@ impl Webhook {
                     queue.begun.remove(&waiting.id);
                 }
                 run.outcomes.push(outcome);
-                queue.note(is_prompt);
-                if queue.is_prompt()
+                if let Some(is_prompt) = is_prompt {
+                    queue.proof.note(is_prompt);
+                }
+                if queue.proof.is_enough(queue.under_way == 0 && queue.waiting.is_empty())
                     && let Some(Ok(found)) = run.found.get_mut(&endpoint)
                     && !found.is_prompt
                 {
@@ -396,7 +389,7 @@ impl Webhook {
     /// every five minutes, because counting reads the index.
     async fn measure(&self, run: &mut Run) -> Result<(), StoreError> {
         let now = self.clock.now();
-        if now.seconds() % MEASURE_EVERY_SECONDS >= i64::try_from(BEGIN_FOR.as_secs()).unwrap_or(i64::MAX) {
+        if now.seconds() % i64::from(MEASURE_EVERY_SECONDS) >= i64::try_from(BEGIN_FOR.as_secs()).unwrap_or(i64::MAX) {
             return Ok(());
         }
         for endpoint in run.found.values_mut().filter_map(|endpoint| endpoint.as_mut().ok()) {
@@ -466,23 +459,5 @@ impl Run {
 
     fn is_looking(&self) -> bool {
         self.queues.values().any(|queue| queue.looks > 0)
-    }
-}
-
-impl EndpointQueue {
-    /// Notes whether an attempt was prompt, if one was made.
-    fn note(&mut self, is_prompt: Option<bool>) {
-        match is_prompt {
-            Some(true) => self.prompt += 1,
-            Some(false) => (self.has_lagged, self.prompt) = (true, 0),
-            None => {}
-        }
-    }
-
-    /// Returns whether the endpoint has shown that it responds promptly.
-    fn is_prompt(&self) -> bool {
-        let enough = if self.has_lagged { IN_FLIGHT } else { 1 };
-        let is_idle = self.under_way == 0 && self.waiting.is_empty();
-        self.prompt >= PROVEN_AT || self.prompt >= enough && is_idle
     }
 }

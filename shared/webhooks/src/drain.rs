@@ -21,6 +21,14 @@ pub const IN_FLIGHT: usize = 10;
 pub const BEGIN_FOR: Duration = Duration::from_secs(12);
 /// How often a run looks whether more deliveries wait.
 pub const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often a run looks into the index after a call, because the index may lag.
+pub const LOOKS: u32 = 3;
+/// How long a run waits before it looks into the index again if it has nothing else to do.
+pub const PAUSE: Duration = Duration::from_millis(250);
+/// How often it is measured which endpoints are full, in seconds.
+pub const MEASURE_EVERY_SECONDS: u32 = 5 * 60;
+/// After so many prompt answers in a row an endpoint counts as prompt, even if more of it still waits.
+const PROVEN_AT: usize = 50;
 /// For how long after a call a drain does not go to sleep for longer than [`NAP_SECONDS`], in seconds. Whoever parks a
 /// retry calls first, and records it within the function's time-out of 25 seconds. The index may lag. Clocks may differ
 /// by a minute.
@@ -58,6 +66,32 @@ pub fn load(waiting: u64, oldest: Timestamp, full_after_seconds: u32, now: Times
     }
 }
 
+/// What a run has seen of an endpoint's answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Proof {
+    /// Whether an answer was slow.
+    has_lagged: bool,
+    /// How many have been prompt since then.
+    prompt: usize,
+}
+
+impl Proof {
+    /// Notes an answer.
+    pub const fn note(&mut self, is_prompt: bool) {
+        if is_prompt {
+            self.prompt += 1;
+        } else {
+            (self.has_lagged, self.prompt) = (true, 0);
+        }
+    }
+
+    /// Returns whether the endpoint has shown that it responds promptly. Less is enough if nothing of it waits.
+    pub const fn is_enough(&self, is_idle: bool) -> bool {
+        let enough = if self.has_lagged { IN_FLIGHT } else { 1 };
+        self.prompt >= PROVEN_AT || self.prompt >= enough && is_idle
+    }
+}
+
 /// The row of a drain as a run finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drain {
@@ -90,5 +124,20 @@ mod tests {
         assert_eq!([of(100_000, 0), of(1, 24)], [Load::Full; 2]);
         assert_eq!([of(99_999, 0), of(90_000, 0), of(1, 22)], [Load::Between; 3]);
         assert_eq!([of(89_999, 21), of(0, 0)], [Load::Eased; 2]);
+    }
+
+    #[test]
+    fn an_endpoint_is_prompt_after_one_answer_after_ten_if_it_lagged_and_after_fifty_if_more_waits() {
+        let seen = |answers: &[bool]| {
+            let mut proof = Proof::default();
+            for is_prompt in answers {
+                proof.note(*is_prompt);
+            }
+            [proof.is_enough(true), proof.is_enough(false)]
+        };
+        assert_eq!([seen(&[]), seen(&[true]), seen(&[true; 49])], [[false; 2], [true, false], [true, false]]);
+        assert_eq!(seen(&[true; 50]), [true; 2]);
+        assert_eq!(seen(&[&[false][..], &[true; 9]].concat()), [false; 2]);
+        assert_eq!(seen(&[&[false][..], &[true; 10]].concat()), [true, false]);
     }
 }

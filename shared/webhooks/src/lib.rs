@@ -19,6 +19,7 @@ pub use body::body;
 pub use drains::Drains;
 pub use fan_out::FanOut;
 pub use notices::Notices;
+pub use pace::FIRST_ATTEMPTS_PER_SECOND;
 pub use queues::{Call, DrainCall, QueueMessage, Queues, Unsent};
 pub(crate) use schedule::WARNING_ATTEMPT;
 pub use schedule::{ATTEMPTS, Schedule, Wait, delivery_id};

@@ -10,7 +10,7 @@ use types::timestamp::Timestamp;
 
 /// Each instance that fans out sends at most this many first attempts per account and second to the first lane. The
 /// rest go to the retry lane, and so does what waits for the drain of its account.
-const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
+pub const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 
 /// Counts the deliveries that it lets into the first lane. Without a limit, a burst of one account would delay those of
 /// others, and receivers that responded promptly until now could occupy every instance that serves this lane.

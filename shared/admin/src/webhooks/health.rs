@@ -50,19 +50,18 @@ impl WebhookAdmin {
         let endpoint = self.find(id).await?;
         let now = self.clock.now();
         let waiting = self.store.waiting(id, false, MAX_PAGE_ROWS).await?;
-        let oldest = match (waiting.iter().find(|waiting| waiting.at > at_once()), waiting.first()) {
-            (Some(oldest), _) => Some(oldest.at),
-            // Only what owners and operators have sent waits.
-            (None, Some(first)) => self.store.delivery(first.id).await?.map(|delivery| delivery.progress.due),
-            (None, None) => None,
-        };
+        let oldest_pending = self.oldest_pending(id).await?;
+        // What owners and operators have sent bears no time in the index.
+        let first = waiting.iter().map(|waiting| waiting.at).find(|at| *at > at_once());
+        let sent = oldest_pending.iter().map(|delivery| &delivery.progress);
+        let sent = sent.filter(|progress| progress.wake_at == Some(at_once())).map(|progress| progress.due);
         let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let newest = self.store.list_deliveries(id, &DeliveryFilter::default(), None, rows).await?;
         let findings = Findings {
             waiting: self.store.count_waiting(id, now, MAX_COUNTED).await?.min(MAX_COUNTED),
-            oldest_waiting_at: oldest.filter(|at| *at <= now),
+            oldest_waiting_at: first.into_iter().chain(sent).min().filter(|at| *at <= now),
             newest: newest.deliveries,
-            oldest_pending: self.oldest_pending(id).await?,
+            oldest_pending,
         };
         let health = EndpointHealth::of(&endpoint, &findings, self.drains.schedule(), now);
         Ok((endpoint, health))

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 
 use types::timestamp::Timestamp;
-use webhooks::{Schedule, Wait};
+use webhooks::drain::{FULL_AFTER_SECONDS, Load, load};
+use webhooks::{FIRST_ATTEMPTS_PER_SECOND, Schedule, Wait};
 
 use crate::endpoint::{Entry, Plan};
-use crate::figures::{DYNAMO, FIRST_ATTEMPTS_PER_SECOND, INDEX_LAG, MAX_AGE, MAX_WAITING, Millis, OVERDUE, SECOND};
+use crate::figures::{DYNAMO, INDEX_LAG, Millis, SECOND};
 use crate::statistics::Usage;
 use crate::world::{Event, FIRST, Maker, Message, RETRY, World};
 
@@ -102,7 +103,6 @@ impl World {
     pub(crate) fn wait(&mut self, delivery: u32) -> bool {
         let Delivery { endpoint, failed, .. } = self.deliveries[delivery as usize];
         if failed == 0 {
-            self.judge_backlog(endpoint);
             if self.endpoints[endpoint].is_full {
                 self.endpoints[endpoint].tally.held += 1;
                 // The row and its entry in `statuses`.
@@ -119,14 +119,14 @@ impl World {
     }
 
     /// Marks an endpoint as full, or ends the mark.
-    pub(crate) fn judge_backlog(&mut self, endpoint: usize) {
-        let now = self.now;
+    pub(crate) fn measure(&mut self, endpoint: usize) {
+        let now = at(self.now);
         let endpoint = &mut self.endpoints[endpoint];
-        let oldest = endpoint.partitions[1].peek().map_or(0, |Reverse(entry)| now.saturating_sub(entry.wake_at));
-        if endpoint.waiting >= MAX_WAITING || oldest >= MAX_AGE {
-            endpoint.is_full = true;
-        } else if endpoint.waiting < MAX_WAITING / 2 && oldest < MAX_AGE / 2 {
-            endpoint.is_full = false;
+        let oldest = endpoint.partitions[1].peek().map_or(now, |Reverse(entry)| at(entry.wake_at));
+        match load(endpoint.waiting as u64, oldest, FULL_AFTER_SECONDS, now) {
+            Load::Full => endpoint.is_full = true,
+            Load::Eased => endpoint.is_full = false,
+            Load::Between => {}
         }
     }
 
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Begins an attempt. Its answer comes later.
-    pub(crate) fn attempt(&mut self, maker: Maker, delivery: u32) -> Millis {
+    pub(crate) fn attempt(&mut self, maker: Maker, delivery: u32) {
         let found = &mut self.deliveries[delivery as usize];
         found.is_leased = true;
         let Delivery { endpoint, due, next, .. } = *found;
@@ -165,7 +165,13 @@ impl World {
         self.usage_of(delivery).write_units += 1.0;
         // The claim comes before the attempt, and the record after it.
         self.after(took + 2 * DYNAMO, Event::Answered { maker, delivery, took, is_acknowledged });
-        took
+        let worker = match maker {
+            Maker::Worker(worker) => worker,
+            Maker::Run(run) => self.runs[run].worker,
+        };
+        for seconds in 1..=took.saturating_sub(1) / SECOND {
+            self.after(seconds * SECOND + DYNAMO, Event::Slow { worker, endpoint });
+        }
     }
 
     /// Records an attempt. Returns when the drain makes the next one if nobody did before.
@@ -181,27 +187,26 @@ impl World {
             self.end(delivery);
             return None;
         }
-        let at = Timestamp::from_millis(now.cast_signed());
-        let Some(wait) = Schedule::default().after_failure(failed + 1, at) else {
+        let Some(wait) = Schedule::default().after_failure(failed + 1, at(now)) else {
             self.endpoints[endpoint].tally.failed += 1;
             self.end(delivery);
             return None;
         };
-        let (due, wake_at, delay) = match wait {
-            Wait::Delayed { seconds } => {
-                let delay = u64::from(seconds) * SECOND;
-                (now + delay, now + delay + OVERDUE, Some(delay))
-            }
-            Wait::Parked { due, .. } => (due.millis().cast_unsigned(), due.millis().cast_unsigned(), None),
-        };
+        let (due, wake_at) = wait.times(Schedule::default(), at(now));
+        let [due, wake_at] = [due, wake_at].map(|time| time.millis().cast_unsigned());
+        let is_delayed = matches!(wait, Wait::Delayed { .. });
         let found = &mut self.deliveries[delivery as usize];
         (found.failed, found.due) = (failed + 1, due);
-        found.next = if delay.is_some() { NextAttempt::MessagedRetry } else { NextAttempt::ParkedRetry };
+        found.next = if is_delayed { NextAttempt::MessagedRetry } else { NextAttempt::ParkedRetry };
         self.wake_at(delivery, wake_at);
-        if let Some(delay) = delay {
+        if is_delayed {
             let stamp = self.deliveries[delivery as usize].stamp;
-            self.send(RETRY, Message::Attempt { delivery, stamp }, delay);
+            self.send(RETRY, Message::Attempt { delivery, stamp }, due - now);
         }
         Some(wake_at)
     }
+}
+
+fn at(time: Millis) -> Timestamp {
+    Timestamp::from_millis(time.cast_signed())
 }

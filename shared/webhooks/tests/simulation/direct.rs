@@ -2,8 +2,12 @@
 
 use std::collections::VecDeque;
 
+use types::ids::EndpointId;
+use uuid::Uuid;
+use webhooks::promptness::Promptness;
+
 use crate::delivery::Delivery;
-use crate::figures::{BATCH, DYNAMO, INVOKE, Millis, Promptness, SECOND, SLOW_AFTER};
+use crate::figures::{BATCH, DIRECT_IN_FLIGHT, DYNAMO, INVOKE, Millis, SECOND, SLOW_AFTER};
 use crate::world::{Event, Maker, Message, SLOW, World};
 
 /// A place for one invocation at a time, with its instance of the function.
@@ -11,7 +15,7 @@ use crate::world::{Event, Maker, Message, SLOW, World};
 pub(crate) struct Worker {
     pub(crate) lane: usize,
     pub(crate) is_idle: bool,
-    scores: Vec<Promptness>,
+    pub(crate) promptness: Promptness,
     /// The number of the batch.
     batch: u64,
     /// What the invocation still waits for: attempts, runs, and the handling of the messages.
@@ -30,11 +34,11 @@ struct Group {
 }
 
 impl Worker {
-    pub(crate) fn new(lane: usize, endpoints: usize) -> Self {
+    pub(crate) fn new(lane: usize) -> Self {
         Self {
             lane,
             is_idle: true,
-            scores: vec![Promptness::default(); endpoints],
+            promptness: Promptness::default(),
             batch: 0,
             open: 0,
             groups: Vec::new(),
@@ -48,18 +52,12 @@ impl World {
     /// Begins an invocation with what the worker's queue holds.
     pub(crate) fn receive(&mut self, worker: usize) {
         let lane = self.workers[worker].lane;
-        let messages = self.take(lane, if lane == SLOW { self.settings.slow_batch } else { BATCH });
+        let messages = self.take(lane, BATCH);
         if messages.is_empty() {
             self.workers[worker].is_idle = true;
             return;
         }
-        let payers: Vec<usize> = messages
-            .iter()
-            .map(|message| match *message {
-                Message::Attempt { delivery, .. } => self.account_of(delivery),
-                Message::Drain { account, .. } => account,
-            })
-            .collect();
+        let payers: Vec<usize> = messages.iter().map(|message| self.payer(message)).collect();
         let share = 1.0 / payers.len() as f64;
         for (number, payer) in payers.iter().enumerate() {
             let usage = &mut self.accounts[*payer].usage;
@@ -95,12 +93,11 @@ impl World {
         let mut callers = Vec::new();
         for message in messages {
             let Message::Attempt { delivery, stamp } = message else { continue };
-            let Delivery { endpoint, due, stamp: current, is_leased, .. } = self.deliveries[delivery as usize];
+            let Delivery { endpoint, stamp: current, is_leased, .. } = self.deliveries[delivery as usize];
             if stamp != current || is_leased {
                 continue;
             }
-            let is_stale = self.settings.stale_after.is_some_and(|after| self.now - due > after);
-            if !self.endpoints[endpoint].is_prompt || is_stale {
+            if !self.endpoints[endpoint].is_prompt {
                 if self.wait(delivery) {
                     callers.push(self.endpoints[endpoint].plan.account);
                 }
@@ -117,7 +114,7 @@ impl World {
         self.workers[worker].open += 1;
         self.after(2 * DYNAMO, Event::Handled { worker });
         for group in 0..self.workers[worker].groups.len() {
-            for _ in 0..self.settings.direct_in_flight {
+            for _ in 0..DIRECT_IN_FLIGHT {
                 self.begin_next(worker, group);
             }
         }
@@ -137,19 +134,14 @@ impl World {
     }
 
     fn begin_next(&mut self, worker: usize, group: usize) {
-        let Group { endpoint, waiting } = &mut self.workers[worker].groups[group];
-        let (endpoint, Some(delivery)) = (*endpoint, waiting.pop_front()) else { return };
+        let Group { waiting, .. } = &mut self.workers[worker].groups[group];
+        let Some(delivery) = waiting.pop_front() else { return };
         self.workers[worker].open += 1;
-        let took = self.attempt(Maker::Worker(worker), delivery);
-        for seconds in 1..=took.saturating_sub(1) / SECOND {
-            self.after(seconds * SECOND + DYNAMO, Event::Slow { worker, endpoint });
-        }
+        self.attempt(Maker::Worker(worker), delivery);
     }
 
     pub(crate) fn slow(&mut self, worker: usize, endpoint: usize) {
-        let score = &mut self.workers[worker].scores[endpoint];
-        if score.slow() && self.endpoints[endpoint].is_prompt {
-            *score = Promptness::default();
+        if self.workers[worker].promptness.lagged(id(endpoint)) && self.endpoints[endpoint].is_prompt {
             self.endpoints[endpoint].is_prompt = false;
             let account = self.endpoints[endpoint].plan.account;
             self.accounts[account].usage.write_units += 1.0;
@@ -179,7 +171,7 @@ impl World {
     pub(crate) fn answered_directly(&mut self, worker: usize, delivery: u32, took: Millis, is_acknowledged: bool) {
         let endpoint = self.deliveries[delivery as usize].endpoint;
         if took < SECOND {
-            self.workers[worker].scores[endpoint].prompt();
+            self.workers[worker].promptness.answered(id(endpoint));
         }
         let account = self.account_of(delivery);
         if let Some(wake_at) = self.record(delivery, is_acknowledged) {
@@ -199,12 +191,17 @@ impl World {
             return;
         }
         let seconds = (self.now - ended.began_at) as f64 / SECOND as f64;
-        let payers = std::mem::take(&mut ended.payers);
+        ended.is_idle = true;
+        let (lane, payers) = (ended.lane, std::mem::take(&mut ended.payers));
         for payer in &payers {
             self.accounts[*payer].usage.function_seconds += seconds / payers.len() as f64;
+            self.queues[lane].done(*payer);
         }
-        self.workers[worker].is_idle = true;
-        let lane = self.workers[worker].lane;
         self.wake_worker(lane);
     }
+}
+
+/// Returns the id of an endpoint, by its number.
+pub(crate) fn id(endpoint: usize) -> EndpointId {
+    Uuid::from_u128(endpoint as u128).into()
 }

@@ -2,9 +2,12 @@
 
 use std::cmp::Reverse;
 
+use webhooks::drain::{IN_FLIGHT, LOOKS, MEASURE_EVERY_SECONDS, Proof};
+
 use crate::delivery::Delivery;
+use crate::direct::id;
 use crate::endpoint::Entry;
-use crate::figures::{BEGIN_FOR, DRAIN_OVERDUE, GRACE, IN_FLIGHT, LEASE, Millis, NAP, PAUSE, POLL};
+use crate::figures::{BEGIN_FOR, GRACE, LOOK_EVERY, LOST, Millis, NAP, PAUSE, RUN_LEASE, SECOND, SWEEP};
 use crate::world::{Account, Event, Maker, Message, SLOW, World};
 
 /// The row of a drain.
@@ -23,7 +26,7 @@ pub(crate) struct DrainRow {
 /// A run of a drain.
 #[derive(Debug)]
 pub(crate) struct Run {
-    worker: usize,
+    pub(crate) worker: usize,
     account: usize,
     begun_at: Millis,
     in_flight: usize,
@@ -52,7 +55,7 @@ impl World {
         (row.calls, row.called_at) = (row.calls + 1, now);
         if row.is_asleep {
             usage.write_units += 2.0;
-            (row.token, row.wake_at, row.is_asleep) = (new, now + DRAIN_OVERDUE, false);
+            (row.token, row.wake_at, row.is_asleep) = (new, now + LOST, false);
             self.send(SLOW, Message::Drain { account, token: new }, 0);
         }
     }
@@ -75,11 +78,11 @@ impl World {
     pub(crate) fn sweep(&mut self, account: usize) {
         let now = self.now;
         let Account { drain, usage, .. } = &mut self.accounts[account];
-        let Some(row) = drain.as_mut().filter(|row| row.wake_at <= now) else { return };
+        let Some(row) = drain.as_mut().filter(|row| row.wake_at <= now + SWEEP) else { return };
         usage.write_units += 3.0;
-        (row.wake_at, row.is_asleep) = (now + DRAIN_OVERDUE, false);
-        let token = row.token;
-        self.send(SLOW, Message::Drain { account, token }, 0);
+        let (at, token) = (row.wake_at.max(now), row.token);
+        row.wake_at = at + LOST;
+        self.send(SLOW, Message::Drain { account, token }, at - now);
     }
 
     // ---- Runs ----
@@ -93,13 +96,11 @@ impl World {
             return;
         };
         usage.write_units += 3.0;
-        (row.token, row.wake_at, row.is_asleep) = (new, now + LEASE, false);
+        (row.token, row.wake_at, row.is_asleep) = (new, now + RUN_LEASE, false);
         let DrainRow { calls, called_at, .. } = *row;
         for endpoint in endpoints.clone() {
-            self.judge_backlog(endpoint);
-            (self.endpoints[endpoint].made, self.endpoints[endpoint].prompt_in_a_row) = (0, 0);
+            self.endpoints[endpoint].proof = Proof::default();
         }
-        let looks = self.settings.looks;
         let run = self.runs.len();
         self.runs.push(Run {
             worker,
@@ -108,14 +109,14 @@ impl World {
             in_flight: 0,
             calls,
             called_at,
-            looks,
+            looks: LOOKS,
             looked_at: 0,
             is_unsure: false,
             has_handed_on: false,
             has_ended: false,
         });
         self.go_on(run);
-        self.after(POLL, Event::RunPolls { run });
+        self.after(LOOK_EVERY, Event::RunPolls { run });
     }
 
     /// Reads the row, and begins what was called for since.
@@ -127,7 +128,7 @@ impl World {
         self.accounts[account].usage.read_units += 1.0;
         self.learns_of_calls(run);
         self.go_on(run);
-        self.after(POLL, Event::RunPolls { run });
+        self.after(LOOK_EVERY, Event::RunPolls { run });
     }
 
     /// Looks into the index if it has to, begins what it can, and ends if nothing is left.
@@ -145,7 +146,7 @@ impl World {
     fn learns_of_calls(&mut self, run: usize) -> bool {
         let run = &mut self.runs[run];
         let Some(row) = self.accounts[run.account].drain.filter(|row| row.calls != run.calls) else { return false };
-        (run.calls, run.called_at, run.looks) = (row.calls, row.called_at, self.settings.looks);
+        (run.calls, run.called_at, run.looks) = (row.calls, row.called_at, LOOKS);
         true
     }
 
@@ -215,11 +216,15 @@ impl World {
         }
         self.runs[run].in_flight -= 1;
         self.endpoints[endpoint].in_flight -= 1;
-        self.endpoints[endpoint].made(took);
-        let looked_at = self.runs[run].looked_at;
+        let (worker, looked_at) = (self.runs[run].worker, self.runs[run].looked_at);
+        if took < SECOND {
+            self.workers[worker].promptness.answered(id(endpoint));
+        }
+        self.endpoints[endpoint].proof.note(took < SECOND);
         let is_idle = self.endpoints[endpoint].in_flight == 0 && self.next_due(endpoint, looked_at).is_none();
-        if is_idle && self.endpoints[endpoint].was_prompt() && !self.endpoints[endpoint].is_prompt {
+        if self.endpoints[endpoint].proof.is_enough(is_idle) && !self.endpoints[endpoint].is_prompt {
             self.endpoints[endpoint].is_prompt = true;
+            self.workers[worker].promptness.forget(id(endpoint));
             self.accounts[account].usage.write_units += 1.0;
         }
         self.go_on(run);
@@ -229,7 +234,7 @@ impl World {
     fn settle(&mut self, run: usize) {
         let Run { account, worker, in_flight, has_handed_on, .. } = self.runs[run];
         if self.is_late(run) {
-            if !has_handed_on && (in_flight == 0 || self.settings.hands_on_early) {
+            if !has_handed_on {
                 self.runs[run].has_handed_on = true;
                 self.hand_on(account);
             }
@@ -258,10 +263,17 @@ impl World {
 
     fn hand_on(&mut self, account: usize) {
         let (now, token) = (self.now, self.rng.u64(..));
-        let Account { drain, usage, .. } = &mut self.accounts[account];
+        let Account { drain, usage, endpoints, .. } = &mut self.accounts[account];
         let Some(row) = drain else { return };
         usage.write_units += 3.0;
-        (row.token, row.wake_at) = (token, now + DRAIN_OVERDUE);
+        (row.token, row.wake_at, row.called_at) = (token, now + LOST, now);
+        let measured =
+            if now % (u64::from(MEASURE_EVERY_SECONDS) * SECOND) < BEGIN_FOR { endpoints.clone() } else { Vec::new() };
+        for endpoint in measured {
+            // Sixteen kilobytes of entries are two read units.
+            self.accounts[account].usage.read_units += self.endpoints[endpoint].waiting as f64 / 50.0;
+            self.measure(endpoint);
+        }
         self.send(SLOW, Message::Drain { account, token }, 0);
     }
 
@@ -269,14 +281,22 @@ impl World {
     fn sleep(&mut self, run: usize) {
         let (now, account) = (self.now, self.runs[run].account);
         let endpoints = self.accounts[account].endpoints.clone();
+        // Nothing is left that is due.
+        for endpoint in &endpoints {
+            self.endpoints[*endpoint].is_full = false;
+        }
         let heads = endpoints.into_iter().flat_map(|endpoint| [self.head(endpoint, 0), self.head(endpoint, 1)]);
         let next = heads.flatten().map(|entry| entry.wake_at).filter(|wake_at| *wake_at > now).min();
-        let is_recent = self.runs[run].is_unsure || now < self.runs[run].called_at + GRACE;
+        let is_unsure = self.runs[run].is_unsure;
+        let is_recent = is_unsure || now < self.runs[run].called_at + GRACE;
         let Account { drain, usage, .. } = &mut self.accounts[account];
         usage.write_units += 3.0;
         let wake_at = if is_recent { Some(next.map_or(now + NAP, |next| next.min(now + NAP))) } else { next };
         match (wake_at, drain.as_mut()) {
-            (Some(wake_at), Some(row)) => (row.wake_at, row.is_asleep) = (wake_at, true),
+            (Some(wake_at), Some(row)) => {
+                (row.wake_at, row.is_asleep) = (wake_at, true);
+                row.called_at = if is_unsure { now } else { row.called_at };
+            }
             _ => *drain = None,
         }
     }

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::figures::{DEADLINE, IN_FLIGHT, Millis, SECOND};
+use webhooks::drain::Proof;
+
+use crate::figures::{DEADLINE, Millis};
 use crate::statistics::Tally;
 
 /// How a receiver answers.
@@ -114,9 +116,8 @@ pub(crate) struct Endpoint {
     pub(crate) partitions: [BinaryHeap<Reverse<Entry>>; 2],
     /// The attempts that the drain has in flight.
     pub(crate) in_flight: usize,
-    /// How many attempts the run of the drain has made, and how many of the latest in a row were prompt.
-    pub(crate) made: usize,
-    pub(crate) prompt_in_a_row: usize,
+    /// What the run of the drain has seen.
+    pub(crate) proof: Proof,
     pub(crate) tally: Tally,
 }
 
@@ -129,20 +130,8 @@ impl Endpoint {
             waiting: 0,
             partitions: Default::default(),
             in_flight: 0,
-            made: 0,
-            prompt_in_a_row: 0,
+            proof: Proof::default(),
             tally: Tally::default(),
         }
-    }
-
-    /// Returns whether the attempts of the run were prompt, or at least enough of the latest ones.
-    pub(crate) fn was_prompt(&self) -> bool {
-        self.prompt_in_a_row > 0 && (self.prompt_in_a_row == self.made || self.prompt_in_a_row >= IN_FLIGHT)
-    }
-
-    /// Counts an attempt that the drain has made.
-    pub(crate) fn made(&mut self, took: Millis) {
-        self.made += 1;
-        self.prompt_in_a_row = if took < SECOND { self.prompt_in_a_row + 1 } else { 0 };
     }
 }

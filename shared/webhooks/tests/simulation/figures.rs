@@ -1,5 +1,11 @@
 //! The figures of the simulation: what the code fixes, what AWS takes and what it charges. Times are in milliseconds.
 
+use std::time::Duration;
+
+use platform::resources::{SWEEP_PERIOD, WEBHOOK_TIMEOUT};
+use webhooks::delivery::LEASE_SECONDS;
+use webhooks::drain;
+
 /// Milliseconds since the simulation began, or a number of milliseconds.
 pub(crate) type Millis = u64;
 
@@ -33,89 +39,41 @@ pub(crate) const PER_INVOCATION: f64 = 0.20e-6;
 /// The memory of the function in GB (`MemorySize` in template.yaml).
 pub(crate) const MEMORY_GB: f64 = 0.25;
 
-// ---- The code: what receives messages. ----
+// ---- The code, as far as `functions/webhook` fixes it. ----
 
-/// First attempts per account and second that `ingest` sends to the first lane.
-pub(crate) const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
 /// An attempt is slow after this. A message whose attempt did not begin by then waits in the table.
 pub(crate) const SLOW_AFTER: Millis = SECOND;
+/// How many attempts to one endpoint a batch of the first two lanes has in flight.
+pub(crate) const DIRECT_IN_FLIGHT: usize = 4;
 /// The deadline of an attempt.
 pub(crate) const DEADLINE: Millis = 10 * SECOND;
-/// A drain makes the attempt of a delayed message this long after it was due.
-pub(crate) const OVERDUE: Millis = 5 * MINUTE;
 
-// ---- The code: the drain. ----
-
-/// How many attempts to one endpoint a run has in flight.
-pub(crate) const IN_FLIGHT: usize = 10;
-/// How long a run begins attempts.
-pub(crate) const BEGIN_FOR: Millis = 12 * SECOND;
-const _: () = assert!(BEGIN_FOR + DEADLINE < 25 * SECOND, "a run must end before its function's time-out");
-/// A run reads its row this often, to see whether there were calls.
-pub(crate) const POLL: Millis = 500;
-/// A run that has nothing in flight looks into the index again after this.
-pub(crate) const PAUSE: Millis = 150;
-/// A row of a drain is kept this long after the latest call.
-pub(crate) const GRACE: Millis = 2 * MINUTE;
-/// How long a drain sleeps at most within [`GRACE`].
-pub(crate) const NAP: Millis = MINUTE;
-/// When `sweep` takes the message of a drain for lost.
-pub(crate) const DRAIN_OVERDUE: Millis = 5 * MINUTE;
+/// The times of drains and sweeps. The others stand in `webhooks::drain`.
+pub(crate) const BEGIN_FOR: Millis = millis(drain::BEGIN_FOR);
+pub(crate) const LOOK_EVERY: Millis = millis(drain::LOOK_EVERY);
+pub(crate) const PAUSE: Millis = millis(drain::PAUSE);
+pub(crate) const GRACE: Millis = drain::GRACE_SECONDS as Millis * SECOND;
+pub(crate) const NAP: Millis = drain::NAP_SECONDS as Millis * SECOND;
+pub(crate) const LOST: Millis = drain::LOST_SECONDS as Millis * SECOND;
+pub(crate) const SWEEP: Millis = millis(SWEEP_PERIOD);
 /// How long the row of a drain belongs to a run.
-pub(crate) const LEASE: Millis = 90 * SECOND;
-/// How often `sweep` runs.
-pub(crate) const SWEEP: Millis = MINUTE;
-/// From this many waiting first attempts on, new deliveries of an endpoint are born held.
-pub(crate) const MAX_WAITING: usize = 100_000;
-/// If the oldest first attempt waits for this long, new deliveries of the endpoint are born held.
-pub(crate) const MAX_AGE: Millis = DAY;
+pub(crate) const RUN_LEASE: Millis = LEASE_SECONDS.cast_unsigned() * SECOND + SWEEP;
+const _: () = assert!(BEGIN_FOR + DEADLINE < millis(WEBHOOK_TIMEOUT), "a run must end before its function's time-out");
 
-/// What a deployment or the design may choose. A test can vary each of them to show what it is for.
+const fn millis(time: Duration) -> Millis {
+    time.as_secs() * SECOND + time.subsec_millis() as Millis
+}
+
+/// What a deployment chooses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// Concurrent invocations of the first, the retry and the slow lane (`MaximumConcurrency` in template.yaml).
+    /// The most invocations of the first, the retry and the slow lane at a time (`MaximumConcurrency` in template.yaml).
     pub(crate) workers: [usize; 3],
-    /// The largest batch of the slow lane. Each message is a run, and the invocation ends with its last run.
-    pub(crate) slow_batch: usize,
-    /// How many attempts to one endpoint a batch of the other lanes has in flight.
-    pub(crate) direct_in_flight: usize,
-    /// Attempts wait in the table if they were due this long before their message is handled: their lane is behind.
-    pub(crate) stale_after: Option<Millis>,
-    /// How often a run looks into the index after a call.
-    pub(crate) looks: u32,
-    /// Whether a run hands on when it stops beginning attempts, instead of when its last attempt has ended.
-    pub(crate) hands_on_early: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            workers: [2, 4, 20],
-            slow_batch: BATCH,
-            direct_in_flight: 4,
-            stale_after: Some(SECOND),
-            looks: 2,
-            hands_on_early: true,
-        }
-    }
-}
-
-/// A stand-in for the score that an instance keeps of an endpoint.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Promptness(f64);
-
-impl Promptness {
-    const WEIGHT: f64 = 0.1;
-    const LIMIT: f64 = 0.2;
-
-    /// Counts an answer that was prompt.
-    pub(crate) fn prompt(&mut self) {
-        self.0 *= 1.0 - Self::WEIGHT;
-    }
-
-    /// Counts a second that an attempt went on after it was slow. Returns whether the endpoint is to be marked.
-    pub(crate) fn slow(&mut self) -> bool {
-        self.0 += Self::WEIGHT * (1.0 - self.0);
-        self.0 > Self::LIMIT
-    }
+impl Settings {
+    /// The defaults of template.yaml, for AWS accounts that may run only ten invocations at a time.
+    pub(crate) const SMALL: Self = Self { workers: [2, 2, 2] };
+    /// The settings for production in samconfig.toml.
+    pub(crate) const PRODUCTION: Self = Self { workers: [200, 32, 64] };
 }

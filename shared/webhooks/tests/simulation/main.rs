@@ -9,8 +9,8 @@
 //!     -- --ignored --nocapture
 //! ```
 //!
-//! The retry schedule is the code's. The order of the steps copies `functions/webhook`, `functions/sweep` and
-//! `webhooks::drain`. No call fails and no function crashes here: `delivery_model` covers that.
+//! Schedule, promptness, bounds and times are the code's. The order of the steps copies `functions/webhook` and
+//! `functions/sweep`. No call fails and no function crashes here: `delivery_model` covers that.
 
 #![expect(clippy::cast_precision_loss, reason = "all times and counts are far below 2^52")]
 

@@ -58,7 +58,7 @@ fn row(latency: Millis, load: f64, beside: Beside) -> String {
         Beside::Strangers => ("100 hanging endpoints of others", hundred_hanging(1, STRANGERS_PER_SECOND).collect()),
     };
     let plans: Vec<Plan> = [plan].into_iter().chain(others).collect();
-    let world = simulate(Settings::default(), &plans, DAY);
+    let world = simulate(Settings::PRODUCTION, &plans, DAY);
     let tally = world.tally([0]);
     format!(
         "| {} | {:.0} % | {name} | {per_second:.1} | {} | {} | {} | {:.1} % | {:.2} |",
@@ -76,7 +76,7 @@ fn row(latency: Millis, load: f64, beside: Beside) -> String {
 #[ignore = "simulates six million deliveries"]
 fn ten_endpoints_that_hang_cost_what_their_events_cost() {
     let plans: Vec<Plan> = hanging(0, 10, 100.0).collect();
-    let mut world = simulate(Settings::default(), &plans, HOUR);
+    let mut world = simulate(Settings::PRODUCTION, &plans, HOUR);
     let before = world.accounts[0].usage.dollars();
     world.run_until(2 * HOUR);
     let a_day = (world.accounts[0].usage.dollars() - before) * (DAY / HOUR) as f64;

@@ -1,7 +1,7 @@
 //! The world: simulated time, deliveries, queues and `sweep`. The lanes stand in `direct` and `drain`.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::delivery::Delivery;
 use crate::direct::Worker;
@@ -17,7 +17,6 @@ pub(crate) const SLOW: usize = 2;
 
 /// A simulation. The same seed, settings and plans give the same results.
 pub(crate) struct World {
-    pub(crate) settings: Settings,
     pub(crate) now: Millis,
     pub(crate) rng: fastrand::Rng,
     pub(crate) accounts: Vec<Account>,
@@ -25,7 +24,7 @@ pub(crate) struct World {
     pub(crate) deliveries: Vec<Delivery>,
     pub(crate) workers: Vec<Worker>,
     pub(crate) runs: Vec<Run>,
-    queues: [VecDeque<Message>; 3],
+    pub(crate) queues: [Lane; 3],
     pub(crate) free: Vec<u32>,
     events: BinaryHeap<Reverse<Scheduled>>,
     scheduled: u64,
@@ -126,13 +125,12 @@ impl World {
         }
         let lanes = [FIRST, RETRY, SLOW].into_iter().flat_map(|lane| [lane].repeat(settings.workers[lane]));
         let mut world = Self {
-            settings,
             now: 0,
             rng: fastrand::Rng::with_seed(seed),
             accounts,
             endpoints: plans.iter().copied().map(Endpoint::new).collect(),
             deliveries: Vec::new(),
-            workers: lanes.map(|lane| Worker::new(lane, plans.len())).collect(),
+            workers: lanes.map(Worker::new).collect(),
             runs: Vec::new(),
             queues: Default::default(),
             free: Vec::new(),
@@ -161,7 +159,8 @@ impl World {
         match event {
             Event::Born { endpoint, count } => self.born(endpoint, count),
             Event::Sent { lane, message } => {
-                self.queues[lane].push_back(message);
+                let account = self.payer(&message);
+                self.queues[lane].push(account, message);
                 self.wake_worker(lane);
             }
             Event::Receive { worker } => self.receive(worker),
@@ -198,10 +197,7 @@ impl World {
     // ---- Queues ----
 
     pub(crate) fn send(&mut self, lane: usize, message: Message, delay: Millis) {
-        let account = match message {
-            Message::Attempt { delivery, .. } => self.account_of(delivery),
-            Message::Drain { account, .. } => account,
-        };
+        let account = self.payer(&message);
         self.accounts[account].usage.sqs_requests += 1.0;
         let wait = delay + self.jitter(SQS_SEND);
         self.after(wait, Event::Sent { lane, message });
@@ -219,8 +215,15 @@ impl World {
 
     /// Takes a batch from a queue.
     pub(crate) fn take(&mut self, lane: usize, most: usize) -> Vec<Message> {
-        let some = self.queues[lane].len().min(most);
-        self.queues[lane].drain(..some).collect()
+        (0..most).map_while(|_| self.queues[lane].pop()).collect()
+    }
+
+    /// Returns the account of a message, which is its message group.
+    pub(crate) fn payer(&self, message: &Message) -> usize {
+        match *message {
+            Message::Attempt { delivery, .. } => self.account_of(delivery),
+            Message::Drain { account, .. } => account,
+        }
     }
 
     // ---- Results ----
@@ -253,6 +256,47 @@ impl World {
             let Tally { born, delivered, failed, held, .. } = endpoint.tally;
             assert_eq!(born, delivered + failed + held + pending, "{:?}", endpoint.plan);
         }
+    }
+}
+
+/// A fair queue of SQS: while an account has more than half of the messages in flight, those of others go first.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    waiting: BTreeMap<usize, VecDeque<(u64, Message)>>,
+    sent: u64,
+    /// The messages in flight, of each account and in all.
+    in_flight: BTreeMap<usize, usize>,
+    all_in_flight: usize,
+}
+
+impl Lane {
+    fn push(&mut self, account: usize, message: Message) {
+        self.sent += 1;
+        self.waiting.entry(account).or_default().push_back((self.sent, message));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn pop(&mut self) -> Option<Message> {
+        let is_noisy = |account: usize| 2 * self.in_flight.get(&account).copied().unwrap_or_default() > self.all_in_flight;
+        let first = self.waiting.iter().filter_map(|(account, messages)| Some((messages.front()?.0, *account)));
+        let (_, (_, account)) = first.map(|first| (is_noisy(first.1), first)).min()?;
+        let messages = self.waiting.get_mut(&account)?;
+        let (_, message) = messages.pop_front()?;
+        if messages.is_empty() {
+            self.waiting.remove(&account);
+        }
+        *self.in_flight.entry(account).or_default() += 1;
+        self.all_in_flight += 1;
+        Some(message)
+    }
+
+    /// Notes that a message of an account is handled.
+    pub(crate) fn done(&mut self, account: usize) {
+        *self.in_flight.entry(account).or_default() -= 1;
+        self.all_in_flight -= 1;
     }
 }
 
