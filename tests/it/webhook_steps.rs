@@ -203,7 +203,7 @@ fn failure() -> impl Strategy<Value = Failure> {
 }
 
 fn token() -> impl Strategy<Value = Token> {
-    (1u128..4).prop_map(|number| Token(uuid(number)))
+    (1u128..4).prop_map(|number| Token::from(uuid(number)))
 }
 
 /// Only four different times, so that two are often equal.

@@ -29,6 +29,7 @@ use runtime::{Error, Worker};
 use secrets::KeyringCache;
 use serde_json::Value;
 use tokio::time::timeout;
+use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
@@ -61,7 +62,7 @@ pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing>
 fn webhook_admin(service: &Service<'_>, policy: Policy) -> Result<WebhookAdmin, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
     let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow])?;
-    let drains = Drains::new(store.clone(), Queues::of_drains(sqs, slow), Schedule::default());
+    let drains = Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default());
     Ok(WebhookAdmin {
         store,
         drains,

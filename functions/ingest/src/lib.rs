@@ -18,6 +18,7 @@ use market::Market;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
@@ -67,7 +68,7 @@ pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
 fn fan_out(service: &Service<'_>) -> Result<FanOut, Missing> {
     let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
     let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
-    Ok(FanOut::new(webhooks, Queues::of_attempts(sqs, first, retry)))
+    Ok(FanOut::new(webhooks, Queues::new(sqs, [(Lane::First, first), (Lane::Retry, retry)])))
 }
 
 impl Worker for Ingest {

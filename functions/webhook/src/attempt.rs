@@ -6,8 +6,10 @@ use std::sync::{Arc, PoisonError};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use http::HeaderMap;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
 use platform::store::StoreError;
-use secrets::{EndpointSecret, KeyringAccessError};
+use secrets::{EndpointSecret, KeyringAccessError, service_signature, standard_signature};
 use tokio::time::{Instant, sleep_until};
 use types::rotation::Secrets;
 use types::timestamp::Timestamp;
@@ -19,9 +21,7 @@ use webhooks::promptness::{CONNECT_FOR, SLOW_AFTER};
 use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;
-use crate::headers::headers;
-use crate::outcome::DispatchOutcome;
-use crate::received::Received;
+use crate::received::{DispatchOutcome, Received};
 use crate::transport::{Posted, Written};
 
 /// An attempt that this function makes, because it has the lease.
@@ -196,4 +196,33 @@ fn recorded_attempt(at: Timestamp, posted: Posted) -> Attempt {
     };
     let latency_ms = u32::try_from(posted.latency.as_millis()).unwrap_or(u32::MAX);
     Attempt { at, status, latency_ms, error, response: posted.excerpt }
+}
+
+/// Builds the headers of an attempt that is sent at `sent_at` (specification 6.4.1): the service's own, and those of
+/// Standard Webhooks.
+fn headers(
+    delivery: &Delivery,
+    secrets: &Secrets<EndpointSecret>,
+    sent_at: Timestamp,
+) -> Result<HeaderMap, InvalidHeaderValue> {
+    let body = delivery.body.as_bytes();
+    let id = HeaderValue::try_from(delivery.id.to_string())?;
+    let timestamp = HeaderValue::from(sent_at.seconds());
+    let mut headers = HeaderMap::with_capacity(9);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static("marketplace-webhooks/1"));
+    let service = service_signature(secrets.active(sent_at), body);
+    let standard = standard_signature(secrets.valid(sent_at), delivery.id, sent_at, body);
+    for (name, value) in [
+        ("x-service-signature", HeaderValue::try_from(service)?),
+        ("x-service-event", HeaderValue::from_static(delivery.event.as_str())),
+        ("x-service-delivery-id", id.clone()),
+        ("x-service-timestamp", timestamp.clone()),
+        ("webhook-id", id),
+        ("webhook-timestamp", timestamp),
+        ("webhook-signature", HeaderValue::try_from(standard)?),
+    ] {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Ok(headers)
 }

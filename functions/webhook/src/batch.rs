@@ -2,19 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::{BoxFuture, join_all};
+use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt, stream};
 use platform::store::StoreError;
 use types::ids::{EndpointId, UserId};
 use webhooks::QueueMessage;
-use webhooks::delivery::{Carried, Dispatch};
+use webhooks::delivery::{Carried, Delivery, Dispatch};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 
 use crate::Webhook;
-use crate::outcome::DispatchOutcome;
-use crate::received::{Received, is_repeated};
+use crate::received::{DispatchOutcome, Received, is_repeated};
+
+/// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
+/// the receiver is fast.
+const MAX_IN_FLIGHT: usize = 4;
+/// Attempts of a batch that have not begun after this time wait for the drain of their account. So an endpoint does not
+/// hold a worker up for much longer than one of its attempts takes.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The endpoints of a batch. An endpoint that cannot be read is an error, because it was not removed.
 pub(crate) type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
@@ -88,7 +96,7 @@ impl Webhook {
         for message in received {
             let Dispatch { account_id, endpoint_id, .. } = message.dispatch;
             match endpoints.get(&endpoint_id) {
-                Some(Ok(endpoint)) if !endpoint.is_on() && message.carried.is_some() => {
+                Some(Ok(endpoint)) if !endpoint.is_on() => {
                     off.entry(account_id).or_default().push((message, endpoint));
                 }
                 _ => messages.entry(endpoint_id).or_default().push(message),
@@ -96,7 +104,7 @@ impl Webhook {
         }
         let of_endpoints =
             messages.into_iter().map(|(id, messages)| self.handle_endpoint(endpoints.get(&id), messages));
-        let of_accounts = off.into_iter().map(|(account, messages)| self.hold_new(account, messages).boxed());
+        let of_accounts = off.into_iter().map(|(account, messages)| self.hold_all(account, messages).boxed());
         join_all(of_endpoints.chain(of_accounts)).await.concat()
     }
 
@@ -105,29 +113,94 @@ impl Webhook {
         Ok(self.store.accounts(accounts).await?.into_values().flat_map(by_id).collect())
     }
 
-    /// Handles all messages for one endpoint: makes attempts if it is on, holds the deliveries if it is off, and ends
-    /// them if it was removed. If it cannot be read, its messages become dead letters, and its deliveries stay pending.
+    /// Handles all messages for one endpoint that is not off: makes attempts if it is on, and ends the deliveries if it was
+    /// removed. If it cannot be read, its messages become dead letters, and its deliveries stay pending.
     fn handle_endpoint<'a>(
         &'a self,
         endpoint: Option<&'a Result<WebhookEndpoint, StoreError>>,
         messages: Vec<Received>,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         match endpoint {
-            Some(Ok(endpoint)) if endpoint.is_on() => self.attend(endpoint, messages).boxed(),
-            // One after the other, because each transaction reads the account's row, and would be in the way of the
-            // others.
+            Some(Ok(endpoint)) => self.attend(endpoint, messages).boxed(),
             _ => stream::iter(messages)
                 .then(move |message| async move {
                     let done = match endpoint {
-                        Some(Ok(endpoint)) => self.hold(&message, endpoint).await,
                         Some(Err(error)) => Err(error.clone()),
-                        None => self.end(&message).await,
+                        _ => self.end(&message).await,
                     };
                     (message.number, self.or_later(&message, done).await)
                 })
                 .collect()
                 .boxed(),
         }
+    }
+
+    /// Makes the attempts that messages call for, unless they have to wait for the drain of their account.
+    pub(crate) async fn attend(
+        &self,
+        endpoint: &WebhookEndpoint,
+        messages: Vec<Received>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        if !endpoint.is_prompt {
+            return self.wait(endpoint, messages).await;
+        }
+        let mut waiting = messages.into_iter();
+        let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
+        under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|message| self.attempt_one(message, endpoint)));
+        let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
+        let mut outcomes = Vec::with_capacity(waiting.len() + under_way.len());
+        loop {
+            tokio::select! {
+                Some(done) = under_way.next() => {
+                    outcomes.extend(done);
+                    under_way.extend(waiting.next().map(|message| self.attempt_one(message, endpoint)));
+                }
+                () = &mut patience, if waiting.len() > 0 => {
+                    let rest = waiting.by_ref().collect();
+                    under_way.push(Box::pin(self.wait(endpoint, rest)));
+                }
+                else => return outcomes,
+            }
+        }
+    }
+
+    fn attempt_one<'a>(
+        &'a self,
+        message: Received,
+        endpoint: &'a WebhookEndpoint,
+    ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
+        Box::pin(async move {
+            let done = self.attempt(&message, endpoint).await;
+            vec![(message.number, self.or_later(&message, done).await)]
+        })
+    }
+
+    /// Holds deliveries of an account. Each message comes with its endpoint, which is off. New deliveries are stored
+    /// together, because transactions of their own would be in each other's way: each reads the account's row.
+    async fn hold_all(
+        &self,
+        account: UserId,
+        messages: Vec<(Received, &WebhookEndpoint)>,
+    ) -> Vec<(usize, DispatchOutcome)> {
+        let now = self.clock.now();
+        let new = messages.iter().filter_map(|(message, endpoint)| {
+            let carried = message.carried.as_ref()?;
+            Some((carried.held(now), *endpoint))
+        });
+        let new: Vec<(Delivery, &WebhookEndpoint)> = new.collect();
+        let are_new = new.len() > 1 && new.len() == messages.len();
+        let held = if are_new { self.store.hold_all_new(account, &new).await } else { Ok(false) };
+        let mut outcomes = Vec::with_capacity(messages.len());
+        for (message, endpoint) in &messages {
+            let done = match &held {
+                Ok(true) => Ok(DispatchOutcome::Held),
+                Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Err(error.clone()),
+                // Some are stored already, or an endpoint has changed.
+                Ok(false) | Err(_) => self.hold(message, endpoint).await,
+            };
+            outcomes.push((message.number, self.or_later(message, done).await));
+        }
+        outcomes
     }
 }
 

@@ -30,8 +30,7 @@ use webhooks::store::{Certainty, Rest, StepOutcome, Waiting};
 use crate::Webhook;
 use crate::attempt::{Claimed, Made};
 use crate::batch::Found;
-use crate::outcome::DispatchOutcome;
-use crate::received::Received;
+use crate::received::{DispatchOutcome, Received};
 
 /// How many waiting deliveries are read at once.
 const READ_AHEAD: i32 = 25;
@@ -318,7 +317,7 @@ impl Webhook {
                 let defect = DispatchOutcome::Defective(error.to_string());
                 let Unreadable { row, what } = waiting.wake_up.clone().unreadable(error).unreadable;
                 tracing::error!(row, what, "set aside");
-                let until = self.clock.now().plus_millis(i64::from(self.schedule.scaled(ASIDE_SECONDS)) * 1_000);
+                let until = self.schedule.after(self.clock.now(), ASIDE_SECONDS);
                 if let Err(error) = self.store.set_aside(&waiting.wake_up, until).await {
                     tracing::warn!(delivery_id = %waiting.id, %error, "cannot set the delivery aside");
                 }
@@ -356,7 +355,6 @@ impl Webhook {
     /// again.
     async fn rest(&self, run: &mut Run) -> Result<bool, StoreError> {
         let now = self.clock.now();
-        let seconds = |seconds| self.schedule.scaled(seconds);
         let next = run.queues.values().filter_map(|queue| queue.next).min();
         // Nothing is left that is due, so no endpoint is full any more.
         for endpoint in run.found.values().filter_map(|endpoint| endpoint.as_ref().ok()) {
@@ -365,14 +363,16 @@ impl Webhook {
                 run.is_called = true;
             }
         }
-        let is_sure = !run.is_unsure && !run.is_removing && run.drain.is_settled(run.looked_at, seconds(GRACE_SECONDS));
+        let is_sure = !run.is_unsure
+            && !run.is_removing
+            && run.drain.is_settled(run.looked_at, self.schedule.scaled(GRACE_SECONDS));
         if is_sure {
             let rest = next.map_or(Rest::Over, Rest::Until);
             if self.store.rest_drain(&run.drain, rest, Certainty::Sure).await? {
                 return Ok(true);
             }
         }
-        let nap = now.plus_millis(i64::from(seconds(NAP_SECONDS)) * 1_000);
+        let nap = self.schedule.after(now, NAP_SECONDS);
         let until = next.map_or(nap, |next| next.min(nap));
         let certainty = if run.is_unsure { Certainty::Unsure(now) } else { Certainty::Recent };
         if self.store.rest_drain(&run.drain, Rest::Until(until), certainty).await? {

@@ -8,34 +8,30 @@
 //! account.
 
 mod attempt;
-mod attend;
 mod batch;
-mod defects;
 mod drain;
-mod headers;
-mod hold;
-mod notices;
-mod outcome;
 mod received;
 mod settle;
 pub mod transport;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use platform::aws::{Missing, Patience};
 use platform::metrics::Meter;
 use platform::preflight;
 use platform::resources::Queue;
 use platform::service::Service;
+use queues::{MessageCopy, send_copies};
 use runtime::{Error, Worker};
 use secrets::KeyringCache;
 use types::clock::Clock;
+use webhooks::delivery::Lane;
 use webhooks::promptness::Promptness;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Notices, Queues, Schedule};
 
-use outcome::DispatchOutcome;
+use received::DispatchOutcome;
 use transport::{Reach, Transport};
 
 /// The function. Clones share their connections and the cached keyring.
@@ -64,7 +60,7 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
     let queues = [Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead];
     let (sqs, [retry, slow, dead_queue]) = queues::from_service(service, queues)?;
-    let queues = Queues::of_drains(sqs.clone(), slow).with_retry_lane(retry);
+    let queues = Queues::new(sqs.clone(), [(Lane::Retry, retry), (Lane::Slow, slow)]);
     Ok(Webhook {
         notices: Notices::from_service(service, store.clone())?,
         drains: Drains::new(store.clone(), queues.clone(), schedule),
@@ -96,7 +92,7 @@ impl Worker for Webhook {
         let (mut outcomes, drained) = self.handle(&event.records).await;
         self.bury_defective(&event.records, &mut outcomes).await;
         let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        outcome::log(&self.meter, &event.records, &outcomes, &drained, &waits);
+        received::log(&self.meter, &event.records, &outcomes, &drained, &waits);
         let mut response = SqsBatchResponse::default();
         for (record, _) in
             event.records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, DispatchOutcome::Failed(_)))
@@ -105,5 +101,26 @@ impl Worker for Webhook {
             response.add_failure(record.message_id.clone().unwrap_or_default());
         }
         Ok(response)
+    }
+}
+
+impl Webhook {
+    /// Sends a copy of each message that met a defect to the dead-letter queue. If it is not certain that a copy was
+    /// sent, its message has failed and stays in its queue.
+    ///
+    /// The delivery itself stays as it is. If it is pending, the drain of its account makes another attempt.
+    pub(crate) async fn bury_defective(&self, records: &[SqsMessage], outcomes: &mut [DispatchOutcome]) {
+        let (mut copies, mut unsent) = (Vec::new(), Vec::new());
+        for (number, (record, outcome)) in records.iter().zip(outcomes.iter()).enumerate() {
+            let DispatchOutcome::Defective(defect) = outcome else { continue };
+            match MessageCopy::defective(number, record.body.clone(), defect) {
+                Ok(copy) => copies.push(copy),
+                Err(error) => unsent.push((number, error.to_string())),
+            }
+        }
+        unsent.extend(send_copies(&self.sqs, &self.dead_queue, copies).await);
+        for (number, error) in unsent {
+            outcomes[number] = DispatchOutcome::Failed(format!("its copy cannot be sent: {error}"));
+        }
     }
 }

@@ -1,18 +1,19 @@
-//! A message that calls for an attempt, and what becomes of it without one.
+//! A message that calls for an attempt, what becomes of it without one, and how outcomes are logged.
 
 use std::sync::Arc;
 
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::join_all;
 use platform::backoff::equal_jitter_seconds;
+use platform::metrics::{Meter, Metric};
 use platform::store::StoreError;
-use webhooks::Call;
 use webhooks::delivery::{Carried, Dispatch, Lane, overdue_at, wait, watch};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::Put;
+use webhooks::{Call, Unsent};
 
 use crate::Webhook;
-use crate::outcome::DispatchOutcome;
+use DispatchOutcome as Of;
 
 /// The attribute in which SQS counts how often it has delivered a message.
 const RECEIVE_COUNT: &str = "ApproximateReceiveCount";
@@ -142,4 +143,101 @@ impl Webhook {
 /// do not come back together.
 pub(crate) fn up_to_twice(seconds: u32) -> u32 {
     equal_jitter_seconds(2 * seconds)
+}
+
+/// The outcome of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DispatchOutcome {
+    /// The endpoint acknowledged the attempt.
+    Delivered,
+    /// The attempt failed, and its failure is recorded.
+    Unacknowledged,
+    /// The delivery's last attempt failed, and its failure is recorded.
+    Exhausted,
+    /// The delivery's last attempt failed, and its endpoint was switched off because of it.
+    SwitchedOff,
+    /// The delivery is held, because its endpoint is off.
+    Held,
+    /// The delivery is held, because too many of its endpoint wait.
+    Overflowed,
+    /// The delivery waited until it was no longer kept, and has failed.
+    Expired,
+    /// The message calls for nothing any more: the delivery has moved on or has ended.
+    Void,
+    /// No attempt was made. The delivery waits in the table for the drain of its account.
+    Waiting,
+    /// A copy was sent to the retry lane, because another instance is making the attempt or something that it needs is
+    /// unavailable.
+    Postponed(String),
+    /// The message called for a run of a drain. What the run did has lines of its own.
+    Drained,
+    /// The message, a row or a secret cannot be read, the store takes what the message calls for as invalid, or the code
+    /// cannot put it together. None of these would change with another try. A copy goes to the dead-letter queue.
+    Defective(String),
+    /// Its copy cannot be sent, or its drain cannot be begun now. The message stays in its queue.
+    Failed(String),
+}
+
+impl DispatchOutcome {
+    /// Returns the outcome of a message that an error of the store stops for good.
+    pub(crate) fn stopped_by(error: &StoreError) -> Self {
+        match error {
+            StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. } => {
+                Self::Defective(error.to_string())
+            }
+            StoreError::Conflict | StoreError::Unavailable(_) => Self::Failed(error.to_string()),
+        }
+    }
+
+    /// Returns the outcome of a message whose copy cannot be sent.
+    pub(crate) fn uncopied(unsent: &Unsent) -> Self {
+        Self::Failed(format!("its copy cannot be sent: {unsent}"))
+    }
+}
+
+/// Logs one line for the batch and the deliveries of its drains, and one for each message that met a defect or failed. No line contains a body, a URL or
+/// a secret.
+pub(crate) fn log(
+    meter: &Meter,
+    records: &[SqsMessage],
+    outcomes: &[DispatchOutcome],
+    drained: &[DispatchOutcome],
+    waits: &[u64],
+) {
+    for (record, outcome) in records.iter().zip(outcomes) {
+        let message_id = record.message_id.as_deref();
+        match outcome {
+            DispatchOutcome::Defective(defect) => tracing::error!(message_id, defect, "defective"),
+            DispatchOutcome::Failed(error) => tracing::error!(message_id, error, "failed"),
+            _ => {}
+        }
+    }
+    let all = || outcomes.iter().chain(drained);
+    let count = |is: fn(&DispatchOutcome) -> bool| all().filter(|outcome| is(outcome)).count() as u64;
+    let because = all().find_map(|outcome| match outcome {
+        DispatchOutcome::Postponed(why) => Some(why),
+        _ => None,
+    });
+    let mut line = meter.line("batch");
+    line.member("received", &outcomes.len());
+    line.count(Metric::Delivered, count(|outcome| matches!(outcome, Of::Delivered)));
+    // Every attempt that failed.
+    line.count(
+        Metric::Unacknowledged,
+        count(|outcome| matches!(outcome, Of::Unacknowledged | Of::Exhausted | Of::SwitchedOff)),
+    );
+    // Every delivery whose last attempt failed, whether or not its endpoint was switched off.
+    line.count(Metric::Exhausted, count(|outcome| matches!(outcome, Of::Exhausted | Of::SwitchedOff)));
+    line.count(Metric::SwitchedOff, count(|outcome| matches!(outcome, Of::SwitchedOff)));
+    line.count(Metric::Held, count(|outcome| matches!(outcome, Of::Held)));
+    line.count(Metric::Overflowed, count(|outcome| matches!(outcome, Of::Overflowed)));
+    line.count(Metric::Expired, count(|outcome| matches!(outcome, Of::Expired)));
+    line.member("void", &count(|outcome| matches!(outcome, Of::Void)));
+    line.member("waiting", &count(|outcome| matches!(outcome, Of::Waiting)));
+    line.count(Metric::Postponed, count(|outcome| matches!(outcome, Of::Postponed(_))));
+    line.known("postponed_because", because);
+    line.count(Metric::Defects, count(|outcome| matches!(outcome, Of::Defective(_))));
+    line.count(Metric::Failed, count(|outcome| matches!(outcome, Of::Failed(_))));
+    line.samples(Metric::EventToPost, waits);
+    line.log(false);
 }

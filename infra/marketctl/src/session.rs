@@ -19,6 +19,7 @@ use platform::store::causes;
 use secrets::KeyringCache;
 use thiserror::Error;
 use types::clock::{Clock, SystemClock};
+use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
@@ -100,7 +101,7 @@ impl Session {
         let slow = queue(Queue::WebhooksSlow).await?;
         let store = WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks));
         Ok(WebhookAdmin {
-            drains: Drains::new(store.clone(), Queues::of_drains(self.sqs(), slow), Schedule::default()),
+            drains: Drains::new(store.clone(), Queues::new(self.sqs(), [(Lane::Slow, slow)]), Schedule::default()),
             store,
             keyring: KeyringCache::new(self.secrets(), self.resources.keyring(), Arc::clone(&self.clock)),
             policy: policy(),

@@ -3,6 +3,7 @@
 pub mod aws;
 pub mod backoff;
 pub mod batch_get;
+pub mod change;
 pub mod layout;
 pub mod logging;
 pub mod metrics;

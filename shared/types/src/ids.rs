@@ -90,6 +90,14 @@ uuid_id! {
     DeliveryId;
     /// Identifies the notice that an endpoint was switched off.
     NoticeId;
+    /// A unique name of a message or of a lease.
+    Token;
+}
+
+impl Token {
+    pub fn random() -> Self {
+        Self(Uuid::new_v4())
+    }
 }
 
 macro_rules! text_id {

@@ -9,10 +9,14 @@
 
 use std::time::Duration;
 
+use platform::store::StoreError;
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
 
 use crate::delivery::Token;
+use crate::queues::{DrainCall, Queues};
+use crate::schedule::Schedule;
+use crate::store::{WakeUp, WebhookStore};
 
 /// How many attempts to one endpoint a drain makes at the same time.
 pub const IN_FLIGHT: usize = 10;
@@ -110,6 +114,62 @@ impl Drain {
     /// Returns whether a run that finds nothing can trust that there is nothing.
     pub fn is_settled(&self, now: Timestamp, grace_seconds: u32) -> bool {
         self.called_at.plus_millis(i64::from(grace_seconds) * 1_000) < now
+    }
+}
+
+/// Calls the drains of accounts: first the row, then the queue. If the message cannot be sent, `sweep` sends it.
+#[derive(Clone)]
+pub struct Drains {
+    store: WebhookStore,
+    queues: Queues,
+    schedule: Schedule,
+}
+
+impl Drains {
+    /// The queues must have the slow lane.
+    pub const fn new(store: WebhookStore, queues: Queues, schedule: Schedule) -> Self {
+        Self { store, queues, schedule }
+    }
+
+    /// Calls the drain of an account, because something waits that it must look at now.
+    pub async fn call(&self, account_id: UserId, now: Timestamp) -> Result<(), StoreError> {
+        let token = Token::random();
+        if self.store.call_drain(account_id, token, self.lost_at(now), now).await? {
+            self.send(DrainCall { account_id, token }).await;
+        }
+        Ok(())
+    }
+
+    /// Calls a drain whose wake-up comes, for when it is to run. Its wake-up moves first. If the message is lost, or the
+    /// caller dies, the drain is called again then. Returns whether it was asleep, or `None` if its wake-up was moved
+    /// before.
+    pub async fn wake(&self, account_id: UserId, seen: &WakeUp, now: Timestamp) -> Result<Option<bool>, StoreError> {
+        let at = seen.time().map_or(now, |at| at.max(now));
+        let Some((token, is_asleep)) = self.store.wake_drain(account_id, seen, self.lost_at(at)).await? else {
+            return Ok(None);
+        };
+        let delay = (at.millis() - now.millis()).unsigned_abs().div_ceil(1_000);
+        let call = (DrainCall { account_id, token }, u32::try_from(delay).unwrap_or(u32::MAX));
+        let sent = self.queues.call_drains(&[call]).await.into_iter().collect::<Result<(), _>>();
+        sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
+        Ok(Some(is_asleep))
+    }
+
+    /// Sends the message of a drain whose row has its token.
+    pub async fn send(&self, call: DrainCall) {
+        for unsent in self.queues.call_drains(&[(call, 0)]).await.into_iter().filter_map(Result::err) {
+            tracing::warn!(account_id = %call.account_id, error = %unsent, "cannot call the drain");
+        }
+    }
+
+    /// Returns the retry times of the stack.
+    pub const fn schedule(&self) -> Schedule {
+        self.schedule
+    }
+
+    /// Returns when a message that is sent now is taken for lost.
+    pub fn lost_at(&self, now: Timestamp) -> Timestamp {
+        self.schedule.after(now, LOST_SECONDS)
     }
 }
 

@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 
 use platform::rows::{Rows, Unreadable};
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
 use types::closed_enum;
 use types::event::EventKind;
-use types::ids::{EndpointId, NoticeId, UserId};
+use types::ids::{EndpointId, UserId};
 use types::rotation::Secrets;
 use types::timestamp::{DAY_MILLIS, Timestamp};
 
@@ -117,26 +114,6 @@ impl UnreadableEndpoint {
     pub(crate) fn may_select(&self, event: EventKind) -> bool {
         self.events.as_ref().is_none_or(|events| events.contains(&event))
     }
-}
-
-/// Returns the id of the notice that an endpoint was switched off. Each epoch has one notice, whoever sends it and
-/// however often.
-pub fn notice_id(endpoint: EndpointId, epoch: u64) -> NoticeId {
-    Uuid::new_v5(&endpoint.uuid(), epoch.to_string().as_bytes()).into()
-}
-
-/// The notice that an endpoint was switched off (specification 6.9.6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
-    /// The same however often the notice is sent, so that duplicates can be dropped.
-    pub notice_id: NoticeId,
-    pub endpoint_id: EndpointId,
-    pub account_id: UserId,
-    pub url: String,
-    /// The delivery whose last retry failed.
-    pub delivery_id: types::ids::DeliveryId,
-    /// When the endpoint was switched off.
-    pub disabled_at: Timestamp,
 }
 
 impl std::fmt::Debug for WebhookEndpoint {

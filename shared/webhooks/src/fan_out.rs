@@ -1,20 +1,19 @@
 //! Fan-out: sends a delivery of an event for each endpoint that selected it (specification 6.6.1).
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::join_all;
 
+use super::Unsent;
 use super::delivery::{Carried, Lane};
 use super::endpoint::{Endpoints, WebhookEndpoint};
-use super::pace::Pace;
 use super::queues::{Call, Queues};
 use super::schedule::delivery_id;
 use super::store::WebhookStore;
-use super::{Unsent, body};
 use platform::store::StoreError;
-use types::event::Event;
-use types::ids::UserId;
+use types::event::{Event, EventKind};
+use types::ids::{DeliveryId, UserId};
 use types::timestamp::Timestamp;
 
 /// Fans events out. It writes nothing: each delivery travels in its own message, and whoever begins its first attempt
@@ -115,5 +114,119 @@ fn unsent_outcome(event: &Event, account: Option<&Endpoints>) -> Result<bool, St
     match unreadable.find(|endpoint| endpoint.may_select(event.kind)) {
         Some(endpoint) => Err(endpoint.unreadable.clone().into()),
         None => Ok(false),
+    }
+}
+
+/// Each instance that fans out sends at most this many first attempts per account and second to the first lane. The
+/// rest go to the retry lane, and so does what waits for the drain of its account.
+pub const FIRST_ATTEMPTS_PER_SECOND: u32 = 10;
+
+/// Counts the deliveries that it lets into the first lane. Without a limit, a burst of one account would delay those of
+/// others, and receivers that responded promptly until now could occupy every instance that serves this lane.
+#[derive(Debug, Default)]
+struct Pace(Mutex<Second>);
+
+#[derive(Debug, Default)]
+struct Second {
+    number: i64,
+    admitted: HashMap<UserId, u32>,
+}
+
+impl Pace {
+    /// Returns the lane for a delivery's first attempt, and counts it.
+    fn lane(&self, endpoint: &WebhookEndpoint, now: Timestamp) -> Lane {
+        if !endpoint.is_prompt {
+            return Lane::Retry;
+        }
+        let mut second = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if second.number != now.seconds() {
+            *second = Second { number: now.seconds(), admitted: HashMap::new() };
+        }
+        let admitted = second.admitted.entry(endpoint.account_id).or_default();
+        *admitted += 1;
+        if *admitted <= FIRST_ATTEMPTS_PER_SECOND { Lane::First } else { Lane::Retry }
+    }
+}
+
+/// Returns the body of a delivery (specification 6.3). It is built once and sent byte for byte on every attempt.
+///
+/// `created_at` is the time of the event. `data` is one JSON object as the feed accepted it, and goes into the body
+/// unchanged.
+pub fn body(delivery: DeliveryId, kind: EventKind, created_at: Timestamp, data: &str) -> String {
+    // Id, event name and time have no characters that JSON would escape.
+    format!(r#"{{"id":"{delivery}","event":"{kind}","created_at":"{created_at}","data":{data}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Switch;
+    use types::rotation::Secrets;
+    use uuid::Uuid;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn endpoint(account: u128, number: u128) -> WebhookEndpoint {
+        WebhookEndpoint {
+            id: Uuid::from_u128(1_000 * account + number).into(),
+            account_id: Uuid::from_u128(account).into(),
+            url: "https://hooks.example.com/".to_owned(),
+            events: [].into(),
+            switch: Switch::On,
+            epoch: 1,
+            created_at: at(0),
+            secrets: Secrets::first("sealed".to_owned(), at(0)),
+            secret_version: 1,
+            is_prompt: true,
+            warning: None,
+            full_since: None,
+            full_told_at: None,
+        }
+    }
+
+    /// Returns how many of the deliveries to ten endpoints of an account enter the first lane. Each endpoint has two.
+    fn admitted(pace: &Pace, account: u128, now: Timestamp) -> usize {
+        let endpoints = (0..20).map(|delivery| endpoint(account, delivery % 10));
+        let lanes: Vec<Lane> = endpoints.map(|endpoint| pace.lane(&endpoint, now)).collect();
+        let first = lanes.iter().filter(|lane| **lane == Lane::First).count();
+        assert_eq!(lanes.iter().filter(|lane| **lane == Lane::Retry).count(), lanes.len() - first);
+        first
+    }
+
+    #[test]
+    fn ten_endpoints_of_an_account_share_its_ten_first_attempts_of_a_second() {
+        let pace = Pace::default();
+        let admitted = [5_000, 5_999, 6_000].map(|millis| admitted(&pace, 1, at(millis)));
+        assert_eq!(admitted, [10, 0, 10]);
+    }
+
+    #[test]
+    fn ten_accounts_have_ten_first_attempts_each() {
+        let pace = Pace::default();
+        let admitted: Vec<usize> = (1..=10).map(|account| admitted(&pace, account, at(5_000))).collect();
+        assert_eq!(admitted, [10; 10]);
+    }
+
+    #[test]
+    fn deliveries_that_wait_for_a_drain_take_none_of_the_first_attempts() {
+        let pace = Pace::default();
+        let unproven = WebhookEndpoint { is_prompt: false, ..endpoint(1, 12) };
+        assert_eq!([(); 20].map(|()| pace.lane(&unproven, at(5_000))), [Lane::Retry; 20]);
+        assert_eq!(admitted(&pace, 1, at(5_000)), 10);
+    }
+
+    #[test]
+    fn the_bytes_are_pinned() {
+        let delivery = "11B8A653-fc28-5781-abb6-69448af70feb".parse().unwrap();
+        let created_at = "2026-11-20T12:04:31.2509+02:00".parse().unwrap();
+        let data = "{ \"amount_usd\" : \"5\",\n\t\"deposit_id\":\"5E9A3C21-7f64-4d18-9b0a-2c8d1e6f4a70\" }";
+        let expected = concat!(
+            r#"{"id":"11b8a653-fc28-5781-abb6-69448af70feb","event":"wallet.deposit","#,
+            r#""created_at":"2026-11-20T10:04:31.250Z","data":{ "amount_usd" : "5","#,
+            "\n\t\"deposit_id\":\"5E9A3C21-7f64-4d18-9b0a-2c8d1e6f4a70\" }}",
+        );
+        assert_eq!(body(delivery, EventKind::WalletDeposit, created_at, data), expected);
     }
 }

@@ -1,22 +1,27 @@
-//! What the marketplace is told about an endpoint, so that it tells the owner.
+//! What the marketplace is told about an endpoint, so that it tells the owner (specification 6.9.5).
 
+use aws_sdk_sqs::Client;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::delivery::{Attempt, Delivery};
-use crate::endpoint::{Notice, WebhookEndpoint};
+use crate::endpoint::WebhookEndpoint;
 use crate::schedule::{ATTEMPTS, Schedule, WARNING_ATTEMPT};
+use crate::store::WebhookStore;
+use platform::aws::Missing;
+use platform::resources::Queue;
+use platform::service::Service;
+use platform::store::{StoreError, explain};
 use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use types::timestamp::Timestamp;
 
 /// A message to the marketplace about an endpoint (specification 6.9.6 and 6.9.9).
-///
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum EndpointNotice {
     /// It was switched off.
     #[serde(rename = "endpoint.disabled")]
-    Disabled(Notice),
+    Disabled(DisabledNotice),
     /// A delivery to it has been failing for 36 minutes.
     #[serde(rename = "endpoint.failing")]
     Failing(FailingNotice),
@@ -28,14 +33,32 @@ pub enum EndpointNotice {
     Full(FullNotice),
 }
 
-/// The notice that deliveries to an endpoint fail. There is at most one a day.
+/// What every notice begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailingNotice {
+pub struct About {
     /// The same however often the notice is sent, so that duplicates can be dropped.
     pub notice_id: NoticeId,
     pub endpoint_id: EndpointId,
     pub account_id: UserId,
     pub url: String,
+}
+
+/// The notice that an endpoint was switched off (specification 6.9.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisabledNotice {
+    #[serde(flatten)]
+    pub about: About,
+    /// The delivery whose last retry failed.
+    pub delivery_id: DeliveryId,
+    /// When the endpoint was switched off.
+    pub disabled_at: Timestamp,
+}
+
+/// The notice that deliveries to an endpoint fail. There is at most one a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingNotice {
+    #[serde(flatten)]
+    pub about: About,
     /// The delivery whose attempt failed.
     pub delivery_id: DeliveryId,
     /// How many attempts of the delivery's round have failed, and how many are left.
@@ -56,11 +79,8 @@ pub struct FailingNotice {
 /// The notice that an endpoint has recovered after a [`FailingNotice`]. There is at most one for each of those.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveredNotice {
-    /// The same however often the notice is sent, so that duplicates can be dropped.
-    pub notice_id: NoticeId,
-    pub endpoint_id: EndpointId,
-    pub account_id: UserId,
-    pub url: String,
+    #[serde(flatten)]
+    pub about: About,
     /// The delivery whose attempt was acknowledged.
     pub delivery_id: DeliveryId,
     /// How many attempts of the delivery's round had failed before.
@@ -75,11 +95,8 @@ pub struct RecoveredNotice {
 /// The notice that an endpoint is full. There is at most one a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FullNotice {
-    /// The same however often the notice is sent, so that duplicates can be dropped.
-    pub notice_id: NoticeId,
-    pub endpoint_id: EndpointId,
-    pub account_id: UserId,
-    pub url: String,
+    #[serde(flatten)]
+    pub about: About,
     /// About how many deliveries wait for their first attempt.
     pub waiting: u64,
     /// Since when the oldest of them waits.
@@ -87,22 +104,20 @@ pub struct FullNotice {
     pub full_at: Timestamp,
 }
 
-impl EndpointNotice {
-    pub const fn id(&self) -> NoticeId {
-        match self {
-            Self::Disabled(notice) => notice.notice_id,
-            Self::Failing(notice) => notice.notice_id,
-            Self::Recovered(notice) => notice.notice_id,
-            Self::Full(notice) => notice.notice_id,
-        }
+impl About {
+    pub fn new(notice_id: NoticeId, endpoint: &WebhookEndpoint) -> Self {
+        let WebhookEndpoint { id, account_id, url, .. } = endpoint;
+        Self { notice_id, endpoint_id: *id, account_id: *account_id, url: url.clone() }
     }
+}
 
-    pub const fn endpoint_id(&self) -> EndpointId {
+impl EndpointNotice {
+    pub const fn about(&self) -> &About {
         match self {
-            Self::Disabled(notice) => notice.endpoint_id,
-            Self::Failing(notice) => notice.endpoint_id,
-            Self::Recovered(notice) => notice.endpoint_id,
-            Self::Full(notice) => notice.endpoint_id,
+            Self::Disabled(DisabledNotice { about, .. })
+            | Self::Failing(FailingNotice { about, .. })
+            | Self::Recovered(RecoveredNotice { about, .. })
+            | Self::Full(FullNotice { about, .. }) => about,
         }
     }
 
@@ -113,6 +128,17 @@ impl EndpointNotice {
             Self::Failing(notice) => notice.failing_at,
             Self::Recovered(notice) => notice.recovered_at,
             Self::Full(notice) => notice.full_at,
+        }
+    }
+}
+
+impl DisabledNotice {
+    /// Returns the notice that an endpoint is switched off now, because of this delivery.
+    pub fn new(endpoint: &WebhookEndpoint, delivery_id: DeliveryId, now: Timestamp) -> Self {
+        Self {
+            about: About::new(disabled_notice_id(endpoint.id, endpoint.epoch), endpoint),
+            delivery_id,
+            disabled_at: now,
         }
     }
 }
@@ -142,10 +168,7 @@ impl FailingNotice {
         let earlier = usize::try_from(progress.failed_attempts).unwrap_or(usize::MAX);
         let first = progress.attempts.get(progress.attempts.len().saturating_sub(earlier));
         Some(Self {
-            notice_id: notice_id(endpoint, "failing", number),
-            endpoint_id: endpoint.id,
-            account_id: endpoint.account_id,
-            url: endpoint.url.clone(),
+            about: About::new(notice_id(endpoint, "failing", number), endpoint),
             delivery_id: delivery.id,
             failed_attempts,
             remaining_attempts: ATTEMPTS - failed_attempts,
@@ -162,10 +185,10 @@ impl FullNotice {
     /// Returns the notice that an endpoint is full from now on.
     pub fn new(endpoint: &WebhookEndpoint, waiting: u64, waiting_since: Timestamp, now: Timestamp) -> Self {
         Self {
-            notice_id: Uuid::new_v5(&endpoint.id.uuid(), format!("full#{}", now.millis()).as_bytes()).into(),
-            endpoint_id: endpoint.id,
-            account_id: endpoint.account_id,
-            url: endpoint.url.clone(),
+            about: About::new(
+                Uuid::new_v5(&endpoint.id.uuid(), format!("full#{}", now.millis()).as_bytes()).into(),
+                endpoint,
+            ),
             waiting,
             waiting_since,
             full_at: now,
@@ -184,10 +207,7 @@ impl RecoveredNotice {
     ) -> Option<Self> {
         let warning = endpoint.current_warning().filter(|warning| !warning.is_over && !delivery.is_test)?;
         Some(Self {
-            notice_id: notice_id(endpoint, "recovered", warning.number),
-            endpoint_id: endpoint.id,
-            account_id: endpoint.account_id,
-            url: endpoint.url.clone(),
+            about: About::new(notice_id(endpoint, "recovered", warning.number), endpoint),
             delivery_id: delivery.id,
             failed_attempts: delivery.progress.failed_attempts,
             last_status: attempt.status,
@@ -201,4 +221,43 @@ impl RecoveredNotice {
 fn notice_id(endpoint: &WebhookEndpoint, kind: &str, number: u32) -> NoticeId {
     let number = if number == 0 { String::new() } else { format!("#{number}") };
     Uuid::new_v5(&endpoint.id.uuid(), format!("{kind}#{}{number}", endpoint.epoch).as_bytes()).into()
+}
+
+/// Returns the id of the notice that an endpoint was switched off. Each epoch has one notice, whoever sends it and
+/// however often.
+pub fn disabled_notice_id(endpoint: EndpointId, epoch: u64) -> NoticeId {
+    Uuid::new_v5(&endpoint.uuid(), epoch.to_string().as_bytes()).into()
+}
+
+/// Sends notices from the table to a queue that drops duplicates.
+#[derive(Clone)]
+pub struct Notices {
+    store: WebhookStore,
+    client: Client,
+    queue_url: String,
+}
+
+impl Notices {
+    /// Sends the table's notices to the queue that the environment names. A function can start without that queue: a
+    /// notice that cannot be sent stays in the table, and `sweep` tries again.
+    pub fn from_service(service: &Service<'_>, store: WebhookStore) -> Result<Self, Missing> {
+        let (client, [queue_url]) = service.optionally(|service| queues::from_service(service, [Queue::Notices]))?;
+        Ok(Self { store, client, queue_url })
+    }
+
+    /// Sends a notice that has not been sent, then marks it as sent. After a crash between the two it is sent again.
+    pub async fn send(&self, id: NoticeId) -> Result<(), StoreError> {
+        let Some(notice) = self.store.unsent_notice(id).await? else { return Ok(()) };
+        self.deliver(&notice).await?;
+        self.store.notice_sent(id).await
+    }
+
+    async fn deliver(&self, notice: &EndpointNotice) -> Result<(), StoreError> {
+        let request = self.client.send_message().queue_url(&self.queue_url);
+        let request = request.message_body(serde_json::to_string(notice)?);
+        let request = request.message_group_id(notice.about().endpoint_id.to_string());
+        let request = request.message_deduplication_id(notice.about().notice_id.to_string());
+        let sent = request.send().await;
+        sent.map(drop).map_err(|error| StoreError::Unavailable(explain(&error)))
+    }
 }

@@ -97,26 +97,13 @@ impl Call {
 #[derive(Clone)]
 pub struct Queues {
     client: Client,
-    first: Option<String>,
-    retry: Option<String>,
-    slow: Option<String>,
+    urls: Vec<(Lane, String)>,
 }
 
 impl Queues {
-    /// Takes the URL of the slow lane.
-    pub const fn of_drains(client: Client, slow: String) -> Self {
-        Self { client, first: None, retry: None, slow: Some(slow) }
-    }
-
-    /// Takes the URLs of the first lane and the retry lane.
-    pub const fn of_attempts(client: Client, first: String, retry: String) -> Self {
-        Self { client, first: Some(first), retry: Some(retry), slow: None }
-    }
-
-    /// Adds the URL of the retry lane.
-    #[must_use]
-    pub fn with_retry_lane(self, url: String) -> Self {
-        Self { retry: Some(url), ..self }
+    /// Takes the URLs of the lanes to which the function sends.
+    pub fn new(client: Client, urls: impl Into<Vec<(Lane, String)>>) -> Self {
+        Self { client, urls: urls.into() }
     }
 
     /// Sends calls. Returns one outcome for each, in order.
@@ -176,12 +163,8 @@ impl Queues {
     }
 
     fn url(&self, lane: Lane) -> Result<&str, Unsent> {
-        let url = match lane {
-            Lane::First => &self.first,
-            Lane::Retry => &self.retry,
-            Lane::Slow => &self.slow,
-        };
-        url.as_deref().ok_or_else(|| Unsent("this function sends nothing there".to_owned()))
+        let found = self.urls.iter().find(|(of, _)| *of == lane);
+        found.map(|(_, url)| url.as_str()).ok_or_else(|| Unsent("this function sends nothing there".to_owned()))
     }
 }
 

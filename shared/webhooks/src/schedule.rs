@@ -76,6 +76,11 @@ impl Schedule {
         Wait::Parked { due: plus_seconds(now, seconds + self.scaled(SLACK_SECONDS)) }
     }
 
+    /// Returns the time a scaled number of seconds later.
+    pub fn after(self, time: Timestamp, seconds: u32) -> Timestamp {
+        plus_seconds(time, self.scaled(seconds))
+    }
+
     /// Divides a number of seconds by the scale, rounded up.
     pub const fn scaled(self, seconds: u32) -> u32 {
         seconds.div_ceil(self.scale.get())
@@ -97,7 +102,7 @@ impl Wait {
 
 /// Returns when to take for lost a message that is due at `due`.
 pub fn overdue_at(schedule: Schedule, due: Timestamp) -> Timestamp {
-    plus_seconds(due, schedule.scaled(OVERDUE_SECONDS))
+    schedule.after(due, OVERDUE_SECONDS)
 }
 
 /// Returns the id of an event's delivery to an endpoint (specification 6.6.2). It is the same however often the event
@@ -107,11 +112,7 @@ pub fn delivery_id(event: EventId, endpoint: EndpointId) -> DeliveryId {
 }
 
 fn plus_seconds(time: Timestamp, seconds: u32) -> Timestamp {
-    time.plus_millis(millis(seconds))
-}
-
-fn millis(seconds: u32) -> i64 {
-    i64::from(seconds) * 1_000
+    time.plus_millis(i64::from(seconds) * 1_000)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tests::{Stack, uuid};
 use types::records::{PublicItem, PublicListing};
 use webhooks::QueueMessage;
-use webhooks::endpoint::notice_id;
+use webhooks::notice::disabled_notice_id;
 use webhooks::store::RowKind;
 
 use super::dynamo::{binary, bytes};
@@ -23,7 +23,7 @@ async fn a_row_of_a_newer_layout_is_an_error_that_says_so() {
     let (stores, admin) = (stack.admin.stores(), stack.webhooks());
     let (market, store) = (&stores.market, &admin.store);
     let log = Log::<PublicItem>::new(market.clone());
-    let notice = notice_id(uuid(0xe3).into(), 1);
+    let notice = disabled_notice_id(uuid(0xe3).into(), 1);
     let refused: [(&str, String); 11] = [
         ("stream head", error(log.head().await)),
         ("entity", error(market.item(&"ak-47-redline".parse().unwrap()).await)),

@@ -2,7 +2,7 @@
 //! after a rollback. The golden files are what this release writes.
 
 use serde_json::json;
-use webhooks::endpoint::Notice;
+use webhooks::notice::DisabledNotice;
 
 use super::golden;
 use super::kinds::KINDS;
@@ -47,7 +47,7 @@ fn no_row_and_no_message_names_its_first_layout() {
 /// The release before does not look at the type. It sets a notice aside that it cannot read.
 #[test]
 fn the_release_before_takes_no_other_notice_for_that_of_a_switch_off() {
-    let is_switch_off = |name| serde_json::from_value::<Notice>(golden::read(name)["message"].take()).is_ok();
+    let is_switch_off = |name| serde_json::from_value::<DisabledNotice>(golden::read(name)["message"].take()).is_ok();
     let names = ["notice-message", "notice-failing-message", "notice-recovered-message"];
     assert_eq!(names.map(is_switch_off), [true, false, false]);
 }

@@ -18,8 +18,8 @@ use types::timestamp::Timestamp;
 use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, after_failure, claim,
 };
-use webhooks::endpoint::{DisabledReason, Notice, Switch, WebhookEndpoint, notice_id};
-use webhooks::notice::{FailingNotice, RecoveredNotice};
+use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
+use webhooks::notice::{DisabledNotice, FailingNotice, RecoveredNotice};
 use webhooks::store::{Added, Certainty, DisableOutcome, Rest, WebhookStore};
 use webhooks::{Schedule, delivery_id};
 
@@ -213,7 +213,7 @@ async fn webhooks(stack: &Stack) {
 
 /// Returns the token of the drain that is called.
 pub(super) fn drain_token() -> Token {
-    Token(uuid(0xc4))
+    Token::from(uuid(0xc4))
 }
 
 /// Leaves one drain that is called and has to end the deliveries of a removed endpoint, and one that sleeps.
@@ -222,7 +222,7 @@ async fn drains(store: &WebhookStore, removed: EndpointId) {
     store.call_drain_by(user(), now, now).await.unwrap();
     assert!(store.remove_endpoint(user(), removed, now).await.unwrap());
     assert!(store.call_drain(user(), drain_token(), later, now).await.unwrap());
-    let (other, tokens) = (uuid(9).into(), [0xc6, 0xc7].map(|number| Token(uuid(number))));
+    let (other, tokens) = (uuid(9).into(), [0xc6, 0xc7].map(|number| Token::from(uuid(number))));
     assert!(store.call_drain(other, tokens[0], later, now).await.unwrap());
     let run = store.begin_drain(other, tokens[0], tokens[1], now).await.unwrap().unwrap();
     assert!(store.rest_drain(&run, Rest::Until(later), Certainty::Sure).await.unwrap());
@@ -290,8 +290,8 @@ fn leased(endpoint: &WebhookEndpoint) -> Delivery {
     let progress = Progress {
         round: 2,
         failed_attempts: 1,
-        token: Token(uuid(0xc1)),
-        lease: Some(Lease { id: Token(uuid(0xc2)), until: now.plus_millis(90_000) }),
+        token: Token::from(uuid(0xc1)),
+        lease: Some(Lease { id: Token::from(uuid(0xc2)), until: now.plus_millis(90_000) }),
         claims: 2,
         epoch: Some(1),
         attempts: vec![answered, Attempt::lost(now)],
@@ -311,7 +311,7 @@ fn ended(endpoint: &WebhookEndpoint) -> Delivery {
 
 /// Makes a delivery's fourth attempt fail, and notes a recovery, which leaves two notices that were not sent.
 async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
-    let (mut failing, now, lease) = (delivery(0xd6, endpoint), noon(), Token(uuid(0xc5)));
+    let (mut failing, now, lease) = (delivery(0xd6, endpoint), noon(), Token::from(uuid(0xc5)));
     failing.progress.failed_attempts = 3;
     failing.progress.epoch = Some(endpoint.epoch);
     store.put_delivery(&failing).await.unwrap();
@@ -331,7 +331,7 @@ async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
 
 /// Makes a delivery's last attempt fail, which leaves a notice that was not sent.
 async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
-    let (mut last, now, lease) = (delivery(0xd5, endpoint), noon(), Token(uuid(0xc3)));
+    let (mut last, now, lease) = (delivery(0xd5, endpoint), noon(), Token::from(uuid(0xc3)));
     last.progress.failed_attempts = 6;
     store.put_delivery(&last).await.unwrap();
     let dispatch = Dispatch::next_of(&last);
@@ -339,14 +339,7 @@ async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let (no_result, schedule) = (Attempt::lost(now), Schedule::default());
     let failed = after_failure(&dispatch, lease, no_result, endpoint.epoch, false, schedule, now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
-    let notice = Notice {
-        notice_id: notice_id(endpoint.id, endpoint.epoch),
-        endpoint_id: endpoint.id,
-        account_id: endpoint.account_id,
-        url: endpoint.url.clone(),
-        delivery_id: last.id,
-        disabled_at: now,
-    };
+    let notice = DisabledNotice::new(endpoint, last.id, now);
     let outcome = store.switch_off(&step, endpoint, &notice, now).await.unwrap();
     assert_eq!(outcome, DisableOutcome::Done);
 }

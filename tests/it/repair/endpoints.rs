@@ -8,8 +8,8 @@ use tests::{Receiver, Stack, hand, sale, set_row_number, uuid};
 use types::ids::UserId;
 use webhooks::Schedule;
 use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Failure, Status, Token, after_failure, claim};
-use webhooks::endpoint::{Notice, WebhookEndpoint, notice_id};
-use webhooks::notice::EndpointNotice;
+use webhooks::endpoint::WebhookEndpoint;
+use webhooks::notice::{DisabledNotice, EndpointNotice};
 use webhooks::store::{DisableOutcome, EndpointFinding, EndpointProblem, WebhookStore};
 
 use super::{Rows, changed, put_back, rows};
@@ -178,18 +178,11 @@ async fn last_attempt(stack: &Stack, endpoint: &WebhookEndpoint) -> (Delivery, T
     (delivery, lease)
 }
 
-async fn switch_off(stack: &Stack, endpoint: &WebhookEndpoint, delivery: &Delivery, lease: Token) -> Notice {
+async fn switch_off(stack: &Stack, endpoint: &WebhookEndpoint, delivery: &Delivery, lease: Token) -> DisabledNotice {
     let (now, dispatch) = (stack.now(), Dispatch::next_of(delivery));
     let failed = after_failure(&dispatch, lease, Attempt::lost(now), endpoint.epoch, false, Schedule::default(), now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
-    let notice = Notice {
-        notice_id: notice_id(endpoint.id, endpoint.epoch),
-        endpoint_id: endpoint.id,
-        account_id: endpoint.account_id,
-        url: endpoint.url.clone(),
-        delivery_id: delivery.id,
-        disabled_at: now,
-    };
+    let notice = DisabledNotice::new(endpoint, delivery.id, now);
     let outcome = stack.webhooks().store.switch_off(&step, endpoint, &notice, now).await.unwrap();
     assert_eq!(outcome, DisableOutcome::Done);
     notice
@@ -218,14 +211,14 @@ async fn an_endpoint_is_off_and_its_owner_is_told_whichever_rows_of_its_switch_o
     let admin = stack.webhooks();
     for (endpoint, notice, is_off) in &switched {
         assert_eq!(stack.endpoint_of(endpoint.account_id).await.is_on(), !is_off);
-        let stored = admin.store.unsent_notice(notice.notice_id).await.unwrap();
+        let stored = admin.store.unsent_notice(notice.about.notice_id).await.unwrap();
         assert_eq!(stored, is_off.then(|| EndpointNotice::Disabled(notice.clone())));
     }
     let told = switched.iter().filter(|(.., is_off)| *is_off);
-    let told: BTreeSet<_> = told.map(|(_, notice, _)| notice.notice_id).collect();
+    let told: BTreeSet<_> = told.map(|(_, notice, _)| notice.about.notice_id).collect();
     stack.sweep().await;
     let notices = stack.take_notices().await;
-    assert_eq!(notices.iter().map(|notice| notice.notice_id).collect::<BTreeSet<_>>(), told);
+    assert_eq!(notices.iter().map(|notice| notice.about.notice_id).collect::<BTreeSet<_>>(), told);
     for (endpoint, ..) in switched {
         admin.enable(endpoint.id).await.unwrap();
     }
@@ -250,7 +243,7 @@ async fn a_switch_off_after_a_restore_has_another_notice_than_one_that_the_resto
     assert!(report.is_in_line() && report.endpoints == 2, "{report:?}");
     let endpoint = stack.endpoint_of(user(1)).await;
     let notice = switch_off(&stack, &endpoint, &delivery, lease).await;
-    assert_ne!(notice.notice_id, undone_notice.notice_id);
+    assert_ne!(notice.about.notice_id, undone_notice.about.notice_id);
     // The one that was off keeps its notice, and begins a new epoch once it is on.
     assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
     let enabled = stack.webhooks().enable(failing.id).await.unwrap();

@@ -6,8 +6,8 @@ use platform::resources::Queue;
 use tests::{Fault, hand, hand_to_die};
 use types::ids::DeliveryId;
 use webhooks::delivery::{MAX_CLAIMS, Status};
-use webhooks::endpoint::notice_id;
 use webhooks::notice::EndpointNotice;
+use webhooks::notice::disabled_notice_id;
 
 use super::notices::failing_scene;
 use super::{OFF_BY_FAILURES, Scene};
@@ -48,8 +48,8 @@ async fn a_death_at_any_step_of_the_last_attempt_ends_in_one_switch_off_with_one
             assert_eq!(scene.switch().await, OFF_BY_FAILURES, "{step}");
             assert!((7..=8).contains(&scene.posts(id).len()), "{step}");
             let notices = scene.stack.take_notices().await;
-            let ids: Vec<_> = notices.iter().map(|notice| (notice.notice_id, notice.delivery_id)).collect();
-            assert_eq!(ids, [(notice_id(scene.endpoint.id, 1), id)], "{step}");
+            let ids: Vec<_> = notices.iter().map(|notice| (notice.about.notice_id, notice.delivery_id)).collect();
+            assert_eq!(ids, [(disabled_notice_id(scene.endpoint.id, 1), id)], "{step}");
         }
         assert!(call > 7, "endpoints, keyring, claim, record and three calls for the notice, but only {call} calls");
     }

@@ -237,7 +237,7 @@ async fn the_new_deliveries_of_a_full_endpoint_are_held_and_its_owner_is_told() 
     scene.stack.drain(scene.user).await;
     let notices = scene.stack.take_all_notices().await;
     let [EndpointNotice::Full(notice)] = &notices[..] else { panic!("{notices:?}") };
-    assert_eq!((notice.endpoint_id, notice.full_at), (scene.endpoint.id, scene.stack.now()));
+    assert_eq!((notice.about.endpoint_id, notice.full_at), (scene.endpoint.id, scene.stack.now()));
     let full = scene.stack.endpoint_of(scene.user).await;
     assert_eq!((full.full_since, full.full_told_at), (Some(scene.stack.now()), Some(scene.stack.now())));
     let held = scene.event(101).await;

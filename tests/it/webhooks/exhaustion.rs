@@ -2,7 +2,8 @@
 
 use tests::{Answer, hand};
 use webhooks::delivery::{Failure, Status};
-use webhooks::endpoint::{Switch, notice_id};
+use webhooks::endpoint::Switch;
+use webhooks::notice::disabled_notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
 
@@ -28,7 +29,7 @@ async fn two_deliveries_that_fail_for_the_last_time_at_once_switch_off_and_notif
     scene.stack.sweep().await;
     let notices = scene.stack.take_notices().await;
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert_eq!(notices[0].notice_id, notice_id(scene.endpoint.id, 1));
+    assert_eq!(notices[0].about.notice_id, disabled_notice_id(scene.endpoint.id, 1));
     assert!(ids.contains(&notices[0].delivery_id));
 }
 
@@ -41,7 +42,10 @@ async fn each_switch_off_has_its_own_notice() {
         assert_eq!(scene.switch().await, OFF_BY_FAILURES);
         let notices = scene.stack.take_notices().await;
         assert_eq!(notices.len(), 1);
-        assert_eq!((notices[0].notice_id, notices[0].delivery_id), (notice_id(scene.endpoint.id, epoch), id));
+        assert_eq!(
+            (notices[0].about.notice_id, notices[0].delivery_id),
+            (disabled_notice_id(scene.endpoint.id, epoch), id)
+        );
         scene.stack.webhooks().enable(scene.endpoint.id).await.unwrap();
     }
 }

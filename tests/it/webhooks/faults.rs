@@ -4,7 +4,7 @@ use platform::resources::Queue;
 use tests::{Answer, Fault, hand};
 use types::ids::DeliveryId;
 use webhooks::delivery::Status;
-use webhooks::endpoint::notice_id;
+use webhooks::notice::disabled_notice_id;
 
 use super::{OFF_BY_FAILURES, Scene};
 
@@ -75,8 +75,8 @@ async fn a_hiccup_at_any_call_of_the_last_attempt_costs_no_second_notice() {
             assert_eq!(scene.posts(id).len(), 7, "{fault:?} at {call}");
             assert_eq!(scene.switch().await, OFF_BY_FAILURES, "{fault:?} at {call}");
             let notices = scene.stack.take_notices().await;
-            let ids: Vec<_> = notices.iter().map(|notice| notice.notice_id).collect();
-            assert_eq!(ids, [notice_id(scene.endpoint.id, 1)], "{fault:?} at {call}");
+            let ids: Vec<_> = notices.iter().map(|notice| notice.about.notice_id).collect();
+            assert_eq!(ids, [disabled_notice_id(scene.endpoint.id, 1)], "{fault:?} at {call}");
         }
     }
 }

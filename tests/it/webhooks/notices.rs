@@ -9,7 +9,7 @@ use types::clock::Clock;
 use types::ids::DeliveryId;
 use webhooks::delivery::Status;
 use webhooks::delivery_id;
-use webhooks::notice::{EndpointNotice, FailingNotice, RecoveredNotice};
+use webhooks::notice::{About, EndpointNotice, FailingNotice, RecoveredNotice};
 
 use super::Scene;
 
@@ -32,10 +32,7 @@ async fn the_owner_is_warned_when_a_delivery_has_failed_for_36_minutes() {
     scene.attempt(id).await;
     let (now, notices) = (scene.stack.clock.now(), scene.stack.take_all_notices().await);
     let expected = FailingNotice {
-        notice_id: notices[0].id(),
-        endpoint_id: scene.endpoint.id,
-        account_id: scene.user,
-        url: scene.receiver.url.clone(),
+        about: About::new(notices[0].about().notice_id, &scene.endpoint),
         delivery_id: id,
         failed_attempts: 4,
         remaining_attempts: 3,
@@ -62,7 +59,7 @@ async fn each_epoch_has_one_warning() {
         }
         let notices = scene.stack.take_all_notices().await;
         assert_eq!(notices.len(), 1, "{notices:?}");
-        ids.insert(notices[0].id());
+        ids.insert(notices[0].about().notice_id);
         admin.disable(scene.endpoint.id).await.unwrap();
         admin.enable(scene.endpoint.id).await.unwrap();
     }
@@ -121,10 +118,7 @@ async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_e
     assert_eq!(scene.standing(id).await, (Status::Delivered, 5));
     let notices = scene.stack.take_all_notices().await;
     let expected = RecoveredNotice {
-        notice_id: notices[0].id(),
-        endpoint_id: scene.endpoint.id,
-        account_id: scene.user,
-        url: scene.receiver.url.clone(),
+        about: About::new(notices[0].about().notice_id, &scene.endpoint),
         delivery_id: id,
         failed_attempts: 4,
         last_status: Some(204),
@@ -147,7 +141,7 @@ async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_e
     scene.attempt(third).await;
     let over = scene.stack.take_all_notices().await;
     assert!(matches!(&over[..], [EndpointNotice::Recovered(_)]), "{over:?}");
-    assert_ne!(again[0].id(), over[0].id());
+    assert_ne!(again[0].about().notice_id, over[0].about().notice_id);
 }
 
 /// One event fails again and again while all others are delivered.

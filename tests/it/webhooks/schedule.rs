@@ -7,7 +7,7 @@ use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 use webhooks::delivery::{Failure, Status};
 use webhooks::delivery_id;
-use webhooks::endpoint::{Notice, notice_id};
+use webhooks::notice::DisabledNotice;
 use webhooks::notice::EndpointNotice;
 
 use super::OFF_BY_FAILURES;
@@ -51,14 +51,7 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
     };
     assert_eq!((warning.delivery_id, warning.failed_attempts), (id, 4));
     assert_eq!(warning.failing_since, delivery.progress.attempts[0].at);
-    let expected = Notice {
-        notice_id: notice_id(endpoint.id, 1),
-        endpoint_id: endpoint.id,
-        account_id: user,
-        url: receiver.url.clone(),
-        delivery_id: id,
-        disabled_at: notice.disabled_at,
-    };
+    let expected = DisabledNotice::new(&endpoint, id, notice.disabled_at);
     assert_eq!(*notice, expected);
     assert!(notice.disabled_at >= delivery.progress.attempts[6].at);
 

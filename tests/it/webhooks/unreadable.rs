@@ -14,8 +14,8 @@ use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
-use webhooks::endpoint::notice_id;
-use webhooks::store::WAKE_SHARDS;
+use webhooks::notice::disabled_notice_id;
+use webhooks::store::{Due, WAKE_SHARDS};
 
 use super::Scene;
 use crate::repair::rows;
@@ -158,7 +158,8 @@ async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
     let scene = Scene::answering(204).await;
     scene.reminder(7, 0).await;
     let (store, now) = (scene.stack.webhooks().store, scene.stack.clock.now());
-    let [found] = &store.due(0, now, None).await.unwrap().unreadable[..] else { panic!("not one row") };
+    let (due, _) = store.due(0, now, None).await.unwrap();
+    let [Due::Unreadable(found)] = &due[..] else { panic!("not one row") };
     set_row_number(&scene.stack, Table::Webhooks, ["reminder#7", "reminder"], WAKE_AT, 8).await;
     let before = rows(&scene.stack, TABLE).await;
     assert!(!store.set_aside(&found.wake_up, now).await.unwrap());
@@ -173,7 +174,7 @@ async fn a_notice_that_cannot_be_read_is_set_aside_and_sent_once_it_can_be_read(
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
     hand(&sender, &message).await;
-    let partition = format!("notice#{}", notice_id(scene.endpoint.id, scene.endpoint.epoch));
+    let partition = format!("notice#{}", disabled_notice_id(scene.endpoint.id, scene.endpoint.epoch));
     let set_layout = async |layout| {
         set_row_number(&scene.stack, Table::Webhooks, [&partition, "notice"], "layout", layout).await;
     };

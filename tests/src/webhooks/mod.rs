@@ -7,6 +7,7 @@ mod test_queue;
 use secrets::KeyringCache;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 
 use admin::webhooks::{NewEndpoint, WantedDeliveries, WebhookAdmin};
@@ -64,7 +65,7 @@ impl Stack {
         let (sqs, [slow]) = queues::from_service(&service, [Queue::WebhooksSlow]).unwrap();
         let store = WebhookStore::from_service(&service, Patience::Bulk, preflight::get).unwrap();
         WebhookAdmin {
-            drains: Drains::new(store.clone(), Queues::of_drains(sqs, slow), Schedule::default()),
+            drains: Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default()),
             store,
             keyring: KeyringCache::from_service(&service).unwrap(),
             policy: Policy::with_loopback(),
@@ -80,7 +81,7 @@ impl Stack {
         let service = Service::new(&lookup, self.clock.clone()).unwrap();
         let lanes = [Queue::WebhooksFirst, Queue::WebhooksRetry];
         let (sqs, [first, retry]) = queues::from_service(&service, lanes).unwrap();
-        Queues::of_attempts(sqs, first, retry)
+        Queues::new(sqs, [(Lane::First, first), (Lane::Retry, retry)])
     }
 
     /// Adds an endpoint that selects sales.

@@ -11,7 +11,7 @@ use local::workers::Backlog;
 use platform::aws::{Environment, Patience};
 use platform::resources::Queue;
 use tokio::time::{Instant, sleep};
-use webhooks::endpoint::Notice;
+use webhooks::notice::DisabledNotice;
 use webhooks::notice::EndpointNotice;
 
 use super::steps::record;
@@ -42,7 +42,7 @@ impl Stack {
     }
 
     /// Takes every notice that is in its queue now. Returns those that an endpoint was switched off.
-    pub async fn take_notices(&self) -> Vec<Notice> {
+    pub async fn take_notices(&self) -> Vec<DisabledNotice> {
         let disabled = |notice| match notice {
             EndpointNotice::Disabled(notice) => Some(notice),
             EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) | EndpointNotice::Full(_) => None,

@@ -1,28 +1,34 @@
-//! The connector: resolves a host, checks its addresses, connects, and does the TLS handshake.
+//! The connector resolves a host, checks its addresses, connects, and does the TLS handshake. It connects to the very
+//! addresses that it has checked, so that a name cannot point elsewhere in between.
 //!
-//! It connects to the very addresses that it has checked, so that a name cannot point elsewhere in between.
+//! The pool keeps connections. It is emptied once the instance has been frozen: a pool measures idle times by the
+//! monotonic clock, which may stand still meanwhile. The receivers' clocks go on, so a connection that looks new may be
+//! closed at the other side, or forgotten by a firewall. A request on it would be lost, and a healthy receiver would have
+//! failed an attempt.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use guard::{Policy, Resolve, check_resolved};
+use guard::{Policy, Resolve, SystemResolver, check_resolved};
 use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
+use types::clock::{Clock, Moment};
 
 use super::error::{PostError, TlsFailure};
-use super::reach::Reach;
+use super::exchange::NotingBody;
 
 /// How long an address may take to accept a connection if there are others to try.
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(1);
@@ -30,6 +36,26 @@ const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(1);
 /// The most addresses of a name that one attempt tries. All others are checked as well, but not connected to: whoever
 /// has the name decides how many addresses it has.
 const MAX_ADDRESSES: usize = 8;
+
+/// Which addresses a client may connect to, how it resolves names, and whose certificates it accepts.
+#[derive(Clone)]
+pub struct Reach {
+    /// The addresses that the client may connect to.
+    pub policy: Policy,
+    /// Resolves names to addresses. It need not be trusted, because its answers are checked.
+    pub resolver: Arc<dyn Resolve>,
+    /// The authorities whose certificates are accepted.
+    pub roots: Arc<RootCertStore>,
+}
+
+impl Reach {
+    /// Returns the reach of the deployed function: the public internet, the system's resolver, and the root
+    /// certificates of the web.
+    pub fn public() -> Self {
+        let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        Self { policy: Policy::public(), resolver: Arc::new(SystemResolver), roots: Arc::new(roots) }
+    }
+}
 
 /// A TCP connection, with TLS inside if the URL is `https`.
 type MaybeTlsStream = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -123,4 +149,59 @@ async fn connect_to_one(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Po
         }
     }
     Err(PostError::Unreachable)
+}
+
+/// How long an idle connection is kept by the monotonic clock. The time is short because receivers close idle
+/// connections, many after five seconds. If a connection is found closed before anything was written, a new one is made
+/// and the attempt does not fail.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the instance may have been frozen, in all, before the pool is emptied. So no connection is used again that
+/// has been idle for four seconds by the wall clock.
+const MAX_FROZEN: Duration = Duration::from_secs(1);
+/// The most idle connections that are kept for each scheme, host and port.
+const MAX_IDLE_PER_HOST: usize = 16;
+/// The longest head of an answer, in bytes (specification 6.7.3).
+const MAX_HEAD_BYTES: usize = 32 * 1_024;
+
+pub(super) type HttpClient = Client<Connector, NotingBody>;
+
+/// Connections to receivers, shared by all requests of an instance.
+pub(super) struct Pool {
+    connector: Connector,
+    clock: Arc<dyn Clock>,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    client: HttpClient,
+    /// When its pool was empty.
+    began: Moment,
+}
+
+impl Pool {
+    pub(super) fn new(connector: Connector, clock: Arc<dyn Clock>) -> Self {
+        let current = Mutex::new(Current::new(&connector, &*clock));
+        Self { connector, clock, current }
+    }
+
+    /// Returns the client for the next request. Requests that are under way keep theirs, and their connections.
+    pub(super) fn client(&self) -> HttpClient {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.began.drift(&*self.clock) > MAX_FROZEN {
+            *current = Current::new(&self.connector, &*self.clock);
+        }
+        current.client.clone()
+    }
+}
+
+impl Current {
+    fn new(connector: &Connector, clock: &dyn Clock) -> Self {
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .build(connector.clone());
+        Self { client, began: Moment::now(clock) }
+    }
 }

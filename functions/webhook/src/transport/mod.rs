@@ -1,12 +1,9 @@
 //! The only HTTP client that sends deliveries. It connects only where the guard allows. It trusts nothing about an
 //! answer: not its length, not its pace, not even that it ends.
 
-mod answer;
 mod connect;
 mod error;
-mod pool;
-mod reach;
-mod written;
+mod exchange;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +15,11 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 use types::clock::{Clock, SystemClock};
 
-use connect::Connector;
+pub use connect::Reach;
+use connect::{Connector, Pool};
 pub use error::{PostError, TlsFailure};
-use pool::Pool;
-pub use reach::Reach;
-use written::NotingBody;
-pub use written::Written;
+use exchange::NotingBody;
+pub use exchange::Written;
 
 /// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
 /// last byte of the answer's head (specification 6.7.2).
@@ -100,7 +96,7 @@ impl Transport {
         match answer {
             Ok(answer) => {
                 let outcome = Ok(answer.status().as_u16());
-                Posted { outcome, latency, excerpt: answer::finish(answer).await }
+                Posted { outcome, latency, excerpt: exchange::finish(answer).await }
             }
             Err(error) => Posted { outcome: Err(error), latency, excerpt: None },
         }

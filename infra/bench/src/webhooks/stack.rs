@@ -4,6 +4,7 @@ use secrets::KeyringCache;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 
 use admin::webhooks::{NewEndpoint, WebhookAdmin};
@@ -57,7 +58,7 @@ impl MeteredStack {
         let (sqs, [slow]) = queues::from_service(&service, [Queue::WebhooksSlow]).map_err(text)?;
         let store = WebhookStore::from_service(&service, Patience::Bulk, preflight::get).map_err(text)?;
         Ok(WebhookAdmin {
-            drains: Drains::new(store.clone(), Queues::of_drains(sqs, slow), Schedule::default()),
+            drains: Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default()),
             store,
             keyring: KeyringCache::from_service(&service).map_err(text)?,
             policy: Policy::with_loopback(),

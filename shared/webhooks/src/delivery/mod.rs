@@ -3,25 +3,15 @@
 //! The rules of its life are pure functions. The store turns them into conditional writes, and a model checker
 //! (`tests/delivery_model`) plays them against each other.
 
-mod attempt;
-mod bounds;
-mod carried;
-mod dispatch;
+mod message;
 mod steps;
 mod transition;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 pub use crate::schedule::overdue_at;
-pub use attempt::Attempt;
-pub use bounds::{MAX_KEPT_ATTEMPTS, MAX_ROUNDS};
-pub(crate) use carried::CARRIED_LAYOUT;
-pub use carried::Carried;
-pub use dispatch::{Dispatch, Lane};
+pub(crate) use message::CARRIED_LAYOUT;
+pub use message::{Carried, Dispatch, Lane};
 pub use steps::{
     AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,
     end_for_removed_endpoint, expire, hold, refusal, resend, succeed, wait, watch,
@@ -30,6 +20,7 @@ pub use transition::{Condition, Effect, Transition};
 
 use types::closed_enum;
 use types::event::EventKind;
+pub use types::ids::Token;
 use types::ids::{DeliveryId, EndpointId, UserId};
 use types::timestamp::{DAY_MILLIS, Timestamp};
 
@@ -41,6 +32,11 @@ pub fn at_once() -> Timestamp {
 /// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A pending one is kept until it
 /// has ended.
 pub(crate) const KEPT_FOR_MILLIS: i64 = 37 * DAY_MILLIS;
+
+/// The most attempts that a delivery's row keeps (specification 2.13.1). Of older ones it keeps only the number.
+pub const MAX_KEPT_ATTEMPTS: usize = 20;
+/// The most rounds of attempts that a delivery can have (specification 6.10.4).
+pub const MAX_ROUNDS: u32 = 100;
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +66,8 @@ pub struct Progress {
     pub round: u32,
     /// How many failed attempts of this round are recorded.
     pub failed_attempts: u32,
-    /// What a message must carry to call for the next attempt.
+    /// What a message must carry to call for the next attempt: the id of the lease under which the failure before was
+    /// recorded.
     pub token: Token,
     /// The latest claim of the next attempt, which may have run out.
     pub lease: Option<Lease>,
@@ -88,11 +85,6 @@ pub struct Progress {
     /// How many attempts were recorded before these.
     pub dropped_attempts: usize,
 }
-
-/// A unique name of a message or of a lease. When a failure is recorded, the id of its lease becomes the token of
-/// the next attempt's message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Token(pub Uuid);
 
 /// The right to make the next attempt. Only one worker has it at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,24 +120,20 @@ closed_enum! {
     }
 }
 
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for Token {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<Self, uuid::Error> {
-        text.parse().map(Self)
-    }
-}
-
-impl Token {
-    pub fn random() -> Self {
-        Self(Uuid::new_v4())
-    }
+/// A recorded attempt, as the endpoint's owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Attempt {
+    /// When the attempt was sent.
+    pub at: Timestamp,
+    /// The HTTP status of the answer, if there was one.
+    pub status: Option<u16>,
+    /// The milliseconds from the beginning of the attempt to the answer's headers, or to the failure.
+    pub latency_ms: u32,
+    /// What went wrong, if anything.
+    pub error: Option<String>,
+    /// The first part of the answer's body, at most 1 KB, if the attempt failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
 }
 
 impl Delivery {
@@ -171,7 +159,7 @@ impl Progress {
             failure: None,
             round: 1,
             failed_attempts: 0,
-            token: Token(id.uuid()),
+            token: id.uuid().into(),
             lease: None,
             claims: 0,
             due: now,
@@ -190,5 +178,18 @@ impl Progress {
     /// Returns whether somebody may be making an attempt at this time.
     pub fn is_leased(&self, now: Timestamp) -> bool {
         self.lease.is_some_and(|lease| lease.until >= now)
+    }
+}
+
+impl Attempt {
+    /// Returns an attempt that was claimed and never recorded, for example because of a crash (specification 6.7.5).
+    /// Its outcome is unknown.
+    pub fn lost(at: Timestamp) -> Self {
+        Self { at, status: None, latency_ms: 0, error: Some("no result".to_owned()), response: None }
+    }
+
+    /// Returns whether the endpoint acknowledged it. Any 2xx status is an acknowledgement (specification 6.7.1).
+    pub fn is_acknowledged(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
     }
 }

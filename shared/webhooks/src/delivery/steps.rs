@@ -3,9 +3,9 @@
 //! Some conditions look odd. In each of these cases the simpler condition would lose or repeat something in some
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
-use super::bounds::make_room;
 use super::{
-    Attempt, Condition, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition, at_once, overdue_at,
+    Attempt, Condition, Dispatch, Effect, Failure, Lease, MAX_KEPT_ATTEMPTS, Progress, Status, Token, Transition,
+    at_once, overdue_at,
 };
 use crate::{ATTEMPTS, Schedule, Wait};
 use platform::resources::WEBHOOK_TIMEOUT;
@@ -213,4 +213,15 @@ fn wakes(at: Timestamp) -> [Effect; 2] {
 /// Removes the lease and the wake-up: nobody makes an attempt any more, and no drain looks for one.
 fn at_rest() -> [Effect; 2] {
     [Effect::Lease(None), Effect::WakeAt(None)]
+}
+
+/// Returns the effects that drop the oldest attempts, if a new round could otherwise record one too many. They are
+/// exact only if nothing was recorded since `seen`.
+fn make_room(seen: &Progress) -> Vec<Effect> {
+    let surplus = (seen.attempts.len() + ATTEMPTS as usize).saturating_sub(MAX_KEPT_ATTEMPTS);
+    if surplus == 0 {
+        return Vec::new();
+    }
+    let kept = seen.attempts.iter().skip(surplus).cloned().collect();
+    vec![Effect::Attempts(kept), Effect::DroppedAttempts(seen.dropped_attempts + surplus)]
 }

@@ -1,21 +1,23 @@
-//! Finds the deliveries of an endpoint, newest first or oldest first. The indexes that find them may lag a little, but
+//! Finds the deliveries of an endpoint, newest first or oldest first, and ends those of a removed one. The indexes that find them may lag a little, but
 //! the deliveries themselves are read strongly consistently.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::Select;
+use aws_sdk_dynamodb::types::{AttributeValue, Select};
+use thiserror::Error;
 
-use super::cursor::{DeliveryCursor, StartKey};
-use super::delivery_row::from_row;
+use super::deliveries::from_row;
 use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PK, STATUSES_INDEX};
 use super::{WebhookStore, table};
-use crate::delivery::{Delivery, Status};
+use crate::delivery::{Delivery, Status, end_for_removed_endpoint};
 use platform::batch_get::get_rows;
 use platform::rows::Unreadable;
 use platform::store::{Attributes, Row, StoreError, n, s};
 use types::event::EventKind;
-use types::ids::EndpointId;
+use types::ids::{DeliveryId, EndpointId};
 use types::timestamp::Timestamp;
 
 /// The most rows of a page, because this is the largest number of keys in a `BatchGetItem` (DynamoDB's limit).
@@ -41,6 +43,33 @@ pub struct DeliveryList {
     pub unreadable: Vec<Unreadable>,
     /// Where the next page begins.
     pub next: Option<DeliveryCursor>,
+}
+
+/// Where a page begins.
+pub type StartKey = HashMap<String, AttributeValue>;
+
+/// The last delivery of a page. Its text is the milliseconds of the delivery's creation and its id. It names no endpoint.
+/// So it can only continue a list that its holder may read anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryCursor {
+    created_at: Timestamp,
+    id: DeliveryId,
+}
+
+/// A text is not a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be the cursor of the page before")]
+pub struct DeliveryCursorError;
+
+/// What became of the deliveries of a removed endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// How many deliveries were ended.
+    pub ended: u64,
+    /// Deliveries that cannot be read, and were left as they are.
+    pub unreadable: Vec<Unreadable>,
+    /// Whether there are more, because there was no time for all, or because attempts of some are under way.
+    pub is_unfinished: bool,
 }
 
 /// Which deliveries of an endpoint a list has.
@@ -172,6 +201,41 @@ impl WebhookStore {
         }
     }
 
+    /// Ends the deliveries of an endpoint for as long as there is time, except those of which an attempt is being made.
+    /// Such a delivery ends with that attempt or, if there is a retry, with that. One that has ended is no longer found,
+    /// so whoever comes later goes on with the rest.
+    pub async fn end_deliveries(
+        &self,
+        id: EndpointId,
+        now: Timestamp,
+        has_time: impl Fn() -> bool,
+    ) -> Result<Removal, StoreError> {
+        let mut removal = Removal::default();
+        for status in [Status::Pending, Status::Held] {
+            let mut from = None;
+            loop {
+                let page = self.deliveries_with(id, status, None, from).await?;
+                for delivery in &page.deliveries {
+                    if !has_time() {
+                        removal.is_unfinished = true;
+                        return Ok(removal);
+                    }
+                    if let Some(step) = end_for_removed_endpoint(&delivery.progress, now) {
+                        let is_ended = self.settle(delivery.id, id, &step).await?;
+                        removal.ended += u64::from(is_ended);
+                        removal.is_unfinished |= !is_ended;
+                    }
+                }
+                removal.unreadable.extend(page.unreadable);
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(removal)
+    }
+
     fn query(&self, listed: &Listed) -> QueryFluentBuilder {
         let query = self
             .client
@@ -237,5 +301,50 @@ impl DeliveryList {
     fn sorted(mut self) -> Self {
         self.deliveries.sort_by_key(|delivery| std::cmp::Reverse((delivery.created_at, delivery.id)));
         self
+    }
+}
+
+impl DeliveryCursor {
+    /// Reads the key of an entry of an index.
+    fn from_start_key(key: &StartKey) -> Option<Self> {
+        let read = Attributes(key);
+        let created_at = read.required_number(CREATED_AT).ok()?;
+        Some(Self { created_at: Timestamp::from_millis(created_at), id: read.text(PK).and_then(table::delivery_of)? })
+    }
+}
+
+impl fmt::Display for DeliveryCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.created_at.millis(), self.id)
+    }
+}
+
+impl FromStr for DeliveryCursor {
+    type Err = DeliveryCursorError;
+
+    fn from_str(text: &str) -> Result<Self, DeliveryCursorError> {
+        let (millis, id) = text.split_once('.').ok_or(DeliveryCursorError)?;
+        let created_at = millis.parse().map(Timestamp::from_millis).map_err(|_| DeliveryCursorError)?;
+        Ok(Self { created_at, id: id.parse().map_err(|_| DeliveryCursorError)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::store::n;
+
+    const TEXT: &str = "1795169072000.6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    #[test]
+    fn a_cursor_is_read_back_from_its_text_and_from_its_key() {
+        let cursor: DeliveryCursor = TEXT.parse().unwrap();
+        assert_eq!(cursor.to_string(), TEXT);
+        let mut key = table::delivery(cursor.id);
+        key.insert(CREATED_AT.to_owned(), n(cursor.created_at.millis()));
+        assert_eq!(DeliveryCursor::from_start_key(&key), Some(cursor));
+        for bad in ["", "1795169072000", "soon.6f9619ff-8b86-d011-b42d-00c04fc964ff", "1795169072000.1"] {
+            assert_eq!(bad.parse::<DeliveryCursor>(), Err(DeliveryCursorError), "{bad}");
+        }
     }
 }

@@ -1,46 +1,41 @@
 //! The webhooks table: endpoints, deliveries, notices. No other code of the service reads or writes it.
 
-mod account;
-mod account_change;
 mod accounts;
-mod cursor;
 mod deliveries;
-mod delivery_row;
 mod drains;
-mod endpoint;
-mod endpoint_row;
-mod expression;
+mod endpoints;
 mod listing;
 mod notices;
-mod removal;
 mod repair;
 mod search;
 mod settle;
 mod table;
 mod wake_ups;
-mod warnings;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures_util::FutureExt;
 
-pub use account::Added;
-pub use accounts::EndpointPage;
-pub use cursor::{DeliveryCursor, DeliveryCursorError, StartKey};
+pub use accounts::{Added, EndpointPage};
 pub use deliveries::{Put, StepOutcome};
 pub use drains::{Certainty, Rest};
-pub use listing::{DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Span};
-pub use removal::Removal;
+pub use listing::{
+    DeliveryCursor, DeliveryCursorError, DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Removal, Span,
+    StartKey,
+};
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};
 pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
-pub use wake_ups::{DuePage, UnreadableWakeUp, Waiting, WakeUp};
+pub use wake_ups::{Due, UnreadableWakeUp, Waiting, WakeUp};
 
 use platform::aws::{Missing, Patience};
+use platform::change::Change;
 use platform::preflight::{Probe, ProbeFuture};
 use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use platform::service::Service;
-use platform::store::{n, s};
+use platform::store::{StoreError, n, retry_conflicts, s};
+use platform::transaction::{self, Cancelled};
 
 /// How often a write is tried while it conflicts with a transaction.
 const CONFLICT_ATTEMPTS: u32 = 8;
@@ -61,6 +56,23 @@ impl WebhookStore {
     pub fn from_service(service: &Service<'_>, patience: Patience, probe: Probe) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Webhooks, patience, probe)?;
         Ok(Self::new(client, table))
+    }
+
+    /// Makes all writes or none. Tries of one write that share a token are made at most once.
+    async fn transact(
+        &self,
+        writes: Vec<TransactWriteItem>,
+        token: Option<&str>,
+    ) -> Result<Result<(), Cancelled>, StoreError> {
+        retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            let request = self.client.transact_write_items().set_transact_items(Some(writes.clone()));
+            transaction::send(request.set_client_request_token(token.map(str::to_owned))).await
+        })
+        .await
+    }
+
+    fn parts(&self, changes: &[Change]) -> Result<Vec<TransactWriteItem>, StoreError> {
+        changes.iter().map(|change| change.part(&self.table)).collect()
     }
 }
 

@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use super::delivery_row::from_row;
-use super::endpoint_row::endpoints;
+use super::deliveries::from_row;
+use super::endpoints::endpoints;
 use super::repair::StoredFinder;
 use super::table::{
     ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, DRAIN_PARTITION, ENDPOINT_ID, FINDER_PARTITION, NOTICE,
@@ -96,7 +96,7 @@ impl WebhookStore {
         if let Some(account) = account {
             self.call_drain_by(account, now, now).await?;
         }
-        self.move_wake_up(wake_up, "SET #wake_at = :to REMOVE #aside", now).await
+        self.move_wake_up(wake_up, "SET #wake_at = :to REMOVE #set_aside", now).await
     }
 }
 

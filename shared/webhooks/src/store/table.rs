@@ -4,6 +4,7 @@
 //! or messages, and one condition limits how many an account can have.
 
 use crate::delivery::Status;
+use platform::change::Change;
 use platform::layout::Format;
 pub(super) use platform::resources::{
     CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PARTITION_KEY as PK, SORT_KEY as SK, STATUSES_INDEX, TTL,
@@ -71,6 +72,62 @@ pub(super) const NOTICE: &str = "notice";
 /// The wake-up that a sweep gave a row which it could not read. The row is still set aside if that is its wake-up.
 pub(super) const SET_ASIDE: &str = "set_aside";
 
+/// Every attribute that expressions name.
+const ATTRIBUTES: &[&str] = &[
+    PK,
+    ACCOUNT_ID,
+    EVENT,
+    IS_TEST,
+    BODY,
+    STATUS,
+    FAILURE,
+    ROUND,
+    FAILED_ATTEMPTS,
+    TOKEN,
+    LEASE_ID,
+    LEASE_UNTIL,
+    CLAIMS,
+    DUE,
+    KEPT_UNTIL,
+    ATTEMPTS,
+    DROPPED_ATTEMPTS,
+    COUNT,
+    URL,
+    EVENTS,
+    REASON,
+    EPOCH,
+    SECRETS,
+    SECRET_VERSION,
+    PROMPT,
+    WARNING,
+    WARNED_AT,
+    IS_OVER,
+    TRIAL_MINUTE,
+    TRIALS,
+    FULL_SINCE,
+    FULL_TOLD_AT,
+    REMOVED_AT,
+    DISABLED_AT,
+    DISABLED_BY,
+    NOTICE_ID,
+    ASLEEP,
+    CALLS,
+    CALLED_AT,
+    REMOVED,
+    SET_ASIDE,
+    TTL,
+    WAKE_AT,
+    WAKE_SHARD,
+    LISTED,
+    CREATED_AT,
+    ENDPOINT_ID,
+];
+
+/// Begins a conditional write of a row.
+pub(super) fn change(key: Row) -> Change {
+    Change::of(key, ATTRIBUTES)
+}
+
 pub(super) const ACCOUNT_FORMAT: Format = Format::first("account's endpoints");
 pub(super) const ENDPOINT_FORMAT: Format = Format::first("endpoint");
 pub(super) const FINDER_FORMAT: Format = Format::first("finder of an endpoint");
@@ -87,14 +144,6 @@ pub(super) const FINDER_PARTITION: &str = "endpoint#";
 pub(super) const DELIVERY_PARTITION: &str = "delivery#";
 pub(super) const NOTICE_PARTITION: &str = "notice#";
 pub(super) const DRAIN_PARTITION: &str = "drain#";
-
-/// What an entry of a shard of the wake-up index stands for.
-pub(super) enum Wake {
-    /// The drain of this account.
-    Drain(UserId),
-    /// A notice that may not have been sent.
-    Notice(NoticeId),
-}
 
 /// Returns the table key of an account's row, which holds its endpoints.
 pub(super) fn account(id: UserId) -> Row {
@@ -143,12 +192,8 @@ pub(super) fn account_of_drain(pk: &str) -> Option<UserId> {
     pk.strip_prefix(DRAIN_PARTITION)?.parse().ok()
 }
 
-/// Returns what a partition key of the table stands for, if such rows are in a shard of the wake-up index.
-pub(super) fn wake(pk: &str) -> Option<Wake> {
-    if let Some(account) = account_of_drain(pk) {
-        return Some(Wake::Drain(account));
-    }
-    pk.strip_prefix(NOTICE_PARTITION)?.parse().ok().map(Wake::Notice)
+pub(super) fn notice_of(pk: &str) -> Option<NoticeId> {
+    pk.strip_prefix(NOTICE_PARTITION)?.parse().ok()
 }
 
 /// Returns the partition of the wake-up index in which an endpoint's deliveries wait: retries, or first attempts of a

@@ -4,22 +4,22 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 
 use super::listing::MAX_PAGE_ROWS;
-use super::table::{CLAIMS, LEASE_ID, LEASE_UNTIL, PK, SET_ASIDE, WAKE_AT, WAKE_INDEX, WAKE_SHARD, Wake};
-use super::{CONFLICT_ATTEMPTS, StartKey, WebhookStore, table};
+use super::table::{PK, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
+use super::{StartKey, WebhookStore, table};
+use platform::change::Change;
 use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError, n, retry_conflicts, s, updated};
+use platform::store::{Attributes, Row, StoreError, n, s};
 use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use types::timestamp::Timestamp;
 
-/// A page of what a sweep must look at. The index may be out of date, so some of it may not be due any more.
-#[derive(Clone, Debug, Default)]
-pub struct DuePage {
-    /// Drains to call.
-    pub drains: Vec<(UserId, WakeUp)>,
-    /// Notices that may not have been sent.
-    pub notices: Vec<(NoticeId, WakeUp)>,
-    pub unreadable: Vec<UnreadableWakeUp>,
-    pub next: Option<StartKey>,
+/// A row of a shard of the wake-up index. The index may be out of date, so it may not be due any more.
+#[derive(Clone, Debug)]
+pub enum Due {
+    /// The drain of an account.
+    Drain(UserId, WakeUp),
+    /// A notice that may not have been sent.
+    Notice(NoticeId, WakeUp),
+    Unreadable(UnreadableWakeUp),
 }
 
 /// A delivery that waits for the drain of its account.
@@ -57,6 +57,11 @@ impl WakeUp {
         self.at.as_n().ok()?.parse().ok().map(Timestamp::from_millis)
     }
 
+    /// Begins a change of the row that is refused if the wake-up was moved.
+    fn change(&self, update: &str) -> Change {
+        table::change(self.key.clone()).update(update).when("#wake_at = :seen").value(":seen", self.at.clone())
+    }
+
     /// Says why the row cannot be read.
     pub fn unreadable(self, error: StoreError) -> UnreadableWakeUp {
         UnreadableWakeUp { unreadable: Unreadable::new(&self.key, error), wake_up: self }
@@ -64,8 +69,14 @@ impl WakeUp {
 }
 
 impl WebhookStore {
-    /// Returns a page of one shard's entries whose wake-up comes by this time, earliest first.
-    pub async fn due(&self, shard: u32, by: Timestamp, from: Option<StartKey>) -> Result<DuePage, StoreError> {
+    /// Returns a page of one shard's entries whose wake-up comes by this time, earliest first, and where the next page
+    /// begins.
+    pub async fn due(
+        &self,
+        shard: u32,
+        by: Timestamp,
+        from: Option<StartKey>,
+    ) -> Result<(Vec<Due>, Option<StartKey>), StoreError> {
         let query = self
             .wake_ups(table::wake_partition(shard))
             .key_condition_expression("#shard = :shard AND #wake_at <= :by")
@@ -74,16 +85,15 @@ impl WebhookStore {
             .limit(MAX_PAGE_ROWS)
             .set_exclusive_start_key(from);
         let found = query.send().await?;
-        let mut page = DuePage { next: found.last_evaluated_key, ..DuePage::default() };
-        for entry in found.items.unwrap_or_default() {
-            let Some(wake_up) = WakeUp::from_entry(&entry) else { continue };
-            match Attributes(&entry).text(PK).and_then(table::wake) {
-                Some(Wake::Drain(account)) => page.drains.push((account, wake_up)),
-                Some(Wake::Notice(id)) => page.notices.push((id, wake_up)),
-                None => page.unreadable.push(wake_up.unreadable(StoreError::corrupt(PK))),
-            }
-        }
-        Ok(page)
+        let due = |entry: &Row| {
+            let (pk, wake_up) = (Attributes(entry).text(PK).unwrap_or_default(), WakeUp::from_entry(entry)?);
+            Some(match (table::account_of_drain(pk), table::notice_of(pk)) {
+                (Some(account), _) => Due::Drain(account, wake_up),
+                (None, Some(notice)) => Due::Notice(notice, wake_up),
+                (None, None) => Due::Unreadable(wake_up.unreadable(StoreError::corrupt(PK))),
+            })
+        };
+        Ok((found.items().iter().filter_map(due).collect(), found.last_evaluated_key))
     }
 
     /// Returns the first deliveries of an endpoint in the order of their wake-ups, those that are still to come included:
@@ -132,43 +142,17 @@ impl WebhookStore {
     /// row changes, except the mark by which a repair knows that its wake-up was moved. Returns whether the wake-up was
     /// still there.
     pub async fn set_aside(&self, wake_up: &WakeUp, until: Timestamp) -> Result<bool, StoreError> {
-        self.move_wake_up(wake_up, "SET #wake_at = :to, #aside = :to", until).await
+        self.move_wake_up(wake_up, "SET #wake_at = :to, #set_aside = :to", until).await
     }
 
     /// Takes back the claim of a delivery that turned out to be unreadable. It counts as no attempt.
     pub async fn unclaim(&self, wake_up: &WakeUp) -> Result<(), StoreError> {
-        let update = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(wake_up.key.clone()))
-            .update_expression("SET #claims = #claims - :one REMOVE #lease, #until")
-            .condition_expression("#wake_at = :seen")
-            .expression_attribute_names("#wake_at", WAKE_AT)
-            .expression_attribute_names("#claims", CLAIMS)
-            .expression_attribute_names("#lease", LEASE_ID)
-            .expression_attribute_names("#until", LEASE_UNTIL)
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":seen", wake_up.at.clone());
-        updated(update.send().await).map(drop)
+        let change = wake_up.change("SET #claims = #claims - :one REMOVE #lease_id, #lease_until").value(":one", n(1));
+        self.change(&change).await.map(drop)
     }
 
     /// Changes the wake-up of a row, and the mark that it is set aside, if the wake-up is still there.
-    pub(super) async fn move_wake_up(&self, wake_up: &WakeUp, change: &str, to: Timestamp) -> Result<bool, StoreError> {
-        retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            let update = self
-                .client
-                .update_item()
-                .table_name(&self.table)
-                .set_key(Some(wake_up.key.clone()))
-                .update_expression(change)
-                .condition_expression("#wake_at = :seen")
-                .expression_attribute_names("#wake_at", WAKE_AT)
-                .expression_attribute_names("#aside", SET_ASIDE)
-                .expression_attribute_values(":to", n(to.millis()))
-                .expression_attribute_values(":seen", wake_up.at.clone());
-            updated(update.send().await)
-        })
-        .await
+    pub(super) async fn move_wake_up(&self, wake_up: &WakeUp, update: &str, to: Timestamp) -> Result<bool, StoreError> {
+        self.change(&wake_up.change(update).value(":to", n(to.millis()))).await
     }
 }

@@ -79,7 +79,7 @@ impl World {
         let step = hold(&worker.dispatch, worker.clock());
         let found = self.progress_of(&worker.dispatch).clone();
         if step.apply(&found).is_none() {
-            return worker.refused(&found, Token(Uuid::nil()), self.now);
+            return worker.refused(&found, Token::from(Uuid::nil()), self.now);
         }
         if self.endpoint != worker.seen {
             return Then::Postpone(1);
@@ -92,7 +92,7 @@ impl World {
     pub(crate) fn end(&mut self, worker: &Worker) -> Then {
         let (applied, found) = self.write_for(worker, &end(&worker.dispatch, worker.clock()));
         if !applied {
-            return worker.refused(&found, Token(Uuid::nil()), self.now);
+            return worker.refused(&found, Token::from(Uuid::nil()), self.now);
         }
         self.check(self.endpoint.is_none(), Broken::EndedWhileThere);
         Then::Done

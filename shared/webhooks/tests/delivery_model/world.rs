@@ -146,7 +146,7 @@ impl World {
         // Whoever recorded the failures has called the drain.
         let stored = world.deliveries.iter().filter_map(|delivery| delivery.progress.as_ref()?.wake_at);
         if let Some(by) = stored.min() {
-            world.call_drain_by(Token(Uuid::max()), by, Timestamp::from_millis(-HOUR));
+            world.call_drain_by(Token::from(Uuid::max()), by, Timestamp::from_millis(-HOUR));
         }
         world
     }
@@ -264,7 +264,7 @@ impl World {
         used.extend(self.runs.iter().flat_map(Run::tokens));
         let sends = |sweeper: &Sweeper| if let SweepStep::Send(token, _) = sweeper.step { Some(token) } else { None };
         used.extend(self.sweepers.iter().filter_map(sends));
-        let mut tokens = (1..).map(|number| Token(Uuid::from_u128(number)));
+        let mut tokens = (1..).map(|number| Token::from(Uuid::from_u128(number)));
         tokens.find(|token| !used.contains(token)).expect("tokens never run out")
     }
 }

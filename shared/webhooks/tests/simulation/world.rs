@@ -280,7 +280,8 @@ impl Lane {
     }
 
     fn pop(&mut self) -> Option<Message> {
-        let is_noisy = |account: usize| 2 * self.in_flight.get(&account).copied().unwrap_or_default() > self.all_in_flight;
+        let is_noisy =
+            |account: usize| 2 * self.in_flight.get(&account).copied().unwrap_or_default() > self.all_in_flight;
         let first = self.waiting.iter().filter_map(|(account, messages)| Some((messages.front()?.0, *account)));
         let (_, (_, account)) = first.map(|first| (is_noisy(first.1), first)).min()?;
         let messages = self.waiting.get_mut(&account)?;

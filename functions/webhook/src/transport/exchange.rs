@@ -1,11 +1,17 @@
-//! Reads the rest of an answer after its status is known. Nothing in it changes the outcome of the attempt.
+//! What goes over a connection: notes when the request is written, and reads the rest of the answer after its status is
+//! known. Nothing in that rest changes the outcome of the attempt.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Response;
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
-use tokio::time::timeout;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Instant, timeout};
 
 /// How many bytes of a body are read so that the connection can be used again. Beyond that a new connection is cheaper.
 const MAX_BODY_BYTES: usize = 64 * 1_024;
@@ -13,6 +19,49 @@ const MAX_BODY_BYTES: usize = 64 * 1_024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT_BYTES: usize = 1_024;
+
+/// When a request was written, once it is. What comes before is the way to the receiver: look-up, connection, handshake. It
+/// says nothing about the receiver itself. Clones share the note.
+#[derive(Clone, Debug, Default)]
+pub struct Written(Arc<OnceLock<Instant>>);
+
+/// A request's body. It is asked for its bytes when the head is written.
+pub(super) struct NotingBody {
+    body: Full<Bytes>,
+    written: Written,
+}
+
+impl Written {
+    /// Returns when the request was written, if it is.
+    pub fn at(&self) -> Option<Instant> {
+        self.0.get().copied()
+    }
+
+    pub(super) fn noted_by(&self, body: Bytes) -> NotingBody {
+        NotingBody { body: Full::new(body), written: self.clone() }
+    }
+}
+
+impl Body for NotingBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.written.0.get_or_init(Instant::now);
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
 
 /// Reads the rest of an answer. If it is too long or too slow, its connection is dropped. Returns the beginning of the
 /// body, or `None` if the body is empty or the status is 2xx.

@@ -1,0 +1,318 @@
+//! Brings the rows of endpoints back in line, after a restore that holds some but not all rows of recent transactions.
+//!
+//! What was done last holds, even if only a part of it is there: nothing is sent to an endpoint that was removed or
+//! switched off, and the owner is told. Deliveries need no repair, because each is one row. But the drain of every account
+//! is called, because its row may be older than they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::accounts::{endpoint_change, removed_finder};
+use super::endpoints::{endpoints, notice_of};
+use super::settle::off;
+use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_AT};
+use super::{StartKey, WebhookStore, table};
+use crate::endpoint::{Endpoints, WebhookEndpoint};
+use crate::notice::{DisabledNotice, EndpointNotice, disabled_notice_id};
+use platform::batch_get::get_rows;
+use platform::rows::Unreadable;
+use platform::store::{Attributes, Row, StoreError, s};
+use types::closed_enum;
+use types::ids::{EndpointId, UserId};
+use types::timestamp::Timestamp;
+
+/// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
+const ROWS_PER_READ: usize = 100;
+
+/// What a repair of endpoints may do, and what it must.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointRepair {
+    pub now: Timestamp,
+    /// It only looks, and writes nothing.
+    pub dry_run: bool,
+    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one
+    /// that was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
+    pub new_epochs: bool,
+}
+
+/// A part of the table.
+pub struct RepairedPage {
+    /// The number of endpoints in it.
+    pub endpoints: u64,
+    pub found: Vec<EndpointFinding>,
+    /// Rows that were left as they are.
+    pub unreadable: Vec<Unreadable>,
+    /// Where the next part begins.
+    pub next: Option<StartKey>,
+}
+
+closed_enum! {
+    /// What was wrong with an endpoint.
+    pub enum EndpointProblem {
+        /// It had been removed, and still it was there. A repair removes it, and ends its deliveries.
+        RemovalCut = "removal_cut",
+        /// It had been switched off because deliveries failed, and still it was on. A repair switches it off.
+        SwitchOffCut = "switch_off_cut",
+        /// The notice that it was switched off was missing. A repair puts it back, and a sweep sends it.
+        NoticeMissing = "notice_missing",
+        /// It was there, but its id did not find it. A repair puts back the row that does.
+        NotFindable = "not_findable",
+        /// Nothing but the row that finds it was left of it. A repair notes it as removed, and ends its deliveries.
+        Lost = "lost",
+    }
+}
+
+/// What was wrong with one endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EndpointFinding {
+    pub problem: EndpointProblem,
+    pub endpoint_id: EndpointId,
+    /// The account that the endpoint belongs to.
+    pub account_id: UserId,
+}
+
+struct StoredEndpoint {
+    endpoint: WebhookEndpoint,
+    /// The notice that it was switched off, if it was and if its row tells.
+    notice: Option<DisabledNotice>,
+}
+
+/// The row that finds an endpoint, or found it before it was removed.
+pub(super) struct StoredFinder {
+    endpoint_id: EndpointId,
+    account_id: UserId,
+}
+
+#[derive(Default)]
+struct StoredRows {
+    endpoints: Vec<StoredEndpoint>,
+    finders: Vec<StoredFinder>,
+    /// What found endpoints that are noted as removed.
+    removed: Vec<StoredFinder>,
+    unreadable: Vec<Unreadable>,
+}
+
+/// The rows that the rows of a page name, as far as they are there, by their partition keys.
+struct Named(BTreeMap<String, Row>);
+
+impl StoredEndpoint {
+    fn finding(&self, problem: EndpointProblem) -> EndpointFinding {
+        EndpointFinding { problem, endpoint_id: self.endpoint.id, account_id: self.endpoint.account_id }
+    }
+}
+
+impl StoredRows {
+    fn add(&mut self, row: &Row) {
+        if partition(row).starts_with(ACCOUNT_PARTITION) {
+            let Endpoints { readable, unreadable } = endpoints(row);
+            self.unreadable.extend(unreadable.into_iter().map(|endpoint| endpoint.unreadable));
+            self.endpoints.extend(readable.into_iter().map(|endpoint| {
+                let notice = row.get(&table::endpoint_attribute(endpoint.id));
+                let notice = notice.and_then(|value| notice_of(value, &endpoint));
+                StoredEndpoint { endpoint, notice }
+            }));
+            return;
+        }
+        match StoredFinder::from_row(row) {
+            Ok(finder) if row.contains_key(REMOVED_AT) => self.removed.push(finder),
+            Ok(finder) => self.finders.push(finder),
+            Err(error) => self.unreadable.push(Unreadable::new(row, error)),
+        }
+    }
+}
+
+impl StoredFinder {
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        table::FINDER_FORMAT.of_row(row)?;
+        let endpoint_id = table::endpoint_of_finder(partition(row)).ok_or_else(|| StoreError::corrupt(PK))?;
+        Ok(Self { endpoint_id, account_id: Attributes(row).parsed(ACCOUNT_ID)? })
+    }
+}
+
+impl Named {
+    /// Returns the row with this table key.
+    fn get(&self, key: &Row) -> Option<&Row> {
+        self.0.get(partition(key))
+    }
+
+    /// Returns whether the endpoint that a row finds is in its account's row.
+    fn has_endpoint(&self, finder: &StoredFinder) -> bool {
+        let account = self.get(&table::account(finder.account_id));
+        account.is_some_and(|row| row.contains_key(&table::endpoint_attribute(finder.endpoint_id)))
+    }
+}
+
+impl WebhookStore {
+    /// Reads a part of the table and brings it in line, unless it is only a trial. It may be repeated after a crash at
+    /// any step.
+    pub async fn repair_page(
+        &self,
+        from: Option<StartKey>,
+        repair: EndpointRepair,
+    ) -> Result<RepairedPage, StoreError> {
+        let (StoredRows { endpoints, finders, removed, unreadable }, next) = self.stored_rows(from).await?;
+        let named = self.named(&endpoints, &finders).await?;
+        let mut page = RepairedPage { endpoints: endpoints.len() as u64, found: Vec::new(), unreadable, next };
+        for stored in &endpoints {
+            self.repair_endpoint(stored, &named, repair, &mut page).await?;
+        }
+        for finder in finders.iter().filter(|finder| !named.has_endpoint(finder)) {
+            let StoredFinder { endpoint_id, account_id } = *finder;
+            page.found.push(EndpointFinding { problem: EndpointProblem::Lost, endpoint_id, account_id });
+            if !repair.dry_run {
+                let removal = self.end_deliveries(endpoint_id, repair.now, || true).await?;
+                page.unreadable.extend(removal.unreadable);
+                self.note_removal(finder, repair.now).await?;
+            }
+        }
+        for StoredFinder { endpoint_id, account_id } in removed.into_iter().filter(|_| !repair.dry_run) {
+            // The row of the drain may be older than the removal.
+            self.note_in_drain(account_id, endpoint_id, repair.now).await?;
+        }
+        Ok(page)
+    }
+
+    async fn repair_endpoint(
+        &self,
+        stored: &StoredEndpoint,
+        named: &Named,
+        repair: EndpointRepair,
+        page: &mut RepairedPage,
+    ) -> Result<(), StoreError> {
+        let (id, account_id) = (stored.endpoint.id, stored.endpoint.account_id);
+        let finder = named.get(&table::finder(id));
+        if finder.is_some_and(|row| row.contains_key(REMOVED_AT)) {
+            page.found.push(stored.finding(EndpointProblem::RemovalCut));
+            if !repair.dry_run {
+                // In this order a crash in between leaves what the next repair finds again.
+                let removal = self.end_deliveries(id, repair.now, || true).await?;
+                page.unreadable.extend(removal.unreadable);
+                self.call_drain_by(account_id, repair.now, repair.now).await?;
+                self.remove_endpoint(account_id, id, repair.now).await?;
+            }
+            return Ok(());
+        }
+        if finder.is_none() {
+            page.found.push(stored.finding(EndpointProblem::NotFindable));
+            if !repair.dry_run {
+                self.put_finder(id, account_id).await?;
+            }
+        }
+        self.repair_switch(stored, named, repair, page).await?;
+        if !repair.dry_run {
+            self.call_drain_by(account_id, repair.now, repair.now).await?;
+        }
+        if repair.new_epochs && !repair.dry_run {
+            let seen = stored.endpoint.epoch;
+            let next = u64::try_from(repair.now.millis()).unwrap_or_default().max(seen + 1);
+            if !self.renew_epoch(account_id, id, seen, next).await? {
+                return Err(StoreError::Conflict);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes switch and notice agree. The notice of an epoch is there only if the endpoint was switched off in it.
+    async fn repair_switch(
+        &self,
+        stored: &StoredEndpoint,
+        named: &Named,
+        repair: EndpointRepair,
+        page: &mut RepairedPage,
+    ) -> Result<(), StoreError> {
+        let endpoint = &stored.endpoint;
+        if endpoint.is_on() {
+            let Some(row) = named.get(&table::notice(disabled_notice_id(endpoint.id, endpoint.epoch))) else {
+                return Ok(());
+            };
+            match DisabledNotice::from_row(row) {
+                Ok(notice) => {
+                    page.found.push(stored.finding(EndpointProblem::SwitchOffCut));
+                    if !repair.dry_run {
+                        self.complete_switch_off(endpoint, &notice).await?;
+                    }
+                }
+                Err(error) => page.unreadable.push(Unreadable::new(row, error)),
+            }
+        } else if let Some(notice) = stored.notice.as_ref().filter(|notice| notice.is_kept(repair.now))
+            && named.get(&table::notice(notice.about.notice_id)).is_none()
+        {
+            page.found.push(stored.finding(EndpointProblem::NoticeMissing));
+            if !repair.dry_run {
+                self.put_notice(notice, repair.now).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a part of the table. Returns its endpoints and what finds them, and where the next part begins.
+    async fn stored_rows(&self, from: Option<StartKey>) -> Result<(StoredRows, Option<StartKey>), StoreError> {
+        let scan = self
+            .client
+            .scan()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .filter_expression("begins_with(#pk, :account) OR begins_with(#pk, :finder)")
+            .expression_attribute_names("#pk", PK)
+            .expression_attribute_values(":account", s(ACCOUNT_PARTITION))
+            .expression_attribute_values(":finder", s(FINDER_PARTITION))
+            .set_exclusive_start_key(from);
+        let found = scan.send().await?;
+        let mut stored = StoredRows::default();
+        for row in found.items() {
+            stored.add(row);
+        }
+        Ok((stored, found.last_evaluated_key))
+    }
+
+    /// Reads the rows that these rows name: what finds an endpoint, its notice, and the account of what finds one.
+    async fn named(&self, endpoints: &[StoredEndpoint], finders: &[StoredFinder]) -> Result<Named, StoreError> {
+        let accounts: BTreeSet<UserId> = finders.iter().map(|finder| finder.account_id).collect();
+        let mut keys: Vec<Row> = accounts.into_iter().map(table::account).collect();
+        for StoredEndpoint { endpoint, notice } in endpoints {
+            keys.push(table::finder(endpoint.id));
+            let of_epoch = endpoint.is_on().then(|| disabled_notice_id(endpoint.id, endpoint.epoch));
+            keys.extend(of_epoch.or(notice.as_ref().map(|notice| notice.about.notice_id)).map(table::notice));
+        }
+        let mut named = BTreeMap::new();
+        for keys in keys.chunks(ROWS_PER_READ) {
+            let rows = get_rows(&self.client, &self.table, keys.to_vec()).await?;
+            named.extend(rows.into_iter().map(|row| (partition(&row).to_owned(), row)));
+        }
+        Ok(Named(named))
+    }
+
+    /// Puts the row that finds an endpoint.
+    async fn put_finder(&self, id: EndpointId, account: UserId) -> Result<(), StoreError> {
+        let endpoint = endpoint_change(account, id).part(&self.table)?;
+        self.transact(vec![self.new_finder(id, account)?, endpoint], None).await.map(drop)
+    }
+
+    /// Notes in the row that finds an endpoint that this was removed.
+    async fn note_removal(&self, finder: &StoredFinder, now: Timestamp) -> Result<(), StoreError> {
+        let StoredFinder { endpoint_id, account_id } = *finder;
+        let gone = table::change(table::account(account_id)).name("#e", table::endpoint_attribute(endpoint_id));
+        let gone = gone.when("attribute_not_exists(#e)");
+        let removed = removed_finder(endpoint_id, now).when("attribute_exists(#pk)");
+        self.transact(self.parts(&[removed, gone])?, None).await.map(drop)
+    }
+
+    /// Switches an endpoint off as its notice says.
+    async fn complete_switch_off(&self, endpoint: &WebhookEndpoint, notice: &DisabledNotice) -> Result<(), StoreError> {
+        let noticed = table::change(table::notice(notice.about.notice_id)).when("attribute_exists(#pk)");
+        self.transact(self.parts(&[off(endpoint, notice), noticed])?, None).await.map(drop)
+    }
+
+    /// Puts the notice of an endpoint that is off, for a sweep to send.
+    async fn put_notice(&self, notice: &DisabledNotice, wake_at: Timestamp) -> Result<(), StoreError> {
+        let endpoint = endpoint_change(notice.about.account_id, notice.about.endpoint_id)
+            .when("#e.#notice_id = :notice")
+            .value(":notice", s(notice.about.notice_id.to_string()));
+        let put = self.new_notice(&EndpointNotice::Disabled(notice.clone()), wake_at)?;
+        self.transact(vec![put, endpoint.part(&self.table)?], None).await.map(drop)
+    }
+}
+
+/// Returns the partition key of a row.
+fn partition(row: &Row) -> &str {
+    Attributes(row).text(PK).unwrap_or_default()
+}
