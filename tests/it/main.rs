@@ -2,7 +2,6 @@
 
 mod access;
 mod account;
-mod account_guide;
 mod anywhere;
 mod base;
 mod base_load;
