@@ -1,22 +1,13 @@
-//! What the operator's guide says to secret scanners, compared with real keys.
+//! The rule that the operator's guide has for secret scanners finds real keys.
 
 use auth::KeyText;
 use regex::Regex;
 
 const GUIDE: &str = include_str!("../../docs/operations.md");
-/// The bits of the guide's example.
-const EXAMPLE: [u8; 32] = [
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
-    31,
-];
-
-fn section() -> &'static str {
-    GUIDE.split("\n### ").find(|section| section.starts_with("Leaked keys\n")).unwrap()
-}
 
 /// Returns the regular expression of the rule for gitleaks.
 fn pattern() -> Regex {
-    let (_, rest) = section().split_once("regex = '''").unwrap();
+    let (_, rest) = GUIDE.split_once("regex = '''").unwrap();
     Regex::new(rest.split_once("'''").unwrap().0).unwrap()
 }
 
@@ -29,9 +20,7 @@ fn random_key() -> KeyText {
 #[test]
 fn the_rule_finds_every_key_wherever_it_stands_and_nothing_shorter_or_longer() {
     let pattern = pattern();
-    for key in
-        std::iter::repeat_with(random_key).take(1_000).chain([[0; 32], [0xff; 32], EXAMPLE].map(KeyText::from_bits))
-    {
+    for key in std::iter::repeat_with(random_key).take(1_000).chain([[0; 32], [0xff; 32]].map(KeyText::from_bits)) {
         let key = key.reveal();
         for text in [key, &format!("API_KEY=\"{key}\""), &format!("Authorization: Bearer {key}\nHost: example.com")] {
             let found: Vec<&str> = pattern.captures_iter(text).map(|found| found.get(1).unwrap().as_str()).collect();
@@ -41,9 +30,4 @@ fn the_rule_finds_every_key_wherever_it_stands_and_nothing_shorter_or_longer() {
             assert!(!pattern.is_match(text), "{text}");
         }
     }
-}
-
-#[test]
-fn the_guides_example_is_a_key() {
-    assert!(section().contains(KeyText::from_bits(EXAMPLE).reveal()));
 }

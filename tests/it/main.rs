@@ -56,7 +56,6 @@ mod round_trips;
 mod simulation;
 mod smoke;
 mod specification;
-mod specification_lists;
 mod starts_beside_a_writer;
 mod template;
 mod unreadable;
