@@ -1,6 +1,5 @@
 // Makes a key and a webhook endpoint for a user: node settings.mjs FUNCTION USER_ID URL
 
-// region: settings
 import { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 
 // One attempt, because a command that is sent again may be done twice.
@@ -32,4 +31,3 @@ const endpoint = await settings(functionName, userId, "endpoints.add", { url, ev
 // The same is true of endpoint.secret.
 const listed = await settings(functionName, userId, "deliveries.list", { endpoint_id: endpoint.id });
 console.log(`key ${key.key_id}, endpoint ${endpoint.id}, deliveries: ${listed.deliveries.length}`);
-// endregion

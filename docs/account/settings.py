@@ -1,6 +1,5 @@
 """Makes a key and a webhook endpoint for a user: python3 settings.py FUNCTION USER_ID URL"""
 
-# region: settings
 import json
 import sys
 
@@ -39,7 +38,6 @@ def main() -> None:
     # The same is true of endpoint["secret"].
     listed = settings(function, user_id, "deliveries.list", {"endpoint_id": endpoint["id"]})
     print(f"key {key['key_id']}, endpoint {endpoint['id']}, deliveries: {len(listed['deliveries'])}")
-# endregion
 
 
 if __name__ == "__main__":

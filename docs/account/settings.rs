@@ -1,15 +1,12 @@
 //! Makes a key and a webhook endpoint for a user: `account-settings FUNCTION USER_ID URL`
 
-use aws_config::BehaviorVersion;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-
-// region: settings
 use std::error::Error;
 
-use aws_config::SdkConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::config::{Builder, retry::RetryConfig};
 use aws_sdk_lambda::primitives::Blob;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use serde_json::{Value, json};
 
 struct Settings {
@@ -57,7 +54,6 @@ async fn make_key_and_endpoint(settings: &Settings, user_id: &str, url: &str) ->
     println!("key {}, endpoint {}, deliveries: {deliveries}", id(&key, "key_id"), id(&endpoint, "id"));
     Ok(())
 }
-// endregion
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -16,7 +16,6 @@ interface Item {
   variants: { prices: unknown }[];
 }
 
-// region: client
 /** Asks the API within the budget of one scope. */
 class Client {
   /** The tag and the body of each path. */
@@ -70,9 +69,7 @@ class Client {
     }
   }
 }
-// endregion
 
-// region: walk
 interface Walked {
   records: Map<string, unknown>;
   position: string | null;
@@ -110,7 +107,6 @@ async function* follow(client: Client, path: string, rounds: number, seconds: nu
     yield walked.records;
   }
 }
-// endregion
 
 async function main(rounds: number, seconds: number): Promise<void> {
   const [baseUrl, apiKey] = [process.env.BASE_URL ?? "", process.env.API_KEY ?? ""];

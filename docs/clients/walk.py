@@ -17,7 +17,6 @@ from urllib.request import Request, urlopen
 PAGE_SIZE = int(os.environ.get("PAGE_SIZE", "100"))
 
 
-# region: client
 class Client:
     """Asks the API within the budget of one scope."""
 
@@ -61,10 +60,6 @@ class Client:
             return 0, {}, b""
 
 
-# endregion
-
-
-# region: walk
 def walk(client, path):
     """Returns all records of a list by their ids, and the position of the one state that they show.
 
@@ -93,9 +88,6 @@ def follow(client, path, rounds, seconds):
         if position != known:
             records, known = walk(client, path)
         yield records
-
-
-# endregion
 
 
 def main(rounds, seconds):

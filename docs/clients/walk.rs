@@ -3,15 +3,12 @@
 //! `BASE_URL` and `API_KEY` are in the environment. Prints a line of JSON for the catalog, for one item with its prices,
 //! and for each round.
 
-use serde_json::json;
-
-// region: client
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{ETAG, HeaderMap, IF_NONE_MATCH, RETRY_AFTER};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 /// Asks the API within the budget of one scope.
@@ -74,9 +71,7 @@ fn budget_returns(headers: &HeaderMap) -> Option<Duration> {
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
-// endregion
 
-// region: walk
 /// The records of a list by their ids.
 type Records = BTreeMap<String, Value>;
 
@@ -102,7 +97,6 @@ async fn walk(client: &mut Client, path: &str, size: u64) -> Result<(Records, Op
     }
     Ok((records, None))
 }
-// endregion
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {

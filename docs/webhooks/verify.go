@@ -1,4 +1,6 @@
 // Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… go run verify.go HEADERS.json < BODY
+//
+// To install the library of Standard Webhooks: go get github.com/standard-webhooks/standard-webhooks/libraries
 package main
 
 // region: plain
@@ -17,14 +19,11 @@ import (
 	"os"
 )
 
-// region: standard
 import (
 	"net/http"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
-
-// endregion
 
 // region: plain
 
@@ -38,8 +37,6 @@ func isGenuine(secret string, body []byte, signature string) bool {
 
 // endregion
 
-// region: standard
-
 // isGenuineAndRecent fails if the secret is malformed.
 func isGenuineAndRecent(secret string, body []byte, headers http.Header) (bool, error) {
 	verifier, err := standardwebhooks.NewWebhook(secret)
@@ -48,8 +45,6 @@ func isGenuineAndRecent(secret string, body []byte, headers http.Header) (bool, 
 	}
 	return verifier.Verify(body, headers) == nil, nil
 }
-
-// endregion
 
 func main() {
 	secret := os.Getenv("WEBHOOK_SECRET")

@@ -1,13 +1,13 @@
 // Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… node verify.mjs HEADERS.json < BODY
+//
+// To install the library of Standard Webhooks: npm install standardwebhooks
 
 // region: plain
 import { createHmac, timingSafeEqual } from "node:crypto";
 // endregion
 import { readFileSync } from "node:fs";
 
-// region: standard
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
-// endregion
 
 // region: plain
 /** `body` is a Buffer, `signature` the value of X-Service-Signature, or "" if there is none. */
@@ -18,7 +18,6 @@ function isGenuine(secret, body, signature) {
 }
 // endregion
 
-// region: standard
 /** `body` is a Buffer, `headers` those of Node's request. */
 function isGenuineAndRecent(secret, body, headers) {
   const verifier = new Webhook(secret);
@@ -30,7 +29,6 @@ function isGenuineAndRecent(secret, body, headers) {
     throw error;
   }
 }
-// endregion
 
 const secret = process.env.WEBHOOK_SECRET;
 const given = JSON.parse(readFileSync(process.argv[2], "utf8"));

@@ -1,4 +1,7 @@
-"""Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… python3 verify.py HEADERS.json < BODY"""
+"""Checks the two signatures of one saved delivery: WEBHOOK_SECRET=… python3 verify.py HEADERS.json < BODY
+
+To install the library of Standard Webhooks: pip install standardwebhooks
+"""
 
 # region: plain
 import hashlib
@@ -8,9 +11,7 @@ import json
 import os
 import sys
 
-# region: standard
 from standardwebhooks import Webhook, WebhookVerificationError
-# endregion
 
 
 # region: plain
@@ -21,7 +22,6 @@ def is_genuine(secret: str, body: bytes, signature: str) -> bool:
 # endregion
 
 
-# region: standard
 def is_genuine_and_recent(secret: str, body: bytes, headers) -> bool:
     """`headers` is anything like a dict of names and values."""
     verifier = Webhook(secret)
@@ -30,7 +30,6 @@ def is_genuine_and_recent(secret: str, body: bytes, headers) -> bool:
     except (WebhookVerificationError, ValueError):  # ValueError: a malformed header or body
         return False
     return True
-# endregion
 
 
 def main() -> None:

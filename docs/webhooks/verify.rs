@@ -1,4 +1,6 @@
 //! Checks the two signatures of one saved delivery: `WEBHOOK_SECRET=… verify HEADERS.json < BODY`
+//!
+//! To install the libraries: `cargo add ring hex http standardwebhooks`
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -8,10 +10,8 @@ use std::io::Read;
 use ring::hmac;
 // endregion
 
-// region: standard
 use http::HeaderMap;
 use standardwebhooks::{Webhook, WebhookError};
-// endregion
 
 fn main() -> Result<(), Box<dyn Error>> {
     let secret = std::env::var("WEBHOOK_SECRET")?;
@@ -36,13 +36,11 @@ fn is_genuine(secret: &str, body: &[u8], signature: &[u8]) -> bool {
 }
 // endregion
 
-// region: standard
 /// Fails if the secret is malformed.
 fn is_genuine_and_recent(secret: &str, body: &[u8], headers: &HeaderMap) -> Result<bool, WebhookError> {
     let verifier = Webhook::new(secret)?;
     Ok(verifier.verify(body, headers).is_ok())
 }
-// endregion
 
 fn verdict(valid: bool) -> &'static str {
     if valid { "valid" } else { "invalid" }

@@ -1,7 +1,6 @@
-"""The templates, prices and inputs that costs are computed from, and the tables that they become."""
+"""The templates, prices and inputs that costs are computed from."""
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,42 +12,13 @@ class Failed(Exception):
     """The costs cannot be computed, or the guide has others. The message is for the terminal."""
 
 
-@dataclass
-class Table:
-    """A table of the guide. Each row has its cells in `cells`, and more for programs."""
-
-    head: list[str]
-    rows: list[dict] = field(default_factory=list)
-
-    def add(self, *cells: str, **more: float | str) -> None:
-        self.rows.append({"cells": list(cells)} | more)
-
-    def markdown(self) -> str:
-        lines = ["| " + " | ".join(cells) + " |" for cells in [self.head, *(row["cells"] for row in self.rows)]]
-        return "\n".join([lines[0], "|" + "---|" * len(self.head), *lines[1:]])
-
-
-@dataclass
-class Points:
-    """A list of the guide."""
-
-    rows: list[str]
-
-    def markdown(self) -> str:
-        return "\n".join(f"- {row}" for row in self.rows)
-
-
 class Figures:
-    def __init__(self, prices: dict, inputs: dict, templates: dict) -> None:
-        self.prices, self.inputs, self.templates = prices, inputs, templates
-
-    @classmethod
-    def read(cls) -> "Figures":
+    def __init__(self) -> None:
         if not EXPANDED.is_dir():
             raise Failed(f"{EXPANDED.relative_to(ROOT)} is missing: run infra/lint/run first")
         here = Path(__file__).parent
-        templates = {path.stem: json.loads(path.read_text()) for path in sorted(EXPANDED.glob("*.json"))}
-        return cls(*(json.loads((here / name).read_text()) for name in ("prices.json", "inputs.json")), templates)
+        self.prices, self.inputs = (json.loads((here / name).read_text()) for name in ("prices.json", "inputs.json"))
+        self.templates = {path.stem: json.loads(path.read_text()) for path in sorted(EXPANDED.glob("*.json"))}
 
     def price(self, name: str) -> float:
         return self.prices[name]["usd"]
@@ -63,17 +33,22 @@ class Figures:
         found = self.templates[template]["Resources"].items()
         return {name: one["Properties"] for name, one in found if one["Type"] == kind}
 
-    def memory_gb(self, function: str) -> float:
-        """Returns the memory of a function. A parameter has its default."""
+    def watched(self, *templates: str) -> int:
+        """Returns how many metrics the alarms of these templates look at."""
+        alarms = [one for name in templates for one in self.resources(name, "AWS::CloudWatch::Alarm").values()]
+        return sum(sum("MetricStat" in query for query in alarm.get("Metrics", [])) or 1 for alarm in alarms)
+
+    def invocation(self, function: str, millis: float) -> float:
+        """Returns what an invocation of a function costs that takes so long. A parameter has its default."""
         size = self.resources("template", "AWS::Lambda::Function")[function]["MemorySize"]
         if isinstance(size, dict):
             size = self.templates["template"]["Parameters"][size["Ref"]]["Default"]
-        return size / 1024
+        return self.price("lambda_request") + size / 1024 * millis / 1_000 * self.price("lambda_gb_second_arm64")
 
-    def invocation(self, function: str, millis: float) -> float:
-        """Returns what an invocation of a function costs that takes so long."""
-        seconds = self.memory_gb(function) * millis / 1_000
-        return self.price("lambda_request") + seconds * self.price("lambda_gb_second_arm64")
+    def stores(self, writes: float = 0, reads: float = 0, queue_calls: float = 0) -> float:
+        """Returns what so many DynamoDB units and SQS calls cost."""
+        units = writes * self.price("dynamodb_write_unit") + reads * self.price("dynamodb_read_unit")
+        return units + queue_calls * self.price("sqs_request")
 
     def log(self, kilobytes: float) -> float:
         return kilobytes / MILLION * self.price("log_gb")

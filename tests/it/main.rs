@@ -2,7 +2,6 @@
 
 mod access;
 mod account;
-mod account_guide;
 mod anywhere;
 mod base;
 mod base_load;
@@ -57,7 +56,6 @@ mod round_trips;
 mod simulation;
 mod smoke;
 mod specification;
-mod specification_lists;
 mod starts_beside_a_writer;
 mod template;
 mod unreadable;

@@ -1,5 +1,4 @@
-//! Compares `docs/specification.md` with the code. The tests that the document names exist, its rules are numbered in
-//! sequence, and every rule that the code cites is one of them.
+//! Looks for the rules that comments cite: each must be in `docs/specification.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,28 +28,7 @@ fn sources() -> BTreeMap<String, String> {
     sources
 }
 
-/// Returns the file and the name of each test that a paragraph "Tests:" names. A file stands before its tests.
-fn named_tests() -> Vec<(&'static str, &'static str)> {
-    let mut named = Vec::new();
-    for paragraph in SPECIFICATION.split("\n\n").filter(|paragraph| paragraph.starts_with("Tests:")) {
-        let mut file = "";
-        for quoted in paragraph.split('`').skip(1).step_by(2) {
-            if quoted.contains('/') {
-                file = quoted;
-            } else {
-                named.push((file, quoted));
-            }
-        }
-    }
-    named
-}
-
-/// Whether a file has a function of this name. Property tests are functions inside a macro, so this searches the text.
-fn has_function(text: &str, name: &str) -> bool {
-    text.contains(&format!("fn {name}("))
-}
-
-/// Returns the numbers of sections, subsections and rules, in page order.
+/// Returns the numbers of sections, subsections and rules.
 fn numbers() -> Vec<Vec<u32>> {
     let number = |line: &str| {
         let heading =
@@ -63,16 +41,6 @@ fn numbers() -> Vec<Vec<u32>> {
 
 fn parse(number: &str) -> Option<Vec<u32>> {
     number.trim_end_matches('.').split('.').map(|part| part.parse().ok()).collect()
-}
-
-fn shown(number: &[u32]) -> String {
-    number.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
-}
-
-/// Whether a number may follow another one: it begins the level below, or it is the next of its own level.
-fn follows(number: &[u32], before: &[u32]) -> bool {
-    let Some((last, parents)) = number.split_last() else { return false };
-    before.starts_with(parents) && *last == before.get(parents.len()).map_or(1, |passed| passed + 1)
 }
 
 /// Returns the numbers that a text cites: those after the word "specification", joined by "and" or "to".
@@ -95,40 +63,6 @@ fn cited(text: &str) -> Vec<&str> {
         }
     }
     cited
-}
-
-#[test]
-fn every_test_that_the_specification_names_exists() {
-    let (sources, named) = (sources(), named_tests());
-    assert!(!named.is_empty(), "docs/specification.md has no paragraph that begins with `Tests:`");
-    let mut wrong = Vec::new();
-    for (file, test) in named {
-        if sources.get(file).is_some_and(|text| has_function(text, test)) {
-            continue;
-        }
-        let homes: Vec<_> = sources.iter().filter(|(_, text)| has_function(text, test)).map(|(name, _)| name).collect();
-        wrong.push(if homes.is_empty() {
-            format!("`{file}` (`{test}`): no function has this name; write what the test is called now")
-        } else {
-            format!("`{file}` (`{test}`): the function is in {homes:?}; name that file before it")
-        });
-    }
-    assert!(wrong.is_empty(), "correct the tests that docs/specification.md names:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn rules_are_numbered_in_sequence() {
-    let numbers = numbers();
-    assert!(numbers.iter().any(|number| number.len() == 3), "docs/specification.md has no rules");
-    let mut before: &[u32] = &[];
-    let mut wrong = Vec::new();
-    for number in &numbers {
-        if !follows(number, before) {
-            wrong.push(format!("{} stands after {}", shown(number), shown(before)));
-        }
-        before = number;
-    }
-    assert!(wrong.is_empty(), "number the rules of docs/specification.md in sequence:\n{}", wrong.join("\n"));
 }
 
 #[test]

@@ -8,21 +8,12 @@ use tokio::sync::watch;
 use types::scope::{Scope, Tier};
 use uuid::Uuid;
 
-use crate::guide_code::{assert_shows, read};
-
-const PROGRAMS: [&str; 3] = ["clients/walk.py", "clients/walk.mts", "clients/walk.rs"];
-const LANGUAGES: [&str; 3] = ["python", "ts", "rust"];
 /// A program asks for two records at a time.
 const ITEMS: u32 = 24;
 const PAGES: usize = 12;
 const LIMIT: u32 = 10;
 /// The number of the request that begins the second round, after all pages, an item, and two pages of listings.
 const SECOND_ROUND: usize = PAGES + 1 + 2 + 1;
-
-#[test]
-fn the_guides_code_is_that_of_its_programs() {
-    assert_shows(&read("clients.md"), &PROGRAMS, &LANGUAGES, 2);
-}
 
 fn id(number: u32) -> String {
     format!("item-{number:02}")

@@ -1,7 +1,23 @@
-"""An example of an adapter for `bench -- webhooks --peer`: docs/benchmarks.md describes the protocol.
+"""An example of an adapter for `bench -- webhooks --peer`.
 
-It is adapter and webhook server in one, and the least that can be called one: it POSTs each event once and stores
-nothing.
+An adapter operates the other webhook server. It exchanges lines with the benchmark, each of which is one JSON document.
+It reads them from standard input and writes them to standard output:
+
+1. The benchmark names the receiver's base URL, and an endpoint for each account:
+   {"receiver":"http://127.0.0.1:4000","endpoints":[{"account":"…","url":"http://127.0.0.1:4000/0"}]}
+2. The adapter answers {"ready":true,"pids":[12,34]} once the server runs and knows the endpoints. The CPU time of these
+   processes counts, with that of everything they have started. The adapter's own CPU time counts in any case.
+3. The benchmark sends up to ten events a line:
+   {"events":[{"id":"…","account":"…","event":"listing.sold","body":{"id":"…","created_at":"…",…}}]}
+   The server must POST the `body` of each to the endpoint of its account, as JSON.
+4. The adapter answers {"accepted":10}: the server has taken ten more events. At most 40 events are open at a time.
+
+The first 500 events warm the server up. The time runs from the first event after them to the last arrival. The receiver
+counts every POST whose body has a `created_at`, and answers 204. Each turn starts the adapter anew. It must end with
+exit code 0 when its standard input ends. If it writes another line than the benchmark expects, or none for two minutes,
+the benchmark ends and says which line that was. What the adapter writes to standard error is shown.
+
+This example is adapter and server in one: it POSTs each event once and stores nothing.
 """
 
 import http.client

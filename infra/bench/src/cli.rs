@@ -176,7 +176,7 @@ pub(crate) struct WebhookOptions {
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     pub(crate) only: Vec<WebhookSection>,
     /// Take turns with another webhook server instead. The shell starts the command, which operates that server as
-    /// `docs/benchmarks.md` says.
+    /// `infra/bench/peer/sender.py` says.
     #[arg(long, value_name = "COMMAND", conflicts_with = "only")]
     pub(crate) peer: Option<String>,
     /// Take turns with an older build of this program instead.

@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use platform::metrics::{Metric, NAMESPACE_VARIABLE};
+use platform::metrics::NAMESPACE_VARIABLE;
 use platform::resources::{Queue, Table};
 use tests::monitoring::{Monitor, Resource, WatchedMetric, alarms, graphs, rollback_alarms};
 use tests::{Function, NAMESPACE, Template, arn};
 
 use super::names;
-
-const GUIDE: &str = include_str!("../../../docs/operations.md");
 
 /// The dimension of metrics of the whole account: none.
 const ACCOUNT: &str = "";
@@ -160,21 +158,6 @@ fn every_function_but_the_hook_has_an_alarm_and_a_graph() {
             assert!(watched.contains(&lambda(function)), "{file} watches nothing of {function}");
         }
     }
-}
-
-#[test]
-fn every_metric_is_watched_for_each_function_that_publishes_it_or_the_guide_says_what_it_is_for() {
-    let watched = monitors().into_iter().flat_map(|monitor| monitor.watched);
-    let watched: BTreeSet<_> = watched.map(|watched| (watched.metric, watched.resource)).collect();
-    let template = Template::read();
-    let unwatched = Metric::ALL.into_iter().filter(|metric| {
-        let mut publishers = template.publishers(*metric).into_iter();
-        !publishers.all(|function| watched.contains(&(metric.as_str().to_owned(), lambda(function))))
-    });
-    let unwatched: BTreeSet<_> = unwatched.map(Metric::as_str).collect();
-    let section = GUIDE.split("**Metrics.**").nth(1).unwrap().split("**Traces.**").next().unwrap();
-    let listed = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(listed.collect::<BTreeSet<_>>(), unwatched);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn steady_errors_beyond_the_objective_raise_an_alarm_even_if_they_are_too_few_fo
     assert!(!STEADY.sees(ALLOWED), "what the objective allows");
     let hours = (STEADY.needed + 1) * STEADY.period / 3_600;
     let spent = SLOW.threshold() * hours * 100 / (ALLOWED * OBJECTIVE_HOURS);
-    assert_eq!((hours, spent), (42, 35), "as the guide says");
+    assert_eq!((hours, spent), (42, 35), "hours until it fires, and percent of what 30 days allow");
 }
 
 /// The other alarms have told of it.

@@ -74,6 +74,12 @@ pub(crate) enum Command {
     ///
     /// Stops what writes to the table, restores and repairs a copy, puts it in the table's place, and starts the writers
     /// again. See docs/operations.md.
+    ///
+    /// Needs these permissions beside those of a repair. DynamoDB: `RestoreTableToPointInTime`,
+    /// `RestoreTableFromBackup` and all that it asks for, `CreateBackup`, `DescribeBackup`, `ListBackups`,
+    /// `DeleteTable`, `UpdateTable`, and to describe and set continuous backups, time to live and tags. Lambda:
+    /// `GetFunctionConfiguration`, to list and update event source mappings, and to get, put and delete a function's
+    /// concurrency. EventBridge: `ListRuleNamesByTarget`, `DescribeRule`, `DisableRule` and `EnableRule`.
     Restore(RestoreOptions),
 }
 

@@ -83,7 +83,7 @@ pub(crate) enum WebhookCommand {
     /// List every row that this release cannot read, and bring back the ones that it can read again
     ///
     /// A newer release may have written such rows before a rollback. Sweeps set them aside for an hour each time. See
-    /// docs/operations.md.
+    /// docs/runbook.md.
     Repair {
         /// Only list; write nothing
         #[arg(long)]
