@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, value_parser};
-
-use crate::read_model::cold::{ReplicaStream, Work};
-use crate::scale::section::Section;
-use crate::webhooks::section::WebhookSection;
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use serde::Serialize;
 
 /// Benchmarks of the marketplace API.
 #[derive(Debug, Parser)]
@@ -18,24 +15,18 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Catalog and listings: cold load, memory, time and store calls per query, compared with asking DynamoDB.
+    /// Catalog and listings: time and store calls per query, compared with asking DynamoDB.
     ReadModel(ReadModelOptions),
     /// The feed: messages per second, CPU time and store calls per message.
     Feed(FeedOptions),
-    /// Webhooks: deliveries per second, CPU time, store and queue calls, cost, and whether one receiver that
-    /// hangs delays others.
+    /// Webhooks: deliveries per second, CPU time, store and queue calls, and whether one receiver that hangs delays
+    /// others.
     Webhooks(WebhookOptions),
-    /// Requests with invented keys, a thousand a second: how long others wait beside them, and how often they make a
-    /// function write.
-    Flood(FloodOptions),
-    /// Warm requests that are refused for their key, or for having none: time, CPU time and length of the log of each,
-    /// beside those of a request that is answered.
-    Refusals(RefusalsOptions),
     /// Cold start: time from the start of each function's process to its first answer, file size and memory,
     /// compared with programs that do no more than Lambda and the AWS SDK require.
     ColdStart(ColdStartOptions),
-    /// Large markets under the limits of AWS: crowds of cold starts, a deployment, writers, followers and a year of
-    /// sales, on simulated time; and CPU time and memory of replicas and compactions.
+    /// Large markets: crowds of cold starts under the limits of AWS, on simulated time; and CPU time and memory of
+    /// replicas and compactions.
     Scale(ScaleOptions),
     /// Run as the receiver of webhooks.
     #[command(hide = true)]
@@ -43,12 +34,6 @@ pub(crate) enum Command {
     /// Run as the AWS side of a benchmark.
     #[command(hide = true)]
     AwsSide {
-        /// The delay of every DynamoDB call, in milliseconds.
-        #[arg(default_value_t = 0)]
-        store_latency_ms: u64,
-        /// Push back as AWS does.
-        #[arg(long)]
-        limits: bool,
         /// The folder of its tables and objects.
         #[arg(long)]
         data: Option<PathBuf>,
@@ -61,13 +46,11 @@ pub(crate) enum Command {
         /// The market's time, in Unix milliseconds.
         now_millis: i64,
     },
-    /// Load one replica, or pack its base, and print what that took.
+    /// Load one replica and print what that took.
     #[command(hide = true)]
     ColdLoad {
         /// The replica.
         stream: ReplicaStream,
-        /// What to do with it.
-        work: Work,
     },
     /// Make the base of the listings from their entities, and print what that took.
     #[command(hide = true)]
@@ -105,7 +88,7 @@ pub(crate) struct ScaleOptions {
     pub(crate) read_units: Option<u32>,
     /// Measure only these parts.
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
-    pub(crate) only: Vec<Section>,
+    pub(crate) only: Vec<ScaleSection>,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
@@ -116,29 +99,6 @@ pub(crate) struct FeedOptions {
     /// The number of messages.
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     pub(crate) messages: u64,
-    /// The delays of store calls, in milliseconds, with which two writers of one stream are measured.
-    #[arg(long, value_delimiter = ',', default_value = "5,10,25", value_name = "MS,…")]
-    pub(crate) store_latencies_ms: Vec<u64>,
-    /// Print one JSON document instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct FloodOptions {
-    /// How long others are measured alone, and as long again beside the flood.
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    pub(crate) seconds: u32,
-    /// Print one JSON document instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct RefusalsOptions {
-    /// The number of requests of each kind; a key of the largest tier allows 3,000 a minute.
-    #[arg(long, default_value_t = 2_000, value_name = "N")]
-    pub(crate) requests: usize,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -188,4 +148,44 @@ pub(crate) struct WebhookOptions {
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The stream of a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ReplicaStream {
+    Catalog,
+    Listings,
+}
+
+impl ReplicaStream {
+    pub(crate) const ALL: [Self; 2] = [Self::Listings, Self::Catalog];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Catalog => "catalog",
+            Self::Listings => "listings",
+        }
+    }
+}
+
+/// A part of the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ScaleSection {
+    /// One cold start of `listings`, and many at once, on simulated time.
+    Starts,
+    /// CPU time and memory of replicas, and CPU time of every kind of question.
+    Replicas,
+    /// Time and memory of the runs that make a base from the entities.
+    Compaction,
+}
+
+/// A part of the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WebhookSection {
+    /// Deliveries per second, CPU time and calls.
+    Throughput,
+    /// How a receiver that hangs delays others.
+    Isolation,
 }

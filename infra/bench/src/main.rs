@@ -2,21 +2,14 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures are rounded for people anyway")]
 
-mod aws_side;
-mod child;
 mod cli;
 mod cold_start;
-mod cpu;
 mod feed;
-mod flood;
-mod machine;
-mod market;
-mod memory;
-mod output;
-mod percentiles;
-mod process_tree;
+mod figures;
+mod process;
 mod read_model;
 mod scale;
+mod stack;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -24,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Arguments, Command};
-use output::text;
+use figures::text;
 
 /// As in `local`, because the embedded stores allocate a lot.
 #[global_allocator]
@@ -38,18 +31,14 @@ fn main() -> ExitCode {
             match arguments.command {
                 Command::ReadModel(options) => read_model::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
-                Command::Flood(options) => flood::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
                 Command::Scale(options) => Box::pin(scale::run(&options)).await,
-                Command::Refusals(options) => cold_start::refusals::run(&options).await,
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
-                Command::AwsSide { store_latency_ms, limits, data } => {
-                    aws_side::run(store_latency_ms, limits, data.as_deref()).await
-                }
-                Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
-                Command::ColdLoad { stream, work } => read_model::cold::run(stream, work).await,
-                Command::Rebuild { memory_mb, read_units } => scale::rebuild(memory_mb, read_units).await,
+                Command::AwsSide { data } => stack::run(data.as_deref()).await,
+                Command::UsualSide { size, now_millis } => read_model::usual_side::run(size, now_millis).await,
+                Command::ColdLoad { stream } => scale::replicas::run(stream).await,
+                Command::Rebuild { memory_mb, read_units } => scale::compaction::run(memory_mb, read_units).await,
             }
         })
     });
@@ -63,13 +52,10 @@ fn main() -> ExitCode {
 }
 
 /// Returns the runtime for a command. What is measured runs on one thread, as under Lambda, unless it starts a runtime of
-/// its own. The AWS side and the usual way's tables may use all cores. So may a flood, because many of its requests are
-/// under way at the same time.
+/// its own. The AWS side and the usual way's tables may use all cores.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
-        Command::AwsSide { .. } | Command::UsualSide { .. } | Command::Flood(_) => {
-            tokio::runtime::Builder::new_multi_thread()
-        }
+        Command::AwsSide { .. } | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build().map_err(text)

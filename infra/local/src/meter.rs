@@ -54,20 +54,14 @@ impl CostMeter {
         Client::from_conf(config.build())
     }
 
-    /// Returns the client of queues with its calls counted.
-    pub fn attach_to_queues(&self, client: &aws_sdk_sqs::Client) -> aws_sdk_sqs::Client {
-        let mut config = client.config().to_builder();
-        config.push_interceptor(self.interceptor());
-        aws_sdk_sqs::Client::from_conf(config.build())
-    }
-
     /// Returns what has been counted since the last call.
     pub fn take(&self) -> Bill {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Nobody turns the meter off. So the SDK need not look in each hook of each call whether somebody has.
-    fn interceptor(&self) -> SharedInterceptor {
+    /// Returns what counts the calls of a client. It cannot be turned off, so that the SDK need not look in each hook of
+    /// each call whether somebody has.
+    pub fn interceptor(&self) -> SharedInterceptor {
         SharedInterceptor::permanent(self.clone())
     }
 

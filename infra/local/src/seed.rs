@@ -6,10 +6,10 @@ use std::sync::Arc;
 use admin::keys::{KeyAdmin, NewKey};
 use auth::KeyText;
 use feed::{Applier, ApplyOutcome, Stores};
-use indicatif::{ProgressBar, ProgressStyle};
 use platform::aws::{Environment, Patience};
 use platform::resources::{Resources, Table};
 use secrets::Keyring;
+use terminal::Bar;
 use types::clock::Clock;
 use types::ids::UserId;
 use types::scope::{Scope, Scopes, Tier};
@@ -24,6 +24,7 @@ use crate::workers::BackgroundTask;
 /// The market is applied in this many parts. Each part has its share of every kind of message, so that streams and
 /// single records are written at the same time.
 const SEED_PARTS: usize = 5;
+const SEED_BAR: &str = "demo market {bar:40} {pos}/{len} records";
 
 /// Sets up and administers a stack.
 pub struct StackAdmin {
@@ -110,7 +111,7 @@ impl StackAdmin {
         let now = begun.unwrap_or_else(|| self.clock.now());
         marker.mark(now)?;
         let messages = demo::messages(now);
-        let bar = progress(messages.len());
+        let bar = Bar::new(SEED_BAR, messages.len() as u64);
         let mut applier = Applier::new(stores);
         for part in 0..SEED_PARTS {
             let messages = messages.iter().enumerate().skip(part).step_by(SEED_PARTS);
@@ -118,12 +119,12 @@ impl StackAdmin {
             for (_, outcome) in applier.apply(messages, now).await {
                 match outcome {
                     Ok(ApplyOutcome::Rejected(rejection)) => return Err(format!("demo market: {rejection}")),
-                    Ok(_) => bar.inc(1),
+                    Ok(_) => bar.advance(1),
                     Err(error) => return Err(format!("demo market: {error}")),
                 }
             }
         }
-        bar.finish_and_clear();
+        drop(bar);
         marker.unmark()
     }
 
@@ -163,11 +164,4 @@ impl SeedingMarker {
     fn unmark(&self) -> Result<(), String> {
         self.0.as_ref().map_or(Ok(()), std::fs::remove_file).map_err(|error| error.to_string())
     }
-}
-
-/// Shows a bar on standard error, if that is a terminal.
-fn progress(length: usize) -> ProgressBar {
-    let bar = ProgressBar::new(length as u64);
-    let style = ProgressStyle::with_template("demo market {bar:40} {pos}/{len} records");
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -119,7 +119,7 @@ impl<R: Record> Log<R> {
         let mut writes = Vec::from(self.advance(seq, seq + 1, changes, now)?);
         for &index in live {
             let put = self
-                .put(entity(&batch[index], now))
+                .put(entity_row(&batch[index], now))
                 .condition_expression(IS_NEWER)
                 .expression_attribute_names("#version", table::VERSION)
                 .expression_attribute_values(":version", n(batch[index].version));
@@ -169,7 +169,8 @@ fn lost(races: u32) -> Result<u32, StoreError> {
     if races == MAX_RACES { Err(StoreError::Conflict) } else { Ok(races + 1) }
 }
 
-fn entity<R: Record>(write: &Write<R>, now: Timestamp) -> Row {
+/// Returns the row of an entity after this write.
+pub fn entity_row<R: Record>(write: &Write<R>, now: Timestamp) -> Row {
     let mut row = table::entity::<R>(&write.id().to_string());
     row.insert(table::VERSION.to_owned(), n(write.version));
     if let Some(data) = &write.data {

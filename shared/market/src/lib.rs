@@ -33,6 +33,7 @@ use types::ids::ItemId;
 use types::records::{PublicItem, PublicItemDetail};
 
 pub use base_rows::Standing;
+pub use commit::entity_row;
 pub use entities::EntityPage;
 pub use figures::{Figures, figures};
 pub use gap::GapWatch;

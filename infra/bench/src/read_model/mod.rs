@@ -1,44 +1,27 @@
-//! Measures what it costs to load the read model, keep it in memory and ask it questions, and what the same questions
-//! cost when DynamoDB answers them in the usual way.
+//! Measures what it costs to ask the read model questions, and what the same questions cost when DynamoDB answers them in
+//! the usual way.
 
-mod catalog;
-pub(crate) mod cold;
-mod index;
-mod listings;
-mod load;
-mod report;
-mod request;
-mod samples;
+mod ask;
 mod subject;
-pub(crate) mod usual;
+mod usual;
+pub(crate) mod usual_side;
 
 use std::time::{Duration, Instant};
 
-use indicatif::MultiProgress;
+use local::demo::LargeMarket;
 use serde::Serialize;
+use terminal::number_table;
 use types::clock::{Clock, SystemClock};
+use types::records::{PublicItem, PublicListing};
 
-use crate::aws_side::AwsProcess;
-use crate::cli::ReadModelOptions;
-use crate::machine::Machine;
-use crate::market::{GeneratedMarket, fill};
-use crate::output::{Output, bar, text};
-use crate::percentiles::Percentiles;
-use catalog::CatalogSubject;
-use cold::{ReplicaStream, Work};
-use listings::ListingsSubject;
-pub(crate) use load::Load;
-use report::{ColdReport, KindReport, MarketReport, ReadModelReport, StreamReport, UsualReport, WarmReport};
-use request::MeasuredFunction;
-use subject::{Depth, QuestionKind, Subject};
-use usual::UsualSide;
-
-/// Above this size, the usual way is asked for one page of each kind instead of three.
-const MAX_SIZE_FOR_ALL_PAGES: u64 = 100_000;
-
-/// Above this size, no replica is built from the entities, because the embedded DynamoDB takes minutes to return them.
-/// The compaction has to wait for that once anyway.
-const MAX_SIZE_FOR_ENTITIES: u64 = 100_000;
+use crate::cli::{ReadModelOptions, ReplicaStream};
+use crate::figures::{Output, Percentiles, bar, number};
+use crate::process::Machine;
+use crate::stack::{AwsProcess, fill, pack};
+use ask::{IndexTimes, MeasuredFunction, RequestTimes, Warm};
+use subject::{CatalogSubject, Depth, ListingsSubject, QuestionKind, Subject};
+use usual::Cost;
+use usual_side::UsualSide;
 
 /// What a page of one kind of question takes in an index.
 #[derive(Debug, Serialize)]
@@ -53,7 +36,7 @@ pub(crate) struct KindTimes {
 /// Asks the index of a replica every kind of question.
 pub(crate) async fn ask_index(
     aws: &AwsProcess,
-    market: &GeneratedMarket,
+    market: &LargeMarket,
     stream: ReplicaStream,
 ) -> Result<Vec<KindTimes>, String> {
     match stream {
@@ -62,9 +45,9 @@ pub(crate) async fn ask_index(
     }
 }
 
-async fn times<S: Subject>(aws: &AwsProcess, market: &GeneratedMarket) -> Result<Vec<KindTimes>, String> {
+async fn times<S: Subject>(aws: &AwsProcess, market: &LargeMarket) -> Result<Vec<KindTimes>, String> {
     let kinds = S::kinds(market);
-    let indexed = index::measure::<S>(aws, &kinds).await?;
+    let indexed = ask::index::<S>(aws, &kinds).await?;
     let times = kinds.into_iter().zip(indexed).map(|(kind, indexed)| KindTimes {
         kind: kind.name,
         total: indexed.totals.into_iter().max().unwrap_or_default(),
@@ -73,9 +56,54 @@ async fn times<S: Subject>(aws: &AwsProcess, market: &GeneratedMarket) -> Result
     Ok(times.collect())
 }
 
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct ReadModelReport {
+    machine: Machine,
+    markets: Vec<MarketReport>,
+}
+
+/// What was measured of a market of one size.
+#[derive(Debug, Serialize)]
+struct MarketReport {
+    /// The number of items, which is also the number of listings.
+    records: u64,
+    /// How long it took to store them in our tables and in those of the usual way, side by side.
+    fill_seconds: f64,
+    streams: Vec<StreamReport>,
+}
+
+/// What was measured of one replica.
+#[derive(Debug, Serialize)]
+struct StreamReport {
+    stream: ReplicaStream,
+    warm: Vec<WarmReport>,
+    kinds: Vec<KindReport>,
+}
+
+/// What was measured of one request, repeated under one condition.
+#[derive(Debug, Serialize)]
+struct WarmReport {
+    when: &'static str,
+    #[serde(flatten)]
+    warm: Warm,
+}
+
+/// What was measured of one kind of question.
+#[derive(Debug, Serialize)]
+struct KindReport {
+    kind: String,
+    /// The largest total of its questions.
+    total: usize,
+    index: Vec<IndexTimes>,
+    request: Vec<RequestTimes>,
+    /// What the middle page of one question costs in the usual way.
+    usual: Cost,
+}
+
 /// A market of one size, in our tables and in those of the usual way.
 struct Bench {
-    market: GeneratedMarket,
+    market: LargeMarket,
     aws: AwsProcess,
     usual: UsualSide,
 }
@@ -96,13 +124,8 @@ async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
     let began = Instant::now();
     let bench = Bench::start(size).await?;
     let fill_seconds = began.elapsed().as_secs_f64();
-    let mut report = MarketReport { records: size, fill_seconds, cold: Vec::new(), streams: Vec::new() };
-    if size <= MAX_SIZE_FOR_ENTITIES {
-        report.cold.extend(bench.cold(Work::Entities, 1).await?);
-    }
-    report.cold.extend(bench.cold(Work::Compaction, 1).await?);
-    report.cold.extend(bench.cold(Work::Base, 3).await?);
-    output.part(|| report.cold_table());
+    output.part(|| format!("{size} items and as many listings, stored in {} s", number(fill_seconds)));
+    let mut report = MarketReport { records: size, fill_seconds, streams: Vec::new() };
     for stream in [bench.ask::<ListingsSubject>().await?, bench.ask::<CatalogSubject>().await?] {
         output.part(|| stream.kinds_table());
         output.part(|| stream.warm_table());
@@ -114,28 +137,19 @@ async fn measure(size: u64, output: Output) -> Result<MarketReport, String> {
 impl Bench {
     async fn start(size: u64) -> Result<Self, String> {
         let aws = AwsProcess::start().await?;
-        let market = GeneratedMarket::new(size, SystemClock::new().now());
-        let bars = MultiProgress::new();
-        let [ours, theirs] = ["filling the tables", "filling the usual tables"].map(|what| bar(&bars, what, size * 2));
-        let admin = aws.admin()?;
-        let ((), usual) = tokio::try_join!(fill(&admin, &market, &ours), UsualSide::start(&market, &theirs))?;
-        bars.clear().map_err(text)?;
+        let market = LargeMarket::new(size, SystemClock::new().now());
+        let (bar, admin) = (bar("filling both tables", size * 4), aws.admin()?);
+        let ((), usual) = tokio::try_join!(fill(&admin, &market, &bar), UsualSide::start(&market, &bar))?;
+        drop(bar);
+        pack::<PublicListing>(&aws.environment()?).await?;
+        pack::<PublicItem>(&aws.environment()?).await?;
         Ok(Self { market, aws, usual })
-    }
-
-    /// Does this work for each stream. The best of `tries` tries counts.
-    async fn cold(&self, work: Work, tries: usize) -> Result<Vec<ColdReport>, String> {
-        let mut loads = Vec::with_capacity(ReplicaStream::ALL.len());
-        for stream in ReplicaStream::ALL {
-            loads.push(ColdReport { stream, work, load: cold::best(&self.aws, stream, work, tries).await? });
-        }
-        Ok(loads)
     }
 
     /// Asks a replica's index, then its function, then DynamoDB.
     async fn ask<S: Subject>(&self) -> Result<StreamReport, String> {
         let kinds = S::kinds(&self.market);
-        let indexed = index::measure::<S>(&self.aws, &kinds).await?;
+        let indexed = ask::index::<S>(&self.aws, &kinds).await?;
         let mut function = MeasuredFunction::new::<S>(&self.aws).await?;
         let mut reports = Vec::with_capacity(kinds.len());
         for (kind, indexed) in kinds.iter().zip(indexed) {
@@ -148,38 +162,115 @@ impl Bench {
         Ok(StreamReport { stream: S::STREAM, kinds: reports, warm })
     }
 
-    /// Asks one question of a kind in the usual way. The answer must be the same as ours.
-    async fn ask_usual<S: Subject>(
-        &self,
-        kind: &QuestionKind<S::Query>,
-        totals: &[usize],
-    ) -> Result<Vec<UsualReport>, String> {
+    /// Asks for the middle page of one question of a kind in the usual way. The answer must be the same as ours.
+    async fn ask_usual<S: Subject>(&self, kind: &QuestionKind<S::Query>, totals: &[usize]) -> Result<Cost, String> {
         let middle = kind.queries.len() / 2;
-        let Some((query, total)) = kind.queries.get(middle).zip(totals.get(middle)) else { return Ok(Vec::new()) };
-        let is_asked = |depth: &Depth| *depth == Depth::Middle || self.market.size() <= MAX_SIZE_FOR_ALL_PAGES;
-        let mut reports = Vec::new();
-        for depth in Depth::ALL.into_iter().filter(is_asked) {
-            let paging = depth.paging(*total);
-            let asked = self.usual.asker.ask(&S::plan(query), paging).await;
-            let (records, counted, cost) = asked.map_err(|error| format!("{}: {error}", kind.name))?;
-            let expected = paging.take().min(total.saturating_sub(paging.skip()));
-            if (counted, records.len()) != (*total, expected) {
-                return Err(format!("{}: the usual way counts {counted}, the replica {total}", kind.name));
-            }
-            reports.push(UsualReport { depth, cost });
+        let asked = kind.queries.get(middle).zip(totals.get(middle));
+        let (query, total) = asked.ok_or_else(|| format!("{}: there is no question", kind.name))?;
+        let paging = Depth::Middle.paging(*total);
+        let asked = self.usual.asker.ask(&S::plan(query), paging).await;
+        let (records, counted, cost) = asked.map_err(|error| format!("{}: {error}", kind.name))?;
+        let expected = paging.take().min(total.saturating_sub(paging.skip()));
+        if (counted, records.len()) != (*total, expected) {
+            return Err(format!("{}: the usual way counts {counted}, the replica {total}", kind.name));
         }
-        Ok(reports)
+        Ok(cost)
     }
 }
 
-/// Asks for the first page again and again: within a second of the last look at the log, a second later, and
-/// compressed.
+/// Asks for the first page again and again: within a second of the last look at the log, and a second later.
 async fn warm(function: &mut MeasuredFunction) -> Result<Vec<WarmReport>, String> {
-    let (at_once, later) = (Duration::ZERO, Duration::from_secs(1));
-    let conditions = [("within a second", at_once, false), ("a second later", later, false), ("gzip", at_once, true)];
+    let conditions = [("within a second", Duration::ZERO), ("a second later", Duration::from_secs(1))];
     let mut reports = Vec::with_capacity(conditions.len());
-    for (when, after, gzip) in conditions {
-        reports.push(WarmReport { when, warm: function.repeat("page_size=100", after, gzip).await? });
+    for (when, after) in conditions {
+        reports.push(WarmReport { when, warm: function.repeat("page_size=100", after).await? });
     }
     Ok(reports)
+}
+
+impl StreamReport {
+    /// Formats every kind of question, with the first, middle and last page side by side.
+    fn kinds_table(&self) -> String {
+        let header = [
+            self.stream.as_str(),
+            "total",
+            "index p50",
+            "p99 first",
+            "middle",
+            "last",
+            "request p50",
+            "p99 first",
+            "middle",
+            "last",
+            "usual ms",
+            "calls",
+            "read units",
+            "times ours",
+        ];
+        let rows = self.kinds.iter().map(KindReport::row);
+        format!("{}\n{}", number_table(header, rows), self.worst())
+    }
+
+    /// Formats a line about the slowest kinds.
+    fn worst(&self) -> String {
+        let index = self.kinds.iter().flat_map(|kind| kind.index.iter().map(|at| (&at.cpu, &kind.kind)));
+        let request = self.kinds.iter().flat_map(|kind| kind.request.iter().map(|at| (&at.cpu, &kind.kind)));
+        let line = |what: &str, worst: Option<(&Percentiles, &String)>| {
+            worst.map_or_else(String::new, |(cpu, kind)| format!("{what} {} µs ({kind})", number(cpu.p99_us)))
+        };
+        format!(
+            "CPU µs, pages of 100. Worst p99: {}, {}.",
+            line("index", worst_of(index)),
+            line("whole request", worst_of(request)),
+        )
+    }
+
+    /// Formats what warm requests take, and their store calls.
+    fn warm_table(&self) -> String {
+        let header = ["warm request", "CPU µs p50", "p99", "wall µs p50", "body", "calls", "read units", "write units"];
+        let rows = self.warm.iter().map(|WarmReport { when, warm }| {
+            let each = |sum: f64| number(sum / warm.cpu.samples as f64);
+            let calls: Vec<_> =
+                warm.bill.calls.iter().map(|(name, calls)| format!("{} {name}", each(*calls as f64))).collect();
+            [
+                (*when).to_owned(),
+                number(warm.cpu.p50_us),
+                number(warm.cpu.p99_us),
+                number(warm.wall.p50_us),
+                warm.body_bytes.to_string(),
+                calls.join(", "),
+                each(warm.bill.read_units),
+                each(warm.bill.write_units),
+            ]
+        });
+        number_table(header, rows)
+    }
+}
+
+impl KindReport {
+    fn row(&self) -> [String; 14] {
+        let at = |place: usize| self.index.get(place).map(|at| at.cpu).unwrap_or_default();
+        let request = |place: usize| self.request.get(place).map(|at| at.cpu).unwrap_or_default();
+        let ours = self.request.get(1).map(|at| at.wall.p50_us / 1e3).unwrap_or_default();
+        [
+            self.kind.clone(),
+            self.total.to_string(),
+            number(at(1).p50_us),
+            number(at(0).p99_us),
+            number(at(1).p99_us),
+            number(at(2).p99_us),
+            number(request(1).p50_us),
+            number(request(0).p99_us),
+            number(request(1).p99_us),
+            number(request(2).p99_us),
+            number(self.usual.wall_ms),
+            self.usual.calls.to_string(),
+            number(self.usual.read_units),
+            number(self.usual.wall_ms / ours),
+        ]
+    }
+}
+
+fn worst_of<'a>(all: impl Iterator<Item = (&'a Percentiles, &'a String)>) -> Option<(&'a Percentiles, &'a String)> {
+    all.max_by(|(a, _), (b, _)| a.p99_us.total_cmp(&b.p99_us))
 }

@@ -1,17 +1,22 @@
 //! CPU time and memory of replicas, and of questions to them, in real time.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use local::demo::LargeMarket;
+use platform::aws::{Environment, Patience};
+use replica::{Catalog, Listings, Replica, View};
+use serde::{Deserialize, Serialize};
+use terminal::number_table;
 use types::clock::{Clock, SystemClock};
 
-use super::figures::Figures;
-use super::fill::write_base;
-use crate::aws_side::AwsProcess;
-use crate::market::GeneratedMarket;
-use crate::output::{megabytes, number, table};
-use crate::percentiles::Percentiles;
-use crate::read_model::cold::{self, ReplicaStream, Work};
+use crate::cli::ReplicaStream;
+use crate::figures::{Figures, Percentiles, megabytes, number, text};
+use crate::process::{Memory, Stopwatch};
 use crate::read_model::{KindTimes, ask_index};
+use crate::stack::{AwsProcess, StreamStore, child_command, write_base};
 
+/// The name of the subcommand.
+const SUBCOMMAND: &str = "cold-load";
 /// How often a load is repeated. The best one counts.
 const TRIES: usize = 3;
 
@@ -19,11 +24,21 @@ const TRIES: usize = 3;
 #[derive(Debug, Serialize)]
 struct ReplicaFigures {
     stream: ReplicaStream,
+    #[serde(flatten)]
+    load: Load,
+    kinds: Vec<KindTimes>,
+}
+
+/// What it took to load a replica.
+#[derive(Debug, Serialize, Deserialize)]
+struct Load {
+    /// CPU time of the process, all threads together.
     cpu_ms: f64,
     wall_ms: f64,
+    /// How much the process's resident memory has grown.
     resident_bytes: u64,
+    /// The most memory that the process ever had resident, the program itself included.
     peak_bytes: u64,
-    kinds: Vec<KindTimes>,
 }
 
 /// Loads each replica in a process of its own, and asks it every kind of question.
@@ -37,18 +52,53 @@ pub(super) async fn measure(size: u64) -> Result<Figures, String> {
 }
 
 async fn replica(size: u64, stream: ReplicaStream) -> Result<ReplicaFigures, String> {
-    let market = GeneratedMarket::new(size, SystemClock::new().now());
+    let market = LargeMarket::new(size, SystemClock::new().now());
     let aws = AwsProcess::start().await?;
     write_base(&aws.environment()?, &market, stream).await?;
-    let load = cold::best(&aws, stream, Work::Base, TRIES).await?;
+    let mut load = load_in_own_process(&aws, stream).await?;
+    for _ in 1..TRIES {
+        let another = load_in_own_process(&aws, stream).await?;
+        if another.cpu_ms < load.cpu_ms {
+            load = another;
+        }
+    }
     let kinds = ask_index(&aws, &market, stream).await?;
-    Ok(ReplicaFigures {
-        stream,
-        cpu_ms: load.cpu_ms,
-        wall_ms: load.wall_ms,
-        resident_bytes: load.resident_bytes,
-        peak_bytes: load.peak_bytes,
-        kinds,
+    Ok(ReplicaFigures { stream, load, kinds })
+}
+
+/// Loads a replica in a process of its own, as in a function's instance.
+async fn load_in_own_process(aws: &AwsProcess, stream: ReplicaStream) -> Result<Load, String> {
+    let mut command = child_command(SUBCOMMAND)?;
+    command.arg(stream.as_str()).env_clear().envs(aws.variables.iter());
+    let output = command.output().await.map_err(text)?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("cold load: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Runs as the process that loads a replica from its base. It does nothing else.
+pub(crate) async fn run(stream: ReplicaStream) -> Result<(), String> {
+    let load = match stream {
+        ReplicaStream::Catalog => load::<Catalog>().await?,
+        ReplicaStream::Listings => load::<Listings>().await?,
+    };
+    println!("{}", serde_json::to_string(&load).map_err(text)?);
+    Ok(())
+}
+
+async fn load<V: View>() -> Result<Load, String> {
+    let (before, stopwatch) = (Memory::now(), Stopwatch::start());
+    let environment = Environment::read(&|name| std::env::var(name).ok()).map_err(text)?;
+    let StreamStore { log, objects } = StreamStore::open(&environment, Patience::Request);
+    let replica = Replica::<V>::new(log, objects, Arc::new(SystemClock::new()));
+    // A load that takes longer than an init phase allows continues in the next read.
+    let _ = replica.warm_up().await;
+    replica.read(|_| ()).await.map_err(|error| format!("{error:?}"))?;
+    let (spent, memory) = (stopwatch.spent(), Memory::now());
+    Ok(Load {
+        cpu_ms: spent.cpu.as_secs_f64() * 1e3,
+        wall_ms: spent.wall.as_secs_f64() * 1e3,
+        resident_bytes: memory.resident.saturating_sub(before.resident),
+        peak_bytes: memory.peak,
     })
 }
 
@@ -65,11 +115,11 @@ impl ReplicaFigures {
             "{size} records of {} in a base that was written below the API: loaded in {} ms of CPU time ({} ms), {} MB \
              resident, {} MB at most. CPU µs of the index:\n\n{}",
             self.stream.as_str(),
-            number(self.cpu_ms),
-            number(self.wall_ms),
-            megabytes(self.resident_bytes),
-            megabytes(self.peak_bytes),
-            table(header, rows)
+            number(self.load.cpu_ms),
+            number(self.load.wall_ms),
+            megabytes(self.load.resident_bytes),
+            megabytes(self.load.peak_bytes),
+            number_table(header, rows)
         )
     }
 }

@@ -1,18 +1,32 @@
-//! Cold starts of `listings` on simulated time: one alone, and many at once.
+//! Cold starts of `listings` on simulated time: one alone, and many at once. Only the limits and latencies of the emulated
+//! stores take time there, and computing takes none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use local::aws::limits::Limits;
+use http::Request;
+use http::header::AUTHORIZATION;
+use local::aws::InMemoryAws;
+use local::aws::limits::{Limits, Report};
+use local::demo::LargeMarket;
+use local::environment::Variables;
+use local::host::Host;
+use local::seed::StackAdmin;
+use local::simulation::{SimulatedClock, SimulatedInstance};
+use platform::aws::Environment;
+use serde::{Deserialize, Serialize};
+use terminal::number_table;
 use tokio::time::sleep;
+use types::clock::Clock;
+use types::timestamp::Timestamp;
 
-use super::figures::{Figures, Requests};
-use super::fill::{apply_listings, write_base};
-use super::simulation::{Simulation, ask};
-use crate::market::GeneratedMarket;
-use crate::output::text;
-use crate::read_model::cold::ReplicaStream;
+use crate::cli::ReplicaStream;
+use crate::figures::{Figures, Percentiles, megabytes, number, text};
+use crate::stack::{add_listings, authorization, write_base};
 
+/// When simulations begin, in Unix milliseconds.
+const ORIGIN_MILLIS: i64 = 1_795_176_000_000;
 /// The changes behind the base. A run of `compact` leaves at most as many.
 const TAIL_CHANGES: u64 = 3_000;
 /// The largest market for many starts at once. All their loads are in memory at the same time.
@@ -22,13 +36,109 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// The pause of a client after a 503.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Measures one start, and then many.
+/// Prices of us-east-1 in dollars per million, by "Amazon DynamoDB pricing" (on-demand) and "Amazon S3 pricing" (standard).
+const READ_UNIT_DOLLARS: f64 = 0.125;
+const WRITE_UNIT_DOLLARS: f64 = 0.625;
+const GET_DOLLARS: f64 = 0.4;
+
+/// Requests to instances, and what the stores were asked for meanwhile.
+#[derive(Debug, Serialize)]
+struct Requests {
+    name: String,
+    instances: usize,
+    latency: Percentiles,
+    longest_us: f64,
+    /// Requests that were answered by 503.
+    unavailable: u64,
+    /// Calls that DynamoDB refused.
+    refused: usize,
+    /// Requests that S3 refused.
+    slow_downs: u64,
+    read_units: f64,
+    gets: u64,
+    read_bytes: u64,
+    dollars: f64,
+}
+
+/// An AWS side in memory with the tables of a stack.
+struct Simulation {
+    aws: InMemoryAws,
+    admin: StackAdmin,
+    clock: Arc<SimulatedClock>,
+}
+
+/// As much of an answer as is looked at.
+#[derive(Deserialize)]
+struct Page {
+    total: u64,
+}
+
+impl Simulation {
+    /// Starts an empty stack.
+    async fn start() -> Result<Self, String> {
+        let aws = InMemoryAws::new().await.map_err(text)?;
+        let clock = Arc::new(SimulatedClock::starting_at(Timestamp::from_millis(ORIGIN_MILLIS)));
+        let admin = StackAdmin::with_environment(&aws.environment().map_err(text)?, clock.clone());
+        admin.set_up(None).await?;
+        Ok(Self { aws, admin, clock })
+    }
+
+    /// Returns an environment as a process of its own has it.
+    fn environment(&self) -> Result<Environment, String> {
+        self.aws.environment().map_err(text)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Returns the simulated time since the start.
+    fn elapsed(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    /// Returns the simulated time since a moment, which is given by the time from the start to it.
+    fn since(&self, moment: Duration) -> Duration {
+        self.elapsed().saturating_sub(moment)
+    }
+
+    /// Builds an instance of `listings`. Nothing is loaded yet.
+    fn cold_listings(&self) -> Result<SimulatedInstance, String> {
+        let variables = Variables::new(&InMemoryAws::endpoint_url());
+        let host = Host::with_environment(&variables, self.environment()?, self.clock.clone());
+        SimulatedInstance::cold(&host, "listings", listings::api).map_err(text)
+    }
+}
+
+/// Asks an instance for the first page of all listings. Returns how many there are in all, or `None` after a 503.
+async fn ask(instance: &SimulatedInstance, key: &str) -> Result<Option<u64>, String> {
+    let request = Request::get("/v1/public/listings?sort=price_asc").header(AUTHORIZATION, key);
+    let response = instance.handle(&request.body(()).map_err(text)?).await;
+    let body = response.body.as_deref().unwrap_or_default();
+    match response.status_code {
+        200 => serde_json::from_slice::<Page>(body).map(|page| Some(page.total)).map_err(text),
+        503 => Ok(None),
+        status => Err(format!("a request was answered {status}: {}", String::from_utf8_lossy(body))),
+    }
+}
+
+/// Measures one start, and then many. Then the clock goes on as usual.
 pub(super) async fn measure(size: u64, crowd: usize) -> Result<Figures, String> {
+    tokio::time::pause();
+    let measured = measure_simulated(size, crowd).await;
+    tokio::time::resume();
+    measured
+}
+
+async fn measure_simulated(size: u64, crowd: usize) -> Result<Figures, String> {
     let simulation = Simulation::start().await?;
-    let market = GeneratedMarket::new(size, simulation.now());
+    let market = LargeMarket::new(size, simulation.now());
     write_base(&simulation.environment()?, &market, ReplicaStream::Listings).await?;
-    apply_listings(simulation.admin.stores(), &market, size..size + TAIL_CHANGES, simulation.now()).await?;
-    let keys = simulation.keys(crowd.max(1)).await?;
+    add_listings(simulation.admin.stores(), &market, size..size + TAIL_CHANGES, simulation.now()).await?;
+    let mut keys = Vec::with_capacity(crowd);
+    for _ in 0..crowd.max(1) {
+        keys.push(authorization(&simulation.admin).await?);
+    }
     let (one, total) = (keys.get(..1).unwrap_or_default(), size + TAIL_CHANGES);
     let mut measured = vec![start_all(&simulation, "one start", one, total).await?];
     if size <= MAX_SIZE_FOR_CROWDS {
@@ -73,4 +183,62 @@ async fn start(simulation: &Simulation, key: &str, total: u64) -> Result<(Durati
         }
     }
     Err(format!("a start was 503 {unavailable} times"))
+}
+
+impl Requests {
+    fn new(name: String, instances: usize, taken: Vec<Duration>, unavailable: u64, report: &Report) -> Self {
+        Self {
+            name,
+            instances,
+            longest_us: taken.iter().max().map_or(0.0, |longest| longest.as_secs_f64() * 1e6),
+            latency: Percentiles::from_samples(taken),
+            unavailable,
+            refused: report.refused.len(),
+            slow_downs: report.objects.refused,
+            read_units: report.total().read,
+            gets: report.objects.gets,
+            read_bytes: report.objects.read_bytes,
+            dollars: dollars(report),
+        }
+    }
+
+    /// Formats requests. What the stores were asked for is divided by the number of instances.
+    fn table(all: &[Self]) -> String {
+        let header = [
+            "simulated",
+            "p50 ms",
+            "p99 ms",
+            "longest ms",
+            "503",
+            "refused",
+            "SlowDown",
+            "read units each",
+            "GETs each",
+            "MB each",
+            "dollars each",
+        ];
+        let rows = all.iter().map(|requests| {
+            let each = |sum: f64| sum / requests.instances as f64;
+            [
+                requests.name.clone(),
+                number(requests.latency.p50_us / 1e3),
+                number(requests.latency.p99_us / 1e3),
+                number(requests.longest_us / 1e3),
+                requests.unavailable.to_string(),
+                requests.refused.to_string(),
+                requests.slow_downs.to_string(),
+                number(each(requests.read_units)),
+                number(each(requests.gets as f64)),
+                megabytes(requests.read_bytes / (requests.instances as u64).max(1)),
+                format!("{:.7}", each(requests.dollars)),
+            ]
+        });
+        number_table(header, rows)
+    }
+}
+
+/// Returns what the stores were paid for what a report counts. Nothing is put meanwhile.
+fn dollars(report: &Report) -> f64 {
+    let (units, gets) = (report.total(), report.objects.gets as f64);
+    (units.read * READ_UNIT_DOLLARS + units.write * WRITE_UNIT_DOLLARS + gets * GET_DOLLARS) / 1e6
 }

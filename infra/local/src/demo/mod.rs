@@ -10,6 +10,7 @@ mod collectibles;
 mod design;
 mod ids;
 mod items;
+mod large;
 mod listings;
 mod marketplaces;
 mod orders;
@@ -28,6 +29,8 @@ use types::records::PublicBalance;
 use types::timestamp::Timestamp;
 
 use items::Stock;
+
+pub use large::{LargeMarket, placed_uuid, variant_id};
 
 /// The version of every message: everything is new.
 const FIRST_VERSION: u64 = 1;

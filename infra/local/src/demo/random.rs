@@ -18,6 +18,11 @@ impl Random {
         Self(0x5EED_0F5C_1245_0000 ^ part)
     }
 
+    /// Returns the stream of a record, which is seeded by its number.
+    pub(super) const fn from_seed(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0xD134_2543_DE82_EF95))
+    }
+
     /// Returns any number.
     pub(super) const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -35,6 +40,12 @@ impl Random {
     /// Returns a number from `low` to `high`, both included.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// Returns a number from 2^`low` to 2^`high` - 1. Every octave is equally likely.
+    pub(super) fn in_octaves(&mut self, low: u64, high: u64) -> u64 {
+        let octave = 1 << (low + self.below(high - low));
+        octave + self.below(octave)
     }
 
     /// Returns true in `chance` of a hundred cases.
@@ -69,6 +80,15 @@ mod tests {
         let mut random = Random(0);
         let first = [random.bits(), random.bits(), random.bits()];
         assert_eq!(first, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
+    }
+
+    #[test]
+    fn every_octave_comes_up_and_none_beyond() {
+        let mut seen = [false; 8];
+        for seed in 0..1_000 {
+            seen[Random::from_seed(seed).in_octaves(2, 5).ilog2() as usize] = true;
+        }
+        assert_eq!(seen, [false, false, true, true, true, false, false, false]);
     }
 
     #[test]

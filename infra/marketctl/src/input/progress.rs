@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use terminal::{Bar, count};
 use types::clock::Clock;
 
-const TICK_INTERVAL: Duration = Duration::from_millis(200);
 const BAR_TEMPLATE: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
 const SPINNER_TEMPLATE: &str = "{spinner} {bytes}, {msg}";
 
 /// A bar if the size of the input is known, otherwise a spinner.
 pub(crate) struct ProgressDisplay {
-    bar: ProgressBar,
+    bar: Bar,
     clock: Arc<dyn Clock>,
     started: Duration,
     lines: u64,
@@ -20,15 +19,7 @@ pub(crate) struct ProgressDisplay {
 
 impl ProgressDisplay {
     pub(crate) fn start(bytes: Option<u64>, clock: Arc<dyn Clock>) -> Self {
-        // Both draw on standard error, and draw nothing if that is not a terminal.
-        let (bar, template) = match bytes {
-            Some(bytes) => (ProgressBar::new(bytes), BAR_TEMPLATE),
-            None => (ProgressBar::new_spinner(), SPINNER_TEMPLATE),
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(TICK_INTERVAL);
+        let bar = bytes.map_or_else(|| Bar::spinner(SPINNER_TEMPLATE), |bytes| Bar::new(BAR_TEMPLATE, bytes));
         let progress = Self { bar, started: clock.monotonic(), clock, lines: 0 };
         progress.show_rate();
         progress
@@ -37,20 +28,14 @@ impl ProgressDisplay {
     /// Adds lines and bytes that are now done.
     pub(crate) fn advance(&mut self, lines: u64, bytes: u64) {
         self.lines += lines;
-        self.bar.inc(bytes);
+        self.bar.advance(bytes);
         self.show_rate();
     }
 
     fn show_rate(&self) {
         let elapsed = self.clock.monotonic().saturating_sub(self.started);
         let rate = per_second(self.lines, elapsed);
-        self.bar.set_message(format!("{} lines, {} lines/s", HumanCount(self.lines), HumanCount(rate)));
-    }
-}
-
-impl Drop for ProgressDisplay {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.bar.set_message(format!("{} lines, {} lines/s", count(self.lines), count(rate)));
     }
 }
 

@@ -1,18 +1,16 @@
 //! Rotates the keyring.
 
-use std::time::Duration;
-
 use admin::webhooks::{Resealed, WebhookAdmin};
-use indicatif::{HumanCount, ProgressBar, ProgressFinish};
 use serde::Serialize;
 use serde_json::json;
+use terminal::{Bar, count};
 use thiserror::Error;
 use types::ids::EndpointId;
 
 use crate::failure::CommandFailure;
 use crate::output::Output;
 
-const TICK_INTERVAL: Duration = Duration::from_millis(200);
+const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
 /// The result of a rotation.
 #[derive(Debug, Serialize)]
@@ -48,9 +46,7 @@ impl From<SecretsNotOpened> for CommandFailure {
 
 pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), CommandFailure> {
     let key_id = admin.rotate_keyring().await?;
-    // The spinner draws on standard error, and draws nothing if that is not a terminal.
-    let spinner = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
-    spinner.enable_steady_tick(TICK_INTERVAL);
+    let spinner = Bar::spinner(SPINNER_TEMPLATE);
     let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
     let removed_keys = if remove_old && done.failed.is_empty() {
         spinner.set_message("checking that no secret needs the older keys");
@@ -66,7 +62,7 @@ pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Outpu
 }
 
 fn progress(done: &Resealed) -> String {
-    format!("{} endpoints resealed", HumanCount(done.resealed))
+    format!("{} endpoints resealed", count(done.resealed))
 }
 
 fn text(report: &KeyringReport) -> String {

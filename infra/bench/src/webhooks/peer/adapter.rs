@@ -1,16 +1,23 @@
-//! The adapter that operates the other server: a process that exchanges lines with the benchmark.
+//! The adapter that operates the other server: a process that exchanges lines with the benchmark, each of which is one JSON
+//! document. `infra/bench/peer/sender.py` describes them.
 
+use std::ops::Range;
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
+use types::clock::{Clock, SystemClock};
+use types::ids::UserId;
+use uuid::Uuid;
 
-use super::message::{Accepted, Answer, Events, Ready, Setup};
-use crate::output::text;
-use crate::process_tree::ProcessTree;
+use crate::figures::text;
+use crate::process::ProcessTree;
+use crate::webhooks::stack::{account, event_data};
 
 const BATCH_EVENTS: u64 = 10;
 /// The most events that were sent and are not accepted. The functions' feed gets four batches at a time as well.
@@ -113,6 +120,85 @@ impl Adapter {
         serde_json::from_str(&line)
             .map_err(|error| format!("line {number} of the adapter is not like {example} ({error}): {line}"))
     }
+}
+
+/// The benchmark's first line: the endpoints that the server is to deliver to.
+#[derive(Debug, Serialize)]
+pub(super) struct Setup<'a> {
+    /// The base URL of the receiver.
+    receiver: &'a str,
+    endpoints: Vec<PeerEndpoint>,
+}
+
+#[derive(Debug, Serialize)]
+struct PeerEndpoint {
+    account: UserId,
+    url: String,
+}
+
+impl<'a> Setup<'a> {
+    /// Gives each of this many accounts an endpoint at the receiver.
+    pub(super) fn new(receiver: &'a str, accounts: u64) -> Self {
+        let endpoint = |number| PeerEndpoint { account: account(number), url: format!("{receiver}/{number}") };
+        Self { receiver, endpoints: (0..accounts).map(endpoint).collect() }
+    }
+}
+
+/// Each further line of the benchmark: events to deliver.
+#[derive(Debug, Serialize)]
+struct Events {
+    events: Vec<PeerEvent>,
+}
+
+#[derive(Debug, Serialize)]
+struct PeerEvent {
+    id: Uuid,
+    account: UserId,
+    event: &'static str,
+    /// What to POST. It has the same members as a delivery of the functions.
+    body: Value,
+}
+
+impl Events {
+    /// Creates the events with these numbers, which go to the accounts in turn.
+    fn now(numbers: Range<u64>, accounts: u64) -> Self {
+        let (now, event) = (SystemClock::new().now(), "listing.sold");
+        let events = numbers.map(|number| {
+            let id = Uuid::new_v4();
+            let body = json!({"id": id, "event": event, "created_at": now, "data": event_data()});
+            PeerEvent { id, account: account(number % accounts), event, body }
+        });
+        Self { events: events.collect() }
+    }
+}
+
+/// A line of an adapter.
+trait Answer: DeserializeOwned {
+    /// What the line must look like.
+    const EXAMPLE: &'static str;
+}
+
+/// The adapter's first line: the server runs and knows the endpoints.
+#[derive(Debug, Deserialize)]
+struct Ready {
+    ready: bool,
+    /// The processes whose CPU time counts, with all that they start.
+    #[serde(default)]
+    pids: Vec<u32>,
+}
+
+impl Answer for Ready {
+    const EXAMPLE: &'static str = r#"{"ready":true,"pids":[12,34]}"#;
+}
+
+/// Each further line of the adapter: the server has taken this many more events.
+#[derive(Debug, Deserialize)]
+struct Accepted {
+    accepted: u64,
+}
+
+impl Answer for Accepted {
+    const EXAMPLE: &'static str = r#"{"accepted":10}"#;
 }
 
 #[cfg(test)]

@@ -1,10 +1,109 @@
-//! What the kernel says about running processes (proc(5), `stat`): who started them, and their CPU time.
+//! The machine and its processes: CPU time, memory, and who started whom. The kernel's words are those of proc(5).
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
 
 /// More than the ancestors that any process has. A walk from child to parent ends after as many steps.
 const MAX_DEPTH: usize = 1_000;
+
+/// A machine, as far as it matters to a benchmark.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    cpu: String,
+    cores: usize,
+}
+
+impl Machine {
+    /// Returns this machine.
+    pub(crate) fn this() -> Self {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let cpu = model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned());
+        Self { cpu, cores: std::thread::available_parallelism().map_or(1, usize::from) }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} cores", self.cpu, self.cores)
+    }
+}
+
+/// Returns the CPU time of the calling thread so far.
+pub(crate) fn thread_time() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
+/// Returns the CPU time of all threads of this process so far.
+pub(crate) fn process_time() -> Duration {
+    read(ClockId::ProcessCPUTime)
+}
+
+/// Returns the CPU time of all threads of a child so far, and of what it has started and waited for. Returns zero if
+/// the child has ended, or if the system does not tell.
+pub(crate) fn child_time(child: &tokio::process::Child) -> Duration {
+    child.id().and_then(ProcessStat::read).map_or(Duration::ZERO, |stat| stat.cpu)
+}
+
+fn read(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
+}
+
+/// How much wall-clock time has passed, and how much CPU time the process has used meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeSpent {
+    pub(crate) cpu: Duration,
+    pub(crate) wall: Duration,
+}
+
+/// A point in time on both clocks.
+pub(crate) struct Stopwatch {
+    cpu: Duration,
+    wall: Instant,
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self { cpu: process_time(), wall: Instant::now() }
+    }
+
+    pub(crate) fn spent(&self) -> TimeSpent {
+        TimeSpent { cpu: process_time().saturating_sub(self.cpu), wall: self.wall.elapsed() }
+    }
+}
+
+/// The memory of a process at one time, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Memory {
+    /// Resident now.
+    pub(crate) resident: u64,
+    /// The most that was ever resident.
+    pub(crate) peak: u64,
+}
+
+impl Memory {
+    /// Returns the memory of this process.
+    pub(crate) fn now() -> Self {
+        Self::of_process(std::process::id())
+    }
+
+    /// Returns the memory of the process with this id (proc(5), `status`), or zeros if the system does not tell.
+    pub(crate) fn of_process(id: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        Self { resident: field(&status, "VmRSS:"), peak: field(&status, "VmHWM:") }
+    }
+}
+
+/// Returns a field's value in bytes. The kernel writes kilobytes.
+fn field(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default() * 1_024
+}
 
 /// A process at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn this_process_runs() {
-        assert!(ProcessTree::now().has(std::process::id()));
+    fn a_field_is_read_in_bytes() {
+        let status = "VmPeak:\t  9 kB\nVmHWM:\t    12 kB\nVmRSS:\t     8 kB\n";
+        assert_eq!((field(status, "VmRSS:"), field(status, "VmHWM:"), field(status, "VmSwap:")), (8_192, 12_288, 0));
     }
 }

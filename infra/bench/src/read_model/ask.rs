@@ -1,28 +1,39 @@
-//! Measures whole warm requests through the function's own handler: event in, key write through the real SDK, answer
-//! from the replica, JSON body out.
+//! Asks a replica: its index alone, and its function by whole warm requests. These go through the function's own handler:
+//! event in, key write through the real SDK, answer from the replica, JSON body out.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use admin::keys::NewKey;
 use api::{GatewayEvent, Handler, Response};
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderValue};
 use local::meter::{Bill, CostMeter};
+use platform::aws::Patience;
+use replica::Replica;
 use serde::Serialize;
 use types::clock::{Clock, ManualClock, SystemClock};
-use types::scope::{Scope, Tier};
-use uuid::Uuid;
+use types::paging::Paging;
 
-use super::samples::Samples;
 use super::subject::{Depth, QuestionKind, Subject};
-use crate::aws_side::AwsProcess;
-use crate::output::text;
-use crate::percentiles::Percentiles;
+use crate::figures::{Percentiles, text};
+use crate::process::thread_time;
+use crate::stack::{AwsProcess, StreamStore, authorization};
 
+/// The fewest samples. With fewer, the 99th percentile would be the largest sample.
+const MIN_SAMPLES: usize = 100;
+const MAX_SAMPLES: usize = 1_000;
+/// Once there are [`MIN_SAMPLES`] samples, more are taken only until this time has passed since the beginning.
+const SAMPLING_TIME: Duration = Duration::from_millis(100);
 const MINUTE: Duration = Duration::from_mins(1);
 /// The number of requests per minute with a key of the largest tier. It leaves some of the key's 3,000 for requests
 /// that are not measured.
 const TOKENS_PER_MINUTE: u32 = 2_900;
+
+/// What one kind of question takes at one depth.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct IndexTimes {
+    pub(super) depth: Depth,
+    pub(super) cpu: Percentiles,
+}
 
 /// What one kind of request takes at one depth.
 #[derive(Clone, Debug, Serialize)]
@@ -39,9 +50,52 @@ pub(super) struct Warm {
     pub(super) wall: Percentiles,
     /// The store calls of all samples together.
     pub(super) bill: Bill,
-    /// The number of store calls of the request that made the most.
-    pub(super) most_calls: u64,
     pub(super) body_bytes: usize,
+}
+
+/// How the index answers a kind of question.
+pub(super) struct IndexedKind {
+    /// The total of each question of this kind.
+    pub(super) totals: Vec<usize>,
+    pub(super) answered: Vec<IndexTimes>,
+}
+
+/// Asks every kind at every depth.
+pub(super) async fn index<S: Subject>(
+    aws: &AwsProcess,
+    kinds: &[QuestionKind<S::Query>],
+) -> Result<Vec<IndexedKind>, String> {
+    // The clock stands still, so that no catch-up becomes due.
+    let clock = Arc::new(ManualClock::at(SystemClock::new().now()));
+    let StreamStore { log, objects } = StreamStore::open(&aws.environment()?, Patience::Request);
+    let replica = Replica::<S::View>::new(log, objects, clock);
+    let mut indexed = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        indexed.push(ask_index::<S>(&replica, kind).await.map_err(|error| format!("{}: {error:?}", kind.name))?);
+    }
+    Ok(indexed)
+}
+
+async fn ask_index<S: Subject>(
+    replica: &Replica<S::View>,
+    kind: &QuestionKind<S::Query>,
+) -> Result<IndexedKind, api::error::ApiError> {
+    let read = async |query: &S::Query, paging: Paging| replica.read(|view| S::page(view, query, paging)).await;
+    let mut totals = Vec::with_capacity(kind.queries.len());
+    for query in &kind.queries {
+        totals.push(read(query, Depth::First.paging(0)).await?);
+    }
+    let mut answered = Vec::with_capacity(Depth::ALL.len());
+    for depth in Depth::ALL {
+        let mut samples = Samples::new();
+        let mut questions = kind.queries.iter().zip(&totals).cycle();
+        while let (Some((query, total)), Some(sample)) = (questions.next(), samples.next()) {
+            read(query, depth.paging(*total)).await?;
+            samples.end(&sample);
+        }
+        answered.push(IndexTimes { depth, cpu: samples.cpu() });
+    }
+    Ok(IndexedKind { totals, answered })
 }
 
 /// A warmed-up function with a clock of its own and a key. Its store calls are counted.
@@ -63,7 +117,8 @@ impl MeasuredFunction {
         let service = meter.service(&lookup, clock.clone()).map_err(text)?;
         let handler = S::handler(&service).map_err(text)?;
         handler.warm_up().await?;
-        let mut function = Self { handler, clock, meter, path: S::PATH, authorization: key(aws).await?, tokens: 0 };
+        let authorization = HeaderValue::try_from(authorization(&aws.admin()?).await?).map_err(text)?;
+        let mut function = Self { handler, clock, meter, path: S::PATH, authorization, tokens: 0 };
         function.refill().await?;
         Ok(function)
     }
@@ -93,26 +148,21 @@ impl MeasuredFunction {
     }
 
     /// Repeats the same request. The function's clock moves on by `after` before each.
-    pub(super) async fn repeat(&mut self, query: &str, after: Duration, gzip: bool) -> Result<Warm, String> {
-        let mut event = self.event(query);
-        if gzip {
-            event.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-        }
+    pub(super) async fn repeat(&mut self, query: &str, after: Duration) -> Result<Warm, String> {
+        let event = self.event(query);
         self.refill().await?;
         self.meter.take();
-        let (mut samples, mut bill, mut most_calls, mut body_bytes) = (Samples::new(), Bill::default(), 0, 0);
+        let (mut samples, mut bill, mut body_bytes) = (Samples::new(), Bill::default(), 0);
         loop {
             self.clock.advance(after);
             let (taken, bytes) = self.sample(&mut samples, event.clone()).await?;
             if !taken {
                 break;
             }
-            let one = self.meter.take();
-            most_calls = most_calls.max(one.all_calls());
             body_bytes = bytes;
-            bill += one;
+            bill += self.meter.take();
         }
-        Ok(Warm { cpu: samples.cpu(), wall: samples.wall(), bill, most_calls, body_bytes })
+        Ok(Warm { cpu: samples.cpu(), wall: samples.wall(), bill, body_bytes })
     }
 
     /// Takes one more sample, unless there are enough. Returns whether it did, and the length of the body.
@@ -156,17 +206,43 @@ fn checked(response: &Response) -> Result<usize, String> {
     }
 }
 
-/// Creates a key of the largest tier and returns it as a header.
-async fn key(aws: &AwsProcess) -> Result<HeaderValue, String> {
-    let scopes = Scope::ALL.into_iter().collect();
-    let new = NewKey {
-        user_id: Uuid::new_v4().into(),
-        name: None,
-        tier: Tier::Business,
-        limit_override: None,
-        scopes,
-        expires_at: None,
-    };
-    let (key, _) = aws.admin()?.keys().create(new).await.map_err(text)?;
-    HeaderValue::try_from(format!("Bearer {}", key.reveal())).map_err(text)
+/// How long the same work took each time.
+struct Samples {
+    cpu: Vec<Duration>,
+    wall: Vec<Duration>,
+    began: Instant,
+}
+
+/// A sample that is being taken.
+struct Sample {
+    cpu: Duration,
+    wall: Instant,
+}
+
+impl Samples {
+    fn new() -> Self {
+        Self { cpu: Vec::with_capacity(MAX_SAMPLES), wall: Vec::with_capacity(MAX_SAMPLES), began: Instant::now() }
+    }
+
+    /// Begins a sample, unless there are enough.
+    fn next(&self) -> Option<Sample> {
+        let is_needed =
+            self.cpu.len() < MIN_SAMPLES || (self.cpu.len() < MAX_SAMPLES && self.began.elapsed() < SAMPLING_TIME);
+        is_needed.then(|| Sample { cpu: thread_time(), wall: Instant::now() })
+    }
+
+    fn end(&mut self, sample: &Sample) {
+        self.cpu.push(thread_time().saturating_sub(sample.cpu));
+        self.wall.push(sample.wall.elapsed());
+    }
+
+    /// Returns percentiles of the thread's CPU time.
+    fn cpu(&self) -> Percentiles {
+        Percentiles::from_samples(self.cpu.clone())
+    }
+
+    /// Returns percentiles of wall-clock time.
+    fn wall(&self) -> Percentiles {
+        Percentiles::from_samples(self.wall.clone())
+    }
 }

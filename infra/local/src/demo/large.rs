@@ -1,21 +1,16 @@
-//! A generated market of any size. Its names are those of the demo market with numbers behind them, and its popular
-//! items have very many listings.
+//! A market of any size, for benchmarks. Its names are those of the demo market with numbers behind them, and its
+//! popular items have very many listings.
 //!
 //! Everything is a function of its number, so a benchmark can ask for what was stored without keeping a copy.
 
-mod fill;
-mod random;
-
-use feed::Message;
-use local::demo;
 use types::ids::{Id8, ItemId, ItemKind, VariantId};
 use types::money::Usd;
 use types::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing, PublicVariant};
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
-pub(crate) use fill::fill;
-use random::Random;
+use super::items::stock;
+use super::random::Random;
 
 const WEARS: [&str; 5] = ["Factory New", "Minimal Wear", "Field-Tested", "Well-Worn", "Battle-Scarred"];
 /// The number of variants of each item that wears.
@@ -29,42 +24,39 @@ const LISTED_OCTAVES: u64 = 14;
 const PRICE_OCTAVES: (u64, u64) = (2, 19);
 
 /// A market at one point in time.
-pub(crate) struct GeneratedMarket {
+pub struct LargeMarket {
     /// Kind, name and slug of the items that all names are made from.
     designs: Vec<(ItemKind, String, String)>,
     size: u64,
     now: Timestamp,
 }
 
-impl GeneratedMarket {
+impl LargeMarket {
     /// Creates a market with `size` items and `size` listings.
-    pub(crate) fn new(size: u64, now: Timestamp) -> Self {
-        let designs = demo::messages(now).into_iter().filter_map(|message| match message {
-            Message::Item(PublicItemDetail { item, .. }, _) => {
-                Some((item.kind, item.name?.to_string(), item.slug?.to_string()))
-            }
-            _ => None,
+    pub fn new(size: u64, now: Timestamp) -> Self {
+        let designs = stock().items.into_iter().filter_map(|PublicItemDetail { item, .. }| {
+            Some((item.kind, item.name?.to_string(), item.slug?.to_string()))
         });
         Self { designs: designs.collect(), size, now }
     }
 
     /// Returns the number of items, which is also the number of listings.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.size
     }
 
     /// Returns the market's time.
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.now
     }
 
     /// Returns the id of the item with this number.
-    pub(crate) fn item_id(&self, number: u64) -> Option<ItemId> {
+    pub fn item_id(&self, number: u64) -> Option<ItemId> {
         self.numbered(number)?.2.parse().ok()
     }
 
     /// Returns the item with this number.
-    pub(crate) fn item(&self, number: u64) -> Option<PublicItemDetail> {
+    pub fn item(&self, number: u64) -> Option<PublicItemDetail> {
         let (kind, name, slug) = self.numbered(number)?;
         let item = PublicItem {
             id: slug.parse().ok()?,
@@ -92,7 +84,7 @@ impl GeneratedMarket {
     }
 
     /// Returns the listing with this number.
-    pub(crate) fn listing(&self, number: u64) -> Option<PublicListing> {
+    pub fn listing(&self, number: u64) -> Option<PublicListing> {
         let mut random = Random::from_seed(number);
         let item = (random.in_octaves(0, LISTED_OCTAVES) - 1) % self.size;
         let variant = random.below(VARIANTS_PER_ITEM);
@@ -124,13 +116,13 @@ impl GeneratedMarket {
 }
 
 /// Returns the id of an item's variant. The items with the lowest numbers have the most listings.
-pub(crate) fn variant_id(item: u64, variant: u64) -> VariantId {
+pub fn variant_id(item: u64, variant: u64) -> VariantId {
     uuid(&mut Random::from_seed(!(item * VARIANTS_PER_ITEM + variant))).into()
 }
 
 /// Returns the id at `place` among `count` ids. Ids at later places are greater, and all of them together are spread as
 /// evenly as random ones.
-pub(crate) fn placed_uuid(seed: u64, place: u64, count: u64) -> Uuid {
+pub fn placed_uuid(seed: u64, place: u64, count: u64) -> Uuid {
     let mut random = Random::from_seed(seed);
     let high = (u128::from(place) << 64 | u128::from(random.bits())) / u128::from(count.max(1));
     uuid::Builder::from_random_bytes((high << 64 | u128::from(random.bits())).to_be_bytes()).into_uuid()
@@ -147,8 +139,8 @@ mod tests {
 
     use super::*;
 
-    fn market(size: u64) -> GeneratedMarket {
-        GeneratedMarket::new(size, Timestamp::from_millis(1_795_176_000_000))
+    fn market(size: u64) -> LargeMarket {
+        LargeMarket::new(size, Timestamp::from_millis(1_795_176_000_000))
     }
 
     #[test]

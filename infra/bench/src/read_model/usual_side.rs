@@ -3,21 +3,20 @@
 use std::process::Stdio;
 
 use dynoxide::{AttributeValue, Database, ImportOptions, Item};
-use indicatif::ProgressBar;
+use local::demo::LargeMarket;
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
+use terminal::Bar;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::Child;
 use types::records::{PublicItemDetail, PublicListing};
 use types::timestamp::Timestamp;
 
-use super::ask::Asker;
-use super::plan::{ALL_ATTRIBUTE, ALL_VALUE, ID_ATTRIBUTE, ITEMS_TABLE, LISTINGS_TABLE, index};
-use crate::child::{child_command, parent_ended};
-use crate::market::GeneratedMarket;
-use crate::output::text;
+use super::usual::{ALL_ATTRIBUTE, ALL_VALUE, Asker, ID_ATTRIBUTE, ITEMS_TABLE, LISTINGS_TABLE, index};
+use crate::figures::text;
+use crate::stack::{child_command, parent_ended};
 
 /// The name of the subcommand.
 const SUBCOMMAND: &str = "usual-side";
@@ -25,22 +24,22 @@ const SUBCOMMAND: &str = "usual-side";
 const CHUNK_RECORDS: u64 = 10_000;
 
 /// The running process. It ends when this is dropped.
-pub(in crate::read_model) struct UsualSide {
-    pub(in crate::read_model) asker: Asker,
+pub(super) struct UsualSide {
+    pub(super) asker: Asker,
     _process: Child,
 }
 
 impl UsualSide {
     /// Starts the process and waits until it holds the market.
-    pub(in crate::read_model) async fn start(market: &GeneratedMarket, bar: &ProgressBar) -> Result<Self, String> {
+    pub(super) async fn start(market: &LargeMarket, bar: &Bar) -> Result<Self, String> {
         let mut command = child_command(SUBCOMMAND)?;
         command.args([market.size().to_string(), market.now().millis().to_string()]);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
         let stdout = process.stdout.take().ok_or("the usual side has no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
         while let Some(line) = lines.next_line().await.map_err(text)? {
-            if let Ok(done) = line.parse() {
-                bar.set_position(done);
+            if let Ok(stored) = line.parse() {
+                bar.advance(stored);
                 continue;
             }
             let variables = Variables::new(&line);
@@ -51,21 +50,21 @@ impl UsualSide {
     }
 }
 
-/// Runs as that process until standard input ends. Prints how many records it has stored so far, and in the end the URL
-/// that it serves.
+/// Runs as that process until standard input ends. Prints after each chunk how many records that were, and in the end
+/// the URL that it serves.
 pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
     let database = Database::memory().map_err(text)?;
     for table in [listings_table(), items_table()] {
         database.create_table(serde_json::from_value(table).map_err(text)?).map_err(text)?;
     }
-    let market = GeneratedMarket::new(size, Timestamp::from_millis(now_millis));
+    let market = LargeMarket::new(size, Timestamp::from_millis(now_millis));
     for start in (0..size).step_by(CHUNK_RECORDS as usize) {
         let numbers = || start..(start + CHUNK_RECORDS).min(size);
         let listings = numbers().filter_map(|number| market.listing(number)).map(listing).collect();
         database.import_items(LISTINGS_TABLE, listings, ImportOptions::default()).map_err(text)?;
         let items = numbers().filter_map(|number| market.item(number)).map(item).collect();
         database.import_items(ITEMS_TABLE, items, ImportOptions::default()).map_err(text)?;
-        println!("{}", numbers().end * 2);
+        println!("{}", numbers().count() * 2);
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(text)?;
     println!("http://{}", listener.local_addr().map_err(text)?);

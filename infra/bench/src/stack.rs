@@ -1,0 +1,260 @@
+//! The stack that is measured: an AWS side in a process of its own, so that its CPU time and memory do not count as ours,
+//! and what is stored there.
+
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::keys::NewKey;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use base::{Columnar, Compaction, RebuildLimits, object_hash, pack_part};
+use feed::{Applier, ApplyOutcome, Message, Stores};
+use local::demo::LargeMarket;
+use local::environment::{ACCOUNT_ID, REGION, Variables};
+use local::seed::StackAdmin;
+use market::{Log, Manifest, Market, ObjectRef};
+use objects::Objects;
+use platform::aws::{Environment, Patience};
+use platform::resources::{Resources, Table};
+use terminal::Bar;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use types::clock::{Clock, SystemClock};
+use types::records::{PublicItem, PublicListing};
+use types::scope::{Scope, Tier};
+use types::timestamp::Timestamp;
+use uuid::Uuid;
+
+use crate::cli::ReplicaStream;
+use crate::figures::text;
+use crate::process::child_time;
+
+/// The name of the subcommand.
+const SUBCOMMAND: &str = "aws-side";
+/// The number of items, and of listings, that are applied at a time.
+const CHUNK_RECORDS: u64 = 2_000;
+/// The number of records that are packed together, which is the most that a part may have.
+const PART_RECORDS: usize = 131_072;
+
+/// Returns a command that starts this program again with a subcommand. Nothing else has to be built or found. The
+/// process is killed when it is dropped.
+pub(crate) fn child_command(subcommand: &str) -> Result<Command, String> {
+    let mut command = Command::new(std::env::current_exe().map_err(text)?);
+    command.arg(subcommand).kill_on_drop(true);
+    Ok(command)
+}
+
+/// Waits until the parent ends, however that happens. The parent holds the other end of our standard input.
+pub(crate) async fn parent_ended() -> Result<(), String> {
+    tokio::io::stdin().read_to_end(&mut Vec::new()).await.map(drop).map_err(text)
+}
+
+/// A running AWS side with the tables and queues of a stack. It stops when this is dropped.
+pub(crate) struct AwsProcess {
+    /// The variables by which functions find it.
+    pub(crate) variables: Variables,
+    process: Child,
+}
+
+impl AwsProcess {
+    /// Starts an empty AWS side on a free port.
+    pub(crate) async fn start() -> Result<Self, String> {
+        Self::start_with([]).await
+    }
+
+    /// Starts an AWS side that keeps its tables and objects in a folder.
+    pub(crate) async fn start_in(folder: &Path) -> Result<Self, String> {
+        Self::start_with([OsStr::new("--data"), folder.as_os_str()]).await
+    }
+
+    async fn start_with<const N: usize>(arguments: [&OsStr; N]) -> Result<Self, String> {
+        let mut command = child_command(SUBCOMMAND)?;
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().map_err(text)?;
+        let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
+        let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
+        let line = line.ok_or("the AWS side did not start")?;
+        let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side did not print its two URLs")?;
+        Ok(Self { variables: Variables::new(endpoint_url).with_dynamodb_at(dynamodb_url), process })
+    }
+
+    /// Ends it, and waits until its files are closed.
+    pub(crate) async fn stop(mut self) -> Result<(), String> {
+        // Waiting closes its standard input first.
+        self.process.wait().await.map(drop).map_err(text)
+    }
+
+    /// Returns its CPU time so far.
+    pub(crate) fn cpu(&self) -> Duration {
+        child_time(&self.process)
+    }
+
+    /// Returns the environment of those who use it.
+    pub(crate) fn environment(&self) -> Result<Environment, String> {
+        Environment::read(&|name| self.variables.get(name)).map_err(text)
+    }
+
+    /// Returns the administration of its stack.
+    pub(crate) fn admin(&self) -> Result<StackAdmin, String> {
+        StackAdmin::new(&self.variables, Arc::new(SystemClock::new()))
+    }
+}
+
+/// Runs as the AWS side until standard input ends.
+pub(crate) async fn run(data: Option<&Path>) -> Result<(), String> {
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let aws = local::aws::AwsSide::start(any_port, data).await.map_err(text)?;
+    StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
+    println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
+    parent_ended().await
+}
+
+/// Creates a key of the largest tier with every scope, for a user of its own. Returns it as a header's value.
+pub(crate) async fn authorization(admin: &StackAdmin) -> Result<String, String> {
+    let scopes = Scope::ALL.into_iter().collect();
+    let user_id = Uuid::new_v4().into();
+    let new = NewKey { user_id, name: None, tier: Tier::Business, limit_override: None, scopes, expires_at: None };
+    let (key, _) = admin.keys().create(new).await.map_err(text)?;
+    Ok(format!("Bearer {}", key.reveal()))
+}
+
+/// Stores every item and listing of a market the way `marketctl import` does.
+pub(crate) async fn fill(admin: &StackAdmin, market: &LargeMarket, bar: &Bar) -> Result<(), String> {
+    let (now, mut applier) = (SystemClock::new().now(), Applier::new(admin.stores()));
+    for start in (0..market.size()).step_by(CHUNK_RECORDS as usize) {
+        let numbers = || start..(start + CHUNK_RECORDS).min(market.size());
+        let items = numbers().filter_map(|number| Some(Message::Item(market.item(number)?, 1)));
+        let messages: Vec<_> = items.chain(listings(market, numbers())).collect();
+        let count = messages.len() as u64;
+        apply(&mut applier, messages, now).await?;
+        bar.advance(count);
+    }
+    Ok(())
+}
+
+/// Stores the listings with these numbers.
+pub(crate) async fn add_listings(
+    stores: Stores,
+    market: &LargeMarket,
+    numbers: Range<u64>,
+    now: Timestamp,
+) -> Result<(), String> {
+    apply(&mut Applier::new(stores), listings(market, numbers).collect(), now).await
+}
+
+fn listings(market: &LargeMarket, numbers: Range<u64>) -> impl Iterator<Item = Message> {
+    numbers.filter_map(|number| Some(Message::Listing(market.listing(number)?, 1)))
+}
+
+/// Applies messages. Each of them must change something.
+async fn apply(applier: &mut Applier, messages: Vec<Message>, now: Timestamp) -> Result<(), String> {
+    let messages = messages.into_iter().map(|message| ((), message)).collect();
+    for ((), outcome) in applier.apply(messages, now).await {
+        match outcome {
+            Ok(ApplyOutcome::Changed) => {}
+            other => return Err(format!("a message was not applied: {other:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Sends messages to a queue, at most ten of them.
+pub(crate) async fn send(sqs: &aws_sdk_sqs::Client, queue: &str, messages: &[String]) -> Result<(), String> {
+    let entries = messages.iter().zip(0..).map(|(message, number)| {
+        let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(message);
+        entry.build().map_err(text)
+    });
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    let sent = sqs.send_message_batch().queue_url(queue).set_entries(Some(entries)).send().await;
+    match sent.map_err(|error| platform::store::explain(&error))?.failed.as_slice() {
+        [] => Ok(()),
+        [failed, ..] => Err(format!("a message was not sent: {failed:?}")),
+    }
+}
+
+/// Where a stream of the default stack is stored.
+pub(crate) struct StreamStore<R> {
+    pub(crate) log: Log<R>,
+    pub(crate) objects: Objects,
+}
+
+impl<R: Columnar> StreamStore<R> {
+    /// Opens a stream. Its clients are as patient as this.
+    pub(crate) fn open(environment: &Environment, patience: Patience) -> Self {
+        let resources = Resources::new(Resources::DEFAULT_STACK);
+        let market = Market::new(environment.dynamodb(patience), resources.table(Table::Market));
+        let bucket = resources.base_bucket(ACCOUNT_ID, REGION);
+        Self { log: Log::new(market), objects: Objects::new(objects::client(environment, patience), bucket, patience) }
+    }
+
+    /// Returns what makes a base of the stream.
+    pub(crate) fn compaction(self, limits: RebuildLimits) -> Compaction<R> {
+        Compaction::new(self.log, self.objects, Arc::new(SystemClock::new())).with_limits(limits)
+    }
+}
+
+/// Packs a stream as `compact` does.
+pub(crate) async fn pack<R: Columnar>(environment: &Environment) -> Result<(), String> {
+    let store = StreamStore::<R>::open(environment, Patience::Bulk);
+    store.compaction(RebuildLimits::at_once()).run().await.map(drop).map_err(text)
+}
+
+/// Writes the base of a stream with all of a market's records. Large markets are written as a base alone, because the
+/// embedded tables take too long to fill. A base is enough for starts and questions. Its parts are each in the order of
+/// a base, but not all of them together.
+pub(crate) async fn write_base(
+    environment: &Environment,
+    market: &LargeMarket,
+    stream: ReplicaStream,
+) -> Result<(), String> {
+    let (numbers, now) = (0..market.size(), market.now());
+    match stream {
+        ReplicaStream::Listings => {
+            write_records::<PublicListing>(environment, numbers.filter_map(|number| market.listing(number)), now).await
+        }
+        ReplicaStream::Catalog => {
+            let items = numbers.filter_map(|number| Some(market.item(number)?.item));
+            write_records::<PublicItem>(environment, items, now).await
+        }
+    }
+}
+
+async fn write_records<R: Columnar>(
+    environment: &Environment,
+    mut records: impl Iterator<Item = R>,
+    now: Timestamp,
+) -> Result<(), String> {
+    let store = StreamStore::<R>::open(environment, Patience::Bulk);
+    let standing = store.log.standing().await.map_err(text)?;
+    let (generation, mut parts, mut count) = (Uuid::new_v4(), Vec::new(), 0);
+    loop {
+        let mut group: Vec<R> = records.by_ref().take(PART_RECORDS).collect();
+        if group.is_empty() {
+            break;
+        }
+        count += group.len() as u64;
+        group.sort_unstable_by(R::base_order);
+        for packed in pack_part(&group).map_err(text)? {
+            let key = format!("{}/{generation}/{}", R::STREAM, parts.len());
+            let hash = object_hash(&packed);
+            store.objects.put(&key, packed.into()).await.map_err(text)?;
+            parts.push(ObjectRef { key, hash });
+        }
+    }
+    let manifest = Manifest {
+        generation,
+        base: standing.head,
+        end: standing.head,
+        records: count,
+        written_at: now,
+        scanned_at: now,
+        parts,
+        deltas: Vec::new(),
+    };
+    let is_put = store.log.put_manifest(&manifest, &standing).await.map_err(text)?;
+    if is_put { Ok(()) } else { Err("somebody else has written a base".to_owned()) }
+}
