@@ -74,7 +74,7 @@ fn ten_endpoints_that_hang_cost_what_their_events_cost() {
 fn time(time: Millis) -> String {
     match time {
         0 => "0".to_owned(),
-        0..SECOND => format!("{time} ms"),
+        1..SECOND => format!("{time} ms"),
         SECOND..MINUTE => format!("{:.1} s", time as f64 / SECOND as f64),
         MINUTE..HOUR => format!("{:.1} min", time as f64 / MINUTE as f64),
         _ => format!("{:.1} h", time as f64 / HOUR as f64),
