@@ -24,7 +24,7 @@ use webhooks::store::{Due, StartKey, UnreadableWakeUp, WAKE_SHARDS, WebhookStore
 use webhooks::{Drains, Notices, Queues, Schedule};
 
 /// How many rows of a page are worked on at the same time.
-const CONCURRENCY: usize = 16;
+const CONCURRENCY: usize = 8;
 /// A run begins no new page after this time, so that it ends before the function's time-out of 50 seconds.
 const BEGIN_MILLIS: i64 = 30_000;
 /// How long an unreadable row is set aside. Then some run looks at it again.

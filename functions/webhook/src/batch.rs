@@ -1,21 +1,22 @@
 //! Handles a batch of messages: reads all their accounts in one call, then handles the endpoints concurrently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use aws_lambda_events::sqs::SqsMessage;
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt, stream};
 use platform::store::StoreError;
+use queues::{MessageCopy, send_copies};
 use types::ids::{EndpointId, UserId};
 use webhooks::QueueMessage;
 use webhooks::delivery::{Carried, Delivery, Dispatch};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 
 use crate::Webhook;
-use crate::received::{DispatchOutcome, Received, is_repeated};
+use crate::received::{DispatchOutcome, Received, is_repeated, log};
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
 /// the receiver is fast.
@@ -28,9 +29,23 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
 
 impl Webhook {
-    /// Handles every message of a batch. Returns their outcomes in the same order, and those of the deliveries that were
-    /// drained.
-    pub(crate) async fn handle(&self, records: &[SqsMessage]) -> (Vec<DispatchOutcome>, Vec<DispatchOutcome>) {
+    /// Handles every message of a batch.
+    pub(crate) async fn handle(&self, records: &[SqsMessage]) -> SqsBatchResponse {
+        let (mut outcomes, drained) = self.outcomes(records).await;
+        self.bury_defective(records, &mut outcomes).await;
+        let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
+        log(&self.meter, records, &outcomes, &drained, &waits);
+        let failed = records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, DispatchOutcome::Failed(_)));
+        let mut response = SqsBatchResponse::default();
+        for (record, _) in failed {
+            // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
+            response.add_failure(record.message_id.clone().unwrap_or_default());
+        }
+        response
+    }
+
+    /// Returns the outcomes of the messages in the same order, and those of the deliveries that were drained.
+    async fn outcomes(&self, records: &[SqsMessage]) -> (Vec<DispatchOutcome>, Vec<DispatchOutcome>) {
         let mut outcomes = vec![DispatchOutcome::Failed("it was not handled".to_owned()); records.len()];
         let (mut received, mut again, mut drains) = (Vec::new(), Vec::new(), Vec::new());
         for (number, record) in records.iter().enumerate() {
@@ -201,6 +216,25 @@ impl Webhook {
             outcomes.push((message.number, self.or_later(message, done).await));
         }
         outcomes
+    }
+
+    /// Sends a copy of each message that met a defect to the dead-letter queue. If it is not certain that a copy was
+    /// sent, its message has failed and stays in its queue.
+    ///
+    /// The delivery itself stays as it is. If it is pending, the drain of its account makes another attempt.
+    async fn bury_defective(&self, records: &[SqsMessage], outcomes: &mut [DispatchOutcome]) {
+        let (mut copies, mut unsent) = (Vec::new(), Vec::new());
+        for (number, (record, outcome)) in records.iter().zip(outcomes.iter()).enumerate() {
+            let DispatchOutcome::Defective(defect) = outcome else { continue };
+            match MessageCopy::defective(number, record.body.clone(), defect) {
+                Ok(copy) => copies.push(copy),
+                Err(error) => unsent.push((number, error.to_string())),
+            }
+        }
+        unsent.extend(send_copies(&self.sqs, &self.dead_queue, copies).await);
+        for (number, error) in unsent {
+            outcomes[number] = DispatchOutcome::Failed(format!("its copy cannot be sent: {error}"));
+        }
     }
 }
 

@@ -14,15 +14,14 @@ mod received;
 mod settle;
 pub mod transport;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use platform::aws::{Missing, Patience};
 use platform::metrics::Meter;
 use platform::preflight;
 use platform::resources::Queue;
 use platform::service::Service;
-use queues::{MessageCopy, send_copies};
 use runtime::{Error, Worker};
 use secrets::KeyringCache;
 use types::clock::Clock;
@@ -31,7 +30,6 @@ use webhooks::promptness::Promptness;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Notices, Queues, Schedule};
 
-use received::DispatchOutcome;
 use transport::{Reach, Transport};
 
 /// The function. Clones share their connections and the cached keyring.
@@ -89,38 +87,6 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        let (mut outcomes, drained) = self.handle(&event.records).await;
-        self.bury_defective(&event.records, &mut outcomes).await;
-        let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        received::log(&self.meter, &event.records, &outcomes, &drained, &waits);
-        let mut response = SqsBatchResponse::default();
-        for (record, _) in
-            event.records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, DispatchOutcome::Failed(_)))
-        {
-            // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
-            response.add_failure(record.message_id.clone().unwrap_or_default());
-        }
-        Ok(response)
-    }
-}
-
-impl Webhook {
-    /// Sends a copy of each message that met a defect to the dead-letter queue. If it is not certain that a copy was
-    /// sent, its message has failed and stays in its queue.
-    ///
-    /// The delivery itself stays as it is. If it is pending, the drain of its account makes another attempt.
-    pub(crate) async fn bury_defective(&self, records: &[SqsMessage], outcomes: &mut [DispatchOutcome]) {
-        let (mut copies, mut unsent) = (Vec::new(), Vec::new());
-        for (number, (record, outcome)) in records.iter().zip(outcomes.iter()).enumerate() {
-            let DispatchOutcome::Defective(defect) = outcome else { continue };
-            match MessageCopy::defective(number, record.body.clone(), defect) {
-                Ok(copy) => copies.push(copy),
-                Err(error) => unsent.push((number, error.to_string())),
-            }
-        }
-        unsent.extend(send_copies(&self.sqs, &self.dead_queue, copies).await);
-        for (number, error) in unsent {
-            outcomes[number] = DispatchOutcome::Failed(format!("its copy cannot be sent: {error}"));
-        }
+        Ok(self.handle(&event.records).await)
     }
 }

@@ -13,11 +13,12 @@ pub use crate::schedule::overdue_at;
 pub(crate) use message::CARRIED_LAYOUT;
 pub use message::{Carried, Dispatch, Lane};
 pub use steps::{
-    AfterFailure, LEASE_SECONDS, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,
+    AfterFailure, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,
     end_for_removed_endpoint, expire, hold, refusal, resend, succeed, wait, watch,
 };
 pub use transition::{Condition, Effect, Transition};
 
+use platform::resources::WEBHOOK_TIMEOUT;
 use types::closed_enum;
 use types::event::EventKind;
 pub use types::ids::Token;
@@ -37,6 +38,10 @@ pub(crate) const KEPT_FOR_MILLIS: i64 = 37 * DAY_MILLIS;
 pub const MAX_KEPT_ATTEMPTS: usize = 20;
 /// The most rounds of attempts that a delivery can have (specification 6.10.4).
 pub const MAX_ROUNDS: u32 = 100;
+
+/// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
+/// clocks may differ, and 5 s in reserve.
+pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

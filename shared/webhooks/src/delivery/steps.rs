@@ -4,21 +4,16 @@
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
 use super::{
-    Attempt, Condition, Dispatch, Effect, Failure, Lease, MAX_KEPT_ATTEMPTS, Progress, Status, Token, Transition,
-    at_once, overdue_at,
+    Attempt, Condition, Dispatch, Effect, Failure, LEASE_SECONDS, Lease, MAX_KEPT_ATTEMPTS, Progress, Status, Token,
+    Transition, at_once, overdue_at,
 };
 use crate::{ATTEMPTS, Schedule, Wait};
-use platform::resources::WEBHOOK_TIMEOUT;
 use types::timestamp::Timestamp;
 
 /// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt as
 /// failed, without a result (specification 6.7.5). So whatever kills the function on this delivery does not do so for
 /// ever.
 pub const MAX_CLAIMS: u32 = 3;
-/// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
-/// clocks may differ, and 5 s in reserve.
-pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
-
 /// Claims the attempt that a message calls for, under a lease with this id.
 pub fn claim(dispatch: &Dispatch, id: Token, now: Timestamp) -> Transition {
     let lease = Lease { id, until: now.plus_millis(LEASE_SECONDS * 1_000) };
