@@ -1,34 +1,38 @@
 """How soon the API answers: the first requests after a deployment, and the ones after them."""
 
 import json
+import re
 import time
 from statistics import median
 
 from client import Client, at_once
 from report import Report
-from stack import Failed, Stack
+from stack import ROOT, Failed, Stack
 
 UUID = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
 SCOPES = ("catalog:read", "listings:read", "orders:read", "wallet:read")
 # More requests per minute than this test makes with the key.
 KEY_LIMIT = 60_000
-# A function of each route. An id that is not there is answered with 404, after the same work.
-PATHS = {
-    "me": "/v1/public/me",
-    "catalog": "/v1/public/catalog",
-    "item": "/v1/public/items/none",
-    "prices": f"/v1/public/prices/{UUID}",
-    "marketplaces": "/v1/public/marketplaces",
-    "listings": "/v1/public/listings",
-    "orders": "/v1/public/orders",
-    "balance": "/v1/public/wallet/balance",
-    "openapi": "/v1/openapi.json",
-}
 # Requests that come at once, so that each starts an instance. A new account runs ten functions at once.
 COLD = 5
 WARM = 50
 # Seconds after which a log line is there.
 LOG_SECONDS = 120
+
+
+def paths() -> dict[str, str]:
+    """Returns a path of each function that has a route in the template. An id that is not there is answered with 404,
+    after the same work."""
+    found, function = {}, ""
+    for line in (ROOT / "template.yaml").read_text().splitlines():
+        if name := re.search(r"FunctionName: !Sub \$\{AWS::StackName}-(\w+)", line):
+            function = name[1]
+        if path := re.search(r'ApiId: .* Path: "?([^" ]+)', line):
+            found[function] = re.sub(r"\{\w+}", UUID, path[1])
+    return found
+
+
+PATHS = paths()
 
 
 def make_key(stack: Stack) -> str:

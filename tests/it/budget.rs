@@ -1,35 +1,24 @@
 //! The token bucket through HTTP (specification 8.1 to 8.4).
+//!
+//! Where a key's limit comes from (specification 8.1), and the copy of it that the release before reads.
+//!
+//! How many requests a key made, as its row counts them per UTC day and scope.
 
+use std::time::Duration;
+
+use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT, NewKey};
+use auth::{KeyStatus, Usage};
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
-use serde_json::json;
-use tests::{Fault, Stack};
-use types::scope::Tier;
+use tests::{Fault, RunningInstance, Stack, set_key_attribute, set_limit_copy, stored_key_row, uuid};
+use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
 /// The budget of the keys that these tests use, in requests per minute.
 const LIMIT: u32 = Tier::Free.limit();
 /// How many requests are under way at a time. If all were, a slow machine would answer some with 503.
 const CONCURRENT_REQUESTS: usize = 40;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_over_two_instances_is_admitted_exactly_up_to_the_limit() {
-    let stack = Stack::new().await;
-    let (one, other) = (stack.instance().await, stack.instance().await);
-    let key = stack.full_key().await;
-    let requests =
-        (0..3 * LIMIT).map(|n| if n % 2 == 0 { &one } else { &other }).map(|running| running.client.get(&key, PATH));
-    let replies = stream::iter(requests).buffered(CONCURRENT_REQUESTS).collect::<Vec<_>>().await;
-    let mut remaining: Vec<u32> = replies.iter().filter(|r| r.status == 200).map(|r| r.rate().1).collect();
-    remaining.sort_unstable();
-    assert_eq!(remaining, (0..LIMIT).collect::<Vec<_>>());
-    for refused in replies.iter().filter(|reply| reply.status != 200) {
-        assert_eq!((refused.status, refused.rate()), (429, (LIMIT, 0, 60)));
-        assert_eq!(refused.header("retry-after"), "60");
-        assert_eq!(refused.header("cache-control"), "no-store");
-        let params = json!({"scope": "catalog:read", "limit": LIMIT, "retry_after": 60});
-        assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_thirty_seconds_off_admits_no_more_than_the_limit_in_any_minute() {
@@ -50,21 +39,6 @@ async fn a_clock_that_is_thirty_seconds_off_admits_no_more_than_the_limit_in_any
             assert_eq!(by_right + by_wrong, limit, "both clocks name the same minute");
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_is_full_again_at_the_next_utc_minute() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    let key = stack.full_key().await;
-    running.wait(59);
-    for _ in 0..=LIMIT {
-        running.client.get(&key, PATH).await;
-    }
-    let refused = running.client.get(&key, PATH).await;
-    assert_eq!((refused.status, refused.rate(), refused.header("retry-after")), (429, (LIMIT, 0, 1), "1"));
-    running.wait(1);
-    assert_eq!(running.client.get(&key, PATH).await.rate(), (LIMIT, LIMIT - 1, 60));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,4 +124,208 @@ async fn a_transaction_conflict_is_retried() {
     });
     let reply = running.client.get(&key, PATH).await;
     assert_eq!((reply.status, reply.rate().1), (200, LIMIT - 1));
+}
+
+const ME: &str = "/v1/public/me";
+/// Returns the limit that the release before would apply.
+async fn limit_copy(stack: &Stack, key: &str) -> u32 {
+    stored_key_row(stack, key).await["limit"].as_n().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_release_before_follows_its_tier() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    for copy in [1, 10 * LIMIT] {
+        let key = stack.full_key().await;
+        set_limit_copy(&stack, &key, copy).await;
+        assert!(!stored_key_row(&stack, &key).await.contains_key("limit_override"));
+        for left in (0..LIMIT).rev() {
+            let reply = running.client.get(&key, PATH).await;
+            assert_eq!((reply.status, reply.rate()), (200, (LIMIT, left, 60)));
+        }
+        let refused = running.client.get(&key, PATH).await;
+        assert_eq!((refused.status, refused.rate()), (429, (LIMIT, 0, 60)));
+        assert_eq!(running.client.get(&key, ME).await.json()["rate_limit_per_minute"], LIMIT);
+    }
+}
+
+/// The release before runs beside this one during a deployment, and again after a rollback.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_release_before_finds_the_limit_that_applies() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    let (key, record) = stack.key_of(tests::uuid(1).into(), &[Scope::CatalogRead]).await;
+    assert_eq!((record.limit, limit_copy(&stack, &key).await), (LIMIT, LIMIT));
+
+    let tier = |tier| KeyUpdate { tier: Some(tier), ..KeyUpdate::default() };
+    let limit = |limit| KeyUpdate { limit: Some(limit), ..KeyUpdate::default() };
+    set_limit_copy(&stack, &key, 1).await;
+    for (update, expected) in [
+        (KeyUpdate { name: Some("bot".to_owned()), ..KeyUpdate::default() }, LIMIT),
+        (tier(Tier::Pro), Tier::Pro.limit()),
+        (limit(LimitChange::Own(7)), 7),
+        (tier(Tier::Business), 7),
+        (limit(LimitChange::Own(0)), 0),
+        (limit(LimitChange::FollowTier), Tier::Business.limit()),
+        (limit(LimitChange::Own(MAX_LIMIT)), MAX_LIMIT),
+    ] {
+        let change = format!("{update:?}");
+        let changed = admin.update(record.key_id, update).await.unwrap();
+        assert_eq!((changed.limit, limit_copy(&stack, &key).await), (expected, expected), "{change}");
+    }
+    let rotated = admin.rotate(record.key_id, Duration::ZERO).await.unwrap();
+    let copy = limit_copy(&stack, rotated.text.reveal()).await;
+    assert_eq!((rotated.record.limit, copy), (MAX_LIMIT, MAX_LIMIT));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_not_created_with_a_limit_that_no_change_would_give_it() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    let user_id = tests::uuid(1).into();
+    let with_limit = |limit| NewKey {
+        user_id,
+        name: None,
+        tier: Tier::Free,
+        limit_override: Some(limit),
+        scopes: [Scope::CatalogRead].into(),
+        expires_at: None,
+    };
+    let refused = admin.create(with_limit(MAX_LIMIT + 1)).await;
+    assert!(matches!(refused, Err(AdminError::Invalid { field: "limit", .. })), "{refused:?}");
+    let (_, record) = admin.create(with_limit(MAX_LIMIT)).await.unwrap();
+    assert_eq!(record.limit, MAX_LIMIT);
+    assert_eq!(admin.list(user_id).await.unwrap().readable, [record]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_a_key_at_the_same_moment_all_stay() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    let (_, record) = stack.key_of(tests::uuid(1).into(), &[Scope::CatalogRead]).await;
+    for (round, tier) in (1..=10).zip([Tier::Pro, Tier::Business].into_iter().cycle()) {
+        let name = format!("bot {round}");
+        let changes = [
+            KeyUpdate { tier: Some(tier), ..KeyUpdate::default() },
+            KeyUpdate { limit: Some(LimitChange::Own(round)), ..KeyUpdate::default() },
+            KeyUpdate { name: Some(name.clone()), ..KeyUpdate::default() },
+        ];
+        let changes = changes.map(|change| admin.update(record.key_id, change));
+        assert!(join_all(changes).await.iter().all(Result::is_ok));
+        let [key] = admin.list(record.user_id).await.unwrap().readable.try_into().unwrap();
+        assert_eq!((key.tier, key.limit_override, key.limit, key.name), (tier, Some(round), round, Some(name)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_beside_a_revocation_leaves_the_key_revoked() {
+    let stack = Stack::new().await;
+    let admin = stack.admin.keys();
+    for user in 1..=10 {
+        let (_, record) = stack.key_of(tests::uuid(user).into(), &[Scope::CatalogRead]).await;
+        let change = KeyUpdate { limit: Some(LimitChange::Own(7)), ..KeyUpdate::default() };
+        let (changed, revoked) = tokio::join!(admin.update(record.key_id, change), admin.revoke(record.key_id));
+        assert!(matches!(&changed, Ok(_) | Err(AdminError::NotActive(_))), "{changed:?}");
+        revoked.unwrap();
+        let [key] = admin.list(record.user_id).await.unwrap().readable.try_into().unwrap();
+        assert_eq!((key.status, key.limit_override), (KeyStatus::Revoked, changed.ok().map(|_| 7)));
+    }
+}
+
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+/// A path for each scope, in the order of the scopes.
+const PATHS: [&str; 4] =
+    ["/v1/public/marketplaces", "/v1/public/listings", "/v1/public/orders", "/v1/public/wallet/balance"];
+
+async fn usage(stack: &Stack, key: &str) -> Vec<(String, Scope, u64)> {
+    let usage = Usage::from_row(&stored_key_row(stack, key).await).unwrap();
+    usage.days.into_iter().map(|used| (used.day, used.scope, used.requests)).collect()
+}
+
+fn used(day: &str, scope: Scope, requests: u64) -> (String, Scope, u64) {
+    (day.to_owned(), scope, requests)
+}
+
+async fn get(running: &RunningInstance, key: &str, path: &str, status: u16) {
+    assert_eq!(running.client.get(key, path).await.status, status, "{path}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_counted_per_day_and_scope_by_the_write_that_takes_their_token() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.full_key().await;
+    assert!(usage(&stack, &key).await.is_empty());
+    for path in [PATHS[0], PATHS[1], PATHS[0], ME] {
+        get(&running, &key, path, 200).await;
+    }
+    running.wait(DAY_SECONDS / 2 - 1);
+    get(&running, &key, PATHS[0], 200).await;
+    running.wait(1);
+    proxy.take_calls();
+    get(&running, &key, PATHS[3], 200).await;
+    let writes = proxy.take_calls().iter().filter(|call| call.operation == "UpdateItem").count();
+    assert_eq!(writes, 1);
+    let expected = [
+        used("2026-11-21", Scope::WalletRead, 1),
+        used("2026-11-20", Scope::CatalogRead, 3),
+        used("2026-11-20", Scope::ListingsRead, 1),
+    ];
+    assert_eq!(usage(&stack, &key).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_no_token_is_not_counted_and_a_lost_answer_counts_once() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let key = stack.key(&[Scope::CatalogRead]).await;
+    tests::set_limit(&stack, &key, 2).await;
+    let mut is_first = true;
+    proxy.plan(move |operation| {
+        let lose = operation == "UpdateItem" && std::mem::take(&mut is_first);
+        if lose { Fault::LoseAnswer } else { Fault::None }
+    });
+    for (path, status) in [(PATHS[0], 200), (PATHS[1], 403), (PATHS[0], 200), (PATHS[0], 429), (PATHS[0], 429)] {
+        get(&running, &key, path, status).await;
+    }
+    assert_eq!(usage(&stack, &key).await, [used("2026-11-20", Scope::CatalogRead, 2)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_seven_days_are_kept_and_the_row_stays_below_one_kilobyte() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let new = NewKey {
+        user_id: uuid(1).into(),
+        name: Some("n".repeat(128)),
+        tier: Tier::Business,
+        limit_override: None,
+        scopes: Scope::ALL.into(),
+        expires_at: None,
+    };
+    let (key, _) = stack.key_with(new).await;
+    // As in the row of a key that a rotation made.
+    set_key_attribute(&stack, &key, "replaces", AttributeValue::S("0".repeat(64))).await;
+    for day in 0..10 {
+        for path in PATHS {
+            get(&running, &key, path, 200).await;
+        }
+        get(&running, &key, ME, 200).await;
+        // The most that this tier can make in a day.
+        let most = AttributeValue::N((24 * 60 * Tier::Business.limit()).to_string());
+        for (name, value) in stored_key_row(&stack, &key).await {
+            if name.starts_with(char::is_uppercase) && value == AttributeValue::N("1".to_owned()) {
+                set_key_attribute(&stack, &key, &name, most.clone()).await;
+            }
+        }
+        assert_eq!(usage(&stack, &key).await.len(), PATHS.len() * (day + 1).min(7), "on day {day}");
+        let (_, bytes) = tests::key_item_size(&stack, &key).await;
+        assert!(bytes < 1_024, "{bytes} bytes on day {day}");
+        running.wait(DAY_SECONDS);
+    }
+    // What no write removes by name is removed by a clean-up.
+    running.wait(30 * DAY_SECONDS);
+    get(&running, &key, PATHS[0], 200).await;
+    assert_eq!(usage(&stack, &key).await, [used("2026-12-30", Scope::CatalogRead, 1)]);
 }

@@ -3,14 +3,12 @@
 use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE};
 use local::environment::Variables;
 use serde_json::json;
-use tests::{RuntimeApi, Stack, market, uuid};
+use tests::{PATHS, RuntimeApi, Stack, market, uuid};
 use types::scope::Scope;
-
-use crate::access::PATHS;
 
 /// Every path, those that need no key and those that do not exist included.
 fn paths() -> impl Iterator<Item = &'static str> {
-    PATHS.into_iter().map(|(path, _)| path).chain(["/v1/openapi.json", "/docs", "/nowhere"])
+    PATHS.iter().map(|(path, _)| path.as_str()).chain(["/v1/openapi.json", "/docs", "/nowhere"])
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,10 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Fault, HttpReply, RunningInstance, Stack, item};
+use tests::{Fault, HttpReply, PATHS, RunningInstance, Stack, item};
 use types::scope::Tier;
-
-use crate::access::PATHS;
 
 /// A 503 must arrive within this time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -56,8 +54,8 @@ async fn a_failing_key_write_is_503_everywhere_and_recovery_is_immediate() {
             let fault = fault.clone();
             move |operation| if operation == "UpdateItem" { fault.clone() } else { Fault::None }
         });
-        let requests = PATHS.map(|(path, _)| get(&running, &key, path));
-        for (reply, (path, _)) in futures_util::future::join_all(requests).await.iter().zip(PATHS) {
+        let requests = PATHS.iter().map(|(path, _)| get(&running, &key, path));
+        for (reply, (path, _)) in futures_util::future::join_all(requests).await.iter().zip(PATHS.iter()) {
             assert_unavailable(reply, &format!("{fault:?} on {path}"));
             assert_eq!((reply.rate().0, reply.rate().1), (0, 0));
         }
@@ -110,7 +108,7 @@ async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let client = tests::Client::new(&instance.base_url);
     assert_eq!(client.get(key, "/v1/public/me").await.status, 200);
     drop(stack);
-    for (path, _) in PATHS {
+    for (path, _) in PATHS.iter() {
         let reply = tokio::time::timeout(ANSWER_TIMEOUT, client.get(key, path)).await.unwrap();
         assert_unavailable(&reply, path);
     }

@@ -1,4 +1,6 @@
 //! Batches of a hundred messages: how few calls they take, and that each message is still judged by itself.
+//!
+//! How soon a message in the feed shows in the API, with two processes of functions.
 
 use std::time::Duration;
 
@@ -6,8 +8,9 @@ use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use local::workers::{EventSource, poll};
 use platform::resources::{Batching, INGEST_TIMEOUT};
 use runtime::Worker;
-use serde_json::Value;
-use tests::{AwsCall, Fault, Proxy, Stack, listing, order, tables, uuid};
+use serde_json::{Value, json};
+use tests::{AwsCall, Client, Fault, FeedQueue, Proxy, Stack, listing, local, order, set_limit, tables, uuid};
+use tokio::time::Instant;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 /// Batches that are handed over once they are full.
@@ -99,4 +102,63 @@ async fn a_message_that_was_delivered_twice_in_a_batch_is_reported_once() {
     let response = stack.ingest(&proxy.url).work(event).await.unwrap();
     let failed: Vec<_> = response.batch_item_failures.iter().map(|item| item.item_identifier.as_str()).collect();
     assert_eq!(failed, ["a"]);
+}
+
+const SOLD_LISTINGS: u32 = 9;
+/// Listings that stay, but whose prices change all the time.
+const CHANGING_LISTINGS: u32 = 100;
+/// A sale that takes longer than this never shows.
+const SALES_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sends fifty price changes a second until it is dropped.
+async fn changes(queue: &FeedQueue) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    for change in 0.. {
+        ticks.tick().await;
+        let (number, version) = (1_000 + change % CHANGING_LISTINGS, 2 + change / CHANGING_LISTINGS);
+        queue.send(&[listing(number, &format!("{}.50", 500 + change), TEN_O_CLOCK, version.into()).to_string()]).await;
+    }
+}
+
+/// Waits until an instance no longer shows the listing at this price. Asserts that its total is right then.
+async fn gone(client: &Client, key: &str, price: u32, total: u32) {
+    let path = format!("/v1/public/listings?min_price={price}&max_price={price}");
+    while client.get(key, &path).await.json()["total"] != 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(client.get(key, "/v1/public/listings?page_size=1").await.json()["total"], total);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    set_limit(&stack, &key, 1_000_000).await;
+    let listings = (1..=SOLD_LISTINGS).chain(1_000..1_000 + CHANGING_LISTINGS);
+    stack.feed(&listings.map(|n| listing(n, &format!("{n}.00"), TEN_O_CLOCK, 1)).collect::<Vec<_>>()).await;
+    let arguments = ["--aws-endpoint", &stack.aws.endpoint_url];
+    let (one, other) = tokio::join!(local(&arguments), local(&arguments));
+    let clients = [one.1, other.1].map(|ready| Client::new(ready["base_url"].as_str().unwrap()));
+    let queue = stack.feed_queue();
+    let sell = async {
+        let mut times = Vec::new();
+        for number in 1..=SOLD_LISTINGS {
+            let mut sold = listing(number, "1.00", TEN_O_CLOCK, 2);
+            sold["status"] = json!("sold");
+            let begun = Instant::now();
+            queue.send(&[sold.to_string()]).await;
+            let total = CHANGING_LISTINGS + SOLD_LISTINGS - number;
+            tokio::join!(gone(&clients[0], &key, number, total), gone(&clients[1], &key, number, total));
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        times
+    };
+    let times = tokio::select! {
+        times = tokio::time::timeout(SALES_TIMEOUT, sell) => times.expect("a sold listing stays"),
+        () = changes(&queue) => unreachable!("changes never end"),
+    };
+    // Compares the median: a busy machine may delay some sales, but not most.
+    assert!(times[times.len() / 2] < Duration::from_secs(2), "{times:?}");
+    assert_eq!(queue.take_dead_letters().await, []);
 }

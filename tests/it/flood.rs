@@ -8,12 +8,10 @@ use auth::{Gate, KeyText, Refusal};
 use futures_util::future::join_all;
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
-use tests::{AwsCall, Fault, HttpReply, RunningInstance, Stack, uuid};
+use tests::{AwsCall, Fault, HttpReply, PATHS, RunningInstance, Stack, uuid};
 use types::clock::ManualClock;
 use types::scope::{Budget, Scope, Tier};
 use types::timestamp::Timestamp;
-
-use crate::access::PATHS;
 
 const ME: &str = "/v1/public/me";
 const LISTINGS: &str = "/v1/public/listings";
@@ -59,7 +57,7 @@ async fn a_key_that_is_refused_costs_one_write_a_second_and_no_read() {
     let expired = key_until(&stack, 1).await;
     running.wait(1);
     for key in [invented(9), revoked, expired] {
-        for (path, _) in PATHS {
+        for (path, _) in PATHS.iter() {
             proxy.take_calls();
             let first = running.client.get(&key, path).await;
             assert_eq!((first.status, first.rate().0), (401, 0), "{path}");
@@ -73,6 +71,9 @@ async fn a_key_that_is_refused_costs_one_write_a_second_and_no_read() {
         assert_eq!(running.client.get(&key, ME).await.status, 401);
         assert_eq!(proxy.take_operations(), ["UpdateItem"]);
     }
+    let stored = tests::dynamodb(&stack).scan().table_name("marketplace-keys").send().await.unwrap();
+    let rows = stored.items().iter().filter(|row| row["pk"].as_s().unwrap().starts_with("key#"));
+    assert_eq!(rows.count(), 2, "an unknown key has no row");
 }
 
 #[tokio::test(flavor = "multi_thread")]

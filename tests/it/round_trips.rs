@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::{AwsCall, Fault, Stack, uuid};
-
-use crate::access::PATHS;
+use tests::{AwsCall, Fault, PATHS, Stack, uuid};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_warm_request_costs_one_round_trip() {
@@ -14,7 +12,7 @@ async fn a_warm_request_costs_one_round_trip() {
     stack.feed(&tests::market(user.into())).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let (key, _) = stack.key_of(user.into(), &types::scope::Scope::ALL).await;
-    for (path, _) in PATHS {
+    for (path, _) in PATHS.iter() {
         assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
     }
     // Calls are slow enough for those sent together to overlap on a busy machine.
@@ -22,7 +20,7 @@ async fn a_warm_request_costs_one_round_trip() {
     // After one second replicas follow their log again; after 31 seconds `prices` reads the marketplaces again.
     for pause in [0, 1, 31] {
         running.wait(pause);
-        for (path, _) in PATHS {
+        for (path, _) in PATHS.iter() {
             proxy.take_calls();
             assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
             let calls = proxy.take_calls();
@@ -97,12 +95,17 @@ async fn a_replica_asks_for_changes_once_a_second_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_key_costs_no_call() {
+async fn a_malformed_key_and_another_method_cost_no_call() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     proxy.take_calls();
-    for (path, _) in PATHS {
+    for (path, _) in PATHS.iter() {
         assert_eq!(running.client.get("sk_nonsense", path).await.status, 401);
+        // Not every gateway passes on OPTIONS.
+        for method in ["POST", "OPTIONS"] {
+            let reply = running.client.send(method, path, &[]).await;
+            assert_eq!((reply.status, reply.header("allow")), (405, "GET, HEAD"), "{method} {path}");
+        }
     }
     assert_eq!(proxy.take_calls().len(), 0);
 }

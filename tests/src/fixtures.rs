@@ -1,8 +1,27 @@
-//! Messages of the feed for tests.
+//! Messages of the feed for tests, and the paths that they give an answer.
 
+use std::sync::LazyLock;
+
+use api::routes::ROUTES;
 use serde_json::{Value, json};
 use types::ids::UserId;
+use types::scope::Scope;
 use uuid::Uuid;
+
+/// A path of each route that needs a key, and the scope it needs. After [`market`] each answers with 200.
+pub static PATHS: LazyLock<Vec<(String, Option<Scope>)>> = LazyLock::new(|| {
+    let variant = uuid(7).to_string();
+    let segment = |segment: &'static str| match segment {
+        "{id}" => "ak-47-redline".to_owned(),
+        "{variant_id}" => variant.clone(),
+        fixed => {
+            assert!(!fixed.starts_with('{'), "which {fixed} has an answer?");
+            fixed.to_owned()
+        }
+    };
+    let keyed = ROUTES.iter().filter_map(|route| Some((route.path, route.budget?.scope())));
+    keyed.map(|(path, scope)| (path.split('/').map(segment).collect::<Vec<_>>().join("/"), scope)).collect()
+});
 
 /// Returns messages that give every path of the API an answer for this user.
 pub fn market(user: UserId) -> Vec<Value> {

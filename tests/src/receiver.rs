@@ -1,4 +1,6 @@
 //! A webhook receiver on a real socket. It keeps what arrives and answers as the test says.
+//!
+//! Checks a delivery's signatures without using the code that made them.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,9 +13,14 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, StreamBody};
 use hyper::body::{Frame, Incoming};
 use local::server::{Body, Server};
+use ring::hmac::{HMAC_SHA256, Key, sign};
+use secrets::EndpointSecret;
 use serde_json::Value;
+use standardwebhooks::Webhook;
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::guides::SignatureValidity;
 
 /// A delivery that takes longer than this never arrives.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -134,5 +141,19 @@ impl Received {
     /// The delivery's id.
     pub fn id(&self) -> &str {
         self.header("x-service-delivery-id")
+    }
+}
+
+impl Received {
+    /// Which of its two signatures were made with this secret.
+    pub fn signed_with(&self, secret: &EndpointSecret) -> SignatureValidity {
+        let text = secret.reveal();
+        let service = sign(&Key::new(HMAC_SHA256, text.as_bytes()), &self.body);
+        let sent_at = self.header("webhook-timestamp").parse().unwrap();
+        let standard = Webhook::new(&text).unwrap().sign(self.header("webhook-id"), sent_at, &self.body).unwrap();
+        SignatureValidity {
+            service: self.header("x-service-signature") == format!("sha256={}", hex::encode(service)),
+            standard: self.header("webhook-signature").split(' ').any(|one| one == standard),
+        }
     }
 }

@@ -18,11 +18,11 @@ use platform::aws::Missing;
 use platform::service::Service;
 use types::clock::Clock;
 
-use crate::administrator::Administrator;
 use crate::client::HttpReply;
-use crate::compaction::{assert_base_is_exact, bucket_in, compaction_in};
 use crate::privileges::Ledger;
+use crate::stack::Administrator;
 use crate::stack::{NOON, variables};
+use crate::state::{assert_base_is_exact, bucket_in, compaction_in};
 
 /// An AWS side in memory, with its administrator.
 pub struct Simulation {

@@ -1,6 +1,8 @@
 //! The stack that the tests of `tests/it/anywhere` run against: a new one in this process or, if the environment
 //! names one, a deployed stack that all of them share. So these tests use only a base URL and an AWS endpoint, touch
 //! only records of their own, and cannot set the clock.
+//!
+//! The deployed stack that the environment names, if it names one.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,16 +11,16 @@ use std::time::Duration;
 use feed::ApplyOutcome;
 use local::environment::Variables;
 use local::workers::Workers;
+use platform::resources::Resources;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 use types::clock::SystemClock;
 use uuid::Uuid;
 
-use crate::administrator::Administrator;
 use crate::client::{Client, HttpReply};
-use crate::deployed;
 use crate::queue::FeedQueue;
-use crate::stack::{RunningInstance, Stack};
+use crate::stack::{Administrator, RunningInstance, Stack};
 
 /// What takes longer than this never comes.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
@@ -38,8 +40,9 @@ pub struct Target {
 
 /// A stack in this process.
 struct InProcess {
-    _stack: Stack,
+    stack: Stack,
     running: RunningInstance,
+    other: OnceCell<RunningInstance>,
     _workers: Workers,
 }
 
@@ -54,7 +57,7 @@ impl Deref for Target {
 impl Target {
     /// Returns the deployed stack, or a new one with all its functions.
     pub async fn new() -> Self {
-        match deployed::base_url() {
+        match base_url() {
             Some(base_url) => Self::deployed(&base_url).await,
             None => Self::in_process().await,
         }
@@ -67,12 +70,12 @@ impl Target {
         let variables = Variables::new(&stack.aws.endpoint_url);
         let administrator = Administrator::new(&variables, stack.clock.clone());
         let client = running.client.clone();
-        let own = Some(InProcess { _stack: stack, running, _workers: workers });
+        let own = Some(InProcess { stack, running, other: OnceCell::new(), _workers: workers });
         Self { client, variables, administrator, own, part: Uuid::new_v4() }
     }
 
     async fn deployed(base_url: &str) -> Self {
-        let stack = deployed::stack_name();
+        let stack = stack_name();
         let endpoint_url = std::env::var("AWS_ENDPOINT_URL").ok();
         let variables = Variables::from_deployed_stack(&stack, endpoint_url.as_deref()).await.unwrap();
         let administrator = Administrator::new(&variables, Arc::new(SystemClock::new())).with_stack(&stack);
@@ -84,6 +87,18 @@ impl Target {
     /// Whether other tests share this stack.
     pub fn is_shared(&self) -> bool {
         self.own.is_none()
+    }
+
+    /// Returns clients of two instances. A deployed stack chooses itself which instance answers.
+    pub async fn instances(&self) -> [Client; 2] {
+        let other = match &self.own {
+            Some(InProcess { stack, other, .. }) => {
+                let start = || stack.instance_with(&stack.aws.endpoint_url, stack.clock.clone());
+                other.get_or_init(start).await.client.clone()
+            }
+            None => self.client.clone(),
+        };
+        [self.client.clone(), other]
     }
 
     /// Returns a lower-case word for names, kinds and keys that no other test uses.
@@ -165,4 +180,19 @@ impl Target {
             None => assert!((1..=60).contains(&reset), "{reset}"),
         }
     }
+}
+
+/// The variable with the base URL of the deployed stack. The usual variables of AWS tools say where its AWS side is.
+const BASE_URL_VARIABLE: &str = "MARKETPLACE_BASE_URL";
+/// The variable with the name of the deployed stack, if it is not the default one.
+const STACK_VARIABLE: &str = "MARKETPLACE_STACK";
+
+/// Returns the base URL of the deployed stack. Without one, each test has a stack in its process.
+pub(crate) fn base_url() -> Option<String> {
+    std::env::var(BASE_URL_VARIABLE).ok()
+}
+
+/// Returns the name of the stack that the tests of `tests/it/anywhere` run against.
+pub fn stack_name() -> String {
+    std::env::var(STACK_VARIABLE).unwrap_or_else(|_| Resources::DEFAULT_STACK.to_owned())
 }

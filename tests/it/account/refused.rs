@@ -1,8 +1,14 @@
 //! Commands that cannot be read. The error names the member.
+//!
+//! A command reaches nothing of another user.
+
+use std::collections::BTreeSet;
 
 use account::CommandName;
+use platform::resources::Table;
 use serde_json::{Value, json};
-use tests::webhooks_cli::{OWNER, URL};
+use tests::webhooks_cli::{OWNER, URL, text};
+use tests::{SettingsIds, set_text};
 
 use super::{Settings, event};
 
@@ -94,5 +100,94 @@ async fn parameters_are_strict_and_rules_name_the_member() {
         (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": ["pending"]}), "statuses[0]"),
     ] {
         assert_invalid(&settings, event(OWNER, command, &parameters), Some(field)).await;
+    }
+}
+
+const STRANGER: &str = "00000000-0000-4000-8000-00000000000f";
+const NOTHING: &str = "00000000-0000-4000-8000-0000000000ff";
+
+/// Returns what the owner sees.
+async fn seen(settings: &Settings, ids: &SettingsIds) -> [Value; 4] {
+    let SettingsIds { key, endpoint, delivery } = ids;
+    [
+        settings.done(CommandName::KeysShow, json!({"key_id": key})).await,
+        settings.done(CommandName::EndpointsList, json!({})).await,
+        settings.done(CommandName::DeliveriesList, json!({"endpoint_id": endpoint})).await,
+        settings.done(CommandName::DeliveriesShow, json!({"delivery_id": delivery})).await,
+    ]
+}
+
+#[test]
+fn the_walk_with_ids_leaves_out_no_command_that_takes_one() {
+    let named = SettingsIds::default().commands().map(|(command, _)| command);
+    let walked: BTreeSet<_> = SettingsIds::NAMELESS.into_iter().chain(named).collect();
+    assert_eq!(walked, CommandName::ALL.into());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_another_user_is_answered_as_what_does_not_exist_and_stays_as_it_is() {
+    let (settings, proxy) = Settings::behind_proxy().await;
+    let theirs = settings.ids().await;
+    let before = seen(&settings, &theirs).await;
+    let [key, endpoint, delivery] = [NOTHING; 3].map(Value::from);
+    let absent = SettingsIds { key, endpoint, delivery };
+    for ((command, theirs), (_, absent)) in theirs.commands().into_iter().zip(absent.commands()) {
+        let mut answers = Vec::new();
+        for parameters in [theirs, absent] {
+            proxy.take_calls();
+            let answer = settings.answer(event(STRANGER, command, &parameters)).await;
+            let calls = proxy.take_operations();
+            assert_eq!(answer["error"]["code"], "not_found", "{command}: {answer}");
+            answers.push((without_id(&answer, &parameters), calls));
+        }
+        assert_eq!(answers[0], answers[1], "{command}");
+    }
+    assert_eq!(seen(&settings, &theirs).await, before);
+    for (command, empty) in [
+        (CommandName::KeysList, json!({"keys": [], "unreadable": []})),
+        (CommandName::EndpointsList, json!({"endpoints": [], "unreadable": []})),
+    ] {
+        assert_eq!(settings.answer(event(STRANGER, command, &json!({}))).await["result"], empty);
+    }
+}
+
+/// Returns an answer without the id that its command named.
+fn without_id(answer: &Value, parameters: &Value) -> String {
+    let id = ["key_id", "endpoint_id", "delivery_id"].into_iter().find_map(|name| parameters[name].as_str());
+    answer.to_string().replace(id.unwrap(), "ID")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_leads_nowhere_but_on_in_the_list_that_was_asked_for() {
+    let settings = Settings::new().await;
+    let [_, theirs, _] = settings.belongings().await;
+    settings.done(CommandName::EndpointsTest, theirs.clone()).await;
+    let mut page = theirs;
+    page["limit"] = json!(1);
+    let cursor = settings.done(CommandName::DeliveriesList, page.clone()).await["cursor"].clone();
+    assert!(cursor.is_string());
+    let add = event(STRANGER, CommandName::EndpointsAdd, &json!({"url": URL, "events": ["listing.sold"]}));
+    let own = settings.answer(add).await["result"]["id"].clone();
+    let list = json!({"endpoint_id": own, "cursor": cursor});
+    let listed = settings.answer(event(STRANGER, CommandName::DeliveriesList, &list)).await;
+    assert_eq!(listed["result"], json!({"deliveries": [], "unreadable": [], "cursor": null}));
+    page["cursor"] = cursor;
+    let rest = event(OWNER, CommandName::DeliveriesList, &page);
+    assert_eq!(settings.answer(rest).await["result"]["deliveries"].as_array().unwrap().len(), 1);
+}
+
+/// A row that a newer release wrote must not tell a stranger that it is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_of_another_user_that_cannot_be_read_does_not_exist_either() {
+    let settings = Settings::new().await;
+    let [_, _, delivery] = settings.belongings().await;
+    let partition = format!("delivery#{}", text(&delivery["delivery_id"]));
+    let unknown = "known_to_a_newer_release";
+    set_text(&settings.stack, Table::Webhooks, [&partition, "delivery"], "event", unknown).await;
+    for command in [CommandName::DeliveriesShow, CommandName::DeliveriesResend] {
+        for (user, code) in [(STRANGER, "not_found"), (OWNER, "internal")] {
+            let answer = settings.answer(event(user, command, &delivery)).await;
+            assert_eq!(answer["error"]["code"], code, "{command}: {answer}");
+        }
     }
 }

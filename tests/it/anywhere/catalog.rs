@@ -1,7 +1,9 @@
-//! `GET /v1/public/catalog`.
+//! `GET /v1/public/catalog` and `GET /v1/public/items/{id}`.
 
 use serde_json::json;
-use tests::{Target, item};
+use tests::{Target, item, marketplace, quote, uuid};
+
+use super::assert_described;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_has_items_by_name_with_every_field() {
@@ -100,4 +102,100 @@ async fn a_renamed_item_moves_and_a_removed_one_is_gone() {
     assert_eq!(target.client.get(&key, &path).await.ids(), [id("b"), id("a")]);
     target.feed(&[json!({"type": "item", "id": id("b"), "removed": true, "version": 2})]).await;
     assert_eq!(target.client.get(&key, &path).await.ids(), [id("a")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_item_comes_with_its_variants() {
+    let target = Target::new().await;
+    let id = format!("ak-47_red.line~{}", target.word());
+    target.feed(&[item(&id, "skin", Some("AK-47 | Redline"), 1)]).await;
+    let reply = target.client.get(&target.full_key().await, &format!("/v1/public/items/{id}")).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "id": id, "kind": "skin", "name": "AK-47 | Redline", "slug": id, "image": null,
+            "variants": [{"variant_id": uuid(7), "wear": "Field-Tested", "stattrak": false,
+                "market_hash_name": "AK-47 | Redline"}],
+        })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_variant_comes_with_its_prices_if_the_request_includes_them() {
+    let target = Target::new().await;
+    let (id, shop) = (target.word(), format!("{}_shop", target.word()));
+    let variant =
+        |number| json!({"variant_id": target.uuid(number), "wear": null, "stattrak": false, "market_hash_name": null});
+    let mut two = item(&id, "skin", Some("AK-47 | Redline"), 1);
+    two["variants"] = json!([variant(1), variant(2)]);
+    let asks = quote(target.uuid(1), &shop, &["12.00", "11.90", "13.00"], &target.ago(3_600));
+    target.feed(&[marketplace(&shop, true, 1), two, asks]).await;
+    let key = target.full_key().await;
+    let (plain, asked) = (format!("/v1/public/items/{id}"), format!("/v1/public/items/{id}?include=prices"));
+    // Prices take up to half a minute to know a new marketplace.
+    let prices = format!("/v1/public/prices/{}", target.uuid(1));
+    let prices = target.get_until(&key, &prices, |reply| reply.status == 200).await.json();
+    let with = target.get_until(&key, &asked, |reply| !reply.json()["variants"][0]["prices"].is_null()).await;
+
+    let variants = with.json()["variants"].clone();
+    assert_eq!(variants[0]["prices"], prices);
+    assert_eq!(variants[1].get("prices"), Some(&json!(null)));
+    let document = target.client.send("GET", "/v1/openapi.json", &[]).await.json();
+    assert_described(&document, &asked, &with);
+
+    let without = target.client.get(&key, &plain).await;
+    assert_eq!(without.json()["variants"], json!([variant(1), variant(2)]));
+    assert_ne!(with.header("etag"), without.header("etag"));
+    let authorization = format!("Bearer {key}");
+    let headers = [("authorization", authorization.as_str()), ("if-none-match", with.header("etag"))];
+    assert_eq!(target.client.send("GET", &asked, &headers).await.status, 304);
+    assert_eq!(target.client.send("GET", &plain, &headers).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_that_are_included_take_no_token_of_their_own() {
+    let target = Target::new().await;
+    let id = target.word();
+    target.feed(&[item(&id, "skin", None, 1)]).await;
+    let key = target.full_key().await;
+    target.minute_with(20).await;
+    let before = target.client.get(&key, &format!("/v1/public/items/{id}")).await.rate().1;
+    let after = target.client.get(&key, &format!("/v1/public/items/{id}?include=prices")).await.rate().1;
+    assert_eq!(after, before - 1);
+    let none = target.client.get(&key, "/v1/public/items/none?include=prices").await;
+    assert_eq!((none.status, none.rate().1), (404, before - 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_item_is_404_with_the_id_asked_for() {
+    let target = Target::new().await;
+    let gone = format!("{}-gone", target.word());
+    let removal = json!({"type": "item", "id": gone, "removed": true, "version": 2});
+    target.feed(&[item(&gone, "skin", None, 1)]).await;
+    target.feed(&[removal]).await;
+    let key = target.full_key().await;
+    for (path, id) in [(gone.as_str(), gone.as_str()), ("none", "none"), ("a%20b", "a b"), ("%E2%98%85", "★")] {
+        let reply = target.client.get(&key, &format!("/v1/public/items/{path}")).await;
+        assert_eq!(reply.status, 404, "{path}");
+        assert_eq!(reply.json(), json!({"error": {"code": "items.not_found", "params": {"id": id}}}));
+        assert_eq!(reply.header("cache-control"), "no-store");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_or_equal_version_changes_nothing() {
+    use feed::ApplyOutcome::{Changed, Unchanged};
+    let target = Target::new().await;
+    let id = target.word();
+    let versions = [(3, "Three"), (3, "Three again"), (2, "Two"), (4, "Four")];
+    for ((version, name), expected) in versions.into_iter().zip([Changed, Unchanged, Unchanged, Changed]) {
+        assert_eq!(target.feed_outcomes(&[item(&id, "skin", Some(name), version)]).await, [expected]);
+    }
+    let in_one_go: Vec<_> = [6, 5, 7].map(|version| item(&id, "skin", Some("Later"), version)).into();
+    assert_eq!(target.feed_outcomes(&in_one_go).await, [Unchanged, Unchanged, Changed]);
+    let late = json!({"type": "item", "id": id, "removed": true, "version": 7});
+    assert_eq!(target.feed_outcomes(&[late]).await, [Unchanged]);
+    let reply = target.client.get(&target.full_key().await, &format!("/v1/public/items/{id}")).await;
+    assert_eq!(reply.json()["name"], "Later");
 }

@@ -6,12 +6,10 @@ use std::pin::pin;
 use api::routes::ROUTES;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tests::{HttpReply, Target, balance, item, listing, marketplace, order, quote};
+use tests::{HttpReply, PATHS, Target, balance, item, listing, marketplace, order, quote};
 use types::event::EventKind;
 use types::scope::Scope;
 use uuid::Uuid;
-
-use crate::access::PATHS;
 
 const TEMPLATES: [(&str, &str); 2] =
     [("/v1/public/items/", "/v1/public/items/{id}"), ("/v1/public/prices/", "/v1/public/prices/{variant_id}")];
@@ -88,17 +86,17 @@ async fn programs_that_read_find_every_text_from_one_list() {
 /// Returns a path of each route that needs a key, filtered to the test's own records, and the scope it needs.
 fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
     let (item, variant) = (target.word(), target.uuid(7));
-    let own = |(path, scope): (&str, Option<Scope>)| {
-        let path = match path {
+    let own = |(path, scope): &(String, Option<Scope>)| {
+        let path = match path.as_str() {
             "/v1/public/catalog" => format!("{path}?kind={item}"),
             "/v1/public/listings" => format!("{path}?item_id={item}"),
             _ if path.contains("/items/") => format!("/v1/public/items/{item}"),
             _ if path.contains("/prices/") => format!("/v1/public/prices/{variant}"),
-            _ => path.to_owned(),
+            path => path.to_owned(),
         };
-        (path, scope)
+        (path, *scope)
     };
-    PATHS.map(own).into()
+    PATHS.iter().map(own).collect()
 }
 
 /// Returns messages that give every path an answer for this user.

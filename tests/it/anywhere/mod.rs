@@ -3,24 +3,15 @@
 
 mod access;
 mod account;
-mod balance;
-mod budget;
+mod accounts;
 mod catalog;
 mod description;
 mod feed;
-mod item;
-mod key_limits;
 mod keys;
 mod listings;
 mod manners;
-mod marketctl;
-mod marketplaces;
-mod me;
-mod orders;
 mod prices;
-mod signals;
 mod validation;
 mod webhooks;
-mod webhooks_cli;
 
 pub(crate) use description::assert_described;

@@ -1,4 +1,4 @@
-//! `GET /v1/public/prices/{variant_id}`.
+//! `GET /v1/public/prices/{variant_id}` and `GET /v1/public/marketplaces`.
 
 use feed::ApplyOutcome;
 use serde_json::{Value, json};
@@ -84,4 +84,27 @@ async fn a_disabled_marketplace_is_out_within_a_minute_and_an_enabled_one_in() {
     for _ in 0..5 {
         assert_eq!(sources(target.client.get(&key, &path(&target, 7)).await.json()), json!([off]));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_marketplaces_are_listed_by_key_including_disabled_ones() {
+    let target = Target::new().await;
+    let key = target.full_key().await;
+    let word = target.word();
+    let [alpha, zeta] = ["alpha", "zeta"].map(|name| format!("{word}_{name}"));
+    let own = async || {
+        let reply = target.client.get(&key, "/v1/public/marketplaces").await;
+        assert_eq!(reply.status, 200);
+        let all = reply.json().as_array().unwrap().clone();
+        assert!(all.is_sorted_by_key(|record| record["key"].as_str().unwrap().to_owned()), "{all:?}");
+        let is_own = |record: &Value| !target.is_shared() || record["key"].as_str().unwrap().starts_with(&word);
+        all.into_iter().filter(is_own).collect::<Vec<_>>()
+    };
+    assert!(own().await.is_empty());
+    target.feed(&[marketplace(&zeta, true, 1), marketplace(&alpha, false, 1)]).await;
+    let record = |key: &str, enabled: bool| {
+        json!({"key": key, "name": key.to_uppercase(), "link": format!("https://{key}.example"), "kind": "p2p",
+            "enabled": enabled})
+    };
+    assert_eq!(own().await, [record(&alpha, false), record(&zeta, true)]);
 }

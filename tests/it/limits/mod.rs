@@ -14,11 +14,8 @@ use local::aws::limits::{Limits, Rate, Throughput};
 use tests::Stack;
 use tokio::task::JoinHandle;
 
-mod conflicts;
-mod isolation;
 mod objects;
 mod recovery;
-mod service;
 mod throughput;
 mod transactions;
 

@@ -1,12 +1,15 @@
 //! The metrics that functions publish: one line per request, batch or run, read as CloudWatch reads it.
+//! The tests here read what the functions' binaries log for requests.
 
-mod requests;
 mod workers;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+use local::environment::Variables;
 use serde_json::{Value, json};
-use tests::LogLine;
+use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
+use types::scope::Scope;
 
 /// Returns the metrics of a line without the ones in `times`, whose values depend on time. Asserts that these are
 /// there and not negative.
@@ -23,4 +26,196 @@ fn timeless_metrics<'a>(line: &'a LogLine, function: &str, times: &[&'a str]) ->
 #[track_caller]
 fn assert_metrics(found: &BTreeMap<&str, &Value>, expected: &Value) {
     assert_eq!(json!(found), *expected);
+}
+
+const ME: &str = "/v1/public/me";
+
+fn get(path: &str, key: &str) -> Value {
+    RuntimeApi::event(path, path, "", &json!({"authorization": format!("Bearer {key}")}))
+}
+
+/// Returns the lines of requests only: on a busy machine the instance may also have logged that it is not ready yet.
+fn requests(running: &RuntimeApi) -> Vec<LogLine> {
+    let mut lines = running.lines();
+    lines.retain(|line| line.json["message"] == "request");
+    lines
+}
+
+/// Sends a request. Returns the status and the request's line.
+async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, LogLine) {
+    let before = requests(running).len();
+    let answer = running.invoke(event).await;
+    let mut lines = requests(running).split_off(before);
+    let line = lines.pop().expect("a line");
+    assert!(lines.is_empty(), "more than one line");
+    let status = answer["statusCode"].as_u64().unwrap();
+    assert_eq!(line.json["status"], status);
+    (status, line)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_and_refusals_are_counted() {
+    let stack = Stack::new().await;
+    let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
+    set_limit(&stack, &key, 2).await;
+    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
+    let invented = auth::KeyText::from_bits([9; 32]);
+    minute_with(20).await;
+    let cases = [
+        (get(ME, &key), 200, json!({"StoreCalls": 1})),
+        (get(ME, "no-key"), 401, json!({"ClientErrors": 1})),
+        (get(ME, &key), 200, json!({"StoreCalls": 1})),
+        (get(ME, &key), 429, json!({"RateLimited": 1, "StoreCalls": 1})),
+        // The second refusal comes from memory, without a call.
+        (get(ME, &key), 429, json!({"RateLimited": 1})),
+        (get(ME, invented.reveal()), 401, json!({"ClientErrors": 1, "StoreCalls": 1})),
+        (get(ME, invented.reveal()), 401, json!({"ClientErrors": 1})),
+    ];
+    for (event, expected, metrics) in cases {
+        let (status, line) = ask(&mut me, event).await;
+        assert_eq!(status, expected);
+        assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &metrics);
+        assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
+    }
+    let begins = |line: &LogLine| line.json["init_ms"].is_u64() && line.json["max_memory_mb"].is_u64();
+    assert!(begins(&requests(&me)[0]), "the first line tells of the init phase");
+    assert!(requests(&me)[1..].iter().all(|line| line.json["init_ms"].is_null()), "{}", me.log());
+    let (line, log) = (&requests(&me)[0].json, me.log());
+    let expected = json!({
+        "level": "INFO", "message": "request", "request_id": "gateway-request-1", "method": "GET",
+        "route": format!("ANY {ME}"), "status": 200, "key_id": record.key_id,
+        "lambda_request_id": "invocation-1", "trace_id": "1-5bef4de7-ad49b0e87f6ef6c87fc2e700",
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&line[name], value, "{name}");
+    }
+    let at: types::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
+    assert!((at.millis() - line["_aws"]["Timestamp"].as_i64().unwrap()).abs() < 1_000);
+    assert!(!log.contains(&key[3..]) && !log.contains("no-key"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_without_keys_shares_lines_and_every_refusal_is_counted() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
+    let mut posted = get(ME, &key);
+    posted["requestContext"]["http"]["method"] = json!("POST");
+    for _ in 0..125 {
+        assert_eq!(me.invoke(get(ME, "no-key")).await["statusCode"], 401);
+        assert_eq!(me.invoke(posted.clone()).await["statusCode"], 405);
+    }
+    // Any later request brings along what still waits.
+    for _ in 0..200 {
+        assert!(matches!(me.invoke(get(ME, &key)).await["statusCode"].as_u64(), Some(200 | 429)));
+        let (mut errors, mut samples) = (0, 0);
+        let mut lines = me.lines();
+        lines.retain(|line| line.json.get("ClientErrors").is_some());
+        for line in &lines {
+            errors += line.metrics("me")["ClientErrors"].as_u64().unwrap();
+            samples += line.json["Latency"].as_array().map_or(1, Vec::len);
+        }
+        if errors == 250 {
+            assert_eq!(samples, 250);
+            assert!(lines.len() < 50, "{}", me.log());
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("refusals are missing: {}", me.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_from_a_replica_tell_its_age_and_size() {
+    let stack = Stack::new().await;
+    stack.feed(&[item("ak", "skin", Some("AK"), 1), item("m4", "skin", Some("M4"), 1)]).await;
+    let key = stack.full_key().await;
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    for (function, records) in [("catalog", 2), ("listings", 0)] {
+        let mut running = RuntimeApi::run(function, &variables).await;
+        let path = format!("/v1/public/{function}");
+        let (status, line) = ask(&mut running, get(&path, &key)).await;
+        assert_eq!(status, 200);
+        let mut metrics = timeless_metrics(&line, function, &["Latency", "ReplicaLag", "StoreCalls"]);
+        assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
+        // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
+        assert!((1..=2).contains(&line.json["StoreCalls"].as_u64().unwrap()), "{}", line.json);
+        assert_eq!(metrics.remove("ReplicaRecords"), Some(&json!(records)));
+        assert!(metrics.is_empty(), "{metrics:?}");
+        let (status, line) = ask(&mut running, get(&path, "no-key")).await;
+        assert_eq!(status, 401);
+        assert_metrics(&timeless_metrics(&line, function, &["Latency"]), &json!({"ClientErrors": 1}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    set_limit(&stack, &key, 100_000).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let mut catalog = RuntimeApi::run("catalog", &variables).await;
+    catalog.ready().await;
+    proxy.plan(|operation| if operation == "Query" { Fault::Error("ThrottlingException") } else { Fault::None });
+    let begun = Instant::now();
+    let line = loop {
+        let (status, line) = ask(&mut catalog, get("/v1/public/catalog", &key)).await;
+        if status != 200 {
+            assert_eq!(status, 503);
+            break line;
+        }
+        assert!(begun.elapsed() < Duration::from_mins(1), "it still answers from a state that is a minute old");
+    };
+    let metrics = timeless_metrics(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
+    assert_eq!((metrics["ServerErrors"], metrics["ReplicaRecords"]), (&json!(1), &json!(0)));
+    assert!(metrics["ReplicaLag"].as_f64().unwrap() >= 2_000.0, "{}", line.json);
+    let mut malformed = get("/v1/public/catalog", &key);
+    malformed["rawQueryString"] = json!("page=0");
+    let (status, line) = ask(&mut catalog, malformed).await;
+    assert_eq!((status, line.json.get("ReplicaLag")), (400, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_404_counts_as_the_clients_error_and_logs_nothing_of_the_query() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let mut item = RuntimeApi::run("item", &Variables::new(&stack.aws.endpoint_url)).await;
+    let mut event = get("/v1/public/items/{id}", &key);
+    event["pathParameters"] = json!({"id": "nothing"});
+    let (status, line) = ask(&mut item, event).await;
+    assert_eq!(status, 404);
+    assert_metrics(&timeless_metrics(&line, "item", &["Latency"]), &json!({"ClientErrors": 1, "StoreCalls": 2}));
+    let mut docs = RuntimeApi::run("openapi", &Variables::new(&stack.aws.endpoint_url)).await;
+    let (status, line) = ask(&mut docs, RuntimeApi::event("$default", "/nowhere", "q=hush", &json!({}))).await;
+    assert_eq!(status, 404);
+    assert_metrics(&timeless_metrics(&line, "openapi", &["Latency"]), &json!({"ClientErrors": 1}));
+    assert!(!docs.log().contains("hush") && !docs.log().contains("nowhere"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
+    let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    me.ready().await;
+    proxy.set_fault(Fault::Error("ThrottlingException"));
+    let (status, line) = ask(&mut me, get(ME, &key)).await;
+    assert_eq!((status, &line.json["level"]), (503, &json!("ERROR")));
+    assert!(line.json["cause"].as_str().unwrap().contains("ThrottlingException"), "{}", line.json);
+    let counted = json!({"ServerErrors": 1, "StoreCalls": 1, "StoreRetries": 2});
+    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &counted);
+
+    // A successful retry is counted as well, and the next request starts at zero.
+    let mut calls = 0;
+    proxy.plan(move |_| {
+        calls += 1;
+        if calls == 1 { Fault::Error("ThrottlingException") } else { Fault::None }
+    });
+    let (status, line) = ask(&mut me, get(ME, &key)).await;
+    assert_eq!(status, 200);
+    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &json!({"StoreCalls": 1, "StoreRetries": 1}));
+    let (_, line) = ask(&mut me, get(ME, &key)).await;
+    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &json!({"StoreCalls": 1}));
 }

@@ -1,7 +1,6 @@
 //! Tables as a restore may leave them: with some rows of the last transaction, and without others. A repair brings them
-//! in line. Before it, no answer is wrong.
+//! in line. Before it, no answer is wrong. The tests here run `marketctl repair`.
 
-mod command;
 mod crashes;
 mod endpoints;
 mod keys;
@@ -11,11 +10,18 @@ pub(crate) mod streams;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use auth::KeyText;
 use feed::Stores;
+use local::environment::Variables;
+use platform::resources::Table;
 use platform::store::Row;
 use repair::{Mode, Repair, RepairError, RepairReport};
-use tests::{Stack, base_bucket, dynamodb};
+use serde_json::{Value, json};
+use tests::{
+    Program, Stack, balance, base_bucket, dynamodb, item, listing, marketctl, marketplace, order, set_row_number, uuid,
+};
 use types::clock::Clock;
+use types::scope::Scope;
 
 /// The rows of a table by their keys.
 pub(crate) type Rows = BTreeMap<[String; 2], Row>;
@@ -56,4 +62,101 @@ async fn repair_through(stack: &Stack, stores: Stores, mode: Mode) -> Result<Rep
     let market = Some((stores.market, base_bucket(&stack.aws.endpoint_url)));
     let (accounts, clock): (_, Arc<dyn Clock>) = (Some(stores.accounts), stack.clock.clone());
     Repair { market, accounts, keys: None, webhooks: None, clock, mode }.run(&|_| {}).await
+}
+
+const AT: &str = "2026-11-20T10:00:00Z";
+
+async fn run(stack: &Stack, arguments: &[&str]) -> Program {
+    marketctl(&Variables::new(&stack.aws.endpoint_url), &[&["--json", "repair"][..], arguments].concat(), "").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repair_says_what_it_found_and_what_it_did() {
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    stack.feed(&[listing(1, "1.00", AT, 1), order(user, 1, AT, 1), order(user, 2, AT, 1)]).await;
+    let first = run(&stack, &[]).await;
+    assert_eq!((first.code, &first.json()["streams"][1]["base_unusable"]), (0, &json!(true)), "{first:?}");
+    assert_eq!(run(&stack, &[]).await.json()["in_line"], true);
+
+    stack.feed(&[listing(2, "1.00", AT, 1)]).await;
+    let newest = rows(&stack, streams::TABLE).await.into_keys().filter(|[pk, _]| pk == "log#listings#0").max();
+    delete(&stack, streams::TABLE, &newest.unwrap()).await;
+    delete(&stack, orders::TABLE, &[format!("order#{}", uuid(1)), "authority".to_owned()]).await;
+    let before = rows(&stack, streams::TABLE).await;
+    let looked = run(&stack, &["--dry-run"]).await.json();
+    assert_eq!(rows(&stack, streams::TABLE).await, before);
+    assert_eq!((&looked["in_line"], &looked["dry_run"]), (&json!(false), &json!(true)), "{looked}");
+    assert_eq!(looked["orders"]["orders_without_authority"], 1);
+    assert_eq!(looked["streams"][1]["began_at"], Value::Null);
+    let repaired = run(&stack, &[]).await.json();
+    assert_eq!(repaired["orders"], looked["orders"]);
+    assert!(repaired["streams"][1]["began_at"].is_u64(), "{repaired}");
+    assert_eq!(repaired["streams"][1]["base_records"], 2);
+    assert_eq!(run(&stack, &[]).await.json()["in_line"], true);
+
+    let orders_only = run(&stack, &["--table", "accounts", "--restored"]).await.json();
+    assert_eq!((&orders_only["streams"], &orders_only["orders"]["users"]), (&json!([]), &json!(1)));
+    let away = run(&stack, &["--table", "market", "--name", "no-such-table"]).await;
+    assert_eq!(away.code, 1, "{away:?}");
+    assert!(away.stderr.contains("the repair ended early"), "{away:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repair_names_keys_and_endpoints_and_shows_no_secret() {
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    let (text, record) = stack.key_of(user, &Scope::ALL).await;
+    let (endpoint, _) = stack.endpoint(user, "http://127.0.0.1:9/hook").await;
+    delete(&stack, keys::TABLE, &[format!("id#{}", record.key_id), "hash".to_owned()]).await;
+    delete(&stack, endpoints::TABLE, &[format!("endpoint#{}", endpoint.id), "account".to_owned()]).await;
+    let key = json!({ "problem": "not_findable", "key_id": record.key_id, "user_id": user });
+    let one = json!({ "problem": "not_findable", "endpoint_id": endpoint.id, "user_id": user });
+    for (table, found) in
+        [("keys", json!({ "keys": 1, "found": [key] })), ("webhooks", json!({ "endpoints": 1, "found": [one] }))]
+    {
+        let repaired = run(&stack, &["--table", table]).await;
+        assert_eq!((repaired.code, &repaired.json()[table]), (0, &found), "{repaired:?}");
+        let hash = KeyText::parse(&text).unwrap().hash().hex();
+        assert!(!repaired.stdout.contains(&text) && !repaired.stdout.contains(&hash));
+        assert_eq!(run(&stack, &["--table", table]).await.json()["in_line"], true);
+    }
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let for_people = marketctl(&variables, &["repair", "--dry-run", "--table", "keys"], "").await;
+    assert!(for_people.stdout.contains("keys: 1; endpoints: 0. Everything is in line."), "{for_people:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_no_message_reaches_is_reset() {
+    const FROZEN: u64 = i64::MAX.cast_unsigned();
+    let (stack, user) = (Stack::new().await, uuid(1_000).into());
+    let messages = |version: u64| {
+        [
+            item("a", "skin", None, version),
+            listing(1, "1.00", AT, version),
+            marketplace("one", true, version),
+            order(user, 1, AT, version),
+            balance(user, "1.00", "2.00", "3.00", version),
+        ]
+    };
+    stack.feed(&messages(FROZEN)).await;
+    let (one, account) = (uuid(1).to_string(), user.to_string());
+    let (one, account) = (one.as_str(), account.as_str());
+    for [kind, id] in [["item", "a"], ["listing", one], ["marketplace", "one"], ["order", one], ["balance", account]] {
+        let reset = run(&stack, &["--reset-version", kind, id]).await;
+        assert_eq!(reset.json(), json!({ "entity": format!("{kind} {id}"), "version": FROZEN }), "{reset:?}");
+        let missing = if kind == "item" { "b" } else { id };
+        let again = run(&stack, &["--reset-version", kind, missing]).await;
+        assert_eq!(again.code, i32::from(kind == "item"), "{again:?}");
+    }
+    stack.feed(&messages(7)).await;
+    assert!(run(&stack, &["--reset-version", "quote", one]).await.stderr.contains("is not one of item"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_beyond_those_of_messages_is_reset_too() {
+    let stack = Stack::new().await;
+    stack.feed(&[marketplace("one", true, 1)]).await;
+    set_row_number(&stack, Table::Market, ["marketplaces", "one"], "version", u32::MAX).await;
+    let reset = run(&stack, &["--reset-version", "marketplace", "one"]).await;
+    assert_eq!(reset.json()["version"], u32::MAX);
+    stack.feed(&[marketplace("one", false, 1)]).await;
 }

@@ -2,7 +2,6 @@
 //! interrupted, the service is right afterwards and was never wrong.
 
 mod command;
-mod interrupted;
 mod orders;
 mod streams;
 

@@ -1,13 +1,14 @@
-//! What keeps data is in a template of its own, which refuses to lose it.
+//! What keeps data is in a template of its own: the project's tables, queues, bucket and secret, and nothing is lost with
+//! a stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::{Queue, Resources, Table};
-use serde_json::Value;
-use tests::Template;
+use platform::resources::{Index, MAX_RECEIVES, OBJECT_KEEP, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
+use serde_json::{Value, json};
+use tests::{Template, arn};
 
-use super::names;
+use super::{assert_same, deployed, names};
 
 /// The properties that name a resource in AWS.
 const NAMES: [&str; 5] = ["TableName", "QueueName", "BucketName", "Bucket", "Name"];
@@ -75,5 +76,151 @@ fn the_longest_name_of_a_stack_leaves_room_for_the_rest_of_the_buckets_name() {
     let checks = [include_str!("../../../infra/data/template.yaml"), include_str!("../../../infra/deploy/settings.py")];
     for check in checks {
         assert!(check.contains(STACK_NAME));
+    }
+}
+
+#[test]
+fn the_template_has_the_projects_tables_with_keys_and_indexes() {
+    let mut deployed = deployed("AWS::DynamoDB::Table", "TableName");
+    for table in Table::ALL {
+        let name = names().table(table);
+        assert_same(&name, deployed.remove(&name).unwrap_or_default(), expected(table));
+    }
+    assert!(deployed.is_empty(), "{deployed:?}");
+}
+
+fn expected(table: Table) -> Value {
+    let mut properties = json!({
+        "TableName": names().table(table),
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": keys(PARTITION_KEY, SORT_KEY),
+        "TimeToLiveSpecification": {"AttributeName": TTL, "Enabled": true},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": true},
+        "SSESpecification": {"SSEEnabled": true},
+        "DeletionProtectionEnabled": true,
+    });
+    let mut attributes = vec![attribute(PARTITION_KEY, "S"), attribute(SORT_KEY, "S")];
+    for index in table.indexes() {
+        for key in [attribute(index.partition_key, "S"), attribute(index.sort_key, "N")] {
+            if !attributes.contains(&key) {
+                attributes.push(key);
+            }
+        }
+    }
+    properties["AttributeDefinitions"] = attributes.into();
+    let indexes: Vec<Value> = table.indexes().iter().map(expected_index).collect();
+    if !indexes.is_empty() {
+        properties["GlobalSecondaryIndexes"] = indexes.into();
+    }
+    properties
+}
+
+fn expected_index(index: &Index) -> Value {
+    json!({
+        "IndexName": index.name,
+        "KeySchema": keys(index.partition_key, index.sort_key),
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    })
+}
+
+fn attribute(name: &str, kind: &str) -> Value {
+    json!({"AttributeName": name, "AttributeType": kind})
+}
+
+fn keys(partition_key: &str, sort_key: &str) -> Value {
+    json!([{"AttributeName": partition_key, "KeyType": "HASH"}, {"AttributeName": sort_key, "KeyType": "RANGE"}])
+}
+
+/// The longest time for which SQS keeps a message, 14 days, in seconds.
+const RETENTION_SECONDS: u64 = 14 * 24 * 60 * 60;
+
+#[test]
+fn the_template_has_the_projects_queues() {
+    let mut deployed = deployed("AWS::SQS::Queue", "QueueName");
+    for queue in Queue::ALL {
+        let name = names().queue(queue);
+        let mut properties = deployed.remove(&name).unwrap_or_default();
+        // The defaults of SQS.
+        properties.entry("VisibilityTimeout").or_insert(json!(30));
+        properties.entry("FifoQueue").or_insert(json!(false));
+        assert_same(&name, properties, expected_queue(queue));
+    }
+    assert!(deployed.is_empty(), "{deployed:?}");
+}
+
+fn expected_queue(queue: Queue) -> Value {
+    let mut properties = json!({
+        "QueueName": names().queue(queue),
+        "VisibilityTimeout": queue.visibility_seconds(),
+        "FifoQueue": queue.is_fifo(),
+        "MessageRetentionPeriod": RETENTION_SECONDS,
+        "SqsManagedSseEnabled": true,
+    });
+    if let Some(dead) = queue.dead_letters() {
+        let target = arn::queue(&names().queue(dead));
+        properties["RedrivePolicy"] = json!({"deadLetterTargetArn": target, "maxReceiveCount": MAX_RECEIVES});
+    }
+    properties
+}
+
+#[test]
+fn the_template_has_the_keyring_under_its_name() {
+    assert_eq!(deployed("AWS::SecretsManager::Secret", "Name").into_keys().collect::<Vec<_>>(), [names().keyring()]);
+}
+
+fn bucket_name() -> String {
+    names().base_bucket(ACCOUNT_ID, REGION)
+}
+
+#[test]
+fn the_template_has_the_projects_bucket_and_nothing_in_it_is_public_or_kept_for_ever() {
+    let mut deployed = deployed("AWS::S3::Bucket", "BucketName");
+    let lifecycle = json!({
+        "Id": "expire",
+        "Status": "Enabled",
+        "ExpirationInDays": OBJECT_KEEP.as_secs() / 86_400,
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
+    });
+    let expected = json!({
+        "BucketName": bucket_name(),
+        "BucketEncryption": {
+            "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}],
+        },
+        "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+        "PublicAccessBlockConfiguration": {
+            "BlockPublicAcls": true,
+            "BlockPublicPolicy": true,
+            "IgnorePublicAcls": true,
+            "RestrictPublicBuckets": true,
+        },
+        "LifecycleConfiguration": {"Rules": [lifecycle]},
+    });
+    assert_same(&bucket_name(), deployed.remove(&bucket_name()).unwrap_or_default(), expected);
+    assert!(deployed.is_empty(), "{deployed:?}");
+}
+
+#[test]
+fn the_bucket_refuses_calls_that_are_not_encrypted() {
+    let mut policies = deployed("AWS::S3::BucketPolicy", "Bucket");
+    let policy = policies.remove(&bucket_name()).unwrap_or_default();
+    let bucket = arn::bucket(&bucket_name());
+    let statement = json!({
+        "Sid": "OnlyEncryptedCalls",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [bucket, format!("{bucket}/*")],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    });
+    assert_eq!(policy["PolicyDocument"]["Statement"], json!([statement]));
+    assert!(policies.is_empty(), "{policies:?}");
+}
+
+#[test]
+fn the_bucket_outlives_the_stack_as_the_tables_do() {
+    let bucket = &Template::read().resources("AWS::S3::Bucket")["BaseBucket"];
+    let table = &Template::read().resources("AWS::DynamoDB::Table")["MarketTable"];
+    for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+        assert_eq!(bucket[policy], table[policy]);
     }
 }

@@ -6,7 +6,7 @@ use api::CacheControl;
 use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE};
 use api::routes::{PUBLIC, ROUTES};
 use serde_json::{Value, json};
-use tests::{Template, edge};
+use tests::{Template, edge_resource};
 
 /// AWS's cache policy `CachingDisabled`.
 const CACHING_DISABLED: &str = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad";
@@ -14,7 +14,7 @@ const CACHING_DISABLED: &str = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad";
 const ALL_VIEWER_EXCEPT_HOST: &str = "b689b0a8-53d0-40ab-baf2-68738e2966ac";
 
 fn distribution() -> Value {
-    edge::resource("Distribution")["DistributionConfig"].clone()
+    edge_resource("Distribution")["DistributionConfig"].clone()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_edge_keeps_the_public_documents_and_nothing_else() {
     assert_eq!(kept, PUBLIC.map(str::to_owned).into());
     let mut public = ROUTES.iter().filter(|route| route.cache == CacheControl::Public);
     assert!(public.all(|route| kept.contains(route.path)));
-    let policy = &edge::resource("PublicDocuments")["CachePolicyConfig"];
+    let policy = &edge_resource("PublicDocuments")["CachePolicyConfig"];
     let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
     assert_eq!((&policy["MaxTTL"], &policy["DefaultTTL"]), (&json!(300), &json!(0)));
     let in_key = [
@@ -89,7 +89,7 @@ fn an_api_with_a_host_name_of_its_own_has_no_other() {
 
 #[test]
 fn the_firewall_refuses_in_the_error_envelope() {
-    let firewall = edge::resource("Firewall");
+    let firewall = edge_resource("Firewall");
     let rate = &firewall["Rules"][0]["Action"]["Block"]["CustomResponse"];
     let body = &firewall["CustomResponseBodies"][rate["CustomResponseBodyKey"].as_str().unwrap()];
     let envelope: Value = serde_json::from_str(body["Content"].as_str().unwrap()).unwrap();

@@ -1,14 +1,18 @@
-//! Each function is deployed from its own crate, with the time-out that the code expects, and each variable names the
-//! right resource. `privileges` compares which variables and privileges a function has.
+//! Each function is deployed from its own crate with the routes, time-outs, triggers and network that the code expects,
+//! and each variable names the right resource. `privileges` compares which variables and privileges a function has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
+use std::path::Path;
+use std::time::Duration;
 
+use api::routes::{DEFAULT, ROUTES};
 use platform::resources::{
-    ACCOUNT_TIMEOUT, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT, Queue, SWEEP_TIMEOUT,
-    Table, WEBHOOK_TIMEOUT,
+    ACCOUNT_TIMEOUT, Batching, COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT,
+    Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
 };
-use serde_json::json;
-use tests::{Template, arn};
+use serde_json::{Value, json};
+use tests::{Template, arn, metadata};
 
 use super::names;
 
@@ -84,4 +88,172 @@ fn every_variable_names_its_own_resource() {
             }
         }
     }
+}
+
+#[test]
+fn the_domain_can_be_reached_by_each_kind_of_address_that_its_record_names() {
+    let template = Template::read();
+    let groups = template.resources("AWS::Route53::RecordSetGroup");
+    let records = groups["ApiDomainRecord"]["Properties"]["RecordSets"].as_array().unwrap();
+    assert_eq!(records.iter().map(|record| record["Type"].as_str().unwrap()).collect::<Vec<_>>(), ["A", "AAAA"]);
+    let domains = template.resources("AWS::ApiGatewayV2::DomainName");
+    let configurations = &domains["ApiDomain"]["Properties"]["DomainNameConfigurations"];
+    assert_eq!(configurations[0]["IpAddressType"], "dualstack");
+}
+
+#[test]
+fn the_gateway_has_the_routes_of_the_project() {
+    let mut deployed = BTreeSet::new();
+    for (name, function) in &Template::read().functions {
+        for event in function.events().filter(|event| event["Type"] == "HttpApi") {
+            deployed.insert((event["Properties"].to_string(), name.as_str()));
+        }
+    }
+    // A route takes any method. The event without method and path takes what no route matches.
+    let any = |path: &str| json!({"ApiId": "marketplace", "Method": "ANY", "Path": path}).to_string();
+    let mut expected: BTreeSet<_> = ROUTES.iter().map(|route| (any(route.path), route.function)).collect();
+    expected.insert((json!({"ApiId": "marketplace"}).to_string(), DEFAULT));
+    assert_eq!(deployed, expected);
+}
+
+#[test]
+fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibility_time_out() {
+    let triggers = iter::once((Queue::Feed, "ingest")).chain(Queue::LANES.map(|lane| (lane, "webhook")));
+    let mut sources = Template::read().resources("AWS::Lambda::EventSourceMapping");
+    for (queue, function) in triggers {
+        let arn = arn::queue(&names().queue(queue));
+        let found = sources.extract_if(.., |_, source| source["Properties"]["EventSourceArn"] == arn.as_str()).next();
+        let source = &found.unwrap_or_else(|| panic!("nothing reads {arn}")).1["Properties"];
+        assert_eq!(source["FunctionName"], arn::function(&names().alias(function)));
+        assert_eq!(source["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]), "{function}");
+        let Batching { messages, window } = Batching::AT_ONCE;
+        assert_eq!(source["BatchSize"], messages, "{function}");
+        assert_eq!(source["MaximumBatchingWindowInSeconds"].as_u64().unwrap_or(0), window.as_secs(), "{function}");
+        let timeout = Template::read().functions[function].properties["Timeout"].as_u64().unwrap();
+        let longest_window = if queue == Queue::Feed { Batching::LARGEST.window.as_secs() } else { 0 };
+        assert!(queue.visibility_seconds() >= 6 * timeout + longest_window, "{function}");
+        // These functions send copies to queues that they read. Lambda would end that as a loop.
+        assert_eq!(Template::read().functions[function].properties["RecursiveLoop"], "Allow", "{function}");
+    }
+    assert!(sources.is_empty(), "{sources:?}");
+}
+
+#[test]
+fn the_feed_can_have_batches_as_large_as_ingest_takes_and_no_larger() {
+    let longest = |name| &Template::read().parameter(name)["MaxValue"];
+    assert_eq!(*longest("FeedBatch"), Batching::LARGEST.messages);
+    assert_eq!(*longest("FeedBatchWindow"), Batching::LARGEST.window.as_secs());
+}
+
+#[test]
+fn schedules_trigger_their_functions_as_often_as_the_code_expects() {
+    let mut schedules = BTreeSet::new();
+    for (name, function) in &Template::read().functions {
+        for event in function.events().filter(|event| event["Type"] != "HttpApi") {
+            assert_eq!(event["Type"], "Schedule", "{name}");
+            schedules.insert((name.as_str(), event["Properties"].to_string()));
+        }
+    }
+    assert_eq!(schedules, [("compact", every(COMPACT_PERIOD)), ("sweep", every(SWEEP_PERIOD))].into());
+}
+
+fn every(period: Duration) -> String {
+    let (minutes, rest) = (period.as_secs() / 60, period.as_secs() % 60);
+    assert_eq!(rest, 0, "a schedule has whole minutes");
+    let unit = if minutes == 1 { "minute" } else { "minutes" };
+    json!({"Schedule": format!("rate({minutes} {unit})")}).to_string()
+}
+
+const SUBNETS: &str = "WebhookSubnetIds";
+const GROUPS: &str = "WebhookSecurityGroupIds";
+
+/// Returns the networks of the functions that are in one.
+fn networks(template: &Template) -> BTreeMap<&str, &Value> {
+    let networks = template.functions.iter().map(|(name, function)| (name.as_str(), &function.properties["VpcConfig"]));
+    networks.filter(|(_, network)| !network.is_null()).collect()
+}
+
+#[test]
+fn no_function_is_in_a_network_by_default() {
+    assert_eq!(networks(Template::read()), BTreeMap::new());
+}
+
+/// The network has no IPv6, because a VPC's own IPv6 addresses are public ones to the address guard.
+#[test]
+fn subnets_and_security_groups_put_webhook_alone_into_a_network_without_ipv6() {
+    let template = Template::with_parameters(&[(SUBNETS, "subnet-1,subnet-2"), (GROUPS, "sg-1")]);
+    let network = json!({"SubnetIds": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]});
+    assert_eq!(networks(&template), BTreeMap::from([("webhook", &network)]));
+}
+
+#[test]
+fn subnets_and_security_groups_are_given_together_or_not_at_all() {
+    for (subnets, groups, objection) in [
+        ("", "", None),
+        ("subnet-1", "sg-1", None),
+        ("subnet-1", "", Some("WebhookSubnetIds needs WebhookSecurityGroupIds")),
+        ("", "sg-1", Some("WebhookSecurityGroupIds needs WebhookSubnetIds")),
+    ] {
+        let template = Template::with_parameters(&[(SUBNETS, subnets), (GROUPS, groups), ("Alarms", "off")]);
+        assert_eq!(template.objections(), objection.as_slice(), "{subnets:?} {groups:?}");
+    }
+}
+
+/// SAM adds the permissions to make network interfaces by itself. Lambda needs them, the function's own code does not.
+#[test]
+fn the_code_of_webhook_may_not_use_the_permissions_that_make_its_network_interfaces() {
+    let properties = &Template::read().functions["webhook"].properties;
+    let statements = properties["Policies"][0]["Statement"].as_array().unwrap();
+    let denied: Vec<&Value> = statements.iter().filter(|statement| statement["Effect"] == "Deny").collect();
+    let function = properties["FunctionName"].as_str().unwrap();
+    let own_calls = [function, &format!("{function}:*")].map(arn::function);
+    let expected = json!({
+        "Effect": "Deny",
+        "Action": "ec2:*",
+        "Resource": "*",
+        "Condition": {"ArnLike": {"lambda:SourceFunctionArn": own_calls}},
+    });
+    assert_eq!(denied, [&expected]);
+}
+
+#[test]
+fn a_build_makes_every_function_and_nothing_else() {
+    let metadata = metadata();
+    let folder = Path::new(metadata["workspace_root"].as_str().unwrap()).join("functions");
+    let functions: BTreeSet<&str> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|package| Path::new(package["manifest_path"].as_str().unwrap()).starts_with(&folder))
+        .map(|package| package["name"].as_str().unwrap())
+        .collect();
+    let built = metadata["metadata"]["lambda"]["build"]["packages"].as_array().unwrap();
+    assert_eq!(built.iter().map(|name| name.as_str().unwrap()).collect::<BTreeSet<_>>(), functions);
+}
+
+#[test]
+fn watch_routes_as_the_gateway_does() {
+    let router = metadata()["metadata"]["lambda"]["watch"]["router"].take();
+    let router: BTreeMap<String, String> = serde_json::from_value(router).unwrap();
+    let own = ROUTES.iter().filter(|route| route.function != DEFAULT).map(|route| (route.path, route.function));
+    let expected = own.chain([("/", DEFAULT), ("/{*rest}", DEFAULT)]);
+    assert_eq!(router, expected.map(|(path, function)| (path.to_owned(), function.to_owned())).collect());
+}
+
+/// A package that release builds leave unoptimised, to save time, must be optimised in what is deployed.
+#[test]
+fn what_is_deployed_is_optimised_as_a_whole() {
+    let metadata = metadata();
+    let settings = &metadata["metadata"]["lambda"]["build"]["config"];
+    let settings: BTreeSet<&str> = settings.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    let manifest = Path::new(metadata["workspace_root"].as_str().unwrap()).join("Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let profiles = manifest.split("\n[").filter_map(|table| table.split_once("]\n"));
+    let unoptimised = profiles.filter(|(_, body)| body.contains("opt-level")).filter_map(|(name, _)| {
+        let package = name.strip_prefix("profile.release.package.")?;
+        Some(format!("profile.release.package.{package}.opt-level=3"))
+    });
+    let whole = [r#"profile.release.lto="fat""#, "profile.release.codegen-units=1"].map(str::to_owned);
+    let expected: BTreeSet<String> = unoptimised.chain(whole).collect();
+    assert_eq!(settings, expected.iter().map(String::as_str).collect());
 }

@@ -1,19 +1,10 @@
 //! Compares `template.yaml` and `infra/data/template.yaml` with the project's own definition of what is deployed.
 
-mod bucket;
 mod data;
 mod edge;
 mod functions;
 mod monitoring;
-mod network;
-mod objective;
-mod operations;
-mod probe;
-mod queues;
 mod rollouts;
-mod routes;
-mod tables;
-mod triggers;
 
 use std::collections::BTreeMap;
 

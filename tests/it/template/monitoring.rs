@@ -1,20 +1,21 @@
-//! Compares alarms and dashboard with the metrics and resources that exist. Neither may name anything that does not
-//! exist, or leave out anything of a kind that it watches.
+//! Compares alarms, dashboard and probe with the metrics and resources that exist. None may name anything that does not
+//! exist, or leave out anything of a kind that it watches. The operator's pages name what exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::routes::DESCRIPTION;
 use platform::metrics::NAMESPACE_VARIABLE;
 use platform::resources::{Queue, Table};
-use tests::monitoring::{Monitor, Resource, WatchedMetric, alarms, graphs, rollback_alarms};
-use tests::{Function, NAMESPACE, Template, arn};
+use serde_json::json;
+use tests::monitoring::{
+    Monitor, Resource, WatchedMetric, alarms, graphs, probe_alarms, probe_properties, rollback_alarms,
+};
+use tests::{Function, NAMESPACE, Stack, Template, arn};
 
 use super::names;
 
 /// The dimension of metrics of the whole account: none.
 const ACCOUNT: &str = "";
-
-/// CloudWatch charges for a dashboard that shows more metrics.
-const FREE_METRICS: usize = 50;
 
 /// The metrics of AWS's own that are watched, as its documentation spells them, by namespace and dimension.
 const AWS_METRICS: [(&str, &str, &[&str]); 6] = [
@@ -96,7 +97,7 @@ fn monitors() -> Vec<Monitor> {
 /// Returns a message about each resource whose metric is not watched, although it is watched for others of its kind.
 fn left_out<'a>(place: &str, watched: impl IntoIterator<Item = &'a WatchedMetric>) -> Vec<String> {
     let mut found = BTreeMap::<_, BTreeSet<&Resource>>::new();
-    for WatchedMetric { namespace, metric, resource, .. } in watched {
+    for WatchedMetric { namespace, metric, resource } in watched {
         found.entry((namespace, metric)).or_default().insert(resource);
     }
     let (kinds, mut messages) = (kinds(), Vec::new());
@@ -115,7 +116,7 @@ fn left_out<'a>(place: &str, watched: impl IntoIterator<Item = &'a WatchedMetric
 fn alarms_and_dashboard_watch_only_what_exists() {
     let kinds = kinds();
     for monitor in monitors() {
-        for WatchedMetric { namespace, metric, resource, .. } in &monitor.watched {
+        for WatchedMetric { namespace, metric, resource } in &monitor.watched {
             assert!(
                 kinds.iter().any(|kind| kind.contains(resource)),
                 "{monitor} watches {resource:?}: no such resource"
@@ -161,31 +162,9 @@ fn every_function_but_the_hook_has_an_alarm_and_a_graph() {
 }
 
 #[test]
-fn the_dashboard_shows_no_more_metrics_than_are_free() {
-    let graphs = graphs();
-    let shown = graphs.iter().flat_map(|graph| &graph.watched);
-    let shown: BTreeSet<_> = shown.map(|shown| (&shown.namespace, &shown.metric, &shown.resource)).collect();
-    assert!(shown.len() < FREE_METRICS, "{}", shown.len());
-}
-
-#[test]
 fn every_function_publishes_into_the_namespace_that_is_watched() {
     for (name, function) in &Template::read().functions {
         assert_eq!(function.properties["Environment"]["Variables"][NAMESPACE_VARIABLE], NAMESPACE, "{name}");
-    }
-}
-
-#[test]
-fn a_graph_that_compares_resources_calls_each_by_its_name() {
-    for graph in graphs() {
-        for WatchedMetric { namespace, metric, resource, label } in &graph.watched {
-            let same_metric =
-                graph.watched.iter().filter(|other| (&other.namespace, &other.metric) == (namespace, metric));
-            let compared: BTreeSet<_> = same_metric.map(|other| &other.resource).collect();
-            if compared.len() > 1 {
-                assert_eq!(label.as_deref(), resource.1.strip_prefix("marketplace-"), "{metric} in {graph}");
-            }
-        }
     }
 }
 
@@ -214,5 +193,82 @@ fn every_parameter_of_the_alarms_can_be_set_from_the_service() {
         let names = parameters.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
         let names: BTreeSet<&str> = names.filter(|name| !name.starts_with(' ')).collect();
         assert_eq!(given, names, "{file}");
+    }
+}
+
+/// Route 53 looks for the text only in this much of a body. Taken from AWS's documentation.
+const SEARCHED_BYTES: usize = 5_120;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_probe_finds_what_it_looks_for_on_a_route_that_needs_no_key() {
+    let check = probe_properties("HealthCheck")["HealthCheckConfig"].clone();
+    assert_eq!(
+        (&check["Type"], &check["Port"], &check["EnableSNI"]),
+        (&json!("HTTPS_STR_MATCH"), &json!(443), &json!(true))
+    );
+    assert_eq!(check["ResourcePath"], DESCRIPTION.path);
+    assert_eq!(DESCRIPTION.budget, None);
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let reply = running.client.send("GET", DESCRIPTION.path, &[]).await;
+    assert_eq!(reply.status, 200);
+    let searched = String::from_utf8_lossy(&reply.bytes[..SEARCHED_BYTES.min(reply.bytes.len())]);
+    assert!(searched.contains(check["SearchString"].as_str().unwrap()), "{searched}");
+}
+
+#[test]
+fn the_probe_fires_if_its_health_check_fails_or_reports_nothing() {
+    let status = WatchedMetric {
+        namespace: "AWS/Route53".to_owned(),
+        metric: "HealthCheckStatus".to_owned(),
+        resource: ("HealthCheckId".to_owned(), "HealthCheck".to_owned()),
+    };
+    let alarms = probe_alarms();
+    assert_eq!(alarms.len(), 1);
+    assert_eq!(alarms[0].watched, BTreeSet::from([status]));
+    let alarm = probe_properties("Probe");
+    // The metric is 1 while the API answers, and 0 otherwise.
+    assert_eq!((&alarm["Statistic"], &alarm["Threshold"]), (&json!("Minimum"), &json!(1)));
+    assert_eq!(alarm["ComparisonOperator"], "LessThanThreshold");
+    assert_eq!(alarm["TreatMissingData"], "breaching");
+    assert_eq!((&alarm["AlarmActions"], &alarm["OKActions"]), (&json!(["TopicArn"]), &json!(["TopicArn"])));
+}
+
+#[test]
+fn the_service_brings_no_probe_of_its_own() {
+    let nested = Template::read().resources("AWS::CloudFormation::Stack");
+    assert!(nested.contains_key("ApiAlarms"));
+    for (id, stack) in nested {
+        assert_ne!(stack["Properties"]["TemplateURL"], "infra/monitoring/probe.yaml", "{id}");
+    }
+}
+
+const GUIDE: &str = include_str!("../../../docs/operations.md");
+const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
+
+#[test]
+fn the_runbook_has_a_section_for_each_alarm() {
+    let sections: BTreeSet<_> = RUNBOOK.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let alarms: Vec<_> = alarms().into_iter().chain(probe_alarms()).collect();
+    assert_eq!(sections, alarms.iter().map(|alarm| alarm.name.as_str()).collect());
+}
+
+/// What is deployed is always a commit: there is one way to deploy, in a hurry as well.
+#[test]
+fn the_guide_deploys_by_the_one_command_with_options_and_parameters_that_exist() {
+    assert!(!GUIDE.contains("cargo lambda deploy"));
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/deploy")).unwrap();
+    let command: String = folder.filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok()).collect();
+    let lines: Vec<&str> = GUIDE.lines().map(str::trim).filter(|line| line.starts_with("infra/deploy/run")).collect();
+    assert!(!lines.is_empty());
+    for word in lines.iter().flat_map(|line| line.split(' ').skip(1)) {
+        match word.split_once('=') {
+            Some((name, value)) => {
+                let parameter = Template::read().parameter(name);
+                let allowed = parameter["AllowedValues"].as_array();
+                assert!(parameter.is_object() && allowed.is_none_or(|all| all.contains(&value.into())), "{word}");
+            }
+            None => assert!(!word.starts_with("--") || command.contains(word), "{word}"),
+        }
     }
 }

@@ -1,15 +1,25 @@
 //! An event goes from the feed to the endpoints that selected it, and what that costs.
+//!
+//! The test event that an owner can ask for.
+//!
+//! The sender as it is deployed: its own binary under the Lambda Runtime API.
+//!
+//! Webhooks that `ingest` may not use: the feed's data does not wait for them.
 
-use admin::webhooks::NewEndpoint;
-use aws_lambda_events::sqs::SqsMessage;
+use admin::webhooks::{NewEndpoint, WebhookAdminError};
+use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use guard::LOOPBACK_VARIABLE;
+use local::environment::Variables;
 use platform::resources::Queue;
-use serde_json::Value;
-use tests::{Proxy, Receiver, Stack, hand, message, sale, uuid};
+use serde_json::{Value, json};
+use tests::{Fault, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, hand, item, message, sale, uuid};
 use types::event::EventKind;
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
+use webhooks::endpoint::Switch;
 
 use super::Scene;
+use super::unreadable::feed_message;
 
 fn feed(event: &Value) -> SqsMessage {
     message(Lane::First, &event.to_string())
@@ -126,4 +136,93 @@ async fn a_delivery_that_succeeds_at_once_takes_two_writes() {
     // With receiving and deleting events and messages, and sending the events, that makes six SQS calls for ten.
     let (ten, sends) = calls(10).await;
     assert_eq!((ten.len(), sends), (22, 1), "{ten:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_event_is_tried_once_whatever_the_result() {
+    for (status, standing) in [(204, Status::Delivered), (500, Status::Failed)] {
+        let scene = Scene::answering(status).await;
+        let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+        let id = admin.test(scene.endpoint.id, None).await.unwrap();
+        let message = stack.queue(Queue::WebhooksSlow).await.take(1).await;
+        for _ in 0..2 {
+            assert_eq!(hand(&stack.sender(), &message).await, [0; 0]);
+            scene.wait(24 * 60 * 60);
+            scene.sweep_and_drain().await;
+        }
+        assert_eq!(scene.standing(id).await, (standing, 1));
+        assert_eq!((scene.switch().await, stack.take_notices().await), (Switch::On, vec![]));
+        assert_eq!(stack.queue(Queue::WebhooksRetry).await.count().await, 0);
+        let posts = scene.receiver.so_far();
+        assert_eq!(posts.len(), 1);
+        assert_eq!(posts[0].signed_with(&scene.secret), SignatureValidity { service: true, standard: true });
+        assert_eq!(posts[0].json()["data"], EventKind::ListingSold.sample_data());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_is_off_gets_no_test_event() {
+    let scene = Scene::answering(204).await;
+    let admin = scene.stack.webhooks();
+    admin.disable(scene.endpoint.id).await.unwrap();
+    assert!(matches!(admin.test(scene.endpoint.id, None).await, Err(WebhookAdminError::Disabled(_))));
+    assert_eq!(scene.stack.deliveries(scene.endpoint.id).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environment_says() {
+    let stack = Stack::new().await;
+    let (canary, user) = (Receiver::answering(204).await, uuid(5).into());
+    let (endpoint, secret) = stack.endpoint(user, &canary.url).await;
+    stack.prove(&endpoint).await;
+    stack.fan_out(&[sale(1, user)]).await;
+    let id = delivery_id(uuid(1).into(), endpoint.id);
+    let variables = Variables::new(&stack.aws.endpoint_url).with_loopback_webhooks();
+    assert_eq!(variables.get(LOOPBACK_VARIABLE).as_deref(), Some("1"));
+    let mut sender = RuntimeApi::run("webhook", &variables).await;
+    let mut batch = SqsEvent::default();
+    batch.records = vec![stack.next_message(id).await, message(Lane::Retry, "unreadable")];
+    batch.records[1].message_id = Some("poison".to_owned());
+    let answer = sender.invoke(serde_json::to_value(&batch).unwrap()).await;
+    assert_eq!(answer, json!({"batchItemFailures": []}));
+
+    let delivery = stack.delivery_when(id, |delivery| delivery.progress.failed_attempts == 1).await;
+    let [attempt] = &delivery.progress.attempts[..] else { panic!("{delivery:?}") };
+    let error = attempt.error.as_deref().unwrap();
+    assert_eq!((delivery.progress.status, attempt.status), (Status::Pending, None));
+    assert!(error.contains("must use a public IP address"), "{error}");
+    assert!(canary.so_far().is_empty());
+
+    let (log, lines) = (sender.log(), sender.lines());
+    let [defective, counts] = &lines[..] else { panic!("{log}") };
+    assert_eq!((&defective.json["level"], &defective.json["message_id"]), (&json!("ERROR"), &json!("poison")));
+    let count = |name: &str| counts.json[name].as_u64().unwrap();
+    assert_eq!(["received", "Unacknowledged", "Defects"].map(count), [2, 1, 1]);
+    assert!(!log.contains(&secret.reveal()[6..]) && !log.contains("127.0.0.1") && !log.contains("12.50"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_feed_is_applied_while_webhooks_may_not_be_used_and_events_wait() {
+    let scene = Scene::answering(204).await;
+    let proxy = tests::Proxy::start(&scene.stack.aws.endpoint_url).await;
+    let ingest = scene.stack.ingest_at(&proxy.url);
+    let [feed, dead, first] =
+        [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst].map(|queue| scene.stack.queue(queue));
+    let (feed, dead, first) = tokio::join!(feed, dead, first);
+    let mut batch = vec![feed_message(&item("ak", "skin", Some("AK"), 1)), feed_message(&sale(1, scene.user))];
+    proxy.plan(|operation| match operation {
+        "BatchGetItem" => Fault::Error("AccessDeniedException"),
+        _ => Fault::None,
+    });
+    for _ in 0..2 {
+        assert_eq!(hand(&ingest, &batch).await, [0; 0]);
+        assert_eq!((feed.count().await, first.count().await), (1, 0), "a copy of the event waits");
+        batch = feed.take(1).await;
+    }
+    let catalog = scene.stack.instance().await.client.get(&scene.stack.full_key().await, "/v1/public/catalog").await;
+    assert_eq!(catalog.json()["total"], 1);
+
+    proxy.set_fault(Fault::None);
+    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
+    assert_eq!((feed.count().await, dead.count().await, first.count().await), (0, 0, 1));
 }

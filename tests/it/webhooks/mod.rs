@@ -1,28 +1,17 @@
 //! Webhooks, from an event to the receiver's socket.
 
+mod attempts;
 mod crashes;
-mod defects;
-mod denied;
-mod deployed;
 mod drains;
-mod duplicates;
-mod exhaustion;
 mod fan_out;
-mod faults;
 mod holding;
 mod isolation;
-mod late;
 mod notices;
-mod poison;
 mod recovery;
 mod removal;
-mod rows_repair;
-mod schedule;
 mod secrets;
 mod sweeping;
-mod trial;
 mod unreadable;
-mod update;
 
 use std::sync::Arc;
 use std::time::Duration;

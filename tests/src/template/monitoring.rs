@@ -6,8 +6,7 @@ use std::fmt;
 use platform::resources::Resources;
 use serde_json::{Value, json};
 
-use super::values::text;
-use super::yaml;
+use super::values::{parse, text};
 
 const ALARMS: [&str; 3] = ["api-alarms.yaml", "queue-alarms.yaml", "spending.yaml"];
 const ROLLBACK_ALARMS: &str = "rollback-alarms.yaml";
@@ -30,8 +29,6 @@ pub struct WatchedMetric {
     pub namespace: String,
     pub metric: String,
     pub resource: Resource,
-    /// What a graph calls the resource or the metric.
-    pub label: Option<String>,
 }
 
 /// The dimension that names a resource, and the resource's name. With several dimensions, their names and values are
@@ -107,7 +104,7 @@ impl fmt::Display for Monitor {
 fn nested(file: &str) -> Value {
     let path = format!("{}/../infra/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    named(yaml::parse(&text))
+    named(parse(&text))
 }
 
 fn of_alarm(alarm: &Value) -> BTreeSet<WatchedMetric> {
@@ -137,7 +134,6 @@ fn of_graph(rows: &Value) -> BTreeSet<WatchedMetric> {
             namespace: namespace.to_owned(),
             metric: metric.to_owned(),
             resource: (dimension.to_owned(), name.to_owned()),
-            label: columns.last().and_then(|options| options["label"].as_str()).map(str::to_owned),
         });
         before = row;
     }
@@ -151,7 +147,6 @@ fn watched(metric: &Value) -> WatchedMetric {
         namespace: text(&metric["Namespace"]).to_owned(),
         metric: text(&metric["MetricName"]).to_owned(),
         resource: (joined("Name"), joined("Value")),
-        label: None,
     }
 }
 

@@ -1,9 +1,12 @@
 //! Evaluates the template's values as `CloudFormation` does, for a stack with the default name and every parameter's
 //! default.
+//!
+//! Reads the template's YAML, with the short forms of `CloudFormation`'s functions turned into the long ones.
 
 use local::environment::{ACCOUNT_ID, REGION};
 use platform::resources::{ALIAS, Resources};
 use serde_json::{Map, Value, json};
+use yaml_serde::Value as Yaml;
 
 use crate::arn;
 
@@ -150,4 +153,30 @@ pub(super) fn references(value: &Value) -> Vec<&str> {
 /// Returns a value that must be text.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not text: {value}"))
+}
+
+/// Parses the document into JSON, with `!Sub x` as `{"Fn::Sub": "x"}`.
+pub(super) fn parse(text: &str) -> Value {
+    long(yaml_serde::from_str(text).unwrap())
+}
+
+fn long(yaml: Yaml) -> Value {
+    match yaml {
+        Yaml::Sequence(values) => values.into_iter().map(long).collect(),
+        Yaml::Mapping(entries) => {
+            let entries = entries.into_iter().map(|(name, value)| (name.as_str().unwrap().to_owned(), long(value)));
+            Value::Object(entries.collect())
+        }
+        Yaml::Tagged(tagged) => {
+            let function = tagged.tag.to_string();
+            let function = function.trim_start_matches('!');
+            let argument = match long(tagged.value) {
+                Value::String(path) if function == "GetAtt" => json!(path.split_once('.').unwrap()),
+                argument => argument,
+            };
+            let name = if ["Ref", "Condition"].contains(&function) { function } else { &format!("Fn::{function}") };
+            Value::Object(Map::from_iter([(name.to_owned(), argument)]))
+        }
+        scalar => serde_json::to_value(scalar).unwrap(),
+    }
 }

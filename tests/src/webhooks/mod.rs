@@ -1,8 +1,6 @@
 //! Endpoints and deliveries of a stack, through the library that `marketctl` uses.
 
-mod signed;
 mod steps;
-mod test_queue;
 
 use secrets::KeyringCache;
 use std::num::NonZeroU32;
@@ -32,8 +30,8 @@ use webhooks::{Drains, Queues, Schedule};
 
 use crate::stack::Stack;
 
+pub(crate) use steps::record;
 pub use steps::{again, hand, hand_to_die, message};
-pub use test_queue::TestQueue;
 
 /// A delivery that has not got this far by then never will.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(2);

@@ -169,7 +169,7 @@ pub fn message(lane: Lane, body: &str) -> SqsMessage {
 }
 
 /// Returns a message with this body, as it would come from the queue with this ARN.
-pub(super) fn record(body: &str, queue_arn: &str) -> SqsMessage {
+pub(crate) fn record(body: &str, queue_arn: &str) -> SqsMessage {
     let mut record = SqsMessage::default();
     record.message_id = Some(Uuid::new_v4().to_string());
     record.body = Some(body.to_owned());

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use api::routes::ROUTES;
 use aws_sdk_eventbridge::Client as Events;
 use aws_sdk_eventbridge::types::RuleState;
 use aws_sdk_lambda::Client as Lambda;
@@ -12,11 +13,6 @@ use serde::Serialize;
 use super::error::Cause;
 use super::pause::Pauses;
 
-/// The functions that write to keys: those of the API that ask for a key, because each of their requests writes to its
-/// row, and that of the account's settings.
-const WITH_KEYS: &[&str] =
-    &["me", "catalog", "item", "prices", "marketplaces", "listings", "orders", "balance", "account"];
-
 /// What writes to one table.
 pub(super) struct Writers {
     lambda: Lambda,
@@ -24,7 +20,7 @@ pub(super) struct Writers {
     resources: Arc<Resources>,
     queues: &'static [&'static str],
     schedules: &'static [&'static str],
-    requests: &'static [&'static str],
+    requests: Vec<&'static str>,
 }
 
 /// One thing that triggers a function which writes.
@@ -72,14 +68,20 @@ impl Writer {
     }
 }
 
+/// Returns the functions of the API that ask for a key.
+fn with_keys() -> impl Iterator<Item = &'static str> {
+    ROUTES.iter().filter(|route| route.budget.is_some()).map(|route| route.function)
+}
+
 impl Writers {
     /// Names what writes to a table.
     pub(super) fn of(table: Table, resources: Arc<Resources>, lambda: Lambda, events: Events) -> Self {
-        let (queues, schedules, requests): (&[&str], &[&str], &[&str]) = match table {
-            Table::Keys => (&[], &[], WITH_KEYS),
-            Table::Market => (&["ingest"], &["compact"], &[]),
-            Table::Accounts => (&["ingest"], &[], &[]),
-            Table::Webhooks => (&["ingest", "webhook"], &["sweep"], &["account"]),
+        let (queues, schedules, requests): (&[&str], &[&str], _) = match table {
+            // Each request with a key writes to the key's row.
+            Table::Keys => (&[], &[], with_keys().chain(["account"]).collect()),
+            Table::Market => (&["ingest"], &["compact"], vec![]),
+            Table::Accounts => (&["ingest"], &[], vec![]),
+            Table::Webhooks => (&["ingest", "webhook"], &["sweep"], vec!["account"]),
         };
         Self { lambda, events, resources, queues, schedules, requests }
     }
@@ -93,7 +95,7 @@ impl Writers {
         for function in self.schedules {
             writers.append(&mut self.rules(function).await?);
         }
-        for function in self.requests {
+        for function in &self.requests {
             let name = self.resources.function(function);
             let found = self.lambda.get_function_concurrency().function_name(&name).send().await?;
             let is_off = found.reserved_concurrent_executions == Some(0);
@@ -124,7 +126,7 @@ impl Writers {
     /// Returns the longest time for which one of the functions may still run after it was stopped, in seconds.
     pub(super) async fn longest_run(&self) -> Result<i64, Cause> {
         let mut longest = 0;
-        for function in self.queues.iter().chain(self.schedules).chain(self.requests) {
+        for function in self.queues.iter().chain(self.schedules).chain(&self.requests) {
             let name = self.resources.function(function);
             let found = self.lambda.get_function_configuration().function_name(name).send().await?;
             longest = longest.max(i64::from(found.timeout.unwrap_or_default()));

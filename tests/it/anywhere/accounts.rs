@@ -1,10 +1,47 @@
-//! `GET /v1/public/orders`.
+//! What an account sees of its own: `/me`, orders and balance.
 
 use feed::ApplyOutcome;
 use serde_json::{Value, json};
-use tests::Target;
+use tests::{Target, balance};
 use types::ids::UserId;
-use types::scope::Scope;
+use types::scope::{Scope, Tier};
+
+const LIMIT: u32 = Tier::Free.limit();
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_learns_about_itself() {
+    let target = Target::new().await;
+    let user = target.uuid(42);
+    let (key, record) = target.key_of(user.into(), &[Scope::WalletRead, Scope::CatalogRead]).await;
+    let reply = target.client.get(&key, "/v1/public/me").await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "api_key_id": record.key_id, "user_id": user, "tier": "free",
+            "scopes": ["catalog:read", "wallet:read"], "rate_limit_per_minute": LIMIT,
+        })
+    );
+    target.assert_rate(&reply, LIMIT, LIMIT - 1);
+    assert_eq!(reply.header("cache-control"), "private, no-cache");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_budget_is_its_own() {
+    let target = Target::new().await;
+    let key = target.full_key().await;
+    target.minute_with(40).await;
+    for left in (0..LIMIT).rev() {
+        target.assert_rate(&target.client.get(&key, "/v1/public/me").await, LIMIT, left);
+    }
+    let refused = target.client.get(&key, "/v1/public/me").await;
+    assert_eq!(refused.status, 429);
+    let params = json!({"scope": "me", "limit": LIMIT, "retry_after": refused.rate().2});
+    assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
+    assert_eq!(refused.header("retry-after"), refused.rate().2.to_string());
+    target.assert_rate(&refused, LIMIT, 0);
+    target.assert_rate(&target.client.get(&key, "/v1/public/marketplaces").await, LIMIT, LIMIT - 1);
+}
 
 async fn key(target: &Target, user: UserId) -> String {
     target.key_of(user, &[Scope::OrdersRead]).await.0
@@ -87,5 +124,42 @@ async fn any_page_is_reached() {
         let reply = target.client.get(&key, &format!("/v1/public/orders?page_size=7&page={page}")).await;
         let ids: Vec<_> = expected.iter().skip((page - 1) * 7).take(7).map(|(_, id)| id.clone()).collect();
         assert_eq!((reply.ids(), &reply.json()["total"]), (ids, &json!(40)), "page {page}");
+    }
+}
+
+const PATH: &str = "/v1/public/wallet/balance";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_sees_their_own_balance_and_zeros_before_the_first() {
+    let target = Target::new().await;
+    let (rich, poor) = (target.uuid(1), target.uuid(2));
+    target.feed(&[balance(rich.into(), "10.00", "5.5", "15.50", 1)]).await;
+    let key = async |user: uuid::Uuid| target.key_of(user.into(), &[Scope::WalletRead]).await.0;
+    let reply = target.client.get(&key(rich).await, PATH).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({"available_usd": "15.50", "store_usd": "10.00", "trade_usd": "5.50", "withdrawable_usd": "10.00",
+            "held_usd": "2.50", "escrow_usd": "0.00"})
+    );
+    let zeros = target.client.get(&key(poor).await, PATH).await;
+    assert_eq!(
+        zeros.json(),
+        json!({"available_usd": "0.00", "store_usd": "0.00", "trade_usd": "0.00", "withdrawable_usd": "0.00",
+            "held_usd": "0.00", "escrow_usd": "0.00"})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_newer_version_changes_it() {
+    let target = Target::new().await;
+    let user = target.uuid(1);
+    let (key, _) = target.key_of(user.into(), &[Scope::WalletRead]).await;
+    for (version, store, expected) in
+        [(2, "2.00", ApplyOutcome::Changed), (2, "9.00", ApplyOutcome::Unchanged), (1, "1.00", ApplyOutcome::Unchanged)]
+    {
+        let message = balance(user.into(), store, "0.00", store, version);
+        assert_eq!(target.feed_outcomes(&[message]).await, [expected]);
+        assert_eq!(target.client.get(&key, PATH).await.json()["store_usd"], "2.00");
     }
 }
