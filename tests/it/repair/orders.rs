@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::OrderPages;
 use feed::{ApplyOutcome, Stores};
+use futures_util::{StreamExt, stream};
 use platform::resources::Table;
 use repair::Mode;
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ const INSERT_ROWS: usize = 6;
 const UPDATE_ROWS: usize = 2;
 /// The orders before the transaction that is cut.
 const OLD_ORDERS: u32 = 11;
+/// How many users are looked at at the same time.
+const CONCURRENT_USERS: usize = 32;
 
 pub(super) fn stores(stack: &Stack) -> Stores {
     let stores = stack.admin.stores();
@@ -92,12 +95,12 @@ async fn cut(stack: &Stack, before: &Rows, users: u32, rows_each: usize) {
     }
 }
 
-/// Returns which of these orders have a record.
-async fn kept(stack: &Stack, number: u32, orders: &[Value]) -> Vec<Value> {
+/// Returns which of a user's orders have a record.
+fn kept(rows: &Rows, number: u32) -> Vec<Value> {
     let partition = format!("orders#{}", user(number));
-    let records = rows(stack, TABLE).await.into_keys().filter(|[pk, _]| *pk == partition);
-    let ids: BTreeSet<String> = records.map(|[_, sk]| sk.split_once('#').unwrap().1.to_owned()).collect();
-    orders.iter().filter(|order| ids.contains(order["id"].as_str().unwrap())).cloned().collect()
+    let records = rows.keys().filter(|[pk, _]| *pk == partition);
+    let ids: BTreeSet<&str> = records.map(|[_, sk]| sk.split_once('#').unwrap().1).collect();
+    history(number).into_iter().filter(|order| ids.contains(order["id"].as_str().unwrap())).collect()
 }
 
 /// Returns a user's orders: those from before the transaction, and the two of it.
@@ -105,34 +108,41 @@ fn history(number: u32) -> Vec<Value> {
     (0..OLD_ORDERS + 2).map(|index| order_of(number, index)).collect()
 }
 
+/// Does the same for every user, for many at the same time: a page that belongs to no state is read again for a while.
+async fn for_each_user(users: u32, act: impl AsyncFn(u32)) {
+    stream::iter(0..users).for_each_concurrent(CONCURRENT_USERS, |number| act(number)).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_has() {
     let (stack, users) = (Stack::new().await, 1_u32 << INSERT_ROWS);
     let old = OLD_ORDERS as usize;
-    for number in 0..users {
-        feed(&stack, &history(number)[..old]).await;
-    }
+    let everybodys_old: Vec<Value> = (0..users).flat_map(|number| history(number)[..old].to_vec()).collect();
+    feed(&stack, &everybodys_old).await;
     let (before, warm) = (rows(&stack, TABLE).await, OrderPages::new(stores(&stack).accounts));
-    for number in 0..users {
+    for_each_user(users, async |number| {
         assert!(assert_pages(&warm, user(number), &[&history(number)[..old]], "before").await);
         feed(&stack, &history(number)[old..]).await;
-    }
+    })
+    .await;
     cut(&stack, &before, users, INSERT_ROWS).await;
 
     let cold = OrderPages::new(stores(&stack).accounts);
-    for number in 0..users {
+    for_each_user(users, async |number| {
         let (history, what) = (history(number), format!("rows {number:06b} old"));
         for pages in [&warm, &cold] {
             assert_pages(pages, user(number), &[&history[..old], &history], &what).await;
         }
-    }
+    })
+    .await;
     let only_looked = repair_through(&stack, stores(&stack), Mode { dry_run: true, restored: false }).await.unwrap();
     let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
     assert_eq!(only_looked.orders.found, report.orders.found);
     assert!(!report.orders.is_in_line() && report.orders.failed.is_empty(), "{report:?}");
     assert_orders_are_dense(&stack).await;
-    for number in 0..users {
-        let (mut orders, what) = (kept(&stack, number, &history(number)).await, format!("rows {number:06b} old"));
+    let repaired = rows(&stack, TABLE).await;
+    for_each_user(users, async |number| {
+        let (mut orders, what) = (kept(&repaired, number), format!("rows {number:06b} old"));
         let fresh = OrderPages::new(stores(&stack).accounts);
         for pages in [&warm, &cold, &fresh] {
             assert!(assert_pages(pages, user(number), &[&orders], &what).await, "{what}: an error after the repair");
@@ -145,7 +155,8 @@ async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_ha
         for pages in [&warm, &cold, &fresh] {
             assert!(assert_pages(pages, user(number), &[&orders], &what).await, "{what}: an error after a write");
         }
-    }
+    })
+    .await;
     assert_orders_are_dense(&stack).await;
     let again = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
     assert!(again.orders.is_in_line(), "{again:?}");

@@ -126,10 +126,10 @@ async fn an_endpoint_that_is_removed_before_new_deliveries_are_held_gets_none() 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_drain_ends_the_deliveries_for_which_a_removal_has_no_time() {
     let scene = Scene::answering(204).await;
-    let mut ids = Vec::new();
-    for event in 1..=130 {
-        ids.push(scene.stored(event).await);
-    }
+    let events: Vec<_> = (1..=130).map(|event| sale(event, scene.user)).collect();
+    scene.stack.fan_out(&events).await;
+    scene.stack.store_all_carried().await;
+    let ids = (1..=130).map(|event| delivery_id(uuid(event).into(), scene.endpoint.id));
     let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
     store.call_drain_by(scene.user, now, now).await.unwrap();
     assert!(store.remove_endpoint(scene.user, scene.endpoint.id, now).await.unwrap());
