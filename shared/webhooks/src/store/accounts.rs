@@ -111,7 +111,8 @@ impl WebhookStore {
     /// its deliveries. The drain must have been called before, and must be called afterwards: then a crash in between
     /// leaves nothing undone.
     pub async fn remove_endpoint(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
-        let remove = endpoint_change(account, id).update("REMOVE #e SET #count = #count - :one").value(":one", n(1));
+        let remove =
+            table::endpoint_change(account, id).update("REMOVE #e SET #count = #count - :one").value(":one", n(1));
         let writes = [remove, removed_finder(id, now), removed_in_drain(account, id, now)];
         Ok(self.transact(self.parts(&writes)?, None).await?.is_ok())
     }
@@ -131,13 +132,6 @@ impl WebhookStore {
     pub(super) async fn change(&self, change: &Change) -> Result<bool, StoreError> {
         retry_conflicts(CONFLICT_ATTEMPTS, || change.send(&self.client, &self.table)).await
     }
-}
-
-/// Begins a change of an account's row that is about the endpoint `#e`, and refused if that was removed. So it never
-/// makes a row.
-pub(super) fn endpoint_change(account: UserId, id: EndpointId) -> Change {
-    let change = table::change(table::account(account)).name("#e", table::endpoint_attribute(id));
-    change.when("attribute_exists(#e)")
 }
 
 /// Returns the write that notes the removal of an endpoint.

@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::accounts::endpoint_change;
 use super::table::{
     CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, FULL_SINCE, FULL_TOLD_AT, IS_OVER, NOTICE_ID, NUMBER, PK,
     PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, URL, WARNED_AT, WARNING,
@@ -25,7 +24,7 @@ impl WebhookStore {
     /// Switches an endpoint on, which begins a new epoch. Returns whether it was off.
     pub async fn enable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
         let forgotten = "#e.#reason, #e.#disabled_at, #e.#disabled_by, #e.#notice_id";
-        let change = endpoint_change(account, id)
+        let change = table::endpoint_change(account, id)
             .update(format!("SET #e.#status = :on, #e.#epoch = #e.#epoch + :one REMOVE {forgotten}"))
             .when("#e.#status = :off")
             .value(":on", s(ENABLED))
@@ -36,7 +35,7 @@ impl WebhookStore {
 
     /// Switches an endpoint off at its owner's request. Returns whether it was on.
     pub async fn disable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
-        let change = endpoint_change(account, id)
+        let change = table::endpoint_change(account, id)
             .update("SET #e.#status = :off, #e.#reason = :reason")
             .when("#e.#status = :on")
             .value(":on", s(ENABLED))
@@ -54,7 +53,7 @@ impl WebhookStore {
         url: Option<&str>,
         events: Option<&BTreeSet<EventKind>>,
     ) -> Result<bool, StoreError> {
-        let mut change = endpoint_change(seen.account_id, seen.id);
+        let mut change = table::endpoint_change(seen.account_id, seen.id);
         let (mut set, mut remove) = (Vec::new(), "");
         if let Some(url) = url.filter(|url| *url != seen.url) {
             set.push("#e.#url = :url, #e.#epoch = :next");
@@ -86,7 +85,7 @@ impl WebhookStore {
         seen: u64,
         next: u64,
     ) -> Result<bool, StoreError> {
-        let change = endpoint_change(account, id).update("SET #e.#epoch = :next").when("#e.#epoch = :seen");
+        let change = table::endpoint_change(account, id).update("SET #e.#epoch = :next").when("#e.#epoch = :seen");
         self.change(&change.value(":seen", n(seen)).value(":next", n(next))).await
     }
 
@@ -98,7 +97,7 @@ impl WebhookStore {
         secrets: &Secrets<String>,
         seen: u64,
     ) -> Result<bool, StoreError> {
-        let change = endpoint_change(account, id)
+        let change = table::endpoint_change(account, id)
             .update("SET #e.#secrets = :secrets, #e.#secret_version = :next")
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
             .when("#e.#secret_version = :seen OR (#e.#secret_version = :next AND #e.#secrets = :secrets)")
@@ -111,7 +110,8 @@ impl WebhookStore {
     /// Counts a test or another URL of an endpoint. Returns whether there may be one more in this minute. There may not if
     /// the endpoint was removed.
     pub async fn count_trial(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
-        let change = endpoint_change(account, id).value(":minute", n(now.seconds().div_euclid(60))).value(":one", n(1));
+        let change =
+            table::endpoint_change(account, id).value(":minute", n(now.seconds().div_euclid(60))).value(":one", n(1));
         let first = change
             .clone()
             .update("SET #e.#trial_minute = :minute, #e.#trials = :one")
@@ -131,7 +131,7 @@ impl WebhookStore {
     /// whether anything changed.
     pub async fn mark_prompt(&self, seen: &WebhookEndpoint, is_prompt: bool) -> Result<bool, StoreError> {
         let change =
-            endpoint_change(seen.account_id, seen.id).when("#e.#epoch = :epoch").value(":epoch", n(seen.epoch));
+            table::endpoint_change(seen.account_id, seen.id).when("#e.#epoch = :epoch").value(":epoch", n(seen.epoch));
         let change = if is_prompt {
             let change = change.update("SET #e.#prompt = :true").when("attribute_not_exists(#e.#prompt)");
             change.value(":true", AttributeValue::Bool(true))

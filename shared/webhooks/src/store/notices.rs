@@ -3,7 +3,6 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 
-use super::accounts::endpoint_change;
 use super::endpoints::{ENABLED, warning_value};
 use super::settle::DisableOutcome;
 use super::table::{NOTICE, PK, TTL, WAKE_AT, WAKE_SHARD};
@@ -158,7 +157,7 @@ impl WebhookStore {
         notice: &FullNotice,
         wake_at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let change = endpoint_change(endpoint.account_id, endpoint.id)
+        let change = table::endpoint_change(endpoint.account_id, endpoint.id)
             .when("attribute_not_exists(#e.#full_since)")
             .value(":now", n(notice.full_at.millis()));
         if endpoint.full_told_at.is_some_and(|at| at.plus_millis(DAY_MILLIS) > notice.full_at) {
@@ -172,14 +171,14 @@ impl WebhookStore {
 
     /// Notes that an endpoint is no longer full.
     pub async fn mark_not_full(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
-        let change = endpoint_change(endpoint.account_id, endpoint.id).update("REMOVE #e.#full_since");
+        let change = table::endpoint_change(endpoint.account_id, endpoint.id).update("REMOVE #e.#full_since");
         self.change(&change.when("attribute_exists(#e.#full_since)")).await
     }
 }
 
 /// Begins a change of an endpoint, `#e`, that is refused unless the endpoint is on in the same epoch.
 fn in_same_epoch(endpoint: &WebhookEndpoint) -> Change {
-    endpoint_change(endpoint.account_id, endpoint.id)
+    table::endpoint_change(endpoint.account_id, endpoint.id)
         .when("#e.#status = :on AND #e.#epoch = :epoch")
         .value(":on", s(ENABLED))
         .value(":epoch", n(endpoint.epoch))

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::accounts::{endpoint_change, removed_finder};
+use super::accounts::removed_finder;
 use super::endpoints::{endpoints, notice_of};
 use super::settle::off;
 use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_AT};
@@ -283,7 +283,7 @@ impl WebhookStore {
 
     /// Puts the row that finds an endpoint.
     async fn put_finder(&self, id: EndpointId, account: UserId) -> Result<(), StoreError> {
-        let endpoint = endpoint_change(account, id).part(&self.table)?;
+        let endpoint = table::endpoint_change(account, id).part(&self.table)?;
         self.transact(vec![self.new_finder(id, account)?, endpoint], None).await.map(drop)
     }
 
@@ -304,7 +304,7 @@ impl WebhookStore {
 
     /// Puts the notice of an endpoint that is off, for a sweep to send.
     async fn put_notice(&self, notice: &DisabledNotice, wake_at: Timestamp) -> Result<(), StoreError> {
-        let endpoint = endpoint_change(notice.about.account_id, notice.about.endpoint_id)
+        let endpoint = table::endpoint_change(notice.about.account_id, notice.about.endpoint_id)
             .when("#e.#notice_id = :notice")
             .value(":notice", s(notice.about.notice_id.to_string()));
         let put = self.new_notice(&EndpointNotice::Disabled(notice.clone()), wake_at)?;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 
-use super::accounts::endpoint_change;
 use super::deliveries::{step, to_row};
 use super::endpoints::{DISABLED, ENABLED};
 use super::table::PK;
@@ -135,7 +134,7 @@ impl WebhookStore {
 /// says, so that a repair can put a notice back that a restore does not have.
 pub(super) fn off(endpoint: &WebhookEndpoint, notice: &DisabledNotice) -> Change {
     let remembered = "#e.#disabled_at = :at, #e.#disabled_by = :by, #e.#notice_id = :notice";
-    endpoint_change(endpoint.account_id, endpoint.id)
+    table::endpoint_change(endpoint.account_id, endpoint.id)
         .update(format!("SET #e.#status = :off, #e.#reason = :reason, {remembered}"))
         .when("#e.#status = :on AND #e.#epoch = :epoch")
         .value(":on", s(ENABLED))

@@ -128,6 +128,13 @@ pub(super) fn change(key: Row) -> Change {
     Change::of(key, ATTRIBUTES)
 }
 
+/// Begins a change of an account's row that is about the endpoint `#e`, and refused if that was removed. So it never
+/// makes a row.
+pub(super) fn endpoint_change(account: UserId, id: EndpointId) -> Change {
+    let change = change(self::account(account)).name("#e", endpoint_attribute(id));
+    change.when("attribute_exists(#e)")
+}
+
 pub(super) const ACCOUNT_FORMAT: Format = Format::first("account's endpoints");
 pub(super) const ENDPOINT_FORMAT: Format = Format::first("endpoint");
 pub(super) const FINDER_FORMAT: Format = Format::first("finder of an endpoint");
