@@ -8,7 +8,7 @@ use types::ids::UserId;
 use types::scope::Scope;
 use uuid::Uuid;
 
-/// A path of each route that needs a key, and the scope it needs. After [`market`] each answers with 200.
+/// A path of each route that needs a key, and the scope it needs. After [`market()`] each answers with 200.
 pub static PATHS: LazyLock<Vec<(String, Option<Scope>)>> = LazyLock::new(|| {
     let variant = uuid(7).to_string();
     let segment = |segment: &'static str| match segment {
