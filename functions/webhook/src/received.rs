@@ -78,9 +78,10 @@ impl Webhook {
         join_all(outcomes).await
     }
 
-    /// Records that an attempt waits. A new delivery is held instead if its endpoint is full. If the delivery has moved on, or somebody is making the attempt, there is nothing to
-    /// record. But whoever claimed the delivery may have died without giving it a wake-up, so it gets one before the
-    /// message goes that carries it.
+    /// Records that an attempt waits. A new delivery is held instead if its endpoint is full.
+    ///
+    /// If the delivery has moved on, or somebody is making the attempt, there is nothing to record. But whoever claimed the
+    /// delivery may have died without giving it a wake-up. So it gets one before its message is acknowledged.
     async fn wait_in_table(
         &self,
         endpoint: &WebhookEndpoint,
@@ -195,8 +196,8 @@ impl DispatchOutcome {
     }
 }
 
-/// Logs one line for the batch and the deliveries of its drains, and one for each message that met a defect or failed. No line contains a body, a URL or
-/// a secret.
+/// Logs one line for the batch and the deliveries of its drains, and one for each message that met a defect or failed. No
+/// line contains a body, a URL or a secret.
 pub(crate) fn log(
     meter: &Meter,
     records: &[SqsMessage],

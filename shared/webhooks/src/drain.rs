@@ -31,7 +31,7 @@ pub const LOOKS: u32 = 3;
 pub const PAUSE: Duration = Duration::from_millis(250);
 /// How often it is measured which endpoints are full, in seconds.
 pub const MEASURE_EVERY_SECONDS: u32 = 5 * 60;
-/// After so many prompt answers in a row an endpoint counts as prompt, even if more of it still waits.
+/// An endpoint counts as prompt after this many prompt answers in a row, even if more of it still waits.
 const PROVEN_AT: usize = 50;
 /// For how long after a call a drain does not go to sleep for longer than [`NAP_SECONDS`], in seconds. Whoever parks a
 /// retry calls first, and records it within the function's time-out of 25 seconds. The index may lag. Clocks may differ
