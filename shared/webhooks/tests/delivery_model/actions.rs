@@ -10,8 +10,8 @@ use crate::time::{Millis, SECOND};
 use crate::worker::{Phase, Response};
 use crate::world::{QueuedMessage, World};
 
-/// How late a delayed message comes: after an attempt's lease has ended, or after the sweep has taken it for lost.
-const LATE: [Millis; 2] = [100 * SECOND, 400 * SECOND];
+/// How late a delayed message comes: after an attempt's lease has ended, while a sweep takes it for lost, or after that.
+const LATE: [Millis; 3] = [100 * SECOND, 295 * SECOND, 400 * SECOND];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {

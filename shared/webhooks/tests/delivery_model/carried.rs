@@ -86,8 +86,9 @@ impl World {
     pub(crate) fn put_delivery(&mut self, new: Delivery) -> Option<Progress> {
         let index = Self::index_of(&Dispatch::next_of(&new));
         if self.deliveries[index].progress.is_none() {
-            self.note_index(index);
+            let shown = self.deliveries[index].entry();
             self.deliveries[index].progress = Some(new.progress);
+            self.note_index(index, shown);
             return None;
         }
         self.deliveries[index].progress.clone()

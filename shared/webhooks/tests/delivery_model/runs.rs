@@ -41,6 +41,14 @@ fn deliveries_survive_repeated_late_and_lost_messages() {
 }
 
 #[test]
+fn deliveries_survive_an_index_that_lags() {
+    for failed in [1, 2] {
+        let left = Left { failures: 1, crashes: 1, delays: 1, lags: 1, ..Left::default() };
+        play(Bounds::after(failed, left), &["delivered"]);
+    }
+}
+
+#[test]
 fn resends_start_a_new_round() {
     play(Bounds::skewed(6, Left { failures: 1, resends: 1, ..Left::default() }), &["sent again", "delivered"]);
     play(

@@ -73,11 +73,17 @@ pub(crate) struct Tracked {
     stale: Option<Stale>,
 }
 
-/// What the index showed of a delivery before its last change.
+/// What the index shows of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Stale {
+pub(crate) struct Entry {
     wake_at: Option<Timestamp>,
     is_listed: bool,
+}
+
+/// What the index may still show although it has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Stale {
+    entry: Entry,
     until: Millis,
 }
 
@@ -203,18 +209,21 @@ impl World {
     pub(crate) fn write(&mut self, index: usize, step: &Transition) -> (bool, Progress) {
         let before = self.stored(index).clone();
         let Some(after) = step.apply(&before) else { return (false, before) };
-        self.note_index(index);
+        let shown = self.deliveries[index].entry();
         let broken = self.deliveries[index].change(&before, after, self.now);
         self.note(broken);
+        self.note_index(index, shown);
         (true, before)
     }
 
-    /// Notes what the index shows of a delivery that is about to change, if it can lag.
-    pub(crate) fn note_index(&mut self, index: usize) {
-        let (can_lag, until) = (self.left.lags > 0, self.now + LAG);
+    /// Notes what the index may still show of a delivery that has changed, if it can lag. A write that changes nothing of
+    /// its entry leaves the entry alone.
+    pub(crate) fn note_index(&mut self, index: usize, before: Entry) {
+        let until = self.now + LAG;
         let delivery = &mut self.deliveries[index];
-        let (wake_at, is_listed) = (delivery.wake_at(), delivery.is_listed());
-        delivery.stale = can_lag.then_some(Stale { wake_at, is_listed, until });
+        if self.left.lags > 0 && delivery.entry() != before {
+            delivery.stale = Some(Stale { entry: before, until });
+        }
     }
 
     /// Drops what the index shows no longer.
@@ -230,14 +239,12 @@ impl World {
 
     /// Returns the wake-up with which the index shows a delivery.
     pub(crate) fn shows(&self, index: usize, shown: Shown) -> Option<Timestamp> {
-        let delivery = &self.deliveries[index];
-        delivery.shown(shown).map_or(delivery.wake_at(), |stale| stale.wake_at)
+        self.deliveries[index].shown(shown).wake_at
     }
 
     /// Whether the index lists a delivery among those that are to be ended if the endpoint is removed.
     pub(crate) fn lists(&self, index: usize, shown: Shown) -> bool {
-        let delivery = &self.deliveries[index];
-        delivery.shown(shown).map_or(delivery.is_listed(), |stale| stale.is_listed)
+        self.deliveries[index].shown(shown).is_listed
     }
 
     /// Notes a broken invariant, unless one was broken before.
@@ -282,21 +289,18 @@ impl Tracked {
         self.progress.as_ref().map(|progress| progress.status)
     }
 
-    fn wake_at(&self) -> Option<Timestamp> {
-        self.progress.as_ref().and_then(|progress| progress.wake_at)
+    /// Returns what the index shows once it has caught up.
+    pub(crate) fn entry(&self) -> Entry {
+        let wake_at = self.progress.as_ref().and_then(|progress| progress.wake_at);
+        Entry { wake_at, is_listed: self.status() == Some(Status::Held) || wake_at.is_some() }
     }
 
-    fn is_listed(&self) -> bool {
-        self.status() == Some(Status::Held) || self.wake_at().is_some()
-    }
-
-    /// Returns what the index shows instead of what is stored, if it lags in this way.
-    fn shown(&self, shown: Shown) -> Option<Stale> {
-        self.stale.and_then(|stale| match shown {
-            Shown::Now => None,
-            Shown::Before => Some(stale),
-            Shown::Nothing => Some(Stale { wake_at: None, is_listed: false, ..stale }),
-        })
+    fn shown(&self, shown: Shown) -> Entry {
+        match (self.stale, shown) {
+            (None, _) | (_, Shown::Now) => self.entry(),
+            (Some(stale), Shown::Before) => stale.entry,
+            (Some(_), Shown::Nothing) => Entry { wake_at: None, is_listed: false },
+        }
     }
 
     fn change(&mut self, before: &Progress, mut after: Progress, now: Millis) -> Option<Broken> {
