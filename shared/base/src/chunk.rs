@@ -1,12 +1,12 @@
 //! Packs records into the parts of a base, and unpacks them. A part holds columns, packed by postcard and compressed by
 //! zstd. Its first byte is the number of its layout. In layout 1 the next four bytes are the unpacked length.
-//!
-//! The chunks of earlier releases have the same form. They were smaller, because they were rows of a table.
 
 use std::fmt::Display;
 
 use super::columns::{Columnar, Columns};
-use market::Hash;
+use bytes::Bytes;
+use market::{Hash, ObjectRef};
+use objects::Objects;
 use platform::layout::Format;
 use platform::store::StoreError;
 use sha2::{Digest, Sha256};
@@ -76,6 +76,17 @@ pub(super) fn compress(format: Format, bytes: &[u8]) -> Result<Vec<u8>, StoreErr
 /// Returns the hash that the manifest has of an object, so that a reader notices if it was damaged.
 pub fn hash(packed: &[u8]) -> Hash {
     Sha256::digest(packed).into()
+}
+
+/// Reads an object that the manifest names, and compares it with its hash.
+pub(super) async fn read(object: &ObjectRef, objects: &Objects) -> Result<Bytes, StoreError> {
+    let ObjectRef { key, hash } = object;
+    let packed = objects.get(key).await?.ok_or_else(|| StoreError::corrupt(format!("{key} is missing")))?;
+    if self::hash(&packed) == *hash {
+        Ok(packed)
+    } else {
+        Err(StoreError::corrupt(format!("{key} is not what was written")))
+    }
 }
 
 /// Unpacks the columns of a part.

@@ -12,7 +12,6 @@ mod delta;
 mod load;
 mod scan;
 mod snapshot;
-mod source;
 mod tail;
 
 pub use chunk::{hash as object_hash, pack as pack_part};

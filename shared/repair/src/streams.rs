@@ -104,7 +104,7 @@ async fn compare<R: Columnar>(
     for columns in snapshot.folded() {
         read.extend(columns.records()?.iter().map(|record| (record.id(), digest(record))));
     }
-    let is_empty = standing.manifest.is_none() && standing.base.is_none() && standing.head.seq == 0 && read.is_empty();
+    let is_empty = standing.manifest.is_none() && standing.head.seq == 0 && read.is_empty();
     let mut differing = 0;
     for partition in 0..ENTITY_PARTITIONS {
         let visit = |record: R| {

@@ -13,7 +13,6 @@ use super::parts::RunObjects;
 use super::{Compaction, run_id};
 use crate::chunk;
 use crate::columns::{Columnar, Columns};
-use crate::source::Piece;
 
 /// How many runs can be merged in the memory of one buffer, because one part of each is open. With more runs a merge
 /// needs more.
@@ -118,7 +117,7 @@ impl<R: Columnar> Compaction<R> {
                 return Ok(Some(record));
             }
             let Some(part) = run.parts.next() else { return Ok(None) };
-            run.records = Box::pin(self.part(&Piece::from_object(part))).await?.records()?.into_iter();
+            run.records = Box::pin(self.part(part)).await?.records()?.into_iter();
         }
     }
 }
