@@ -40,9 +40,6 @@ impl Accounts {
                 return Ok(found);
             }
             if self.mend(user, stored.total, &mending).await? {
-                if mending.found.unmarked_months > 0 {
-                    self.mark_months(user).await?;
-                }
                 return Ok(found);
             }
             tokio::time::sleep(pause(attempt)).await;
