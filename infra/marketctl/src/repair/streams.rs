@@ -19,9 +19,7 @@ use objects::Objects;
 use platform::store::StoreError;
 use types::clock::Clock;
 
-use crate::error::RepairError;
-use crate::mode::Mode;
-use crate::progress::Progress;
+use super::mode::{Mode, Progress, RepairError};
 
 /// How often a base is made if other runs get ahead.
 const MAX_RUNS: usize = 3;
