@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use platform::store::StoreError;
 
-use super::chunk::{self, Packer};
 use super::columns::{Columnar, Columns};
+use super::part::{self, Packer};
 
 /// What changed between two positions of the log. No id is in it twice.
 pub(super) struct Delta<R: Columnar> {
@@ -34,13 +34,13 @@ impl<R: Columnar> Delta<R> {
         groups.push(packer.rest());
         let pack = |group: Vec<R>| {
             let content = (std::mem::take(&mut gone), R::Columns::from_records(&group));
-            chunk::compress(R::DELTA, &postcard::to_stdvec(&content)?)
+            part::compress(R::DELTA, &postcard::to_stdvec(&content)?)
         };
         groups.into_iter().map(pack).collect()
     }
 
     pub(super) fn unpack(packed: &[u8]) -> Result<Self, StoreError> {
-        let bytes = chunk::decompress(R::DELTA, packed)?;
+        let bytes = part::decompress(R::DELTA, packed)?;
         let (gone, put): (Vec<R::Id>, R::Columns) =
             postcard::from_bytes(&bytes).map_err(|error| R::DELTA.corrupt(&error))?;
         if put.is_sound() { Ok(Self { gone, put }) } else { Err(R::DELTA.corrupt(&"its columns do not fit together")) }
@@ -75,7 +75,7 @@ mod tests {
         let put = records.into_iter().map(|record| (record.id(), Some(record)));
         let last = gone.into_iter().map(|id| (id, None)).chain(put).collect();
         let packed = Delta::<PublicListing>::pack(last).unwrap();
-        let content = |packed: &[u8]| chunk::decompress(PublicListing::DELTA, packed).unwrap();
+        let content = |packed: &[u8]| part::decompress(PublicListing::DELTA, packed).unwrap();
         assert_eq!(packed.iter().map(|packed| content(packed)).collect::<Vec<_>>(), [content(GOLDEN)]);
     }
 

@@ -11,9 +11,9 @@ use objects::Objects;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 
-use super::chunk;
 use super::columns::Columnar;
 use super::delta::Delta;
+use super::part;
 use super::scan::EntityScan;
 use super::snapshot::Snapshot;
 use super::tail::LogTail;
@@ -172,12 +172,12 @@ async fn read_piece<R: Columnar>(
     unpack: Unpack<R>,
     objects: &Objects,
 ) -> Result<(Hash, Unpacked<R>), StoreError> {
-    let packed = chunk::read(object, objects).await?;
+    let packed = part::read(object, objects).await?;
     Ok((object.hash, unpack(&packed)?))
 }
 
 fn unpack_part<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {
-    chunk::unpack::<R>(packed).map(Unpacked::Part)
+    part::unpack::<R>(packed).map(Unpacked::Part)
 }
 
 fn unpack_delta<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {

@@ -11,9 +11,9 @@ use super::parts::{PartWriter, RunObjects};
 use super::sort::word_bytes;
 use super::spans::LastWords;
 use super::{Compacted, Compaction, MAX_PUTS, run_id};
-use crate::chunk;
 use crate::columns::{Columnar, Columns};
 use crate::delta::Delta;
+use crate::part;
 
 /// How many parts are read ahead.
 const READ_AHEAD: usize = 2;
@@ -91,13 +91,13 @@ impl<R: Columnar> Compaction<R> {
 
     /// Reads a delta: each record that it names, as it is now, or `None` if it is gone.
     async fn words(&self, delta: &ObjectRef) -> Result<Vec<(R::Id, Option<R>)>, StoreError> {
-        let Delta { gone, put } = Delta::<R>::unpack(&chunk::read(delta, &self.objects).await?)?;
+        let Delta { gone, put } = Delta::<R>::unpack(&part::read(delta, &self.objects).await?)?;
         let put = put.records()?.into_iter().map(|record| (record.id(), Some(record)));
         Ok(gone.into_iter().map(|id| (id, None)).chain(put).collect())
     }
 
     pub(super) async fn part(&self, part: &ObjectRef) -> Result<R::Columns, StoreError> {
-        chunk::unpack::<R>(&chunk::read(part, &self.objects).await?)
+        part::unpack::<R>(&part::read(part, &self.objects).await?)
     }
 }
 

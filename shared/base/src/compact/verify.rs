@@ -8,9 +8,9 @@ use market::{Hash, LogPosition, Manifest};
 use platform::store::StoreError;
 
 use super::Compaction;
-use crate::chunk;
 use crate::columns::Columnar;
 use crate::delta::Delta;
+use crate::part;
 use crate::tail::LogTail;
 
 impl<R: Columnar> Compaction<R> {
@@ -22,7 +22,7 @@ impl<R: Columnar> Compaction<R> {
             self.part(part).await?;
         }
         for delta in base.deltas.iter().filter(|delta| !is_known(&delta.object.hash)) {
-            Delta::<R>::unpack(&chunk::read(&delta.object, &self.objects).await?)?;
+            Delta::<R>::unpack(&part::read(&delta.object, &self.objects).await?)?;
         }
         if !LogTail::new(base.end.seq).read(&self.log, head.seq, usize::MAX).await? {
             return Err(StoreError::corrupt("the log behind the base has a gap"));

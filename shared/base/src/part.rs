@@ -55,7 +55,7 @@ impl<R: Columnar> Packer<R> {
 /// Packs a group of records into one part. If it would be too large, packs each half of the records on its own, and so
 /// on.
 pub fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
-    let packed = compress(R::CHUNK, &postcard::to_stdvec(&R::Columns::from_records(records))?)?;
+    let packed = compress(R::PART, &postcard::to_stdvec(&R::Columns::from_records(records))?)?;
     if packed.len() <= MAX_BYTES || records.len() <= 1 {
         return Ok(vec![packed]);
     }
@@ -91,9 +91,9 @@ pub(super) async fn read(object: &ObjectRef, objects: &Objects) -> Result<Bytes,
 
 /// Unpacks the columns of a part.
 pub(super) fn unpack<R: Columnar>(packed: &[u8]) -> Result<R::Columns, StoreError> {
-    let columns = decompress(R::CHUNK, packed)?;
-    let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::CHUNK.corrupt(&error))?;
-    if columns.is_sound() { Ok(columns) } else { Err(R::CHUNK.corrupt(&"its columns do not fit together")) }
+    let columns = decompress(R::PART, packed)?;
+    let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::PART.corrupt(&error))?;
+    if columns.is_sound() { Ok(columns) } else { Err(R::PART.corrupt(&"its columns do not fit together")) }
 }
 
 /// Takes the layout and the length off packed bytes, and decompresses the rest.
