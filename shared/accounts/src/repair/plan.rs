@@ -119,7 +119,7 @@ impl StoredOrders {
         }
     }
 
-    /// Returns the right marks of the months that have wrong ones, or none that are fine enough.
+    /// Makes marks anew for each month whose marks are wrong or too coarse.
     fn marks_mending(&self, block_orders: u64, found: &mut OrderFindings) -> BTreeMap<String, Marks> {
         let mut months = BTreeMap::<String, Vec<Place>>::new();
         for record in &self.records {
@@ -132,16 +132,16 @@ impl StoredOrders {
         let mut right = BTreeMap::new();
         for (month, places) in months {
             let stored = self.marks.get(&month);
-            let readable = stored.and_then(Option::as_ref);
-            let counted = readable.map_or_else(|| Marks::coarse(places.len() as u64), |marks| marks.recounted(&places));
-            let (is_wrong, is_unmarked) =
-                (stored.is_some() && readable != Some(&counted), counted.is_too_coarse(block_orders));
+            let exact = stored.and_then(Option::as_ref).filter(|marks| marks.recounted(&places) == **marks);
+            let is_wrong = stored.is_some() && exact.is_none();
+            let is_coarse = match exact {
+                Some(marks) => marks.is_too_coarse(block_orders),
+                None => Marks::coarse(places.len() as u64).is_too_coarse(block_orders),
+            };
             found.marks += u64::from(is_wrong);
-            found.unmarked_months += u64::from(is_unmarked);
-            if is_unmarked {
+            found.unmarked_months += u64::from(!is_wrong && is_coarse);
+            if is_wrong || is_coarse {
                 right.insert(month, Marks::of(&places, block_orders));
-            } else if is_wrong {
-                right.insert(month, counted);
             }
         }
         right
