@@ -30,8 +30,8 @@ pub(super) fn difference(name: &str, layout_in: &str, found: &Value) -> Option<S
     let expected = read(name);
     (expected != *found).then(|| {
         format!(
-            "The stored form of {name} changed. If that is meant: raise `writes` of its format in {layout_in}, keep a \
-             reader for the layout before, add a golden file beside this one; see CONTRIBUTING, Changing stored data.\n\
+            "The stored form of {name} changed. If that is meant, it is a new layout: its number stands in {layout_in}, \
+             and CONTRIBUTING, Changing stored data, says how it comes.\n\
              found: {found:#}\nexpected: {expected:#}"
         )
     })

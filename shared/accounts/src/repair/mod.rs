@@ -4,13 +4,10 @@
 
 mod mend;
 mod plan;
-mod rows;
-mod scan;
 mod stored;
 
 pub use plan::OrderFindings;
-pub use rows::OrderAuthority;
-pub use scan::OrdersPage;
+pub use stored::{OrderAuthority, OrdersPage};
 
 use super::{Accounts, table};
 use platform::backoff::pause;

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use super::rows::StoredRecord;
-use super::stored::StoredOrders;
+use super::stored::{StoredOrders, StoredRecord};
 use crate::marks::Marks;
 use crate::place::Place;
 use crate::summary::Summary;
