@@ -1,4 +1,4 @@
-"""The two changes of an adoption: a stack lets go of resources, and another takes them in."""
+"""The change of an adoption: the data stack takes resources in."""
 
 import json
 import time
@@ -31,26 +31,6 @@ def status(aws: Aws, stack: str) -> str | None:
         raise
 
 
-def release(aws: Aws, stack: str, resources: list[Resource]) -> None:
-    """Takes resources out of a stack, which keeps them. Everything else in the stack stays as it is."""
-    template = without(original(aws, stack), resources)
-    changes = change_set(aws, stack, "UPDATE", template, parameters(template))
-    ids = {resource.id for resource in resources}
-    removed = {change["LogicalResourceId"] for change in changes["changes"] if change["Action"] == "Remove"}
-    lost = [
-        change["LogicalResourceId"]
-        for change in changes["changes"]
-        if change["Action"] == "Add"
-        or change.get("Replacement") == "True"
-        or (change["Action"] == "Remove" and change.get("PolicyAction") != "Retain")
-    ]
-    if lost or removed != ids:
-        discard(aws, stack, changes["id"])
-        wrong = lost or sorted(removed ^ ids)
-        raise Failed(f"CloudFormation would not just let go of the resources of {stack}: see {', '.join(wrong)}")
-    execute(aws, stack, changes["id"], "stack_update_complete")
-
-
 def take_in(aws: Aws, stack: str, data_stack: str, resources: list[Resource]) -> None:
     """Imports resources into the data stack. They must not belong to any stack."""
     if status(aws, data_stack) in (None, "REVIEW_IN_PROGRESS"):
@@ -64,8 +44,7 @@ def take_in(aws: Aws, stack: str, data_stack: str, resources: list[Resource]) ->
     for resource in resources:
         template["Resources"][resource.id] = as_it_exists(aws.template["Resources"][resource.id], resource)
     imports = [resource.to_import() for resource in resources]
-    made = change_set(aws, data_stack, "IMPORT", template, values, ResourcesToImport=imports)
-    execute(aws, data_stack, made["id"], "stack_import_complete")
+    execute(aws, data_stack, import_set(aws, data_stack, template, values, imports))
 
 
 def as_it_exists(declared: dict, resource: Resource) -> dict:
@@ -83,30 +62,6 @@ def as_it_exists(declared: dict, resource: Resource) -> dict:
     return kept
 
 
-def without(template: dict, resources: list[Resource]) -> dict:
-    """Returns a template without these resources. What refers to them names them instead."""
-    by_id = {resource.id: resource for resource in resources}
-    kept = {id: declared for id, declared in template["Resources"].items() if id not in by_id}
-    return named(template | {"Resources": kept}, by_id)
-
-
-def named(value: object, by_id: dict[str, Resource]) -> object:
-    match value:
-        case {"Ref": str(id)} if id in by_id:
-            return by_id[id].physical
-        case {"Fn::GetAtt": [str(id), "Arn"]} if id in by_id:
-            return by_id[id].arn
-        case {"Fn::Sub": str(text)}:
-            for id, resource in by_id.items():
-                text = text.replace(f"${{{id}}}", resource.physical or "").replace(f"${{{id}.Arn}}", resource.arn)
-            return {"Fn::Sub": text}
-        case dict():
-            return {name: named(inner, by_id) for name, inner in value.items()}
-        case list():
-            return [named(inner, by_id) for inner in value]
-    return value
-
-
 def original(aws: Aws, stack: str) -> dict:
     """Returns the template with which a stack was deployed."""
     body = aws.cloudformation.get_template(StackName=stack, TemplateStage="Original")["TemplateBody"]
@@ -117,8 +72,8 @@ def parameters(template: dict) -> list[dict]:
     return [{"ParameterKey": name, "UsePreviousValue": True} for name in template.get("Parameters", {})]
 
 
-def change_set(aws: Aws, stack: str, kind: str, template: dict, values: list[dict], **more: object) -> dict:
-    """Makes a change set. Returns its id and its changes."""
+def import_set(aws: Aws, stack: str, template: dict, values: list[dict], imports: list[dict]) -> str:
+    """Makes a change set that imports resources. Returns its id."""
     body = json.dumps(template, separators=(",", ":"), default=str)
     size = len(body.encode())
     if size > LARGEST_TEMPLATE:
@@ -127,11 +82,11 @@ def change_set(aws: Aws, stack: str, kind: str, template: dict, values: list[dic
     made = client.create_change_set(
         StackName=stack,
         ChangeSetName=f"adopt-{int(time.time() * 1000)}",
-        ChangeSetType=kind,
+        ChangeSetType="IMPORT",
         TemplateBody=body,
         Parameters=values,
         Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
-        **more,
+        ResourcesToImport=imports,
     )["Id"]
     try:
         client.get_waiter("change_set_create_complete").wait(ChangeSetName=made, StackName=stack, WaiterConfig=PATIENCE)
@@ -139,21 +94,20 @@ def change_set(aws: Aws, stack: str, kind: str, template: dict, values: list[dic
         reason = client.describe_change_set(ChangeSetName=made, StackName=stack).get("StatusReason")
         discard(aws, stack, made)
         raise Failed(f"CloudFormation refuses the change of {stack}: {reason}") from None
-    pages = client.get_paginator("describe_change_set").paginate(ChangeSetName=made, StackName=stack)
-    pages = list(pages)
-    if pages[0].get("ExecutionStatus") == "UNAVAILABLE":
+    found = client.describe_change_set(ChangeSetName=made, StackName=stack)
+    if found.get("ExecutionStatus") == "UNAVAILABLE":
         discard(aws, stack, made)
-        raise Failed(f"CloudFormation refuses the change of {stack}: {pages[0].get('StatusReason')}")
-    return {"id": made, "changes": [change["ResourceChange"] for page in pages for change in page["Changes"]]}
+        raise Failed(f"CloudFormation refuses the change of {stack}: {found.get('StatusReason')}")
+    return made
 
 
 def discard(aws: Aws, stack: str, change_set: str) -> None:
     aws.cloudformation.delete_change_set(ChangeSetName=change_set, StackName=stack)
 
 
-def execute(aws: Aws, stack: str, change_set: str, waiter: str) -> None:
+def execute(aws: Aws, stack: str, change_set: str) -> None:
     aws.cloudformation.execute_change_set(ChangeSetName=change_set, StackName=stack)
     try:
-        aws.cloudformation.get_waiter(waiter).wait(StackName=stack, WaiterConfig=PATIENCE)
+        aws.cloudformation.get_waiter("stack_import_complete").wait(StackName=stack, WaiterConfig=PATIENCE)
     except WaiterError as error:
         raise Failed(f"the change of {stack} failed: {error}. Look at its events, then run this again") from None

@@ -1,4 +1,4 @@
-"""The resources of infra/data/template.yaml: which exist, and which stack owns them."""
+"""The resources of infra/data/template.yaml: which exist, and whether the data stack owns them."""
 
 import json
 import re
@@ -43,8 +43,7 @@ class Resource:
     name: str
     # What an import finds it by, and what Ref returns. `None` if it does not exist.
     physical: str | None = None
-    arn: str = ""
-    # The stack that owns it, or `None`.
+    # The data stack if that owns it, or `None`.
     owner: str | None = None
     # The properties with which it exists, of those that releases change.
     live: dict = field(default_factory=dict)
@@ -67,8 +66,7 @@ class Aws:
         self.sqs = session.client("sqs", region_name=self.region)
         self.s3 = session.client("s3", region_name=self.region)
         self.secrets = session.client("secretsmanager", region_name=self.region)
-        identity = session.client("sts", region_name=self.region).get_caller_identity()
-        self.account, self.partition = identity["Account"], identity["Arn"].split(":")[1]
+        self.account = session.client("sts", region_name=self.region).get_caller_identity()["Account"]
 
     @cached_property
     def template(self) -> dict:
@@ -90,28 +88,29 @@ class Aws:
                 if error.response["Error"]["Code"] not in ABSENT:
                     raise
             found.append(resource)
-        owners = self.owned(stack), self.owned(f"{stack}-data")
+        data_stack = f"{stack}-data"
+        owned = self.owned(data_stack)
         for resource in found:
-            resource.owner = self.owner(resource, stack, *owners)
+            if owned.get(resource.id) == resource.type:
+                resource.owner = data_stack
+            elif resource.physical:
+                self.refuse_owned(resource)
         return found
 
     def look_at(self, resource: Resource) -> None:
-        name, arn = resource.name, f"arn:{self.partition}:{{}}:{self.region}:{self.account}:{{}}"
+        name = resource.name
         match resource.type:
             case "AWS::DynamoDB::Table":
                 table = self.dynamodb.describe_table(TableName=name)["Table"]
                 resource.live = {"DeletionProtectionEnabled": table.get("DeletionProtectionEnabled", False)}
-                resource.arn = arn.format("dynamodb", f"table/{name}")
                 resource.physical = name
             case "AWS::SQS::Queue":
                 url = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
                 attributes = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
                 resource.live = queue_properties(name, attributes)
-                resource.arn = arn.format("sqs", name)
                 resource.physical = url
             case "AWS::S3::Bucket":
                 self.s3.head_bucket(Bucket=name)
-                resource.arn = f"arn:{self.partition}:s3:::{name}"
                 resource.physical = name
             case "AWS::S3::BucketPolicy":
                 self.s3.get_bucket_policy(Bucket=name)
@@ -121,7 +120,7 @@ class Aws:
                 if secret.get("DeletedDate"):
                     restore = f"aws secretsmanager restore-secret --secret-id {name}"
                     raise Failed(f"{name} is about to be deleted. Nothing was changed. Run: {restore}")
-                resource.physical = resource.arn = secret["ARN"]
+                resource.physical = secret["ARN"]
 
     def owned(self, stack: str) -> dict[str, str]:
         """Returns the types of a stack's resources, by their names in its template. There may be no such stack."""
@@ -135,25 +134,19 @@ class Aws:
         kept = [one for one in listed if one["ResourceStatus"] not in ("DELETE_COMPLETE", "DELETE_SKIPPED")]
         return {one["LogicalResourceId"]: one["ResourceType"] for one in kept}
 
-    def owner(self, resource: Resource, stack: str, service: dict[str, str], data: dict[str, str]) -> str | None:
-        stacks = {stack: service, f"{stack}-data": data}
-        names = [name for name, owned in stacks.items() if owned.get(resource.id) == resource.type]
-        if len(names) > 1:
-            raise Failed(f"{' and '.join(names)} both own {resource.id} ({resource.name}). Nothing was changed")
-        if names or not resource.physical:
-            return names[0] if names else None
+    def refuse_owned(self, resource: Resource) -> None:
+        """Fails if another stack than the data stack owns a resource."""
         try:
             answer = self.cloudformation.describe_stack_resources(PhysicalResourceId=resource.physical)
         except ClientError as error:
             # No stack owns it.
             if error.response["Error"]["Code"] == "ValidationError":
-                return None
+                return
             raise
         having = [one for one in answer["StackResources"] if one["ResourceType"] == resource.type]
         having = [one["StackName"] for one in having if one["PhysicalResourceId"] == resource.physical]
         if having:
             raise Failed(f"{having[0]}, another stack, owns {resource.name}. Nothing was changed")
-        return None
 
 
 def queue_properties(name: str, attributes: dict[str, str]) -> dict:

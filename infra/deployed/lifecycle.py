@@ -13,21 +13,6 @@ OTHER = "another"
 KEPT = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
 
 
-def adopt_single_stack(deployment: Deployment) -> None:
-    """Makes a single stack with a key, and moves its data into the data stack."""
-    deployment.deploy_single_stack()
-    deployment.make_key()
-    before = deployment.resources(SERVICE)
-    deployment.adopt("--dry-run")
-    assert_same("the single stack after a dry run", deployment.resources(SERVICE), before)
-    assert_gone(deployment, DATA)
-    deployment.interrupt_adoption()
-    deployment.adopt()
-    assert_retained(deployment)
-    assert_same("the adopted data", kept(deployment, DATA), {kind: before[kind] for kind in KEPT})
-    assert_same("the data that the single stack still holds", kept(deployment, SERVICE), {})
-
-
 def replace_service(deployment: Deployment) -> None:
     """Deletes the service stack and deploys it again, on the same data."""
     before = kept(deployment, DATA)
@@ -47,13 +32,17 @@ def plan_smoke_test(deployment: Deployment) -> None:
 
 
 def adopt_orphans(deployment: Deployment) -> None:
-    """Deletes both stacks, brings what they leave into a new data stack, and deploys both."""
+    """Deletes both stacks, brings what they leave into a new data stack, and deploys both.
+
+    The adoption is killed once, and then goes on.
+    """
     before = kept(deployment, DATA)
     delete_protected(deployment)
     deployment.delete(SERVICE)
     deployment.adopt("--dry-run")
     refuse_what_another_stack_owns(deployment)
     assert_gone(deployment, DATA)
+    deployment.interrupt_adoption()
     deployment.adopt()
     assert_retained(deployment)
     assert_same("the adopted data", kept(deployment, DATA), before)

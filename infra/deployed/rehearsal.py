@@ -1,13 +1,12 @@
 """Deploys both stacks to an AWS on this machine, and takes them through what a real deployment may go through:
 
-1. The data of a single stack, as older releases made it, is brought into a data stack.
-2. Both stacks are deployed, and every end-to-end test that needs only a base URL and an AWS endpoint
+1. Both stacks are deployed, and every end-to-end test that needs only a base URL and an AWS endpoint
    (tests/it/anywhere) runs against them.
-3. New versions are deployed gradually: a good one, one that does not start, and one that sets off an alarm.
-4. The service stack is deleted and deployed again, then both stacks are.
-5. This release is deployed after a later one, and leaves the later one's data as it is.
+2. New versions are deployed gradually: a good one, one that does not start, and one that sets off an alarm.
+3. The service stack is deleted and deployed again. Then both stacks are deleted, and the data that stays is adopted.
+4. This release is deployed after a later one, and leaves the later one's data as it is.
 
-A key from the single stack works to the end. `run` starts this with the Python that has boto3.
+A key that is made after the first deployment works to the end. `run` starts this with the Python that has boto3.
 """
 
 import os
@@ -37,10 +36,9 @@ def main(tools: Path, ministack: Path) -> None:
     build(tools, target)
     with cloud.running(ministack) as endpoint:
         deployment = Deployment(tools, architecture, endpoint)
-        with step("adoption of a single stack"):
-            lifecycle.adopt_single_stack(deployment)
         with step("deployment"):
             deployment.deploy()
+            deployment.make_key()
             deployment.assert_data_kept()
         passed = test(deployment)
         with step("the plan of a smoke test"):

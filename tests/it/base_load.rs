@@ -102,10 +102,10 @@ static VIEWS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 impl View for Counted {
     type Record = PublicListing;
 
-    fn build(chunks: Vec<ListingColumns>) -> Self {
+    fn build(parts: Vec<ListingColumns>) -> Self {
         let views = VIEWS[0].fetch_add(1, Ordering::SeqCst) + 1;
         VIEWS[1].fetch_max(views, Ordering::SeqCst);
-        Self(chunks.iter().map(Columns::len).sum())
+        Self(parts.iter().map(Columns::len).sum())
     }
 
     fn apply(&mut self, _: Vec<ChangeOf<PublicListing>>) {}

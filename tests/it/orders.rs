@@ -11,6 +11,7 @@ use local::seed::StackAdmin;
 use platform::resources::{Resources, Table};
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Proxy, Stack, dynamodb, order, uuid};
+use types::clock::Clock;
 use types::ids::UserId;
 use types::paging::Paging;
 use types::records::PublicOrder;
@@ -162,7 +163,7 @@ async fn every_page_of_a_busy_month_costs_one_query_and_little_more_than_the_fir
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_stay_exact_when_a_release_without_marks_has_inserted() {
+async fn pages_stay_exact_when_the_marks_lack_orders() {
     let (stack, user) = (Stack::new().await, uuid(100).into());
     let stores = |block_orders: u64| {
         let stores = stack.admin.stores();
@@ -193,15 +194,17 @@ async fn pages_stay_exact_when_a_release_without_marks_has_inserted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_month_from_before_there_were_marks_is_marked_as_a_whole() {
+async fn a_repair_makes_the_marks_that_a_busy_month_lacks() {
     let (stack, meter, user) = (Stack::new().await, CostMeter::default(), uuid(100).into());
     let (orders, later) = (busy_month(user, 400), order(user, 400, "2026-11-01T00:00:00Z", 1));
     let stores = stack.admin.stores();
     let without_marks = Stores { accounts: stores.accounts.with_block_orders(u64::MAX), ..stores };
     stack.feed_through(without_marks, &[&orders[..], &[later][..]].concat()).await;
     let accounts = accounts(&stack, &meter).with_block_orders(4);
-    assert_eq!(accounts.mark_months(user).await.unwrap(), 1);
-    assert_eq!(accounts.mark_months(user).await.unwrap(), 0);
+    for unmarked in [1, 0] {
+        let found = accounts.repair_orders(user, stack.clock.now(), false, false).await.unwrap();
+        assert_eq!(found.unmarked_months, unmarked, "{found:?}");
+    }
 
     let pages = OrderPages::new(accounts);
     let mut units = Vec::new();

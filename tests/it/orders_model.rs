@@ -126,14 +126,14 @@ fn busy_month(user: UserId) -> Vec<Value> {
     (0..ORDERS).map(|n| order(user, n + 1, &format!("2026-11-20T10:{:02}:00Z", (n * 37) % 23), 1)).collect()
 }
 
-/// Returns the tables, with blocks of this many orders.
-fn stores(administrator: &Administrator, block_orders: u64) -> Stores {
+/// Returns the tables, with small blocks of orders.
+fn stores(administrator: &Administrator) -> Stores {
     let stores = administrator.admin.stores();
-    Stores { accounts: stores.accounts.with_block_orders(block_orders), ..stores }
+    Stores { accounts: stores.accounts.with_block_orders(BLOCK_ORDERS), ..stores }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_a_busy_month_belong_to_one_state_while_two_releases_insert() {
+async fn pages_of_a_busy_month_belong_to_one_state_while_they_are_inserted() {
     let stack = Stack::new().await;
     Box::pin(fill_a_busy_month(&stack)).await;
 }
@@ -165,22 +165,17 @@ async fn a_page_waits_until_a_slow_insert_shows() {
     }
 }
 
-/// Inserts the orders of a month, by two releases in turn, while two instances read pages. Each page is answered,
-/// however slow an insert is.
+/// Inserts the orders of a month while two instances read pages. Each page is answered, however slow an insert is.
 async fn fill_a_busy_month(administrator: &Administrator) {
     let user = uuid(1_000).into();
     let history = busy_month(user);
-    let (marking, without_marks) = (stores(administrator, BLOCK_ORDERS), stores(administrator, u64::MAX));
+    let stores = stores(administrator);
     let inserted = AtomicUsize::new(0);
     let write = async {
         let mut rest = history.as_slice();
         // Up to four orders come in one transaction, and more of a batch in the next.
         for size in [1, 4, 2, 7, 1, 4, 3].into_iter().cycle() {
-            let number = history.len() - rest.len();
             let (batch, later) = rest.split_at(size.min(rest.len()));
-            // The release without marks inserts a few orders at a time, and once more than a summary names.
-            let is_marking = number % 13 < 10 && !(60..75).contains(&number);
-            let stores = if is_marking { &marking } else { &without_marks };
             let outcomes = administrator.feed_through(stores.clone(), batch).await;
             assert!(outcomes.iter().all(|outcome| *outcome == ApplyOutcome::Changed), "{outcomes:?}");
             inserted.fetch_add(batch.len(), Ordering::SeqCst);
@@ -207,6 +202,6 @@ async fn fill_a_busy_month(administrator: &Administrator) {
             }
         }
     };
-    let pages = || OrderPages::new(marking.accounts.clone());
+    let pages = || OrderPages::new(stores.accounts.clone());
     tokio::join!(write, read(pages()), read(pages()));
 }

@@ -23,16 +23,7 @@ pub fn dynamodb(stack: &Stack) -> Client {
 
 /// Gives a key a limit of its own.
 pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
-    set_number(stack, key, "limit_override", limit).await;
-}
-
-/// Sets the copy of a key's limit that only the release before this one reads.
-pub async fn set_limit_copy(stack: &Stack, key: &str, limit: u32) {
-    set_number(stack, key, "limit", limit).await;
-}
-
-async fn set_number(stack: &Stack, key: &str, attribute: &str, number: u32) {
-    set_key_attribute(stack, key, attribute, AttributeValue::N(number.to_string())).await;
+    set_key_attribute(stack, key, "limit_override", AttributeValue::N(limit.to_string())).await;
 }
 
 /// Sets an attribute of a key's row.
@@ -91,7 +82,7 @@ pub async fn set_row_number(stack: &Stack, table: Table, [pk, sk]: [&str; 2], at
     update.condition_expression("attribute_exists(pk)").send().await.unwrap();
 }
 
-/// Creates a table as an older deployment may have left it.
+/// Creates a table that lacks the indexes of the template.
 pub async fn table_without_indexes(stack: &Stack, name: &str) {
     let mut request = dynamodb(stack).create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
     for (key, kind) in [("pk", KeyType::Hash), ("sk", KeyType::Range)] {

@@ -5,7 +5,6 @@ mod balance;
 mod marking;
 mod marks;
 mod memory;
-mod migration;
 mod order_writes;
 mod orders;
 mod page;
@@ -42,7 +41,7 @@ impl Accounts {
     }
 
     /// Sets how many orders a block of a month may hold, so that tests see many blocks. With `u64::MAX` no marks are
-    /// written, as by a release that does not know them.
+    /// written.
     #[must_use]
     pub fn with_block_orders(self, block_orders: u64) -> Self {
         Self { block_orders, ..self }

@@ -13,7 +13,7 @@ use platform::store::{Attributes, StoreError, get_row, s};
 use types::ids::UserId;
 
 impl Accounts {
-    /// Reads the marks of a month. There are none if it has few orders, or has had no new ones since there are marks.
+    /// Reads the marks of a month. There are none if it has few orders.
     pub(super) async fn marks(&self, user: UserId, month: &str) -> Result<Option<Marks>, StoreError> {
         let Some(row) = get_row(&self.client, &self.table, table::marks(user, month)).await? else { return Ok(None) };
         Marks::from_row(&row).map(Some)

@@ -1,9 +1,9 @@
 //! Order marks: the places at which the blocks of a busy month begin, and how many orders each block holds. With them
 //! a page deep inside the month is found without reading the orders before it.
 //!
-//! Marks are exact for the orders that they count, and these are the first that were inserted into the month. An
-//! insert by a release without marks leaves them behind. So they hold only if they count as many orders as the
-//! summary does. If they are behind by a few, the summary's recent inserts are those that they lack.
+//! Marks are exact for the orders that they count, and these are the first that were inserted into the month. Those that
+//! an instance remembers fall behind, and so may those in a table that was restored. So they hold only if they count as
+//! many orders as the summary does. If they are behind by a few, the summary's recent inserts are those that they lack.
 
 use super::place::Place;
 use super::summary::{Start, Summary};
@@ -54,6 +54,20 @@ impl Marks {
     pub(super) fn as_of(stored: Option<Self>, summary: &Summary, month: &str) -> Self {
         let current = stored.and_then(|mut marks| marks.catch_up(summary, month).then_some(marks));
         current.unwrap_or_else(|| Self::coarse(summary.orders_in(month)))
+    }
+
+    /// Makes the marks of a month whose orders have these places, oldest first. No block holds more than it should.
+    pub(super) fn of(places: &[Place], smallest: u64) -> Self {
+        let max = Self::coarse(places.len() as u64).max_block_orders(smallest);
+        let step = usize::try_from(max).unwrap_or(usize::MAX).max(1);
+        let starts = (step..places.len()).step_by(step).map(|at| Place::between(places[at - 1], places[at]));
+        let blocks = std::iter::once(Place::first()).chain(starts).map(|start| Block { start, orders: 0 });
+        Self { blocks: blocks.collect() }.recounted(places)
+    }
+
+    /// Returns whether a block holds more orders than it should.
+    pub(super) fn is_too_coarse(&self, smallest: u64) -> bool {
+        self.newest_above(self.max_block_orders(smallest)).is_some()
     }
 
     /// Returns the number of orders that the marks count.
@@ -121,14 +135,6 @@ impl Marks {
         let block = if is_full { own } else { self.newest_above(max)? };
         let half = self.blocks[block].orders.min(2 * max) / 2;
         Some(self.cut_of(month, block, max, half.max(1)))
-    }
-
-    /// Returns the newest block that is too large, to cut up to `orders` of its orders off.
-    pub(super) fn newest_too_large(&self, month: &str, orders: u64, smallest: u64) -> Option<Cut> {
-        let max = self.max_block_orders(smallest);
-        let block = self.newest_above(max)?;
-        let surplus = self.blocks[block].orders - max;
-        Some(self.cut_of(month, block, max, surplus.min(orders)))
     }
 
     /// Cuts a block. `newest` are its newest orders, newest first, and `inserted` the places to insert.

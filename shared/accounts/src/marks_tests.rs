@@ -93,6 +93,16 @@ proptest! {
     }
 
     #[test]
+    fn marks_that_are_made_of_all_orders_are_exact_and_fine(history in history()) {
+        let mut oldest_first = history.clone();
+        oldest_first.sort_unstable();
+        let marks = Marks::of(&oldest_first, BLOCK);
+        assert_exact(&marks, &history);
+        prop_assert!(!marks.is_too_coarse(BLOCK), "{marks:?}");
+        prop_assert_eq!(Marks::unpack(&marks.pack().unwrap()).unwrap(), marks);
+    }
+
+    #[test]
     fn marks_catch_up_with_the_recent_inserts_or_not_at_all(history in history(), behind in 0usize..20) {
         let known = history.len().saturating_sub(behind);
         let mut marks = Marks::coarse(0);
@@ -129,22 +139,6 @@ fn a_month_that_had_no_marks_gets_them_insert_by_insert() {
     for (number, place) in places.iter().enumerate().skip(40) {
         insert(&mut marks, &places[..number], *place);
     }
-    assert!(marks.blocks.iter().all(|block| block.orders <= BLOCK), "{marks:?}");
-}
-
-#[test]
-fn a_month_without_marks_is_cut_in_large_steps() {
-    let places: Vec<Place> = (0..60).map(|minute| place(minute, 1)).rev().collect();
-    let mut marks = Marks::coarse(60);
-    let mut steps = 0;
-    while let Some(cut) = marks.newest_too_large(MONTH, 25, BLOCK) {
-        let is_inside = |place: &&Place| place.to_string() < cut.below;
-        let newest: Vec<Place> = places.iter().filter(is_inside).take(cut.read).copied().collect();
-        marks.cut(&cut, &newest, &[]);
-        assert_exact(&marks, &places);
-        steps += 1;
-    }
-    assert_eq!(steps, 3);
     assert!(marks.blocks.iter().all(|block| block.orders <= BLOCK), "{marks:?}");
 }
 

@@ -214,7 +214,7 @@ mod tests {
     use types::scope::Scope;
 
     #[test]
-    fn the_release_before_takes_no_count_of_a_day_for_a_counter_of_a_minute() {
+    fn a_count_of_a_day_is_not_taken_for_a_counter_of_a_minute() {
         let now = Timestamp::from_millis(1_795_176_000_000);
         for scope in Scope::ALL {
             assert_eq!(minute_of(&counter(Budget::Scope(scope), now.minute())), Some(29_919_600));

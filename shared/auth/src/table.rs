@@ -34,9 +34,6 @@ pub const REPLACED_BY: &str = "replaced_by";
 pub const LOST_SUCCESSOR: &str = "lost_successor";
 pub const KEY_ID: &str = "key_id";
 pub const USER_ID: &str = "user_id";
-/// The limit as the release before this one reads it: it runs beside this one during a deployment, and again after a
-/// rollback. This release follows the tier, or [`LIMIT_OVERRIDE`].
-pub const LIMIT_BEFORE: &str = "limit";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
 
@@ -103,7 +100,6 @@ impl KeyRecord {
             (USER_ID.to_owned(), s(self.user_id.to_string())),
             (TIER.to_owned(), s(self.tier.as_str())),
             (SCOPES.to_owned(), AttributeValue::Ss(scopes)),
-            (LIMIT_BEFORE.to_owned(), n(self.limit)),
             (STATUS.to_owned(), s(self.status.as_str())),
             (CREATED_AT.to_owned(), n(self.created_at.millis())),
             (LAST4.to_owned(), s(&self.last4)),

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use platform::store::StoreError;
 
-use super::chunk::{self, Packer};
 use super::columns::{Columnar, Columns};
+use super::part::{self, Packer};
 
 /// What changed between two positions of the log. No id is in it twice.
 pub(super) struct Delta<R: Columnar> {
@@ -34,13 +34,13 @@ impl<R: Columnar> Delta<R> {
         groups.push(packer.rest());
         let pack = |group: Vec<R>| {
             let content = (std::mem::take(&mut gone), R::Columns::from_records(&group));
-            chunk::compress(R::DELTA, &postcard::to_stdvec(&content)?)
+            part::compress(R::DELTA, &postcard::to_stdvec(&content)?)
         };
         groups.into_iter().map(pack).collect()
     }
 
     pub(super) fn unpack(packed: &[u8]) -> Result<Self, StoreError> {
-        let bytes = chunk::decompress(R::DELTA, packed)?;
+        let bytes = part::decompress(R::DELTA, packed)?;
         let (gone, put): (Vec<R::Id>, R::Columns) =
             postcard::from_bytes(&bytes).map_err(|error| R::DELTA.corrupt(&error))?;
         if put.is_sound() { Ok(Self { gone, put }) } else { Err(R::DELTA.corrupt(&"its columns do not fit together")) }
@@ -55,7 +55,7 @@ mod tests {
     use types::records::PublicListing;
     use uuid::Uuid;
 
-    /// Layout 1, in which the listing 2 is gone, and the listing of `tests/golden/base-chunk-listings.json` was put.
+    /// Layout 1, in which the listing 2 is gone, and the listing of `tests/golden/base-part-listings.json` was put.
     const GOLDEN: &[u8] =
         b"\x01w\x00\x00\x00(\xb5/\xfd w\xb9\x03\x00\x01\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\
         \x00\x00\x00\x00\x02\x01\x0dak-47-redline\x01\x1eAK-47 | Redline (Field-Tested)\x01\x10\x00\x00\
@@ -75,7 +75,7 @@ mod tests {
         let put = records.into_iter().map(|record| (record.id(), Some(record)));
         let last = gone.into_iter().map(|id| (id, None)).chain(put).collect();
         let packed = Delta::<PublicListing>::pack(last).unwrap();
-        let content = |packed: &[u8]| chunk::decompress(PublicListing::DELTA, packed).unwrap();
+        let content = |packed: &[u8]| part::decompress(PublicListing::DELTA, packed).unwrap();
         assert_eq!(packed.iter().map(|packed| content(packed)).collect::<Vec<_>>(), [content(GOLDEN)]);
     }
 

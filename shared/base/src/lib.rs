@@ -5,18 +5,17 @@
 //! after it. Their objects never change once the manifest names them. If a base cannot be read, readers use the
 //! entities instead, and the function `compact` replaces the base.
 
-mod chunk;
 mod columns;
 mod compact;
 mod delta;
 mod load;
+mod part;
 mod scan;
 mod snapshot;
-mod source;
 mod tail;
 
-pub use chunk::{hash as object_hash, pack as pack_part};
 pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
 pub use compact::{Compacted, Compaction, RebuildLimits, Thresholds};
 pub use load::Load;
+pub use part::{hash as object_hash, pack as pack_part};
 pub use snapshot::Snapshot;

@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use futures_util::{StreamExt, stream};
-use market::{Hash, Log, LogPosition};
+use market::{Hash, Log, LogPosition, Manifest, ObjectRef};
 use objects::Objects;
 use platform::store::StoreError;
 use types::clock::{Clock, Moment};
 
-use super::chunk;
 use super::columns::Columnar;
 use super::delta::Delta;
+use super::part;
 use super::scan::EntityScan;
 use super::snapshot::Snapshot;
-use super::source::{Base, Piece};
 use super::tail::LogTail;
 
 /// How many pieces are read at the same time.
@@ -51,14 +50,14 @@ impl<R: Columnar> Load<R> {
         loop {
             let asked = Moment::now(&*self.clock);
             let standing = self.log.standing().await?;
-            let Some(found) = Base::find(&standing) else { return self.entities(standing.head).await };
+            let Some(found) = &standing.manifest else { return self.entities(standing.head).await };
             let generation = found.as_ref().ok().map(|base| base.generation);
             if broken == Some(generation) {
                 return self.entities(standing.head).await;
             }
             let outcome = match found {
-                Ok(base) => self.base(&base, standing.head, asked).await,
-                Err(error) => Err(error),
+                Ok(base) => self.base(base, standing.head, asked).await,
+                Err(error) => Err(error.clone()),
             };
             let error = match outcome {
                 Err(error @ StoreError::Corrupt { .. }) => error,
@@ -71,9 +70,9 @@ impl<R: Columnar> Load<R> {
 
     /// Reads the pieces and the log at the same time. Neither has to wait for the other, because base and deltas are
     /// exact at their end.
-    async fn base(&mut self, base: &Base, head: LogPosition, asked: Moment) -> Result<Snapshot<R>, StoreError> {
+    async fn base(&mut self, base: &Manifest, head: LogPosition, asked: Moment) -> Result<Snapshot<R>, StoreError> {
         self.tail.begin_at(base.end.seq);
-        let pieces = self.pieces.read(base, &self.log, &self.objects);
+        let pieces = self.pieces.read(base, &self.objects);
         let (pieces, tail) = join(pieces, self.tail.read(&self.log, head.seq, usize::MAX)).await;
         pieces?;
         if !tail? {
@@ -132,16 +131,16 @@ impl<R: Columnar> Default for Pieces<R> {
 
 impl<R: Columnar> Pieces<R> {
     /// Reads the pieces of a base that are missing. After an error, those that could be read are there.
-    async fn read(&mut self, base: &Base, log: &Log<R>, objects: &Objects) -> Result<(), StoreError> {
-        let wanted: HashSet<Hash> = base.parts.iter().chain(&base.deltas).map(|piece| piece.hash).collect();
+    async fn read(&mut self, base: &Manifest, objects: &Objects) -> Result<(), StoreError> {
+        let wanted: HashSet<Hash> = base.objects().map(|object| object.hash).collect();
         self.parts.retain(|hash, _| wanted.contains(hash));
         self.deltas.retain(|hash, _| wanted.contains(hash));
-        let parts = base.parts.iter().filter(|piece| !self.parts.contains_key(&piece.hash));
-        let parts = parts.map(|piece| (piece, unpack_part::<R> as Unpack<R>));
-        let deltas = base.deltas.iter().filter(|piece| !self.deltas.contains_key(&piece.hash));
-        let deltas = deltas.map(|piece| (piece, unpack_delta::<R> as Unpack<R>));
-        let reads: Vec<_> =
-            parts.chain(deltas).map(|(piece, unpack)| read_piece(piece, unpack, log, objects)).collect();
+        let parts = base.parts.iter().filter(|part| !self.parts.contains_key(&part.hash));
+        let parts = parts.map(|part| (part, unpack_part::<R> as Unpack<R>));
+        let deltas = base.deltas.iter().map(|delta| &delta.object);
+        let deltas = deltas.filter(|delta| !self.deltas.contains_key(&delta.hash));
+        let deltas = deltas.map(|delta| (delta, unpack_delta::<R> as Unpack<R>));
+        let reads: Vec<_> = parts.chain(deltas).map(|(object, unpack)| read_piece(object, unpack, objects)).collect();
         let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_READS);
         let mut outcome = Ok(());
         while let Some(read) = reads.next().await {
@@ -158,10 +157,10 @@ impl<R: Columnar> Pieces<R> {
 
     /// Takes out the parts and the deltas of a base, in its order. Of two equal deltas only the newer is taken, since it
     /// has the last word about all that they name.
-    fn take(&mut self, base: &Base) -> (Vec<R::Columns>, Vec<Delta<R>>) {
+    fn take(&mut self, base: &Manifest) -> (Vec<R::Columns>, Vec<Delta<R>>) {
         let Self { mut parts, mut deltas } = std::mem::take(self);
-        let records = base.parts.iter().filter_map(|piece| parts.remove(&piece.hash)).collect();
-        let newest_first = base.deltas.iter().rev().filter_map(|piece| deltas.remove(&piece.hash));
+        let records = base.parts.iter().filter_map(|part| parts.remove(&part.hash)).collect();
+        let newest_first = base.deltas.iter().rev().filter_map(|delta| deltas.remove(&delta.object.hash));
         let mut deltas: Vec<_> = newest_first.collect();
         deltas.reverse();
         (records, deltas)
@@ -169,17 +168,16 @@ impl<R: Columnar> Pieces<R> {
 }
 
 async fn read_piece<R: Columnar>(
-    piece: &Piece,
+    object: &ObjectRef,
     unpack: Unpack<R>,
-    log: &Log<R>,
     objects: &Objects,
 ) -> Result<(Hash, Unpacked<R>), StoreError> {
-    let packed = piece.read(log, objects).await?;
-    Ok((piece.hash, unpack(&packed)?))
+    let packed = part::read(object, objects).await?;
+    Ok((object.hash, unpack(&packed)?))
 }
 
 fn unpack_part<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {
-    chunk::unpack::<R>(packed).map(Unpacked::Part)
+    part::unpack::<R>(packed).map(Unpacked::Part)
 }
 
 fn unpack_delta<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {

@@ -235,7 +235,7 @@ impl ListingMessage {
     fn message(self, now: Timestamp) -> Result<Message, Rejection> {
         match self.status {
             ListingStatus::Active => created_by(self.created_at, now)?,
-            // A listing that was stored before there was a bound can still be ended.
+            // Of a listing that has ended, only the id and the version are stored.
             ListingStatus::Sold | ListingStatus::Cancelled => {
                 return Ok(Message::ListingEnded(self.id, self.version.0));
             }

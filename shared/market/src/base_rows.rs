@@ -1,26 +1,21 @@
-//! The rows of a stream's base: the manifest beside the head; and the pointer, with the chunks that it names, which the
-//! releases before the manifest wrote.
+//! Where a stream stands: its head, and the manifest of its base beside that.
 
 use platform::store::{Attributes, StoreError, changed, s};
-use uuid::Uuid;
 
 use super::log::{Log, LogPosition, position};
 use super::manifest::Manifest;
-use super::pointer::Pointer;
 use super::table;
 use crate::Record;
 
 /// To a reader, this many records of a base are as much work as one change in the log. A record takes a quarter of a
-/// change's bytes, and chunks are read at the same time while pages of the log are read one after the other.
+/// change's bytes, and parts are read at the same time while pages of the log are read one after the other.
 const RECORDS_PER_CHANGE: u64 = 10;
 
-/// A stream's head, manifest and base pointer, as of one moment.
+/// A stream's head and manifest, as of one moment.
 pub struct Standing {
     pub head: LogPosition,
-    /// The manifest, if there is one that is not older than the pointer. It is an error if it cannot be read.
+    /// The manifest, if there is one. It is an error if it cannot be read.
     pub manifest: Option<Result<Manifest, StoreError>>,
-    /// The pointer, if there is one. It is used only where there is no manifest. It is an error if it cannot be read.
-    pub base: Option<Result<Pointer, StoreError>>,
     /// The generation of the manifest, even if the rest of it cannot be read.
     generation: Option<String>,
 }
@@ -28,60 +23,36 @@ pub struct Standing {
 impl Standing {
     /// Returns how many changes have come after the base and its deltas. If no base can be read, these are all changes.
     pub fn behind(&self) -> u64 {
-        self.head.changes.saturating_sub(self.packed().map_or(0, |(end, _)| end.changes))
+        self.head.changes.saturating_sub(self.base().map_or(0, |base| base.end.changes))
     }
 
-    /// Returns up to where base and deltas hold the stream, and how many records the base has.
-    fn packed(&self) -> Option<(LogPosition, u64)> {
-        if let Some(manifest) = &self.manifest {
-            return manifest.as_ref().ok().map(|manifest| (manifest.end, manifest.records));
-        }
-        let pointer = self.base.as_ref()?.as_ref().ok()?;
-        Some((pointer.position, pointer.records))
+    /// Returns the manifest, if it can be read.
+    fn base(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()?.as_ref().ok()
     }
 
     /// Returns the sequence number up to which base and deltas hold the stream; 0 if no base can be read.
     pub fn base_seq(&self) -> u64 {
-        self.packed().map_or(0, |(end, _)| end.seq)
+        self.base().map_or(0, |base| base.end.seq)
     }
 
     /// Returns whether a reader at `position` has more work with the log up to its end than with the base and the log
     /// behind that. Without a base that can be read, it never has.
     pub fn is_base_nearer_than_end(&self, position: LogPosition) -> bool {
-        let Some((_, records)) = self.packed() else { return false };
+        let Some(base) = self.base() else { return false };
         let left = self.head.changes.saturating_sub(position.changes);
-        left > self.behind() + records / RECORDS_PER_CHANGE
+        left > self.behind() + base.records / RECORDS_PER_CHANGE
     }
 }
 
 impl<R: Record> Log<R> {
-    /// Reads head, manifest and pointer by one Query, so that all are as of one moment.
+    /// Reads head and manifest by one Query, so that both are as of one moment.
     pub async fn standing(&self) -> Result<Standing, StoreError> {
         let rows = self.market.partition(table::standing_partition::<R>()).await?;
         let find = |name: &str| rows.iter().find(|row| Attributes(row).text(table::SK) == Some(name));
-        let (base, manifest) = (find(table::BASE), find(table::MANIFEST));
+        let manifest = find(table::MANIFEST);
         let generation = manifest.and_then(|row| Attributes(row).text(table::GENERATION)).map(ToOwned::to_owned);
-        let (manifest, base) = (manifest.map(Manifest::from_row), base.map(Pointer::from_row));
-        // After a rollback, the release before has gone on with its pointer.
-        let is_left_behind =
-            |manifest: &Manifest| matches!(&base, Some(Ok(pointer)) if pointer.position.seq > manifest.end.seq);
-        let manifest = manifest.filter(|manifest| !manifest.as_ref().is_ok_and(is_left_behind));
-        Ok(Standing { head: position(find(table::HEAD))?, manifest, base, generation })
-    }
-
-    /// Reads a chunk. A chunk never changes, so the cheaper, eventually consistent read is right if it finds one. Only
-    /// if it finds none is the chunk asked for again, by a strongly consistent read.
-    pub async fn base_chunk(&self, generation: Uuid, number: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        let get = |strongly: bool| {
-            let key = table::base_chunk::<R>(generation, number);
-            let get = self.market.client.get_item().table_name(&self.market.table).set_key(Some(key));
-            get.consistent_read(strongly).send()
-        };
-        let found = match get(false).await?.item {
-            Some(row) => Some(row),
-            None => get(true).await?.item,
-        };
-        Ok(found.as_ref().and_then(|row| Attributes(row).bytes(table::PACKED)).map(ToOwned::to_owned))
+        Ok(Standing { head: position(find(table::HEAD))?, manifest: manifest.map(Manifest::from_row), generation })
     }
 
     /// Puts the manifest, on condition that the stored one is still the one that `seen` has. Returns whether it was.

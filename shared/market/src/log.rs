@@ -147,9 +147,6 @@ pub(super) fn position(head: Option<&Row>) -> Result<LogPosition, StoreError> {
     head.map_or(Ok(LogPosition::default()), |row| {
         table::HEAD_FORMAT.of_row(row)?;
         let read = Attributes(row);
-        Ok(LogPosition {
-            seq: read.required_number(table::SEQ)?,
-            changes: read.number(table::CHANGES).unwrap_or_default(),
-        })
+        Ok(LogPosition { seq: read.required_number(table::SEQ)?, changes: read.required_number(table::CHANGES)? })
     })
 }

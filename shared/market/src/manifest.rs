@@ -5,11 +5,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::log::LogPosition;
-use super::pointer::Hash;
 use super::table;
 use crate::Record;
 use platform::store::{Attributes, Row, StoreError, s};
 use types::timestamp::Timestamp;
+
+/// SHA-256 of an object.
+pub type Hash = [u8; 32];
 
 /// Describes a base that was written completely, and the deltas that continue it.
 ///
@@ -53,6 +55,11 @@ pub struct ObjectRef {
 }
 
 impl Manifest {
+    /// Returns the objects of the parts, and those of the deltas.
+    pub fn objects(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.parts.iter().chain(self.deltas.iter().map(|delta| &delta.object))
+    }
+
     pub(super) fn row<R: Record>(&self) -> Result<Row, StoreError> {
         let mut row = table::manifest::<R>();
         row.insert(table::GENERATION.to_owned(), s(self.generation.to_string()));

@@ -1,7 +1,5 @@
 //! The key shapes, attribute names and layouts of the market table, in one place.
 
-use uuid::Uuid;
-
 use crate::Record;
 use platform::layout::Format;
 pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
@@ -16,15 +14,9 @@ pub(super) const CHANGES: &str = "changes";
 pub(super) const ASKS: &str = "asks";
 pub(super) const OBSERVED_AT: &str = "observed_at";
 pub(super) const GENERATION: &str = "generation";
-pub(super) const RECORDS: &str = "records";
-pub(super) const HASHES: &str = "hashes";
-pub(super) const WRITTEN_AT: &str = "written_at";
-pub(super) const SCANNED_AT: &str = "scanned_at";
-pub(super) const PACKED: &str = "packed";
 pub(super) const UNTIL: &str = "until";
 
 pub(super) const HEAD_FORMAT: Format = Format::first("stream head");
-pub(super) const BASE_FORMAT: Format = Format::first("base pointer");
 pub(super) const MANIFEST_FORMAT: Format = Format::first("base manifest");
 pub(super) const REBUILD_FORMAT: Format = Format::first("rebuild of a base");
 pub(super) const ENTITY_FORMAT: Format = Format::first("entity");
@@ -42,14 +34,12 @@ pub(super) fn entity_partition<R: Record>(number: u32) -> String {
     format!("entity#{}#{number:x}", R::STREAM)
 }
 
-/// Head, manifest and base pointer are in the same partition, so that one Query reads all of them as of one
-/// moment.
+/// Head and manifest are in the same partition, so that one Query reads both as of one moment.
 pub(super) fn standing_partition<R: Record>() -> String {
     format!("head#{}#0", R::STREAM)
 }
 
 pub(super) const HEAD: &str = "head";
-pub(super) const BASE: &str = "base";
 pub(super) const MANIFEST: &str = "manifest";
 
 pub(super) fn head<R: Record>() -> Row {
@@ -66,11 +56,6 @@ pub(super) fn lease<R: Record>() -> Row {
 
 pub(super) fn rebuild<R: Record>() -> Row {
     place(format!("rebuild#{}#0", R::STREAM), "rebuild".to_owned())
-}
-
-/// Each chunk has its own partition, so that the read capacity of a single partition does not slow down a cold start.
-pub(super) fn base_chunk<R: Record>(generation: Uuid, number: usize) -> Row {
-    place(format!("base#{}#{generation}#{number}", R::STREAM), "chunk".to_owned())
 }
 
 pub(super) fn log_partition<R: Record>() -> String {

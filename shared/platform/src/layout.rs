@@ -1,7 +1,7 @@
 //! Layouts: the numbers by which a reader tells apart the forms that a stored or queued format has had.
 //!
 //! Packed bytes begin with their layout. A row has it in an attribute and a JSON message in a member, both named
-//! [`LAYOUT`]. Layout 1 is never written there, because rows and messages from before there were layouts lack it too.
+//! [`LAYOUT`]. Layout 1 is not written there: a row or message without a layout has the first one.
 //! CONTRIBUTING.md says when a layout changes, under "Changing stored data".
 
 use std::fmt::Display;

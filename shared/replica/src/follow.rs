@@ -40,7 +40,7 @@ pub trait View: Send + Sync + 'static {
     type Record: Columnar;
 
     /// Builds an index over all of these records. No id may be among them twice.
-    fn build(chunks: Vec<<Self::Record as Columnar>::Columns>) -> Self;
+    fn build(parts: Vec<<Self::Record as Columnar>::Columns>) -> Self;
 
     /// Applies changes, in their order.
     fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);

@@ -6,15 +6,14 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-use super::delivery::{CARRIED_LAYOUT, Carried, Dispatch, Lane, Token};
+use super::delivery::{Carried, Dispatch, Lane, Token};
 use platform::layout::{Format, UnreadableMessage};
 use platform::store::explain;
 use queues::MAX_DELAY_SECONDS;
 use types::ids::UserId;
 
-/// The format of the messages. Members may be added to them, because readers ignore members that they do not know. Only
-/// messages that carry a delivery have the second layout; all others have the first.
-const FORMAT: Format = Format { name: "delivery queue", writes: CARRIED_LAYOUT, reads: CARRIED_LAYOUT };
+/// The format of the messages. Members may be added to them, because readers ignore members that they do not know.
+const FORMAT: Format = Format::first("delivery queue");
 
 /// A message in the delivery queues.
 #[derive(Clone, Debug, Serialize)]

@@ -20,17 +20,6 @@ pub(super) fn read(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Reads the golden files of earlier forms of a format: `FORMAT-1.json` and so on.
-pub(super) fn earlier(name: &str) -> Vec<Value> {
-    let is_earlier = |file: &str| {
-        let number = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let files = fs::read_dir(path(name).parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
-    let names = files.filter_map(|file| file.file_stem()?.to_str().map(str::to_owned));
-    names.filter(|file| is_earlier(file)).map(|file| read(&file)).collect()
-}
-
 /// Compares what was written with a golden file. Returns what to do if they differ. `layout_in` is the file in which
 /// the format's layout stands.
 pub(super) fn difference(name: &str, layout_in: &str, found: &Value) -> Option<String> {
@@ -41,8 +30,8 @@ pub(super) fn difference(name: &str, layout_in: &str, found: &Value) -> Option<S
     let expected = read(name);
     (expected != *found).then(|| {
         format!(
-            "The stored form of {name} changed. If that is meant: raise `writes` of its format in {layout_in}, keep a \
-             reader for the layout before, add a golden file beside this one; see CONTRIBUTING, Changing stored data.\n\
+            "The stored form of {name} changed. If that is meant, it is a new layout: its number stands in {layout_in}, \
+             and CONTRIBUTING, Changing stored data, says how it comes.\n\
              found: {found:#}\nexpected: {expected:#}"
         )
     })

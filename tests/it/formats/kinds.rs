@@ -28,24 +28,17 @@ pub(super) struct RowKind {
     sk: Option<&'static str>,
     /// The file in which its layout stands.
     pub(super) layout_in: &'static str,
-    /// The attributes without which the release before cannot read it, with their types.
-    pub(super) required: &'static [(&'static str, &'static str)],
     /// What a reader of its golden file should know.
     pub(super) about: &'static str,
 }
 
 pub(super) const BASE_MANIFEST: &str = "base-manifest";
-pub(super) const BASE_POINTER: &str = "base-pointer";
 /// The parts of bases, of each stream: the name of the golden file, and the file in which the layout stands. Their
 /// bytes depend on the version of zstd.
 pub(super) const BASE_PARTS: [(&str, &str); 2] = [
     ("base-part-catalog", "shared/base/src/columns/items.rs"),
     ("base-part-listings", "shared/base/src/columns/listings.rs"),
 ];
-/// Chunks of a base, which the release before has put into the table.
-pub(super) const BASE_CHUNKS: [&str; 2] = ["base-chunk-catalog", "base-chunk-listings"];
-/// The kinds of rows that only releases before this one have written.
-pub(super) const ONLY_READ: [&str; 3] = [BASE_POINTER, BASE_CHUNKS[0], BASE_CHUNKS[1]];
 
 const fn kind(
     name: &'static str,
@@ -53,45 +46,28 @@ const fn kind(
     starts: &'static [&'static str],
     about: &'static str,
 ) -> RowKind {
-    RowKind { name, table, starts, sk: None, layout_in: "", required: &[], about }
+    RowKind { name, table, starts, sk: None, layout_in: "", about }
 }
 
-pub(super) static KINDS: [RowKind; 24] = [
+pub(super) static KINDS: [RowKind; 21] = [
+    RowKind { layout_in: KEYS_LAYOUTS, ..kind("key", KEYS, &["key#"], KEY) },
     RowKind {
         layout_in: KEYS_LAYOUTS,
-        required: &[
-            ("key_id", "S"),
-            ("user_id", "S"),
-            ("tier", "S"),
-            ("scopes", "SS"),
-            ("limit", "N"),
-            ("status", "S"),
-            ("created_at", "N"),
-            ("last4", "S"),
-        ],
-        ..kind("key", KEYS, &["key#"], KEY)
-    },
-    RowKind {
-        layout_in: KEYS_LAYOUTS,
-        required: &[("hash", "S")],
         ..kind("key-finder", KEYS, &["id#", "user#"], "The rows that find a key by its id and by its user.")
     },
     RowKind {
         sk: Some("head"),
         layout_in: MARKET_LAYOUTS,
-        required: &[("seq", "N"), ("changes", "N")],
         ..kind("stream-head", MARKET, &["head#"], "How many batches and changes a stream has had.")
     },
     RowKind {
         sk: Some("manifest"),
         layout_in: MARKET_LAYOUTS,
-        required: &[("generation", "S"), ("data", "S")],
         ..kind(BASE_MANIFEST, MARKET, &["head#"], "The hashes are the SHA-256 of the parts in the golden files.")
     },
     RowKind {
         sk: Some("lease"),
         layout_in: MARKET_LAYOUTS,
-        required: &[("until", "N")],
         ..kind(
             "base-lease",
             MARKET,
@@ -101,7 +77,6 @@ pub(super) static KINDS: [RowKind; 24] = [
     },
     RowKind {
         layout_in: MARKET_LAYOUTS,
-        required: &[("generation", "S")],
         ..kind(
             "base-rebuild",
             MARKET,
@@ -109,117 +84,46 @@ pub(super) static KINDS: [RowKind; 24] = [
             "How far a base is made from the entities. One has been finished.",
         )
     },
-    RowKind {
-        sk: Some("base"),
-        layout_in: MARKET_LAYOUTS,
-        required: &[
-            ("generation", "S"),
-            ("seq", "N"),
-            ("changes", "N"),
-            ("records", "N"),
-            ("hashes", "B"),
-            ("written_at", "N"),
-            ("scanned_at", "N"),
-        ],
-        ..kind(BASE_POINTER, MARKET, &["head#"], "The hashes are the SHA-256 of the chunks in the golden files.")
-    },
-    RowKind {
-        layout_in: LOG_LAYOUTS,
-        required: &[("changes", "B")],
-        ..kind("log-entry-catalog", MARKET, &["log#catalog#"], LOG_ENTRY)
-    },
-    RowKind {
-        layout_in: LOG_LAYOUTS,
-        required: &[("changes", "B")],
-        ..kind("log-entry-listings", MARKET, &["log#listings#"], LOG_ENTRY)
-    },
-    RowKind {
-        layout_in: BASE_PARTS[0].1,
-        required: &[("packed", "B")],
-        ..kind(BASE_CHUNKS[0], MARKET, &["base#catalog#"], CHUNK)
-    },
-    RowKind {
-        layout_in: BASE_PARTS[1].1,
-        required: &[("packed", "B")],
-        ..kind(BASE_CHUNKS[1], MARKET, &["base#listings#"], CHUNK)
-    },
+    RowKind { layout_in: LOG_LAYOUTS, ..kind("log-entry-catalog", MARKET, &["log#catalog#"], LOG_ENTRY) },
+    RowKind { layout_in: LOG_LAYOUTS, ..kind("log-entry-listings", MARKET, &["log#listings#"], LOG_ENTRY) },
     RowKind {
         layout_in: MARKET_LAYOUTS,
-        required: &[("version", "N")],
         ..kind("entity", MARKET, &["entity#"], "Items and listings. A removed one has no data.")
     },
+    RowKind { layout_in: MARKET_LAYOUTS, ..kind("marketplace", MARKET, &["marketplaces"], "") },
     RowKind {
         layout_in: MARKET_LAYOUTS,
-        required: &[("version", "N"), ("data", "S")],
-        ..kind("marketplace", MARKET, &["marketplaces"], "")
-    },
-    RowKind {
-        layout_in: MARKET_LAYOUTS,
-        required: &[("asks", "B"), ("observed_at", "N")],
         ..kind("quote", MARKET, &["quotes#"], "asks: postcard without a layout, a vector of cents.")
     },
     RowKind {
         layout_in: "shared/accounts/src/orders.rs",
-        required: &[("version", "N"), ("ordinal", "N"), ("data", "B")],
         ..kind("order", ACCOUNTS, &["orders#"], "data: the layout, then the order by postcard, field by field.")
     },
     RowKind {
         layout_in: ACCOUNTS_LAYOUTS,
-        required: &[("version", "N"), ("account_id", "S"), ("created_at", "N")],
         ..kind("order-authority", ACCOUNTS, &["order#"], "Decides whether a message changes an order.")
     },
-    RowKind {
-        layout_in: ACCOUNTS_LAYOUTS,
-        required: &[("total", "N"), ("months", "M"), ("recent", "L")],
-        ..kind("order-summary", ACCOUNTS, &["summary#"], SUMMARY)
-    },
-    RowKind {
-        layout_in: "shared/accounts/src/marks.rs",
-        required: &[("orders", "N"), ("marks", "B")],
-        ..kind("order-marks", ACCOUNTS, &["marks#"], MARKS)
-    },
-    RowKind {
-        layout_in: ACCOUNTS_LAYOUTS,
-        required: &[("version", "N"), ("data", "S")],
-        ..kind("balance", ACCOUNTS, &["balance#"], "")
-    },
+    RowKind { layout_in: ACCOUNTS_LAYOUTS, ..kind("order-summary", ACCOUNTS, &["summary#"], SUMMARY) },
+    RowKind { layout_in: "shared/accounts/src/marks.rs", ..kind("order-marks", ACCOUNTS, &["marks#"], MARKS) },
+    RowKind { layout_in: ACCOUNTS_LAYOUTS, ..kind("balance", ACCOUNTS, &["balance#"], "") },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
-        required: &[("count", "N")],
         ..kind("account", WEBHOOKS, &["account#"], "The endpoints of an account. The secrets are sealed.")
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
-        required: &[("account_id", "S")],
         ..kind("endpoint-finder", WEBHOOKS, &["endpoint#"], "Finds the account of an endpoint, also of a removed one.")
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
-        required: &[
-            ("endpoint_id", "S"),
-            ("account_id", "S"),
-            ("event", "S"),
-            ("created_at", "N"),
-            ("body", "S"),
-            ("status", "S"),
-            ("round", "N"),
-            ("recorded", "N"),
-            ("token", "S"),
-            ("claims", "N"),
-            ("due", "N"),
-            ("attempts", "L"),
-            ("wake_shard", "S"),
-        ],
         ..kind("delivery", WEBHOOKS, &["delivery#"], "Each attempt is JSON. The body is sent byte for byte.")
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
-        required: &[("notice", "S"), ("wake_shard", "S"), ("wake_at", "N")],
         ..kind("notice", WEBHOOKS, &["notice#"], "A notice that was not sent yet. It has no wake_at once it was.")
     },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
-        required: &[("token", "S"), ("called_at", "N")],
         ..kind("drain", WEBHOOKS, &["drain#"], "The drain of an account. One is called, and one sleeps.")
     },
 ];
@@ -232,7 +136,7 @@ const SUMMARY: &str = "How many orders there are, per month, and the latest inse
                        written it.";
 const MARKS: &str = "marks: the layout, then by postcard the blocks of a month, and of each: the milliseconds since the \
                      start of the block before, the id of its first order or none, and its number of orders.";
-pub(super) const CHUNK: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, \
+pub(super) const PART: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, \
                                 whose bytes may differ between its versions.";
 
 /// Returns the kind of a row.

@@ -1,16 +1,14 @@
 //! A stack that holds what the golden files say, as another release would have left it.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
-use tests::{Stack, base_bucket, dynamodb};
+use tests::{Stack, base_bucket};
 
 use local::environment::Variables;
 
 use super::dynamo::{bytes, put, text};
 use super::golden;
 use super::kinds::{BASE_MANIFEST, BASE_PARTS, KINDS, RowKind};
-use super::scene::hash_of;
 
 /// Fills an empty stack with the golden rows and the golden keyring. Each row is changed first.
 pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &Value) -> Stack {
@@ -30,32 +28,12 @@ pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &
     stack
 }
 
-/// Puts a part, and the golden manifest of its stream with this part's hash.
-pub(super) async fn put_part(stack: &Stack, stream: usize, packed: Vec<u8>) {
-    let mut manifest = golden::read(BASE_MANIFEST)["rows"][stream].take();
-    let data: Value = serde_json::from_str(text(&manifest, "data")).unwrap();
-    let golden_hash = data["parts"][0]["hash"].as_str().unwrap();
-    let data = text(&manifest, "data").replace(golden_hash, &hex::encode(hash_of(&packed)));
-    manifest["data"] = json!({"S": data});
-    put_object(stack, stream, packed).await;
-    put(stack, "marketplace-market", &manifest).await;
-}
-
 /// Puts a part under the key that the golden manifest of its stream names.
 async fn put_object(stack: &Stack, stream: usize, packed: Vec<u8>) {
     let manifests = golden::read(BASE_MANIFEST);
     let data: Value = serde_json::from_str(text(&manifests["rows"][stream], "data")).unwrap();
     let key = data["parts"][0]["key"].as_str().unwrap();
     base_bucket(&stack.aws.endpoint_url).put(key, packed.into()).await.unwrap();
-}
-
-/// Leaves only what the release before the manifest knew of the bases.
-pub(super) async fn forget_manifests(stack: &Stack) {
-    for manifest in golden::read(BASE_MANIFEST)["rows"].as_array().unwrap() {
-        let delete = dynamodb(stack).delete_item().table_name("marketplace-market");
-        let (pk, sk) = (text(manifest, "pk").to_owned(), text(manifest, "sk").to_owned());
-        delete.key("pk", AttributeValue::S(pk)).key("sk", AttributeValue::S(sk)).send().await.unwrap();
-    }
 }
 
 /// Fills an empty stack with the golden rows as they are.

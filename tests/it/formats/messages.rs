@@ -114,7 +114,7 @@ async fn message_is_followed(name: &str, change: fn(Value) -> Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_of_the_release_before_are_followed() {
+async fn the_golden_messages_are_followed() {
     messages_are_followed(|message| message).await;
 }
 
@@ -124,14 +124,14 @@ async fn messages_with_members_of_a_newer_release_are_followed_after_a_rollback(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn notices_that_the_release_before_did_not_send_are_sent() {
+async fn the_golden_notices_are_sent() {
     let stack = loaded_as_it_is().await;
     stack.sweep().await;
     let names = ["notice-message", "notice-failing-message", "notice-recovered-message"];
     assert_eq!(taken_notices(&stack).await, names.map(golden_message));
 }
 
-/// Returns a message of the feed that the release before has postponed once.
+/// Returns a message of the feed that was postponed once.
 fn postponed(golden: &Value) -> SqsMessage {
     let mut attribute = SqsMessageAttribute::default();
     attribute.string_value = Some(golden["postponed"].as_str().unwrap().to_owned());
@@ -141,7 +141,7 @@ fn postponed(golden: &Value) -> SqsMessage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_postponed_message_counts_on_from_the_release_before() {
+async fn a_postponed_message_counts_on_from_the_golden_count() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let ingest = stack.ingest_at(&proxy.url);

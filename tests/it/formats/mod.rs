@@ -9,7 +9,6 @@ mod loaded;
 mod messages;
 mod newer;
 mod reads;
-mod required;
 mod scene;
 mod seen;
 mod writes;

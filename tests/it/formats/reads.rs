@@ -3,20 +3,16 @@
 use std::time::Duration;
 
 use base::Compacted;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::{Stack, balance, compaction, item, listing, marketplace, order, quote, uuid};
 use types::records::{PublicItem, PublicListing};
-use types::scope::Tier;
 
-use super::dynamo::{binary, bytes, put, text};
-use super::golden;
-use super::kinds::{BASE_CHUNKS, BASE_PARTS, BASE_POINTER, KINDS};
-use super::loaded::{forget_manifests, keyring, loaded, loaded_as_it_is, put_part, with_more, with_more_members};
-use super::scene::{Scene, hash_of, key, user};
+use super::loaded::{keyring, loaded, loaded_as_it_is, with_more, with_more_members};
+use super::scene::{Scene, key, user};
 use super::seen::seen;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_release_before_wrote_is_read_like_what_this_one_writes() {
+async fn the_golden_rows_are_read_like_those_that_this_release_writes() {
     let scene = Scene::new().await;
     let written = scene.fixed(&json!(seen(&scene.stack, &scene.key).await));
     let found = json!(seen(&loaded_as_it_is().await, key().reveal()).await);
@@ -25,44 +21,7 @@ async fn what_the_release_before_wrote_is_read_like_what_this_one_writes() {
     assert_eq!(found["/v1/public/orders"]["total"], 2);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_earlier_form_is_still_read() {
-    for kind in &KINDS {
-        for earlier in golden::earlier(kind.name) {
-            let stack = loaded_as_it_is().await;
-            if BASE_CHUNKS.contains(&kind.name) {
-                forget_manifests(&stack).await;
-            }
-            for row in earlier["rows"].as_array().unwrap() {
-                put(&stack, kind.table, row).await;
-                if BASE_CHUNKS.contains(&kind.name) {
-                    put(&stack, kind.table, &pointer_to(row)).await;
-                }
-            }
-            seen(&stack, key().reveal()).await;
-            // A base that cannot be read would be made anew from the entities, and nobody would notice.
-            assert_bases_are_folded(&stack).await;
-        }
-    }
-    for (stream, (name, _)) in BASE_PARTS.iter().enumerate() {
-        for earlier in golden::earlier(name) {
-            let stack = loaded_as_it_is().await;
-            put_part(&stack, stream, bytes(&earlier, "packed")).await;
-            assert_bases_are_folded(&stack).await;
-        }
-    }
-}
-
-/// Returns the golden pointer of a chunk's stream, with the hash of this chunk.
-fn pointer_to(chunk: &Value) -> Value {
-    let pointers = golden::read(BASE_POINTER)["rows"].take();
-    let generation = |pointer: &&Value| text(chunk, "pk").contains(text(pointer, "generation"));
-    let mut pointer = pointers.as_array().unwrap().iter().find(generation).unwrap().clone();
-    pointer["hashes"] = binary(&hash_of(&bytes(chunk, "packed")));
-    pointer
-}
-
-/// Waits until the bases are due, and asserts that they are made from the earlier ones and the log.
+/// Waits until the bases are due, and asserts that they are made from the golden ones and the log.
 async fn assert_bases_are_folded(stack: &Stack) {
     stack.clock.advance(Duration::from_hours(7 * 24));
     let (url, clock) = (&stack.aws.endpoint_url, &stack.clock);
@@ -74,23 +33,6 @@ async fn assert_bases_are_folded(stack: &Stack) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_from_before_limits_of_their_own_follows_its_tier() {
-    let stack = loaded_as_it_is().await;
-    put(&stack, "marketplace-keys", &golden::read("key-1")["rows"][0]).await;
-    assert_eq!(seen(&stack, key().reveal()).await["/v1/public/me"]["rate_limit_per_minute"], Tier::Pro.limit());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_bases_of_the_release_before_are_read_and_moved_to_the_bucket() {
-    let stack = loaded_as_it_is().await;
-    let moved = seen(&stack, key().reveal()).await;
-    forget_manifests(&stack).await;
-    assert_eq!(seen(&stack, key().reveal()).await, moved);
-    assert_bases_are_folded(&stack).await;
-    assert_eq!(seen(&stack, key().reveal()).await, moved);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn what_a_newer_release_added_is_ignored_after_a_rollback() {
     let added = loaded(|_, row| with_more(row), &with_more_members(keyring())).await;
     let plain = loaded_as_it_is().await;
@@ -98,7 +40,7 @@ async fn what_a_newer_release_added_is_ignored_after_a_rollback() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_of_the_release_before_goes_on() {
+async fn a_stack_of_the_golden_rows_goes_on() {
     let stack = loaded_as_it_is().await;
     let running = stack.instance().await;
     stack

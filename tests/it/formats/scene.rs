@@ -140,7 +140,7 @@ fn stands_for(text: &str, record: &KeyRecord, bits: u8, id: u128) -> [(String, S
     [(hash, fixed_hash), (record.key_id.to_string(), uuid(id).to_string())]
 }
 
-/// Returns the hash of packed bytes, as manifest and pointer have it.
+/// Returns the hash of packed bytes, as the manifest has it.
 pub(super) fn hash_of(packed: &[u8]) -> Vec<u8> {
     ring::digest::digest(&ring::digest::SHA256, packed).as_ref().to_vec()
 }

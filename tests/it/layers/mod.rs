@@ -54,7 +54,7 @@ const NEEDED_BY: &[(&[&str], &[&str])] = &[
     // The generator of the description.
     (&["utoipa"], &["openapi"]),
     // What only operators need.
-    (&["repair", "aws-config"], &[]),
+    (&["aws-config"], &[]),
 ];
 
 fn contains(packages: &BTreeSet<String>, name: &str) -> bool {

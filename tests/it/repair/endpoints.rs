@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use marketctl::repair::{EndpointsReport, Mode, Repair, RepairError};
 use platform::resources::Table;
-use repair::{EndpointsReport, Mode, Repair, RepairError};
 use tests::{Receiver, Stack, hand, sale, set_row_number, uuid};
 use types::ids::UserId;
 use webhooks::Schedule;

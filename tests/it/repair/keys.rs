@@ -7,7 +7,7 @@ use admin::keys::{KeyAdmin, KeyProblem, MAX_OVERLAP};
 use auth::KeyRecord;
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::environment::Variables;
-use repair::{Keys, KeysReport, Mode, Repair, RepairError};
+use marketctl::repair::{Keys, KeysReport, Mode, Repair, RepairError};
 use serde_json::{Value, json};
 use tests::{RunningInstance, Stack, dynamodb, marketctl, set_key_attribute, table_without_indexes, uuid};
 use types::ids::{KeyId, UserId};

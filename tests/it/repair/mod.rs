@@ -13,9 +13,9 @@ use std::sync::Arc;
 use auth::KeyText;
 use feed::Stores;
 use local::environment::Variables;
+use marketctl::repair::{Mode, Repair, RepairError, RepairReport};
 use platform::resources::Table;
 use platform::store::Row;
-use repair::{Mode, Repair, RepairError, RepairReport};
 use serde_json::{Value, json};
 use tests::{
     Program, Stack, balance, base_bucket, dynamodb, item, listing, marketctl, marketplace, order, set_row_number, uuid,

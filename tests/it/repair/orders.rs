@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use accounts::OrderPages;
 use feed::{ApplyOutcome, Stores};
 use futures_util::{StreamExt, stream};
+use marketctl::repair::Mode;
 use platform::resources::Table;
-use repair::Mode;
 use serde_json::{Value, json};
 use tests::{Stack, assert_orders_are_dense, order, uuid};
 use types::ids::UserId;
@@ -215,7 +215,7 @@ async fn instances_that_remember_orders_that_a_restore_undid_read_them_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn busy_months_from_before_there_were_marks_get_them() {
+async fn busy_months_without_marks_get_them() {
     let (stack, user) = (Stack::new().await, uuid(1_000).into());
     let orders: Vec<Value> = (1..10).map(|number| order(user, number, "2026-11-20T10:00:00Z", 1)).collect();
     // With these stores the month is not busy yet.
@@ -227,7 +227,8 @@ async fn busy_months_from_before_there_were_marks_get_them() {
         assert_eq!((report.orders.found.unmarked_months, report.orders.is_in_line()), (unmarked, true), "{report:?}");
     }
     let written = changed(&before, &rows(&stack, TABLE).await);
-    assert_eq!(written, [[format!("marks#{user}"), "2026-11".to_owned()]]);
+    let summary = [format!("summary#{user}"), "summary".to_owned()];
+    assert_eq!(written, [[format!("marks#{user}"), "2026-11".to_owned()], summary]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

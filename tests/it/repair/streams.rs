@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::Compacted;
 use futures_util::{StreamExt, stream};
-use repair::Mode;
+use marketctl::repair::Mode;
 use serde_json::Value;
 use tests::{RunningInstance, Stack, compaction, listing, sold_listing};
 use types::records::PublicListing;

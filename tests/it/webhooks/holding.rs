@@ -6,7 +6,7 @@ use tests::{Answer, hand, uuid};
 use types::clock::Clock;
 use types::event::EventKind;
 use types::ids::DeliveryId;
-use webhooks::delivery::{Attempt, Delivery, MAX_KEPT_ATTEMPTS, MAX_ROUNDS, Progress, Status};
+use webhooks::delivery::{Delivery, MAX_KEPT_ATTEMPTS, MAX_ROUNDS, Progress, Status};
 use webhooks::delivery_id;
 
 use super::Scene;
@@ -172,23 +172,6 @@ async fn a_delivery_that_is_sent_again_and_again_keeps_its_latest_attempts_and_c
         }
     }
     assert_eq!(scene.standing(id).await, (Status::Failed, MAX_KEPT_ATTEMPTS));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_an_earlier_release_filled_has_room_again_once_it_is_sent_again() {
-    let scene = Scene::answering(204).await;
-    let (admin, id) = (scene.stack.webhooks(), DeliveryId::from(uuid(1)));
-    let now = scene.stack.clock.now();
-    // As JSON, each of these answers takes two kilobytes, and all together almost 400 KB.
-    let attempt = Attempt { response: Some("\"".repeat(1_024)), ..Attempt::lost(now) };
-    let attempts = vec![attempt; 185];
-    let progress = Progress { round: 27, attempts, ..Progress::new(id, Status::Held, now, now) };
-    let full = Delivery { id, progress, body: "{}".to_owned(), ..scene.delivery(scene.stored(2).await).await };
-    admin.store.put_delivery(&full).await.unwrap();
-    admin.resend(id).await.unwrap();
-    scene.attempt(id).await;
-    let progress = scene.delivery(id).await.progress;
-    assert_eq!((progress.status, progress.attempts.len(), progress.recorded_attempts()), (Status::Delivered, 14, 186));
 }
 
 #[tokio::test(flavor = "multi_thread")]

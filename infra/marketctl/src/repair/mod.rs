@@ -1,63 +1,82 @@
-//! `marketctl repair`: brings tables back in line after a restore, and resets versions.
+//! Brings tables back in line, after a restore that holds some but not all rows of recent transactions. Readers may go
+//! on meanwhile. Writers must be stopped.
+//!
+//! It may be repeated at any time, also after a crash in the middle: each step leaves tables that readers read right,
+//! and what is in line already stays as it is.
 
-mod error;
-mod progress;
+mod command;
+mod mode;
 mod report;
-mod reset;
 mod rows;
+mod streams;
+mod versions;
 
 use std::sync::Arc;
 
 use accounts::Accounts;
-use admin::keys::KeyAdmin;
-use market::Market;
-use platform::resources::Table;
-use repair::{Keys, Mode, Repair, Versioned};
+use market::{Log, Market};
+use objects::Objects;
+use types::clock::Clock;
+use types::records::{PublicItem, PublicListing};
 use webhooks::store::WebhookStore;
 
-use error::RepairFailed;
-pub(crate) use progress::RepairProgress;
-use report::Report;
-use reset::ResetReport;
+pub(crate) use command::{RepairProgress, run};
+pub use mode::{Mode, Progress, RepairError};
+pub use rows::{EndpointsReport, Keys, KeysReport, OrdersReport};
+pub use streams::{StreamFindings, StreamReport};
 
-use crate::cli::RepairOptions;
-use crate::failure::CommandFailure;
-use crate::output::Output;
-use crate::session::Session;
+/// A repair of one table or of several.
+pub struct Repair {
+    /// The table of public data, and the bucket of its bases.
+    pub market: Option<(Market, Objects)>,
+    pub accounts: Option<Accounts>,
+    pub keys: Option<Keys>,
+    pub webhooks: Option<WebhookStore>,
+    pub clock: Arc<dyn Clock>,
+    pub mode: Mode,
+}
 
-pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, restored, table, name, revoked_in, reset_version } = options;
-    let table = table.map(Table::from);
-    if revoked_in.is_some() && table != Some(Table::Keys) {
-        return Err(RepairFailed::NoKeys.into());
+/// What a repair found, and what it did about that.
+#[derive(Debug, Default)]
+pub struct RepairReport {
+    /// The catalog and the listings, or nothing if that table was left alone.
+    pub streams: Vec<StreamReport>,
+    pub orders: OrdersReport,
+    pub keys: KeysReport,
+    pub endpoints: EndpointsReport,
+}
+
+impl Repair {
+    /// Repairs one table after the other. Tells `progress` how far it is.
+    pub async fn run(&self, progress: &dyn Fn(Progress)) -> Result<RepairReport, RepairError> {
+        let mut report = RepairReport::default();
+        if let Some((market, objects)) = &self.market {
+            let (catalog, listings) =
+                (Log::<PublicItem>::new(market.clone()), Log::<PublicListing>::new(market.clone()));
+            report.streams = vec![
+                Box::pin(streams::repair(&catalog, objects, &self.clock, self.mode, progress)).await?,
+                Box::pin(streams::repair(&listings, objects, &self.clock, self.mode, progress)).await?,
+            ];
+        }
+        if let Some(accounts) = &self.accounts {
+            let repair = rows::orders(accounts, self.clock.now(), self.mode, progress);
+            report.orders = Box::pin(repair).await?;
+        }
+        if let Some(keys) = &self.keys {
+            report.keys = Box::pin(rows::keys(keys, self.mode, progress)).await?;
+        }
+        if let Some(webhooks) = &self.webhooks {
+            let repair = rows::endpoints(webhooks, self.clock.now(), self.mode, progress);
+            report.endpoints = Box::pin(repair).await?;
+        }
+        Ok(report)
     }
-    let versioned = match reset_version.as_slice() {
-        [kind, id] => Some((format!("{kind} {id}"), Versioned::parse(kind, id).map_err(RepairFailed::from)?)),
-        _ => None,
-    };
-    let session = Session::open(stack).await?;
-    let name = |of: Table| name.clone().unwrap_or_else(|| session.resources.table(of));
-    let market = Market::new(session.dynamodb.clone(), name(Table::Market));
-    let accounts = Accounts::new(session.dynamodb.clone(), name(Table::Accounts));
-    if let Some((entity, versioned)) = versioned {
-        let version = versioned.reset(&market, &accounts).await.map_err(RepairFailed::from)?;
-        let version = version.ok_or_else(|| RepairFailed::Missing(entity.clone()))?;
-        return output.print(&ResetReport { entity, version }, ResetReport::text);
+}
+
+impl RepairReport {
+    /// Returns whether everything was in line.
+    pub fn is_in_line(&self) -> bool {
+        let streams = self.streams.iter().all(|stream| stream.found.is_in_line());
+        streams && self.orders.is_in_line() && self.keys.is_in_line() && self.endpoints.is_in_line()
     }
-    let clock = Arc::clone(&session.clock);
-    let has = |one: Table| table.is_none_or(|table| table == one);
-    let market = if has(Table::Market) { Some((market, session.objects().await?)) } else { None };
-    let accounts = has(Table::Accounts).then_some(accounts);
-    let key_admin = |table: String| KeyAdmin::new(session.dynamodb.clone(), table, Arc::clone(&clock));
-    let keys = || Keys { table: key_admin(name(Table::Keys)), damaged: revoked_in.map(key_admin) };
-    let keys = has(Table::Keys).then(keys);
-    let webhooks = || WebhookStore::new(session.dynamodb.clone(), name(Table::Webhooks));
-    let webhooks = has(Table::Webhooks).then(webhooks);
-    let repair = Repair { market, accounts, keys, webhooks, clock, mode: Mode { dry_run, restored } };
-    let progress = RepairProgress::start();
-    let found = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(RepairFailed::from)?;
-    drop(progress);
-    let report = Report::new(found, dry_run);
-    output.print(&report, Report::text)?;
-    if report.is_complete() { Ok(()) } else { Err(RepairFailed::Incomplete(report).into()) }
 }

@@ -1,11 +1,15 @@
 //! What a repair found and did, for programs and for people.
 
 use accounts::OrderFindings;
-use repair::{RepairReport, StreamReport};
+use admin::keys::KeyProblem;
+use platform::rows::Unreadable;
 use serde::Serialize;
-use types::ids::UserId;
+use types::ids::{EndpointId, KeyId, UserId};
+use webhooks::store::EndpointProblem;
 
-use super::rows::{Endpoints, Keys, UnreadableRow, unreadable};
+use super::RepairReport;
+use super::rows::{EndpointsReport, KeysReport};
+use super::streams::StreamReport;
 use crate::text::table;
 
 /// The result of a repair.
@@ -149,18 +153,125 @@ impl StreamLine {
     }
 }
 
+/// What was found of keys. It names each of them, because somebody has to tell its owner.
+#[derive(Debug, Serialize)]
+struct Keys {
+    keys: u64,
+    found: Vec<FoundKey>,
+}
+
+#[derive(Debug, Serialize)]
+struct FoundKey {
+    problem: KeyProblem,
+    key_id: KeyId,
+    /// Its owner, if that is known.
+    user_id: Option<UserId>,
+}
+
+/// What was found of webhook endpoints. It names each of them, too.
+#[derive(Debug, Serialize)]
+struct Endpoints {
+    endpoints: u64,
+    found: Vec<FoundEndpoint>,
+}
+
+#[derive(Debug, Serialize)]
+struct FoundEndpoint {
+    problem: EndpointProblem,
+    endpoint_id: EndpointId,
+    user_id: UserId,
+}
+
+/// A row that was left as it is.
+#[derive(Debug, Serialize)]
+pub(super) struct UnreadableRow {
+    pub(super) row: String,
+    pub(super) what: String,
+}
+
+impl Keys {
+    fn new(report: &KeysReport) -> Self {
+        let found = report.found.iter();
+        let found = found.map(|(&(problem, key_id), &user_id)| FoundKey { problem, key_id, user_id });
+        Self { keys: report.keys, found: found.collect() }
+    }
+
+    /// Returns a row for each problem, with how many keys have it.
+    fn rows(&self) -> impl Iterator<Item = [String; 3]> {
+        KeyProblem::ALL.into_iter().map(move |problem| {
+            let what = match problem {
+                KeyProblem::RotationCut => "replaced, and still active",
+                KeyProblem::SuccessorLost => "replaced, and the one that replaced it is gone",
+                KeyProblem::NotFindable => "accepted, but not found by id or user",
+                KeyProblem::Lost => "gone, but found by id or user",
+                KeyProblem::RevokedSince => "revoked or replaced since, and still active",
+            };
+            let count = self.found.iter().filter(|found| found.problem == problem).count();
+            ["keys".to_owned(), what.to_owned(), count.to_string()]
+        })
+    }
+
+    /// Returns a line for each key with a problem.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.found.iter().map(|FoundKey { problem, key_id, user_id }| match user_id {
+            Some(user_id) => format!("{problem}: key {key_id} of user {user_id}"),
+            None => format!("{problem}: key {key_id}"),
+        })
+    }
+}
+
+impl Endpoints {
+    fn new(report: &EndpointsReport) -> Self {
+        let found = report.found.iter().map(|found| FoundEndpoint {
+            problem: found.problem,
+            endpoint_id: found.endpoint_id,
+            user_id: found.account_id,
+        });
+        Self { endpoints: report.endpoints, found: found.collect() }
+    }
+
+    /// Returns a row for each problem, with how many endpoints have it.
+    fn rows(&self) -> impl Iterator<Item = [String; 3]> {
+        EndpointProblem::ALL.into_iter().map(move |problem| {
+            let what = match problem {
+                EndpointProblem::RemovalCut => "removed and still there",
+                EndpointProblem::SwitchOffCut => "switched off and still on",
+                EndpointProblem::NoticeMissing => "switched off without a notice",
+                EndpointProblem::NotFindable => "not found by id",
+                EndpointProblem::Lost => "gone, but not noted as removed",
+            };
+            let count = self.found.iter().filter(|found| found.problem == problem).count();
+            ["endpoints".to_owned(), what.to_owned(), count.to_string()]
+        })
+    }
+
+    /// Returns a line for each endpoint with a problem.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let line = |found: &FoundEndpoint| {
+            format!("{}: endpoint {} of user {}", found.problem, found.endpoint_id, found.user_id)
+        };
+        self.found.iter().map(line)
+    }
+}
+
+/// Returns the rows that were left as they are.
+fn unreadable(keys: KeysReport, endpoints: EndpointsReport) -> Vec<UnreadableRow> {
+    let rows = keys.unreadable.into_iter().chain(endpoints.unreadable);
+    rows.map(|Unreadable { row, what }| UnreadableRow { row, what }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fmt::Debug;
     use std::str::FromStr;
 
-    use admin::keys::KeyProblem;
-    use platform::rows::Unreadable;
     use platform::store::StoreError;
-    use repair::{EndpointsReport, KeysReport, OrdersReport, StreamFindings};
     use serde_json::json;
-    use webhooks::store::{EndpointFinding, EndpointProblem};
+    use webhooks::store::EndpointFinding;
+
+    use crate::repair::rows::OrdersReport;
+    use crate::repair::streams::StreamFindings;
 
     fn id_text(digit: u8) -> String {
         format!("00000000-0000-0000-0000-00000000000{digit}")

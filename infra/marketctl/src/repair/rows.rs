@@ -1,113 +1,192 @@
-//! What a repair found of keys and of webhook endpoints. It names each of them, because somebody has to tell its owner.
+//! Brings the rows of orders, keys and webhook endpoints back in line.
 
-use admin::keys::KeyProblem;
+use std::collections::{BTreeMap, BTreeSet};
+
+use accounts::{Accounts, OrderAuthority, OrderFindings};
+use admin::keys::{KeyAdmin, KeyFinding, KeyProblem, KeysPage};
+use futures_util::{StreamExt, stream};
 use platform::rows::Unreadable;
-use repair::{EndpointsReport, KeysReport};
-use serde::Serialize;
-use types::ids::{EndpointId, KeyId, UserId};
-use webhooks::store::EndpointProblem;
+use platform::store::StoreError;
+use types::ids::{KeyId, UserId};
+use types::timestamp::Timestamp;
+use webhooks::store::{EndpointFinding, EndpointRepair, WebhookStore};
 
-#[derive(Debug, Serialize)]
-pub(super) struct Keys {
-    pub(super) keys: u64,
-    found: Vec<FoundKey>,
+use super::mode::{Mode, Progress, RepairError};
+
+/// How many users' orders are repaired at the same time.
+const CONCURRENT_USERS: usize = 16;
+
+/// What was found in the orders. Everything was mended, except the orders of those whose repair failed.
+#[derive(Debug, Default)]
+pub struct OrdersReport {
+    /// The number of users with orders.
+    pub users: u64,
+    /// Authorities whose order was missing. No message could have inserted it.
+    pub without_record: u64,
+    pub found: OrderFindings,
+    /// The users whose orders are not in line now, and why.
+    pub failed: Vec<(UserId, StoreError)>,
 }
 
-#[derive(Debug, Serialize)]
-struct FoundKey {
-    problem: KeyProblem,
-    key_id: KeyId,
-    /// Its owner, if that is known.
-    user_id: Option<UserId>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Endpoints {
-    pub(super) endpoints: u64,
-    found: Vec<FoundEndpoint>,
-}
-
-#[derive(Debug, Serialize)]
-struct FoundEndpoint {
-    problem: EndpointProblem,
-    endpoint_id: EndpointId,
-    user_id: UserId,
-}
-
-/// A row that was left as it is.
-#[derive(Debug, Serialize)]
-pub(super) struct UnreadableRow {
-    pub(super) row: String,
-    pub(super) what: String,
-}
-
-impl Keys {
-    pub(super) fn new(report: &KeysReport) -> Self {
-        let found = report.found.iter();
-        let found = found.map(|(&(problem, key_id), &user_id)| FoundKey { problem, key_id, user_id });
-        Self { keys: report.keys, found: found.collect() }
-    }
-
-    /// Returns a row for each problem, with how many keys have it.
-    pub(super) fn rows(&self) -> impl Iterator<Item = [String; 3]> {
-        KeyProblem::ALL.into_iter().map(move |problem| {
-            let what = match problem {
-                KeyProblem::RotationCut => "replaced, and still active",
-                KeyProblem::SuccessorLost => "replaced, and the one that replaced it is gone",
-                KeyProblem::NotFindable => "accepted, but not found by id or user",
-                KeyProblem::Lost => "gone, but found by id or user",
-                KeyProblem::RevokedSince => "revoked or replaced since, and still active",
-            };
-            let count = self.found.iter().filter(|found| found.problem == problem).count();
-            ["keys".to_owned(), what.to_owned(), count.to_string()]
-        })
-    }
-
-    /// Returns a line for each key with a problem.
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.found.iter().map(|FoundKey { problem, key_id, user_id }| match user_id {
-            Some(user_id) => format!("{problem}: key {key_id} of user {user_id}"),
-            None => format!("{problem}: key {key_id}"),
-        })
+impl OrdersReport {
+    /// Returns whether everything was in line. Months that are not marked are only slow.
+    pub fn is_in_line(&self) -> bool {
+        let wrong = OrderFindings { unmarked_months: 0, ..self.found };
+        self.without_record == 0 && wrong == OrderFindings::default() && self.failed.is_empty()
     }
 }
 
-impl Endpoints {
-    pub(super) fn new(report: &EndpointsReport) -> Self {
-        let found = report.found.iter().map(|found| FoundEndpoint {
-            problem: found.problem,
-            endpoint_id: found.endpoint_id,
-            user_id: found.account_id,
-        });
-        Self { endpoints: report.endpoints, found: found.collect() }
+pub(super) async fn orders(
+    accounts: &Accounts,
+    now: Timestamp,
+    mode: Mode,
+    progress: &dyn Fn(Progress),
+) -> Result<OrdersReport, RepairError> {
+    let (users, orphans) = scan_orders(accounts, progress).await?;
+    let Mode { dry_run, restored } = mode;
+    if !dry_run {
+        for orphan in &orphans {
+            accounts.repair_orphan(orphan).await?;
+        }
     }
-
-    /// Returns a row for each problem, with how many endpoints have it.
-    pub(super) fn rows(&self) -> impl Iterator<Item = [String; 3]> {
-        EndpointProblem::ALL.into_iter().map(move |problem| {
-            let what = match problem {
-                EndpointProblem::RemovalCut => "removed and still there",
-                EndpointProblem::SwitchOffCut => "switched off and still on",
-                EndpointProblem::NoticeMissing => "switched off without a notice",
-                EndpointProblem::NotFindable => "not found by id",
-                EndpointProblem::Lost => "gone, but not noted as removed",
-            };
-            let count = self.found.iter().filter(|found| found.problem == problem).count();
-            ["endpoints".to_owned(), what.to_owned(), count.to_string()]
-        })
+    let all = users.len() as u64;
+    let mut report = OrdersReport { users: all, without_record: orphans.len() as u64, ..OrdersReport::default() };
+    let users =
+        users.into_iter().map(|user| async move { (user, accounts.repair_orders(user, now, dry_run, restored).await) });
+    let mut repaired = stream::iter(users).buffer_unordered(CONCURRENT_USERS);
+    let mut done = 0;
+    while let Some((user, outcome)) = repaired.next().await {
+        match outcome {
+            Ok(found) => report.found += found,
+            Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
+            Err(error) => report.failed.push((user, error)),
+        }
+        done += 1;
+        progress(Progress::Users { done, of: all });
     }
+    report.failed.sort_by_key(|(user, _)| *user);
+    Ok(report)
+}
 
-    /// Returns a line for each endpoint with a problem.
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        let line = |found: &FoundEndpoint| {
-            format!("{}: endpoint {} of user {}", found.problem, found.endpoint_id, found.user_id)
-        };
-        self.found.iter().map(line)
+/// Finds all users with orders, and all authorities whose record is missing.
+async fn scan_orders(
+    accounts: &Accounts,
+    progress: &dyn Fn(Progress),
+) -> Result<(BTreeSet<UserId>, Vec<OrderAuthority>), StoreError> {
+    let of = accounts.about_rows().await?;
+    let (mut users, mut orphans, mut rows, mut from) = (BTreeSet::new(), Vec::new(), 0, None);
+    loop {
+        let mut page = accounts.scan_orders(from).await?;
+        users.append(&mut page.users);
+        orphans.append(&mut page.orphans);
+        rows += page.rows;
+        progress(Progress::Scanning { rows, of });
+        from = page.next;
+        if from.is_none() {
+            return Ok((users, orphans));
+        }
     }
 }
 
-/// Returns the rows that were left as they are.
-pub(super) fn unreadable(keys: KeysReport, endpoints: EndpointsReport) -> Vec<UnreadableRow> {
-    let rows = keys.unreadable.into_iter().chain(endpoints.unreadable);
-    rows.map(|Unreadable { row, what }| UnreadableRow { row, what }).collect()
+/// The table of keys, and the damaged one if there still is one.
+pub struct Keys {
+    pub table: KeyAdmin,
+    /// What is revoked there is revoked in the other table as well.
+    pub damaged: Option<KeyAdmin>,
+}
+
+/// What was found in the keys. Everything was mended, except rows that cannot be read.
+#[derive(Debug, Default)]
+pub struct KeysReport {
+    /// The number of keys, revoked ones included.
+    pub keys: u64,
+    /// What was wrong with which key, and its owner if that is known.
+    pub found: BTreeMap<(KeyProblem, KeyId), Option<UserId>>,
+    /// Rows that were left as they are.
+    pub unreadable: Vec<Unreadable>,
+}
+
+impl KeysReport {
+    /// Returns whether everything was in line.
+    pub fn is_in_line(&self) -> bool {
+        self.found.is_empty() && self.unreadable.is_empty()
+    }
+
+    fn add(&mut self, page: KeysPage, progress: &dyn Fn(Progress)) {
+        self.keys += page.keys;
+        for KeyFinding { problem, key_id, user_id } in page.found {
+            let owner = self.found.entry((problem, key_id)).or_default();
+            *owner = owner.or(user_id);
+        }
+        self.unreadable.extend(page.unreadable);
+        progress(Progress::Keys { keys: self.keys });
+    }
+}
+
+pub(super) async fn keys(keys: &Keys, mode: Mode, progress: &dyn Fn(Progress)) -> Result<KeysReport, StoreError> {
+    let Keys { table, damaged } = keys;
+    let mut report = KeysReport::default();
+    if let Some(damaged) = damaged {
+        let mut from = None;
+        loop {
+            let mut page = table.revoke_as_in(damaged, from, mode.dry_run).await?;
+            from = page.next.take();
+            report.add(page, progress);
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    let mut from = None;
+    loop {
+        let mut page = table.repair_page(from, mode.dry_run).await?;
+        from = page.next.take();
+        report.add(page, progress);
+        if from.is_none() {
+            break;
+        }
+    }
+    report.unreadable.sort();
+    report.unreadable.dedup();
+    Ok(report)
+}
+
+/// What was found in the endpoints. Everything was mended, except rows that cannot be read.
+#[derive(Debug, Default)]
+pub struct EndpointsReport {
+    /// The number of endpoints.
+    pub endpoints: u64,
+    pub found: BTreeSet<EndpointFinding>,
+    /// Rows that were left as they are.
+    pub unreadable: Vec<Unreadable>,
+}
+
+impl EndpointsReport {
+    /// Returns whether everything was in line.
+    pub fn is_in_line(&self) -> bool {
+        self.found.is_empty() && self.unreadable.is_empty()
+    }
+}
+
+pub(super) async fn endpoints(
+    webhooks: &WebhookStore,
+    now: Timestamp,
+    mode: Mode,
+    progress: &dyn Fn(Progress),
+) -> Result<EndpointsReport, StoreError> {
+    let repair = EndpointRepair { now, dry_run: mode.dry_run, new_epochs: mode.restored };
+    let (mut report, mut from) = (EndpointsReport::default(), None);
+    loop {
+        let page = webhooks.repair_page(from, repair).await?;
+        report.endpoints += page.endpoints;
+        report.found.extend(page.found);
+        report.unreadable.extend(page.unreadable);
+        progress(Progress::Endpoints { endpoints: report.endpoints });
+        from = page.next;
+        if from.is_none() {
+            report.unreadable.sort();
+            report.unreadable.dedup();
+            return Ok(report);
+        }
+    }
 }

@@ -8,12 +8,11 @@ use inventory::check_table;
 use market::Market;
 use platform::preflight::ResourceKind;
 use platform::resources::Table;
-use repair::{Keys, Mode, Repair};
 use webhooks::store::WebhookStore;
 
 use super::error::Cause;
 use crate::remedy::with_remedy;
-use crate::repair::RepairProgress;
+use crate::repair::{Keys, Mode, Repair, RepairProgress};
 use crate::session::Session;
 
 /// The copy as a repair found it.

@@ -8,7 +8,7 @@
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem, Update};
 
 use super::plan::{AuthorityMending, Mending, OrderMending};
-use super::rows::OrderAuthority;
+use super::stored::OrderAuthority;
 use crate::order_writes::authority;
 use crate::summary::Summary;
 use crate::{Accounts, table};

@@ -4,13 +4,10 @@
 
 mod mend;
 mod plan;
-mod rows;
-mod scan;
 mod stored;
 
 pub use plan::OrderFindings;
-pub use rows::OrderAuthority;
-pub use scan::OrdersPage;
+pub use stored::{OrderAuthority, OrdersPage};
 
 use super::{Accounts, table};
 use platform::backoff::pause;
@@ -40,9 +37,6 @@ impl Accounts {
                 return Ok(found);
             }
             if self.mend(user, stored.total, &mending).await? {
-                if mending.found.unmarked_months > 0 {
-                    self.mark_months(user).await?;
-                }
                 return Ok(found);
             }
             tokio::time::sleep(pause(attempt)).await;

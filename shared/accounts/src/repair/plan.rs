@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use super::rows::StoredRecord;
-use super::stored::StoredOrders;
+use super::stored::{StoredOrders, StoredRecord};
 use crate::marks::Marks;
 use crate::place::Place;
 use crate::summary::Summary;
@@ -76,13 +75,11 @@ impl StoredOrders {
         let mut found = OrderFindings::default();
         let (orders, mut expected) = self.orders_and_summary(&mut found)?;
         expected.era = self.era;
-        let (marks, unmarked) = self.marks_and_unmarked(block_orders);
-        found.marks = marks.len() as u64;
-        found.unmarked_months = unmarked;
+        let marks = self.marks_mending(block_orders, &mut found);
         let is_right = if expected.total == 0 { !self.has_summary } else { self.summary.as_ref() == Some(&expected) };
         found.summaries = u64::from(!is_right);
         expected.era = u64::try_from(now.millis()).unwrap_or_default().max(self.era + 1);
-        let is_wrong = !is_right || found.misnumbered > 0 || found.marks > 0;
+        let is_wrong = !is_right || found.misnumbered > 0 || !marks.is_empty();
         let is_written = is_wrong || (new_era && expected.total > 0);
         Ok(Mending { orders, summary: is_written.then_some(expected), marks, found })
     }
@@ -121,29 +118,31 @@ impl StoredOrders {
         }
     }
 
-    /// Returns the right marks of the months that have wrong ones, and the number of busy months that are not marked
-    /// finely enough.
-    fn marks_and_unmarked(&self, block_orders: u64) -> (BTreeMap<String, Marks>, u64) {
+    /// Makes marks anew for each month whose marks are wrong or too coarse.
+    fn marks_mending(&self, block_orders: u64, found: &mut OrderFindings) -> BTreeMap<String, Marks> {
         let mut months = BTreeMap::<String, Vec<Place>>::new();
         for record in &self.records {
             months.entry(record.created_at.month()).or_default().push(record.place());
         }
-        let places = |month: &str| months.get(month).map(Vec::as_slice).unwrap_or_default();
-        let mut wrong = BTreeMap::new();
-        for (month, stored) in &self.marks {
-            let places = places(month);
-            let right =
-                stored.as_ref().map_or_else(|| Marks::coarse(places.len() as u64), |marks| marks.recounted(places));
-            if stored.as_ref() != Some(&right) {
-                wrong.insert(month.clone(), right);
+        // A month without orders may still have marks.
+        for month in self.marks.keys() {
+            months.entry(month.clone()).or_default();
+        }
+        let mut right = BTreeMap::new();
+        for (month, places) in months {
+            let stored = self.marks.get(&month);
+            let exact = stored.and_then(Option::as_ref).filter(|marks| marks.recounted(&places) == **marks);
+            let is_wrong = stored.is_some() && exact.is_none();
+            let is_coarse = match exact {
+                Some(marks) => marks.is_too_coarse(block_orders),
+                None => Marks::coarse(places.len() as u64).is_too_coarse(block_orders),
+            };
+            found.marks += u64::from(is_wrong);
+            found.unmarked_months += u64::from(!is_wrong && is_coarse);
+            if is_wrong || is_coarse {
+                right.insert(month, Marks::of(&places, block_orders));
             }
         }
-        let is_unmarked = |month: &str, orders: u64| {
-            let stored = || self.marks.get(month).cloned().flatten();
-            let marks = wrong.get(month).cloned().or_else(stored).unwrap_or_else(|| Marks::coarse(orders));
-            marks.newest_too_large(month, orders, block_orders).is_some()
-        };
-        let unmarked = months.iter().filter(|(month, places)| is_unmarked(month, places.len() as u64)).count();
-        (wrong, unmarked as u64)
+        right
     }
 }

@@ -1,18 +1,19 @@
-//! Reads what is stored of a user's orders.
+//! Reads what is stored of orders, without the orders' data: all of one user, or the whole table page by page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::rows::{OrderAuthority, StoredRecord};
 use crate::marks::Marks;
+use crate::place::Place;
 use crate::summary::Summary;
 use crate::{Accounts, table};
 use platform::batch_get::get_rows;
 use platform::layout::LAYOUT;
-use platform::store::{Attributes, Row, StoreError, get_row, s};
+use platform::store::{Attributes, Row, StoreError, about_rows, get_row, s};
 use types::ids::{OrderId, UserId};
+use types::timestamp::Timestamp;
 
 /// The most rows of a batch read.
-pub(super) const ROWS_PER_READ: usize = 100;
+const ROWS_PER_READ: usize = 100;
 
 /// Everything that is stored of a user's orders, except their data.
 pub(super) struct StoredOrders {
@@ -94,5 +95,125 @@ impl Accounts {
             rows.append(&mut page?.items.unwrap_or_default());
         }
         Ok(rows)
+    }
+}
+
+/// An order's record.
+#[derive(Clone, Debug)]
+pub(super) struct StoredRecord {
+    pub(super) id: OrderId,
+    pub(super) created_at: Timestamp,
+    pub(super) position: String,
+    pub(super) ordinal: u64,
+    pub(super) version: u64,
+}
+
+/// An order's authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderAuthority {
+    pub(super) id: OrderId,
+    pub(super) user: UserId,
+    pub(super) created_at: Timestamp,
+    pub(super) version: u64,
+}
+
+impl StoredRecord {
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        table::ORDER_FORMAT.of_row(row)?;
+        let read = Attributes(row);
+        let position: String = read.parsed(table::SK)?;
+        let place = Place::parse(&position).and_then(|place| Some((place.at, place.id?)));
+        let (created_at, id) = place.ok_or_else(|| StoreError::corrupt(table::SK))?;
+        Ok(Self {
+            id,
+            created_at,
+            position,
+            ordinal: read.required_number(table::ORDINAL)?,
+            version: read.required_number(table::VERSION)?,
+        })
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place::from_order(self.created_at, self.id)
+    }
+}
+
+impl OrderAuthority {
+    pub(super) fn from_row(id: OrderId, row: &Row) -> Result<Self, StoreError> {
+        table::AUTHORITY_FORMAT.of_row(row)?;
+        let read = Attributes(row);
+        Ok(Self {
+            id,
+            user: read.parsed(table::ACCOUNT)?,
+            created_at: Timestamp::from_millis(read.required_number(table::CREATED_AT)?),
+            version: read.required_number(table::VERSION)?,
+        })
+    }
+
+    /// Returns the key of the record that belongs to it.
+    pub(super) fn record(&self) -> Row {
+        table::order(self.user, &table::order_position(self.created_at, self.id))
+    }
+}
+
+/// A part of the table.
+pub struct OrdersPage {
+    /// The number of rows.
+    pub rows: u64,
+    /// The users who own some of them.
+    pub users: BTreeSet<UserId>,
+    /// Authorities whose record is missing.
+    pub orphans: Vec<OrderAuthority>,
+    /// Where the next part begins.
+    pub next: Option<Row>,
+}
+
+impl Accounts {
+    /// Returns about how many rows the table has, if that is known.
+    pub async fn about_rows(&self) -> Result<Option<u64>, StoreError> {
+        about_rows(&self.client, &self.table).await
+    }
+
+    /// Reads a part of the table.
+    pub async fn scan_orders(&self, from: Option<Row>) -> Result<OrdersPage, StoreError> {
+        let scan = self
+            .client
+            .scan()
+            .table_name(&self.table)
+            .consistent_read(true)
+            .set_exclusive_start_key(from)
+            .projection_expression("#pk, #account, #created_at, #version, #layout")
+            .expression_attribute_names("#pk", table::PK)
+            .expression_attribute_names("#account", table::ACCOUNT)
+            .expression_attribute_names("#created_at", table::CREATED_AT)
+            .expression_attribute_names("#version", table::VERSION)
+            .expression_attribute_names("#layout", LAYOUT);
+        let page = scan.send().await?;
+        let (mut users, mut authorities) = (BTreeSet::new(), Vec::new());
+        for row in page.items() {
+            let partition = Attributes(row).text(table::PK).unwrap_or_default();
+            if let Some(id) = table::authority_of(partition) {
+                authorities.push(OrderAuthority::from_row(id, row)?);
+            } else {
+                users.extend(table::owner(partition));
+            }
+        }
+        let rows = page.items().len() as u64;
+        Ok(OrdersPage { rows, users, orphans: self.orphans(authorities).await?, next: page.last_evaluated_key })
+    }
+
+    /// Returns the authorities whose record is missing.
+    async fn orphans(&self, authorities: Vec<OrderAuthority>) -> Result<Vec<OrderAuthority>, StoreError> {
+        let mut orphans = Vec::new();
+        for authorities in authorities.chunks(ROWS_PER_READ) {
+            let keys = authorities.iter().map(OrderAuthority::record).collect();
+            let records = get_rows(&self.client, &self.table, keys).await?;
+            let is_there = |authority: &&OrderAuthority| {
+                let key = authority.record();
+                records.iter().any(|row| key.iter().all(|(name, value)| row.get(name) == Some(value)))
+            };
+            orphans.extend(authorities.iter().filter(|authority| !is_there(authority)));
+        }
+        Ok(orphans)
     }
 }

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValue;
 
-use auth::table::{KeyRecord, KeyStatus, LIMIT_BEFORE, LIMIT_OVERRIDE, NAME, STATUS, TIER, hash_row};
+use auth::table::{KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, STATUS, TIER, hash_row};
 use platform::store::{StoreError, n, retry_conflicts, s};
 use types::ids::KeyId;
 use types::scope::Tier;
@@ -90,16 +90,14 @@ impl KeyUpdate {
 
 /// Completes the update that turns `seen` into `next`, on condition that tier and limit are still those of `seen`.
 fn conditional(request: UpdateItemFluentBuilder, seen: &KeyRecord, next: &KeyRecord) -> UpdateItemFluentBuilder {
-    let mut set = vec!["#tier = :tier", "#before = :limit"];
+    let mut set = vec!["#tier = :tier"];
     let mut request = request
         .expression_attribute_names("#status", STATUS)
         .expression_attribute_names("#tier", TIER)
-        .expression_attribute_names("#before", LIMIT_BEFORE)
         .expression_attribute_names("#override", LIMIT_OVERRIDE)
         .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
         .expression_attribute_values(":seen_tier", s(seen.tier.as_str()))
-        .expression_attribute_values(":tier", s(next.tier.as_str()))
-        .expression_attribute_values(":limit", n(next.limit));
+        .expression_attribute_values(":tier", s(next.tier.as_str()));
     // A name that stays is not written, because somebody else may be changing it.
     if next.name != seen.name
         && let Some(name) = &next.name

@@ -31,7 +31,7 @@ impl ItemColumns {
 
 impl Columnar for PublicItem {
     type Columns = ItemColumns;
-    const CHUNK: Format = Format::first("base chunk of catalog");
+    const PART: Format = Format::first("base part of catalog");
     const DELTA: Format = Format::first("delta of catalog");
 
     /// The catalog's own order, so that building its index from a base needs no sorting.

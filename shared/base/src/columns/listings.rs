@@ -92,7 +92,7 @@ impl ListingColumns {
 
 impl Columnar for PublicListing {
     type Columns = ListingColumns;
-    const CHUNK: Format = Format::first("base chunk of listings");
+    const PART: Format = Format::first("base part of listings");
     const DELTA: Format = Format::first("delta of listings");
 
     /// Puts the listings of a variant next to each other, because they share item, variant and name.

@@ -23,8 +23,8 @@ use platform::store::StoreError;
 pub trait Columnar: Record {
     /// Many such records, stored column by column.
     type Columns: Columns<Record = Self>;
-    /// The format of a packed chunk of such records. Postcard is positional: the order of the columns is part of it.
-    const CHUNK: Format;
+    /// The format of a packed part of such records. Postcard is positional: the order of the columns is part of it.
+    const PART: Format;
     /// The format of a packed delta.
     const DELTA: Format;
 
@@ -44,7 +44,7 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// Keeps the records whose id passes the test.
     fn retain(&mut self, keep: impl FnMut(&IdOf<Self>) -> bool);
 
-    /// Returns whether the columns fit together. Check this before you use columns that were read from a chunk.
+    /// Returns whether the columns fit together. Check this before you use columns that were read from a part.
     fn is_sound(&self) -> bool;
 
     /// Returns the records, in the order in which they were added.

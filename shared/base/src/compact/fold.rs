@@ -3,7 +3,7 @@
 //! beside the new base, and the next run folds them.
 
 use futures_util::{StreamExt, stream};
-use market::{DeltaRef, Manifest, Standing};
+use market::{DeltaRef, Manifest, ObjectRef, Standing};
 use platform::store::StoreError;
 
 use super::overlay::Overlay;
@@ -11,21 +11,20 @@ use super::parts::{PartWriter, RunObjects};
 use super::sort::word_bytes;
 use super::spans::LastWords;
 use super::{Compacted, Compaction, MAX_PUTS, run_id};
-use crate::chunk;
 use crate::columns::{Columnar, Columns};
 use crate::delta::Delta;
-use crate::source::{Base, Piece};
+use crate::part;
 
 /// How many parts are read ahead.
 const READ_AHEAD: usize = 2;
 
 impl<R: Columnar> Compaction<R> {
-    pub(super) async fn fold(&self, base: &Base, standing: &Standing) -> Result<Compacted, StoreError> {
+    pub(super) async fn fold(&self, base: &Manifest, standing: &Standing) -> Result<Compacted, StoreError> {
         let (now, (last, folded)) = (self.clock.now(), self.oldest_words(base).await?);
         let generation = run_id(now)?;
         let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
         let mut overlay = Overlay::new(&last, writer);
-        let parts: Vec<_> = base.parts.iter().map(|piece| self.part(piece)).collect();
+        let parts: Vec<_> = base.parts.iter().map(|part| self.part(part)).collect();
         let mut parts = stream::iter(parts).buffered(READ_AHEAD);
         while let Some(part) = parts.next().await {
             for record in part?.records()? {
@@ -33,7 +32,7 @@ impl<R: Columnar> Compaction<R> {
             }
         }
         let (parts, records) = overlay.finish().await?;
-        let folded_to = if folded < base.deltas.len() { base.delta_refs[folded - 1].end } else { base.end };
+        let folded_to = if folded < base.deltas.len() { base.deltas[folded - 1].end } else { base.end };
         let (end, written_at, scanned_at, deltas) = (folded_to, now, base.scanned_at, Vec::new());
         let manifest = Manifest { generation, base: folded_to, end, records, written_at, scanned_at, parts, deltas };
         let written = Compacted::Written { records, parts: manifest.parts.len(), from_entities: false };
@@ -45,20 +44,17 @@ impl<R: Columnar> Compaction<R> {
     ///
     /// A delta may begin before the position of the folded base, if it has taken in others. That does no harm: what it
     /// says about a record is either newer, or what the base says too.
-    async fn put_folded(&self, mut folded: Manifest, base: &Base, seen: &Standing) -> Result<bool, StoreError> {
+    async fn put_folded(&self, mut folded: Manifest, base: &Manifest, seen: &Standing) -> Result<bool, StoreError> {
         let mut later = None;
         for _ in 0..MAX_PUTS {
             let present = later.as_ref().unwrap_or(seen);
-            match &present.manifest {
-                Some(Ok(manifest)) if Base::from_manifest(manifest).has_parts_of(base) => {
-                    let is_left = |delta: &&DeltaRef| delta.end.seq > folded.base.seq;
-                    folded.deltas = manifest.deltas.iter().filter(is_left).cloned().collect();
-                    folded.end = manifest.end;
-                }
-                // The base of the release before is folded into the first one of the bucket.
-                None if seen.manifest.is_none() => {}
-                _ => return Ok(false),
+            let Some(Ok(manifest)) = &present.manifest else { return Ok(false) };
+            if !has_same_parts(manifest, base) {
+                return Ok(false);
             }
+            let is_left = |delta: &&DeltaRef| delta.end.seq > folded.base.seq;
+            folded.deltas = manifest.deltas.iter().filter(is_left).cloned().collect();
+            folded.end = manifest.end;
             if self.log.put_manifest(&folded, present).await? {
                 return Ok(true);
             }
@@ -69,14 +65,14 @@ impl<R: Columnar> Compaction<R> {
 
     /// Returns the last change to each record of the oldest deltas, as many as fit into the buffer and at least one,
     /// and how many deltas these are. Deltas that hold a stretch of the log together stay together.
-    async fn oldest_words(&self, base: &Base) -> Result<(LastWords<R>, usize), StoreError> {
+    async fn oldest_words(&self, base: &Manifest) -> Result<(LastWords<R>, usize), StoreError> {
         let (mut last, mut bytes) = (LastWords::<R>::new(), 0);
-        for (number, piece) in base.deltas.iter().enumerate() {
-            let begins = number > 0 && base.delta_refs[number].end != base.delta_refs[number - 1].end;
+        for (number, delta) in base.deltas.iter().enumerate() {
+            let begins = number > 0 && delta.end != base.deltas[number - 1].end;
             if begins && bytes >= self.limits.buffer_bytes {
                 return Ok((last, number));
             }
-            for (id, record) in self.words(piece).await? {
+            for (id, record) in self.words(&delta.object).await? {
                 bytes += word_bytes(record.as_ref());
                 last.insert(id, record);
             }
@@ -85,22 +81,28 @@ impl<R: Columnar> Compaction<R> {
     }
 
     /// Returns the last change to each record of some deltas, which come oldest first.
-    pub(super) async fn last_words(&self, deltas: &[Piece]) -> Result<LastWords<R>, StoreError> {
+    pub(super) async fn last_words(&self, deltas: &[DeltaRef]) -> Result<LastWords<R>, StoreError> {
         let mut last = LastWords::<R>::new();
-        for piece in deltas {
-            last.extend(self.words(piece).await?);
+        for delta in deltas {
+            last.extend(self.words(&delta.object).await?);
         }
         Ok(last)
     }
 
     /// Reads a delta: each record that it names, as it is now, or `None` if it is gone.
-    async fn words(&self, piece: &Piece) -> Result<Vec<(R::Id, Option<R>)>, StoreError> {
-        let Delta { gone, put } = Delta::<R>::unpack(&piece.read(&self.log, &self.objects).await?)?;
+    async fn words(&self, delta: &ObjectRef) -> Result<Vec<(R::Id, Option<R>)>, StoreError> {
+        let Delta { gone, put } = Delta::<R>::unpack(&part::read(delta, &self.objects).await?)?;
         let put = put.records()?.into_iter().map(|record| (record.id(), Some(record)));
         Ok(gone.into_iter().map(|id| (id, None)).chain(put).collect())
     }
 
-    pub(super) async fn part(&self, piece: &Piece) -> Result<R::Columns, StoreError> {
-        chunk::unpack::<R>(&piece.read(&self.log, &self.objects).await?)
+    pub(super) async fn part(&self, part: &ObjectRef) -> Result<R::Columns, StoreError> {
+        part::unpack::<R>(&part::read(part, &self.objects).await?)
     }
+}
+
+/// Returns whether only the deltas of two bases differ.
+fn has_same_parts(one: &Manifest, other: &Manifest) -> bool {
+    let hashes = |base: &Manifest| base.parts.iter().map(|part| part.hash).collect::<Vec<_>>();
+    one.scanned_at == other.scanned_at && hashes(one) == hashes(other)
 }

@@ -27,7 +27,6 @@ use types::timestamp::{DAY_MILLIS, Timestamp};
 use uuid::Uuid;
 
 use super::columns::Columnar;
-use super::source::Base;
 
 pub use limits::{RebuildLimits, Thresholds};
 
@@ -112,9 +111,9 @@ impl<R: Columnar> Compaction<R> {
 
     /// Does what is due, for a caller that has already read where the stream stands.
     pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
-        let Some(Ok(base)) = Base::find(&standing) else { return Box::pin(self.rebuild(&standing)).await };
+        let Some(Ok(base)) = &standing.manifest else { return Box::pin(self.rebuild(&standing)).await };
         let is_rebuild_due = self.age(base.scanned_at) >= TWO_WEEKS_MILLIS;
-        let outcome = self.continue_base(&base, standing).await;
+        let outcome = self.continue_base(standing).await;
         match outcome {
             Err(StoreError::Corrupt { what }) => {
                 tracing::error!(stream = R::STREAM, %what, "the base cannot be read, so it is made from the entities");
@@ -137,17 +136,8 @@ impl<R: Columnar> Compaction<R> {
     }
 
     /// Writes deltas and folds them, as far as that is due. Makes sure that the base can be read, unless it is replaced.
-    async fn continue_base(&self, base: &Base, mut standing: Standing) -> Result<Compacted, StoreError> {
-        let mut done = None;
-        if standing.manifest.is_none() {
-            // The release before has left a base in the table. Its records go to the bucket, in the same order.
-            let moved = self.fold(base, &standing).await?;
-            if moved == Compacted::Overtaken {
-                return Ok(moved);
-            }
-            (done, standing) = (Some(moved), self.standing().await?);
-        }
-        let began = self.clock.now();
+    async fn continue_base(&self, mut standing: Standing) -> Result<Compacted, StoreError> {
+        let (began, mut done) = (self.clock.now(), None);
         while self.is_delta_due(&standing).await? {
             let Some(Ok(manifest)) = &standing.manifest else { break };
             if !self.extend(manifest, &standing).await? {
@@ -160,11 +150,10 @@ impl<R: Columnar> Compaction<R> {
             }
         }
         let Some(Ok(manifest)) = &standing.manifest else { return Ok(Compacted::Overtaken) };
-        let base = Base::from_manifest(manifest);
         if self.is_fold_due(manifest) {
-            return self.fold(&base, &standing).await;
+            return self.fold(manifest, &standing).await;
         }
-        self.verify(&base, standing.head).await?;
+        self.verify(manifest, standing.head).await?;
         Ok(done.unwrap_or(Compacted::Idle { behind: standing.behind() }))
     }
 

@@ -6,8 +6,8 @@ use objects::Objects;
 use platform::store::StoreError;
 use uuid::Uuid;
 
-use crate::chunk::{self, Packer};
 use crate::columns::Columnar;
+use crate::part::{self, Packer};
 
 /// Puts objects of one run under numbers that count up.
 pub(super) struct RunObjects<'a> {
@@ -30,7 +30,7 @@ impl<'a> RunObjects<'a> {
     }
 
     pub(super) async fn put(&mut self, packed: Vec<u8>) -> Result<(), StoreError> {
-        let (key, hash) = (format!("{}/{}/{}", self.stream, self.run, self.written.len()), chunk::hash(&packed));
+        let (key, hash) = (format!("{}/{}/{}", self.stream, self.run, self.written.len()), part::hash(&packed));
         self.objects.put(&key, Bytes::from(packed)).await?;
         self.written.push(ObjectRef { key, hash });
         Ok(())
@@ -65,7 +65,7 @@ impl<'a, R: Columnar> PartWriter<'a, R> {
     }
 
     async fn put(&mut self, group: &[R]) -> Result<(), StoreError> {
-        for packed in chunk::pack(group)? {
+        for packed in part::pack(group)? {
             self.objects.put(packed).await?;
         }
         Ok(())

@@ -11,9 +11,8 @@ use platform::store::StoreError;
 use super::overlay::Overlay;
 use super::parts::RunObjects;
 use super::{Compaction, run_id};
-use crate::chunk;
 use crate::columns::{Columnar, Columns};
-use crate::source::Piece;
+use crate::part;
 
 /// How many runs can be merged in the memory of one buffer, because one part of each is open. With more runs a merge
 /// needs more.
@@ -86,7 +85,7 @@ impl<R: Columnar> Compaction<R> {
         }
         let mut objects = RunObjects::new(&self.objects, R::STREAM, run_id(self.clock.now())?);
         for group in groups(records, self.limits.buffer_bytes / MERGED_RUNS) {
-            for packed in chunk::pack(group)? {
+            for packed in part::pack(group)? {
                 objects.put(packed).await?;
             }
         }
@@ -118,7 +117,7 @@ impl<R: Columnar> Compaction<R> {
                 return Ok(Some(record));
             }
             let Some(part) = run.parts.next() else { return Ok(None) };
-            run.records = Box::pin(self.part(&Piece::from_object(part))).await?.records()?.into_iter();
+            run.records = Box::pin(self.part(part)).await?.records()?.into_iter();
         }
     }
 }

@@ -12,7 +12,6 @@ use super::{Compaction, run_id};
 use crate::columns::Columnar;
 use crate::delta::Delta;
 use crate::snapshot::{end_of, last_changes};
-use crate::source::Base;
 use crate::tail::LogTail;
 
 /// The most pages of the log in one delta. DynamoDB's pages have at most 1 MB.
@@ -41,7 +40,7 @@ impl<R: Columnar> Compaction<R> {
         let (mut deltas, last) = if manifest.deltas.len() < self.thresholds.max_deltas || self.is_fold_due(manifest) {
             (manifest.deltas.clone(), newest)
         } else {
-            let mut last = self.last_words(&Base::from_manifest(manifest).deltas).await?;
+            let mut last = self.last_words(&manifest.deltas).await?;
             last.extend(newest);
             (Vec::new(), last)
         };

@@ -4,31 +4,31 @@
 use std::collections::HashSet;
 use std::sync::PoisonError;
 
-use market::{Hash, LogPosition};
+use market::{Hash, LogPosition, Manifest};
 use platform::store::StoreError;
 
 use super::Compaction;
 use crate::columns::Columnar;
 use crate::delta::Delta;
-use crate::source::Base;
+use crate::part;
 use crate::tail::LogTail;
 
 impl<R: Columnar> Compaction<R> {
     /// Reads the pieces that this instance does not know yet, one at a time, and the log behind them, which is short.
-    pub(super) async fn verify(&self, base: &Base, head: LogPosition) -> Result<(), StoreError> {
+    pub(super) async fn verify(&self, base: &Manifest, head: LogPosition) -> Result<(), StoreError> {
         let known = self.sound.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_known = |hash: &Hash| known.as_ref().is_some_and(|known| known.contains(hash));
-        for piece in base.parts.iter().filter(|piece| !is_known(&piece.hash)) {
-            self.part(piece).await?;
+        for part in base.parts.iter().filter(|part| !is_known(&part.hash)) {
+            self.part(part).await?;
         }
-        for piece in base.deltas.iter().filter(|piece| !is_known(&piece.hash)) {
-            Delta::<R>::unpack(&piece.read(&self.log, &self.objects).await?)?;
+        for delta in base.deltas.iter().filter(|delta| !is_known(&delta.object.hash)) {
+            Delta::<R>::unpack(&part::read(&delta.object, &self.objects).await?)?;
         }
         if !LogTail::new(base.end.seq).read(&self.log, head.seq, usize::MAX).await? {
             return Err(StoreError::corrupt("the log behind the base has a gap"));
         }
-        let pieces: HashSet<Hash> = base.parts.iter().chain(&base.deltas).map(|piece| piece.hash).collect();
-        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some(pieces);
+        let sound: HashSet<Hash> = base.objects().map(|object| object.hash).collect();
+        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some(sound);
         Ok(())
     }
 }

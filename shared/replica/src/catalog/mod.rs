@@ -156,14 +156,14 @@ impl Catalog {
 impl View for Catalog {
     type Record = PublicItem;
 
-    /// Needs some 65 bytes for each item besides its texts, which are moved here from the chunks: 33 for the row, its
+    /// Needs some 65 bytes for each item besides its texts, which are moved here from the parts: 33 for the row, its
     /// kind, its place in the order and in the hash table, and about 32 in the block, 10 of them text for the search.
-    fn build(chunks: Vec<ItemColumns>) -> Self {
+    fn build(parts: Vec<ItemColumns>) -> Self {
         let mut catalog = Self::default();
         let (mut rows, mut kinds) = (Vec::new(), Vec::new());
-        for chunk in chunks {
-            let numbers: Vec<KindNumber> = chunk.kinds.iter().map(|kind| catalog.number(kind)).collect();
-            for (kind, texts) in chunk.into_rows() {
+        for part in parts {
+            let numbers: Vec<KindNumber> = part.kinds.iter().map(|kind| catalog.number(kind)).collect();
+            for (kind, texts) in part.into_rows() {
                 rows.push(PackedItem::from(texts));
                 kinds.push(numbers[kind]);
             }

@@ -89,10 +89,10 @@ impl View for Listings {
     type Record = PublicListing;
 
     /// Needs at most 132 bytes for each listing: 64 for the row and its place in the hash table, 60 in the sequences of
-    /// three groups and their spans, and 8 for the two orders from which these are made. The chunks' 49 bytes are freed
+    /// three groups and their spans, and 8 for the two orders from which these are made. The parts' 49 bytes are freed
     /// while the rows are made. Even if the allocator can make no use of them, ten million listings take 1.8 GB.
-    fn build(chunks: Vec<ListingColumns>) -> Self {
-        let rows = PackedListings::from_columns(chunks);
+    fn build(parts: Vec<ListingColumns>) -> Self {
+        let rows = PackedListings::from_columns(parts);
         let Groups { all, items, variants } = Groups::new(&rows);
         Self { rows, all, items, variants }
     }

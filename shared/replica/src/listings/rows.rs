@@ -51,15 +51,15 @@ pub(super) struct PackedListings {
 }
 
 impl PackedListings {
-    /// Stores the listings of chunks in the slots 0, 1, 2, …
-    pub(super) fn from_columns(chunks: Vec<ListingColumns>) -> Self {
+    /// Stores the listings of parts in the slots 0, 1, 2, …
+    pub(super) fn from_columns(parts: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
-        let len = chunks.iter().map(ListingColumns::len).sum();
+        let len = parts.iter().map(ListingColumns::len).sum();
         rows.slots.reserve_exact(len);
         rows.index.reserve(len, |_| 0);
-        // Each chunk is dropped as soon as it is taken in. Otherwise a million listings would be in memory twice, and
+        // Each part is dropped as soon as it is taken in. Otherwise a million listings would be in memory twice, and
         // that would decide how much memory the function needs.
-        for columns in chunks {
+        for columns in parts {
             rows.take_in(&columns);
         }
         rows

@@ -67,15 +67,10 @@ impl Dispatch {
     }
 }
 
-/// The layout of the messages that carry a delivery. Releases before this one do not know them, and must not take them
-/// for messages of deliveries that are gone.
-pub(crate) const CARRIED_LAYOUT: u8 = 2;
-
 /// A new delivery in its first message. Its row is made when somebody begins its first attempt, or when it has to wait
 /// for that. Until then the queue is the only place where it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Carried {
-    layout: u8,
     pub delivery_id: DeliveryId,
     /// The account that the endpoint belongs to.
     pub account_id: UserId,
@@ -96,7 +91,7 @@ impl Carried {
         body: String,
     ) -> Result<Self, serde_json::Error> {
         let body = RawValue::from_string(body)?;
-        Ok(Self { layout: CARRIED_LAYOUT, delivery_id, account_id, endpoint_id, event, created_at, body })
+        Ok(Self { delivery_id, account_id, endpoint_id, event, created_at, body })
     }
 
     /// Returns the call for the first attempt. Its token is the delivery's id, so that a repeated fan-out calls for the

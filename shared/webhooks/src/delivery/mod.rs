@@ -10,7 +10,6 @@ mod transition;
 use serde::{Deserialize, Serialize};
 
 pub use crate::schedule::overdue_at;
-pub(crate) use message::CARRIED_LAYOUT;
 pub use message::{Carried, Dispatch, Lane};
 pub use steps::{
     AfterFailure, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,

@@ -46,7 +46,7 @@ impl Drain {
                 .and_then(table::account_of_drain)
                 .ok_or_else(|| StoreError::corrupt(table::PK))?,
             token: read.parsed(TOKEN)?,
-            calls: read.optional_number(CALLS)?.unwrap_or_default(),
+            calls: read.required_number(CALLS)?,
             called_at: Timestamp::from_millis(read.required_number(CALLED_AT)?),
             removed: removed.filter_map(|id| id.parse().ok()).collect(),
         })

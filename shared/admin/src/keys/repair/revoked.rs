@@ -8,8 +8,7 @@ use auth::table::{self, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS};
 use platform::store::{Attributes, Row, StoreError, s};
 
 use super::KeysPage;
-use super::finding::KeyProblem;
-use super::stored::{StoredKey, is_replaced_by, is_unrevoked, unreadable};
+use super::stored::{KeyProblem, StoredKey, is_replaced_by, is_unrevoked, unreadable};
 use crate::keys::KeyAdmin;
 
 /// How a key was ended.

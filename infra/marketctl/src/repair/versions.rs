@@ -3,13 +3,14 @@
 use accounts::Accounts;
 use market::{Log, Market};
 use platform::store::StoreError;
+use serde::Serialize;
 use thiserror::Error;
 use types::ids::{ItemId, ListingId, MarketplaceKey, OrderId, UserId};
 use types::records::{PublicItem, PublicListing};
 
 /// What has a version: an entity of the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Versioned {
+pub(super) enum Versioned {
     Item(ItemId),
     Listing(ListingId),
     Marketplace(MarketplaceKey),
@@ -20,7 +21,7 @@ pub enum Versioned {
 
 /// There is no such kind of entity, or its ids do not look like this.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotVersioned {
+pub(super) enum NotVersioned {
     #[error("`{0}` is not one of item, listing, marketplace, order, balance")]
     Kind(String),
     #[error("`{id}` is not the id of a {kind}: it {form}")]
@@ -29,7 +30,7 @@ pub enum NotVersioned {
 
 impl Versioned {
     /// Parses the type of a message, and the id of what the message is about.
-    pub fn parse(kind: &str, id: &str) -> Result<Self, NotVersioned> {
+    pub(super) fn parse(kind: &str, id: &str) -> Result<Self, NotVersioned> {
         let parsed = match kind {
             "item" => id.parse().map(Self::Item),
             "listing" => id.parse().map(Self::Listing),
@@ -43,7 +44,7 @@ impl Versioned {
 
     /// Sets its version to 0, so that a message with any later version applies. Returns the version that it had, or
     /// `None` if it does not exist. Its data stays as it is.
-    pub async fn reset(&self, market: &Market, accounts: &Accounts) -> Result<Option<u64>, StoreError> {
+    pub(super) async fn reset(&self, market: &Market, accounts: &Accounts) -> Result<Option<u64>, StoreError> {
         match self {
             Self::Item(id) => Log::<PublicItem>::new(market.clone()).reset_version(id).await,
             Self::Listing(id) => Log::<PublicListing>::new(market.clone()).reset_version(id).await,
@@ -51,6 +52,22 @@ impl Versioned {
             Self::Order(id) => accounts.reset_order_version(*id).await,
             Self::Balance(user) => accounts.reset_balance_version(*user).await,
         }
+    }
+}
+
+/// A version that was set to 0.
+#[derive(Debug, Serialize)]
+pub(super) struct ResetReport {
+    /// Kind and id.
+    pub(super) entity: String,
+    /// The version that it had.
+    pub(super) version: u64,
+}
+
+impl ResetReport {
+    pub(super) fn text(&self) -> String {
+        let Self { entity, version } = self;
+        format!("The version of {entity} was {version}, and is now 0. Send its newest message again.")
     }
 }
 

@@ -1,12 +1,12 @@
 //! Packs records into the parts of a base, and unpacks them. A part holds columns, packed by postcard and compressed by
 //! zstd. Its first byte is the number of its layout. In layout 1 the next four bytes are the unpacked length.
-//!
-//! The chunks of earlier releases have the same form. They were smaller, because they were rows of a table.
 
 use std::fmt::Display;
 
 use super::columns::{Columnar, Columns};
-use market::Hash;
+use bytes::Bytes;
+use market::{Hash, ObjectRef};
+use objects::Objects;
 use platform::layout::Format;
 use platform::store::StoreError;
 use sha2::{Digest, Sha256};
@@ -55,7 +55,7 @@ impl<R: Columnar> Packer<R> {
 /// Packs a group of records into one part. If it would be too large, packs each half of the records on its own, and so
 /// on.
 pub fn pack<R: Columnar>(records: &[R]) -> Result<Vec<Vec<u8>>, StoreError> {
-    let packed = compress(R::CHUNK, &postcard::to_stdvec(&R::Columns::from_records(records))?)?;
+    let packed = compress(R::PART, &postcard::to_stdvec(&R::Columns::from_records(records))?)?;
     if packed.len() <= MAX_BYTES || records.len() <= 1 {
         return Ok(vec![packed]);
     }
@@ -78,11 +78,22 @@ pub fn hash(packed: &[u8]) -> Hash {
     Sha256::digest(packed).into()
 }
 
+/// Reads an object that the manifest names, and compares it with its hash.
+pub(super) async fn read(object: &ObjectRef, objects: &Objects) -> Result<Bytes, StoreError> {
+    let ObjectRef { key, hash } = object;
+    let packed = objects.get(key).await?.ok_or_else(|| StoreError::corrupt(format!("{key} is missing")))?;
+    if self::hash(&packed) == *hash {
+        Ok(packed)
+    } else {
+        Err(StoreError::corrupt(format!("{key} is not what was written")))
+    }
+}
+
 /// Unpacks the columns of a part.
 pub(super) fn unpack<R: Columnar>(packed: &[u8]) -> Result<R::Columns, StoreError> {
-    let columns = decompress(R::CHUNK, packed)?;
-    let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::CHUNK.corrupt(&error))?;
-    if columns.is_sound() { Ok(columns) } else { Err(R::CHUNK.corrupt(&"its columns do not fit together")) }
+    let columns = decompress(R::PART, packed)?;
+    let columns: R::Columns = postcard::from_bytes(&columns).map_err(|error| R::PART.corrupt(&error))?;
+    if columns.is_sound() { Ok(columns) } else { Err(R::PART.corrupt(&"its columns do not fit together")) }
 }
 
 /// Takes the layout and the length off packed bytes, and decompresses the rest.

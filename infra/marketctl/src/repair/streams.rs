@@ -19,9 +19,7 @@ use objects::Objects;
 use platform::store::StoreError;
 use types::clock::Clock;
 
-use crate::error::RepairError;
-use crate::mode::Mode;
-use crate::progress::Progress;
+use super::mode::{Mode, Progress, RepairError};
 
 /// How often a base is made if other runs get ahead.
 const MAX_RUNS: usize = 3;
@@ -104,7 +102,7 @@ async fn compare<R: Columnar>(
     for columns in snapshot.folded() {
         read.extend(columns.records()?.iter().map(|record| (record.id(), digest(record))));
     }
-    let is_empty = standing.manifest.is_none() && standing.base.is_none() && standing.head.seq == 0 && read.is_empty();
+    let is_empty = standing.manifest.is_none() && standing.head.seq == 0 && read.is_empty();
     let mut differing = 0;
     for partition in 0..ENTITY_PARTITIONS {
         let visit = |record: R| {
