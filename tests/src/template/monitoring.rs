@@ -136,8 +136,9 @@ fn of_graph(rows: &[Value]) -> BTreeSet<WatchedMetric> {
     shown
 }
 
+/// Reads a metric. One of the whole account has no dimensions.
 fn watched(metric: &Value) -> WatchedMetric {
-    let dimensions = metric["Dimensions"].as_array().unwrap();
+    let dimensions: Vec<&Value> = metric["Dimensions"].as_array().into_iter().flatten().collect();
     let joined = |part| dimensions.iter().map(|dimension| text(&dimension[part])).collect::<Vec<_>>().join("/");
     WatchedMetric {
         namespace: text(&metric["Namespace"]).to_owned(),
