@@ -39,14 +39,14 @@ class Figures:
         return sum(sum("MetricStat" in query for query in alarm.get("Metrics", [])) or 1 for alarm in alarms)
 
     def invocation(self, function: str, millis: float) -> float:
-        """Returns what an invocation of a function costs that takes so long. A parameter has its default."""
+        """Returns the cost of one invocation of a function. If its memory is a parameter, the default counts."""
         size = self.resources("template", "AWS::Lambda::Function")[function]["MemorySize"]
         if isinstance(size, dict):
             size = self.templates["template"]["Parameters"][size["Ref"]]["Default"]
         return self.price("lambda_request") + size / 1024 * millis / 1_000 * self.price("lambda_gb_second_arm64")
 
     def stores(self, writes: float = 0, reads: float = 0, queue_calls: float = 0) -> float:
-        """Returns what so many DynamoDB units and SQS calls cost."""
+        """Returns the cost of a number of DynamoDB units and SQS calls."""
         units = writes * self.price("dynamodb_write_unit") + reads * self.price("dynamodb_read_unit")
         return units + queue_calls * self.price("sqs_request")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from figures import MILLION, Figures, dollars
 
-ALARMS = ("infra-monitoring-api-alarms", "infra-monitoring-queue-alarms", "infra-monitoring-spending")
+ALARMS = "infra-monitoring-alarms"
 ROLLBACK = "infra-monitoring-rollback-alarms"
 PROBE = "infra-monitoring-probe"
 EDGE = "infra-edge-template"
@@ -45,7 +45,7 @@ def months(figures: Figures) -> list[Row]:
     """Returns what is paid each month, whether anybody uses it or not."""
     alarm, secret = figures.price("alarm_metric_month"), figures.price("secret_month")
     minutes, hours = figures.input("minutes_per_month"), figures.input("minutes_per_month") / 60
-    watched, rollback = figures.watched(*ALARMS), figures.watched(ROLLBACK)
+    watched, rollback = figures.watched(ALARMS), figures.watched(ROLLBACK)
     probes = minutes * figures.input("probes_per_minute")
     [firewall] = figures.resources(EDGE, "AWS::WAFv2::WebACL").values()
     rules = len(firewall["Rules"])

@@ -12,30 +12,32 @@ A key that is made after the first deployment works to the end. `run` starts thi
 import os
 import platform
 import re
+import shutil
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import cloud
 import lifecycle
 import rollouts
 from deployment import Deployment
-from steps import Failed, run, step
+from steps import ROOT, Failed, run, step
 
 # The run fails if fewer tests pass, because then some were not found.
 FEWEST_TESTS = 73
-# For each machine: the flag of cargo-lambda, and the value of the template's Architecture.
-ARCHITECTURES = {"x86_64": ("--x86-64", "x86_64"), "aarch64": ("--arm64", "arm64")}
+# For each machine, the value of the template's Architecture.
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
+PROGRAMS = ROOT / "target" / "lambda"
 
 
 def main(tools: Path, ministack: Path) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("deployed: ended by SIGTERM"))
     if platform.machine() not in ARCHITECTURES:
         raise Failed("needs x86-64 or ARM, because functions built for Lambda run on this machine")
-    target, architecture = ARCHITECTURES[platform.machine()]
-    build(tools, target)
-    with cloud.running(ministack) as endpoint:
-        deployment = Deployment(tools, architecture, endpoint)
+    with programs(), cloud.running(ministack) as endpoint:
+        deployment = Deployment(tools, ARCHITECTURES[platform.machine()], endpoint)
         with step("deployment"):
             deployment.deploy()
             deployment.make_key()
@@ -59,15 +61,23 @@ def main(tools: Path, ministack: Path) -> None:
     print(f"\n{passed} tests passed against the deployed stack, every function ran, and the data outlived every stack")
 
 
-def build(tools: Path, target: str) -> None:
-    with step("functions"):
-        # cargo finds cargo-lambda in this path, and cargo-lambda finds its linker there.
-        path = os.pathsep.join([str(tools), os.environ["PATH"]])
-        build = ["cargo", "lambda", "build", "--locked", "--release", target]
-        run("build", build, os.environ | {"PATH": path}, shown=True)
+@contextmanager
+def programs() -> Iterator[None]:
+    """Puts the functions where the template looks for them, until the block ends: those that `cargo test` runs, without
+    symbols. So nothing is compiled twice. `infra/arm64/run` runs what is deployed."""
     with step("programs"):
-        # The tests start these. Built by the first test that needs one, they would use up its minute.
         run("binaries", ["cargo", "build", "--locked", "--workspace", "--bins"], dict(os.environ), shown=True)
+        shutil.rmtree(PROGRAMS, ignore_errors=True)
+        for folder in (ROOT / "functions").iterdir():
+            program = PROGRAMS / folder.name / "bootstrap"
+            program.parent.mkdir(parents=True)
+            built = ROOT / "target" / "debug" / folder.name
+            run("strip", ["strip", "-o", str(program), str(built)], dict(os.environ))
+    try:
+        yield
+    finally:
+        # Otherwise somebody might deploy them.
+        shutil.rmtree(PROGRAMS)
 
 
 def test(deployment: Deployment) -> int:

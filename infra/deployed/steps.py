@@ -46,6 +46,13 @@ def run(name: str, command: list[str], variables: dict[str, str], *, shown: bool
     return log.read_text()
 
 
+def environment(name: str, *requirements: str) -> Path:
+    """Returns the folder of programs of a Python environment made from these files below infra/."""
+    folder, files = HOME / name, [str(ROOT / "infra" / file) for file in requirements]
+    run(name, [str(ROOT / "infra/environment"), str(folder), *files], dict(os.environ))
+    return folder / "bin"
+
+
 @contextmanager
 def group(command: list[str], **options) -> Iterator[Popen]:
     """Runs a process. When the block ends, it ends the process and its children."""

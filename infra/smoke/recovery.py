@@ -9,19 +9,18 @@ from datetime import UTC, datetime, timedelta
 
 from botocore.exceptions import ClientError
 
-from client import Client
+from client import get
 from report import Report
 from stack import HOME, PROGRAMS, Failed, Stack, is_aws
-from starts import PATHS
 
-FUNCTION = "marketplaces"
+FUNCTION, PATH = "marketplaces", "/v1/public/marketplaces"
 PROGRAM = PROGRAMS / FUNCTION / "bootstrap"
 BROKEN = b"#!/bin/sh\nexit 1\n"
 # Survives an end of this program that no block sees.
 SAVED = HOME / f"{FUNCTION}.bootstrap"
 # Seconds between two requests during a roll-back.
 PAUSE = 0.5
-TABLE = "accounts"
+TABLE, TABLE_PATH = "accounts", "/v1/public/wallet/balance"
 # DynamoDB restores to no moment later than about five minutes ago (AWS's documentation).
 RESTORABLE = timedelta(minutes=6 if is_aws() else 1)
 
@@ -75,10 +74,7 @@ def requests(stack: Stack, key: str) -> Iterator[Counter]:
 
     def ask() -> None:
         while not over.wait(PAUSE):
-            # On a new connection each, so that none is made twice.
-            client = Client(base_url, key)
-            answers[client.get(PATHS[FUNCTION])[0]] += 1
-            client.close()
+            answers[get(base_url, PATH, key)] += 1
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -113,7 +109,7 @@ def restore(stack: Stack, report: Report, key: str) -> None:
     begun = time.monotonic()
     stack.marketctl("restore", TABLE, "--to", f"{moment:%Y-%m-%dT%H:%M:%SZ}")
     report.add("from the command to its end, s", time.monotonic() - begun)
-    status, _ = Client(stack.output("BaseUrl"), key).get(PATHS["balance"])
+    status = get(stack.output("BaseUrl"), TABLE_PATH, key)
     report.add("a request to `balance` afterwards", status)
     if status not in (200, 404):
         raise Failed(f"balance answered with {status}")

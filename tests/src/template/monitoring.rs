@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::values::{parse, text};
 
-const ALARMS: [&str; 3] = ["api-alarms.yaml", "queue-alarms.yaml", "spending.yaml"];
+const ALARMS: &str = "alarms.yaml";
 const ROLLBACK_ALARMS: &str = "rollback-alarms.yaml";
 const DASHBOARD: &str = "dashboard.yaml";
 const PROBE: &str = "probe.yaml";
@@ -21,6 +21,8 @@ pub struct Monitor {
     /// The alarm's name without the stack's, or the graph's title.
     pub name: String,
     pub watched: BTreeSet<WatchedMetric>,
+    /// The expressions by which a graph searches for metrics. `CloudWatch` takes none from alarms.
+    pub searches: Vec<String>,
 }
 
 /// A metric of one resource.
@@ -37,15 +39,7 @@ pub type Resource = (String, String);
 
 /// Returns all alarms that somebody is told of.
 pub fn alarms() -> Vec<Monitor> {
-    ALARMS.into_iter().flat_map(alarms_in).collect()
-}
-
-/// Returns the properties of the alarm with this name, which somebody is told of.
-pub fn alarm_properties(name: &str) -> Value {
-    let resources = ALARMS.into_iter().flat_map(|file| nested(file)["Resources"].as_object().unwrap().clone());
-    let mut all = resources.map(|(_, resource)| resource["Properties"].clone());
-    let name = format!("{}-{name}", Resources::DEFAULT_STACK);
-    all.find(|properties| properties["AlarmName"] == name.as_str()).unwrap()
+    alarms_in(ALARMS)
 }
 
 /// Returns the alarms that take deployments back.
@@ -74,7 +68,7 @@ fn alarms_in(file: &'static str) -> Vec<Monitor> {
     let alarms = resources.values().filter(|resource| resource["Type"] == "AWS::CloudWatch::Alarm").map(|alarm| {
         let properties = &alarm["Properties"];
         let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
-        Monitor { file, name, watched: of_alarm(properties) }
+        Monitor { file, name, watched: of_alarm(properties), searches: Vec::new() }
     });
     alarms.collect()
 }
@@ -88,7 +82,9 @@ pub fn graphs() -> Vec<Monitor> {
     let graphs = graphs.map(|graph| {
         let properties = &graph["properties"];
         let name = text(&properties["title"]).to_owned();
-        Monitor { file: DASHBOARD, name, watched: of_graph(&properties["metrics"]) }
+        let rows = properties["metrics"].as_array().unwrap();
+        let searches = rows.iter().filter_map(|row| row[0]["expression"].as_str().map(str::to_owned)).collect();
+        Monitor { file: DASHBOARD, name, watched: of_graph(rows), searches }
     });
     graphs.collect()
 }
@@ -115,10 +111,10 @@ fn of_alarm(alarm: &Value) -> BTreeSet<WatchedMetric> {
 }
 
 /// Reads the rows of a graph. In a row, `.` repeats one name of the row before it, and `...` repeats all names that the
-/// row leaves out.
-fn of_graph(rows: &Value) -> BTreeSet<WatchedMetric> {
+/// row leaves out. Expressions are left out.
+fn of_graph(rows: &[Value]) -> BTreeSet<WatchedMetric> {
     let (mut shown, mut before) = (BTreeSet::new(), Vec::new());
-    for columns in rows.as_array().unwrap() {
+    for columns in rows.iter().filter(|columns| columns[0].is_string()) {
         let columns = columns.as_array().unwrap();
         let mut row: Vec<&str> = columns.iter().filter_map(Value::as_str).collect();
         if let Some(rest) = row.strip_prefix(&["..."]) {
@@ -140,8 +136,9 @@ fn of_graph(rows: &Value) -> BTreeSet<WatchedMetric> {
     shown
 }
 
+/// Reads a metric. One of the whole account has no dimensions.
 fn watched(metric: &Value) -> WatchedMetric {
-    let dimensions = metric["Dimensions"].as_array().unwrap();
+    let dimensions: Vec<&Value> = metric["Dimensions"].as_array().into_iter().flatten().collect();
     let joined = |part| dimensions.iter().map(|dimension| text(&dimension[part])).collect::<Vec<_>>().join("/");
     WatchedMetric {
         namespace: text(&metric["Namespace"]).to_owned(),
@@ -150,13 +147,15 @@ fn watched(metric: &Value) -> WatchedMetric {
     }
 }
 
-/// Puts the stack's name into a document.
+/// Puts the stack's name into a document. The parts of the name are the name itself.
 fn named(value: Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(named).collect(),
         Value::Object(entries) => {
-            if let Some(Value::String(pattern)) = entries.get("Fn::Sub") {
-                return json!(pattern.replace("${Stack}", Resources::DEFAULT_STACK).replace("${ApiId}", "ApiId"));
+            let pattern = entries.get("Fn::Sub").map(|argument| argument.get(0).unwrap_or(argument));
+            if let Some(Value::String(pattern)) = pattern {
+                let pattern = pattern.replace("${Stack}", Resources::DEFAULT_STACK);
+                return json!(pattern.replace("${Words}", Resources::DEFAULT_STACK).replace("${ApiId}", "ApiId"));
             }
             if let Some(Value::String(parameter)) = entries.get("Ref") {
                 return json!(if parameter == "Stack" { Resources::DEFAULT_STACK } else { parameter });

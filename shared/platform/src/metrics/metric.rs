@@ -4,7 +4,7 @@ use serde::Serialize;
 use types::closed_enum;
 
 closed_enum! {
-    /// A metric, by its name in CloudWatch. A new one needs alarms and graphs, too.
+    /// A metric, by its name in CloudWatch.
     pub enum Metric {
         /// How long the function took for a request, refusals included. Its sample count is the number of requests.
         Latency = "Latency",
