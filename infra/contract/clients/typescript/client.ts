@@ -1,8 +1,9 @@
 // Uses openapi-fetch with the types that openapi-typescript generates.
 
 import assert from "node:assert/strict";
+import { createServer, type IncomingMessage } from "node:http";
 import createClient from "openapi-fetch";
-import { receive } from "../receiver.js";
+import { Webhook } from "standardwebhooks";
 import type { components, paths } from "./generated.js";
 
 type Item = components["schemas"]["PublicItem"];
@@ -69,6 +70,30 @@ async function useUpABudget(): Promise<void> {
   assert.equal(response.status, 429);
   assert.equal(error?.error.code, "rate_limits.exceeded");
   console.log(`must wait ${Number(response.headers.get("Retry-After"))} seconds`);
+}
+
+/** Returns the body of the next delivery, once its signature is verified. */
+function receive<T>(): Promise<T> {
+  const webhook = new Webhook(process.env["WEBHOOK_SECRET"] ?? "");
+  return new Promise((resolve, reject) => {
+    const server = createServer((request, response) => {
+      const delivery = bytes(request).then((body) => webhook.verify(body, request.headers as Record<string, string>));
+      delivery
+        .then((event) => resolve(event as T), reject)
+        .finally(() => {
+          response.writeHead(204).end();
+          server.close();
+          server.closeIdleConnections();
+        });
+    });
+    server.listen(Number(process.env["WEBHOOK_PORT"]), "127.0.0.1", () => console.log("listening"));
+  });
+}
+
+async function bytes(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
 }
 
 await callEveryEndpoint();
