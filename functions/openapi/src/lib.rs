@@ -1,23 +1,111 @@
-//! The `openapi` function serves the OpenAPI document and the docs page. It is also behind the gateway's `$default`
-//! route, and responds to every unknown path with a 404.
+//! The `openapi` function serves the API's description: the OpenAPI document for programs, the docs page for people, and
+//! both texts for programs that read. It is also behind the gateway's `$default` route, and responds to every unknown
+//! path with a 404.
 //!
-//! The document is generated from the types that serialise the responses, and the page from the document. So neither
-//! can disagree with what the service sends.
+//! The build makes all bodies from `openapi.yaml` (`build/main.rs`), so nothing is left to fail here.
 
-mod description;
-mod document;
-mod events;
-mod page;
-
+use std::future::{Future, ready};
+use std::pin::Pin;
 use std::sync::Arc;
 
+use api::error::ApiError;
+use api::line::{Facts, cause, log, log_waiting};
 use api::origin::Origin;
+use api::pipeline::check_method;
+use api::refusals::Refusals;
+use api::reply::{JSON, respond};
+use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
+use api::{GatewayEvent, Handler, Reply, Response, State};
+use auth::Rate;
+use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use platform::aws::Missing;
+use platform::metrics::Meter;
 use platform::service::Service;
+use types::clock::Clock;
 
-pub use description::Description;
-pub use document::openapi;
+/// Includes a file that the build made.
+macro_rules! made {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", $name))
+    };
+}
+
+/// The path, the media type and the body of each text.
+const TEXTS: [(&str, &str, &str); 4] = [
+    (DESCRIPTION.path, JSON, made!("openapi.json")),
+    (DOCS, "text/html; charset=utf-8", made!("docs.html")),
+    (MARKDOWN, "text/markdown; charset=utf-8", made!("docs.md")),
+    (LLMS, "text/plain; charset=utf-8", made!("llms.txt")),
+];
+
+/// The function's handler.
+pub struct Description {
+    origin: Origin,
+    refusals: Refusals,
+    clock: Arc<dyn Clock>,
+    meter: Arc<Meter>,
+}
 
 pub fn api(service: &Service<'_>) -> Result<Description, Missing> {
     Ok(Description::new(Origin::from_service(service), Arc::clone(&service.clock), Arc::clone(&service.meter)))
 }
+
+impl Description {
+    pub fn new(origin: Origin, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
+        Self { origin, refusals: Refusals::default(), clock, meter }
+    }
+
+    /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
+    fn decide(&self, event: &GatewayEvent) -> Result<Reply, ApiError> {
+        self.origin.check(event)?;
+        let path = event.raw_path.as_deref().unwrap_or_default();
+        let found = TEXTS.into_iter().find(|(known, ..)| *known == path);
+        let (path, content_type, body) = found.ok_or(ApiError::RouteNotFound)?;
+        check_method(event)?;
+        Ok(Reply {
+            body: body.as_bytes().to_vec(),
+            content_type,
+            cache: DESCRIPTION.cache,
+            state: State::Untold,
+            headers: if path == DOCS { page_headers() } else { HeaderMap::new() },
+        })
+    }
+
+    fn answer(&self, event: &GatewayEvent) -> Response {
+        let started = self.clock.monotonic();
+        let outcome = self.decide(event);
+        let is_refused =
+            matches!(outcome, Err(ApiError::RouteNotFound | ApiError::HostNotAllowed | ApiError::MethodNotAllowed(_)));
+        let cause = cause(&outcome);
+        let response = respond(event, outcome, Rate::none(self.clock.now()), None);
+        let duration = self.clock.monotonic().saturating_sub(started);
+        let refusals = if is_refused { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
+        if !is_refused || !refusals.is_empty() {
+            log(&self.meter, event, &response, &Facts { cause, duration, refusals, ..Facts::default() });
+        }
+        log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
+        response
+    }
+}
+
+/// Returns the headers that say what the docs page may do.
+fn page_headers() -> HeaderMap {
+    HeaderMap::from_iter([
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(made!("docs.policy"))),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ])
+}
+
+impl Handler for Description {
+    fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+        Box::pin(async move { self.answer(&event) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,17 @@
-"""Compares the released description with the current one, and fails if a client of the released one could break.
-
-compatible.py RELEASED CURRENT
+"""Compares the description of the last tag with the current one, and fails if a client of the released one could break.
 
 A difference is incompatible if the service may refuse a request that it accepted before, if it may send what no client
 had to expect, or if generated code would get other names for its methods. An incompatible difference needs a new first
 number of the version. Any difference needs a higher version, so that a client can tell the two apart.
 """
 
-import json
+import subprocess
 import sys
 from enum import Enum
-from pathlib import Path
+
+import yaml
+
+DESCRIPTION = "functions/openapi/openapi.yaml"
 
 # Of each pair, the first bounds from below and the second from above.
 BOUNDS = [
@@ -273,14 +274,27 @@ def problems(released, current):
     return found
 
 
-def main(*paths):
-    released, current = (json.loads(Path(path).read_text()) for path in paths)
-    found = problems(released, current)
+def git(*arguments):
+    """Returns what git prints, or None if it fails."""
+    done = subprocess.run(["git", *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def main():
+    tag = (git("describe", "--tags", "--abbrev=0") or "").strip()
+    if not tag:
+        print("nothing is compared, because there is no tag yet")
+        return
+    released = git("show", f"{tag}:{DESCRIPTION}")
+    if released is None:
+        sys.exit(f"{tag} has no {DESCRIPTION}")
+    with open(DESCRIPTION) as current:
+        found = problems(yaml.safe_load(released), yaml.safe_load(current))
     for problem in found:
         print(problem)
-    print(f"{len(found)} incompatible differences from version {released['info']['version']}")
+    print(f"{len(found)} incompatible differences from {tag}")
     sys.exit(bool(found))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

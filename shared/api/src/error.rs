@@ -144,8 +144,6 @@ impl From<Refusal> for ApiError {
 
 /// The body of every error response (specification 7.1).
 #[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(description = "The body of every error response."))]
 pub struct ErrorEnvelope {
     /// What went wrong.
     pub error: ErrorBody,
@@ -153,25 +151,20 @@ pub struct ErrorEnvelope {
 
 /// What went wrong.
 #[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
     /// The error's code. It is stable: match on it.
-    #[cfg_attr(feature = "schema", schema(examples("rate_limits.exceeded")))]
     pub code: String,
     /// The values for the placeholders of the code's message. Always present, but may be empty.
     pub params: Map<String, Value>,
     /// One entry for each bad parameter. Present only on a 400.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub fields: Option<Vec<FieldError>>,
 }
 
 /// One bad parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FieldError {
     /// The parameter's name, as it was sent.
-    #[cfg_attr(feature = "schema", schema(examples("page_size")))]
     pub field: String,
     /// What is wrong with the parameter.
     pub code: FieldCode,
@@ -197,9 +190,6 @@ closed_enum! {
         Inverted = "inverted",
     }
 }
-
-#[cfg(feature = "schema")]
-types::closed_enum_schema!(FieldCode);
 
 impl FieldError {
     /// Creates an entry with these details.

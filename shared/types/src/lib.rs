@@ -10,8 +10,6 @@ mod packed;
 pub mod paging;
 pub mod records;
 pub mod rotation;
-#[cfg(feature = "schema")]
-pub mod schema;
 pub mod scope;
 pub mod sort;
 pub mod timestamp;

@@ -1,7 +1,7 @@
 //! Closed lists of names: enums whose members have a name in tables and on the wire.
 //!
-//! The list of members, the names, parsing, serialising and the OpenAPI schema all come from one declaration, so that a
-//! new member cannot be forgotten in one of them.
+//! The list of members, the names, parsing and serialising all come from one declaration, so that a new member cannot be
+//! forgotten in one of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,6 @@ use serde::{Deserialize, Deserializer, Serializer};
 pub trait ClosedEnum: Copy + fmt::Debug + FromStr<Err = UnknownName> + 'static {
     /// Every member, in the order of its declaration. Packed formats store a member's place in it.
     const MEMBERS: &'static [Self];
-    /// What the list is, for the OpenAPI description.
-    const DESCRIPTION: &'static str;
 
     /// Returns the name in tables and on the wire.
     fn name(self) -> &'static str;
@@ -53,16 +51,16 @@ pub fn deserialize<'de, T: ClosedEnum, D: Deserializer<'de>>(deserializer: D) ->
     found.ok_or_else(|| D::Error::invalid_value(Unexpected::Unsigned(place.into()), &"a place in the list"))
 }
 
-/// Declares an enum together with the name of each member. Its doc comment becomes the list's description.
+/// Declares an enum together with the name of each member.
 #[macro_export]
 macro_rules! closed_enum {
     (
-        $(#[doc = $description:literal])+
+        $(#[$list:meta])+
         pub enum $name:ident {
             $($(#[$doc:meta])* $member:ident = $wire:literal,)+
         }
     ) => {
-        $(#[doc = $description])+
+        $(#[$list])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
             $($(#[$doc])* $member,)+
@@ -82,7 +80,6 @@ macro_rules! closed_enum {
 
         impl $crate::names::ClosedEnum for $name {
             const MEMBERS: &'static [Self] = &Self::ALL;
-            const DESCRIPTION: &'static str = concat!($($description, "\n"),+);
 
             fn name(self) -> &'static str {
                 self.as_str()

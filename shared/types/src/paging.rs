@@ -37,17 +37,13 @@ impl Paging {
 
 /// One page of records, and the number of records on all pages together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Paged<T> {
     /// The records of this page. Empty if the page is past the end.
     pub items: Vec<T>,
     /// The page number from the request, starting at 1.
-    #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub page: i64,
     /// The number of records per page from the request. The last page may have fewer.
-    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 100))]
     pub page_size: i64,
     /// The number of records on all pages together.
-    #[cfg_attr(feature = "schema", schema(minimum = 0, examples(2317)))]
     pub total: i64,
 }

@@ -16,4 +16,4 @@ pub use fan_out::{FIRST_ATTEMPTS_PER_SECOND, FanOut, body};
 pub use notice::Notices;
 pub use queues::{Call, DrainCall, QueueMessage, Queues, Unsent};
 pub(crate) use schedule::WARNING_ATTEMPT;
-pub use schedule::{ATTEMPTS, Schedule, Wait, delivery_id};
+pub use schedule::{ATTEMPTS, DELAYS_SECONDS, Schedule, Wait, delivery_id};

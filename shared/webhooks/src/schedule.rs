@@ -9,7 +9,7 @@ use types::ids::{DeliveryId, EndpointId, EventId};
 use types::timestamp::Timestamp;
 
 /// The delay between a failure and the retry after it (specification 6.8.1): the *k*-th delay is that of retry *k*.
-const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
+pub const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];
 /// Added to the delay of a parked retry. So the retry is not sent early (specification 6.8.2) if the clock of the host
 /// that parks it and that of the host that makes it differ by at most this.
 const SLACK_SECONDS: u32 = 60;

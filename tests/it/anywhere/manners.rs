@@ -31,7 +31,7 @@ async fn every_answer_carries_its_request_id_and_rate() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_method_is_405_without_a_key() {
     let target = Target::new().await;
-    for path in PATHS.iter().map(|(path, _)| path.as_str()).chain(["/v1/openapi.json"]) {
+    for path in PATHS.iter().map(|(path, _)| path.as_str()).chain(PUBLIC) {
         for method in ["POST", "PUT", "DELETE", "PATCH"] {
             let reply = target.client.send(method, path, &[]).await;
             assert_eq!((reply.status, reply.header("allow")), (405, "GET, HEAD"), "{method} {path}");
@@ -54,12 +54,15 @@ async fn an_unknown_route_is_404_without_a_key() {
         "/v1/public/items/a/b",
         "/v2/public/me",
         "/V1/public/me",
+        "/v1/openapi.json/",
+        "/docs/",
         "//",
     ] {
-        for method in ["GET", "POST"] {
+        for method in ["GET", "POST", "DELETE"] {
             let reply = target.client.send(method, path, &[]).await;
             assert_eq!(reply.status, 404, "{method} {path}");
             assert_eq!(reply.json(), json!({"error": {"code": "routes.not_found", "params": {}}}));
+            assert!(!reply.headers.contains_key("allow"), "{method} {path}");
             assert_eq!((reply.rate().0, reply.rate().1, reply.header("cache-control")), (0, 0, "no-store"));
         }
     }
@@ -143,9 +146,9 @@ async fn head_answers_as_get_without_a_body() {
     let target = Target::new().await;
     let key = target.full_key().await;
     let authorization = format!("Bearer {key}");
-    for (path, _) in PATHS.iter() {
+    for path in PATHS.iter().map(|(path, _)| path.as_str()).chain(PUBLIC) {
         // Filters to the test's own records: other tests may change the rest between the two requests.
-        let filter = match path.as_str() {
+        let filter = match path {
             "/v1/public/catalog" => format!("?kind={}", target.word()),
             "/v1/public/listings" => format!("?item_id={}", target.word()),
             _ => String::new(),

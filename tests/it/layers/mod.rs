@@ -51,8 +51,8 @@ const NEEDED_BY: &[(&[&str], &[&str])] = &[
     (&["guard"], &["webhook", "account"]),
     (&["feed"], &["ingest"]),
     (&["admin"], &["account"]),
-    // The generator of the description.
-    (&["utoipa"], &["openapi"]),
+    // What only the build of the docs page needs.
+    (&["maud", "pulldown-cmark", "yaml_serde"], &[]),
     // What only operators need.
     (&["aws-config"], &[]),
 ];

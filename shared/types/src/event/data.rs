@@ -14,7 +14,6 @@ use crate::timestamp::Timestamp;
 
 /// The data of `listing.created`: the listing that went live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListingCreated {
     /// The listing's id.
@@ -35,7 +34,6 @@ pub struct ListingCreated {
 
 /// The data of `listing.sold`: the listing that sold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListingSold {
     /// The listing's id.
@@ -50,7 +48,6 @@ pub struct ListingSold {
 
 /// The data of `listing.cancelled`: the listing that was cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListingCancelled {
     /// The listing's id.
@@ -71,7 +68,6 @@ closed_enum! {
 
 /// The data of `order.completed`: the order that was delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OrderCompleted {
     /// The order's id.
@@ -85,7 +81,6 @@ pub struct OrderCompleted {
 
 /// The data of `order.refunded`: the order that was refunded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OrderRefunded {
     /// The order's id.
@@ -96,7 +91,6 @@ pub struct OrderRefunded {
 
 /// The data of `trade.completed` and `trade.reversed`: the trade that finished or was reversed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trade {
     /// The trade's id.
@@ -111,7 +105,6 @@ pub struct Trade {
 
 /// The data of `wallet.deposit`: the deposit that was credited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WalletDeposit {
     /// The deposit's id.
@@ -122,7 +115,6 @@ pub struct WalletDeposit {
 
 /// The data of `wallet.withdrawal`: the withdrawal that was sent or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WalletWithdrawal {
     /// The withdrawal's id.

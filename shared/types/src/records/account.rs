@@ -10,7 +10,6 @@ use crate::timestamp::Timestamp;
 
 /// The API key of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicMe {
     /// The key's id. It is not the secret `sk_` text.
     pub api_key_id: KeyId,
@@ -19,7 +18,6 @@ pub struct PublicMe {
     /// The key's tier.
     pub tier: Tier,
     /// The scopes that the key carries.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<crate::scope::Scope>))]
     pub scopes: Scopes,
     /// Requests allowed per minute, for each scope separately.
     pub rate_limit_per_minute: u32,
@@ -43,7 +41,6 @@ closed_enum! {
 
 /// One of the caller's orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicOrder {
     /// The order's id.
     pub id: OrderId,
@@ -63,7 +60,6 @@ pub struct PublicOrder {
 
 /// A listing bought in an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublicOrderLine {
     /// The listing's id.
@@ -76,7 +72,6 @@ pub struct PublicOrderLine {
 
 /// The account's balance. All amounts are in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicBalance {
     /// Can be spent on the marketplace: store balance plus trade balance.
     pub available_usd: Usd,

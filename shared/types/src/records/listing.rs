@@ -28,7 +28,6 @@ closed_enum! {
 
 /// An active listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicListing {
     /// The listing's id.
     pub id: ListingId,

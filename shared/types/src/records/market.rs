@@ -7,7 +7,6 @@ use crate::money::Usd;
 
 /// An item of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicItem {
     /// The item's id: 1 to 128 letters, digits, `.`, `_`, `~` or `-`.
     pub id: ItemId,
@@ -31,19 +30,16 @@ impl PublicItem {
 
 /// An item with its variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicItemDetail {
     /// The item, as in the catalog.
     #[serde(flatten)]
     pub item: PublicItem,
     /// The item's variants, at most 500.
-    #[cfg_attr(feature = "schema", schema(max_items = 500))]
     pub variants: Vec<PublicVariant>,
 }
 
 /// A variant of an item: the item combined with a wear and a StatTrak flag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicVariant {
     /// The variant's id.
     pub variant_id: VariantId,
@@ -56,7 +52,6 @@ pub struct PublicVariant {
     /// The same figures as from `/v1/public/prices/{variant_id}`, or null if there are none. Present only if the
     /// request has `include=prices`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<VariantPrices>))]
     pub prices: Option<IncludedPrices>,
 }
 
@@ -67,7 +62,6 @@ pub struct IncludedPrices(pub Option<VariantPrices>);
 
 /// A marketplace that prices can come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PublicMarketplace {
     /// The marketplace's key, as in the `source_keys` of prices.
     pub key: MarketplaceKey,
@@ -84,12 +78,10 @@ pub struct PublicMarketplace {
 /// Figures over all asks of enabled marketplaces in the last 24 hours. If there are no asks, the response is a 404, so
 /// only `recommended_list_usd` can be null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct VariantPrices {
     /// The variant's id.
     pub variant_id: VariantId,
     /// The number of asks that the figures come from.
-    #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub sample_size: i32,
     /// The keys of the marketplaces that the figures come from, sorted.
     pub source_keys: Vec<MarketplaceKey>,

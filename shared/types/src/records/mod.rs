@@ -1,7 +1,6 @@
 //! The records of the public API (section 2 of the specification).
 //!
-//! These types serialise the responses. The OpenAPI description is generated from them too, and their doc comments are
-//! its texts: write them for the developer of a client.
+//! These types serialise the responses. `functions/openapi/openapi.yaml` describes them to clients.
 
 mod account;
 mod listing;

@@ -1,0 +1,33 @@
+//! Makes what the function serves from `openapi.yaml`: the description as JSON, the docs page, the page as Markdown, and
+//! llms.txt. So the function parses and renders nothing.
+
+mod document;
+mod markdown;
+mod page;
+mod prose;
+mod samples;
+mod tables;
+
+use std::error::Error;
+use std::path::Path;
+use std::{env, fs};
+
+use document::Document;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for source in ["openapi.yaml", "build"] {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    let document = Document::parse(&fs::read_to_string("openapi.yaml")?)?;
+    let made = env::var("OUT_DIR")?;
+    for (name, text) in [
+        ("openapi.json", serde_json::to_string(document.root())?),
+        ("docs.html", page::render(&document)),
+        ("docs.policy", page::policy()),
+        ("docs.md", markdown::render(&document)),
+        ("llms.txt", markdown::index(&document)),
+    ] {
+        fs::write(Path::new(&made).join(name), text)?;
+    }
+    Ok(())
+}

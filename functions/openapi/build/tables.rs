@@ -1,0 +1,109 @@
+//! The tables of the docs page, in Markdown: parameters, responses, and the fields of records.
+
+use yaml_serde::Value;
+
+use super::document::{Document, content, list, members, plain, text};
+
+/// How a table names a record: as a link, for example.
+pub(crate) type NameRecord<'a> = &'a dyn Fn(&str) -> String;
+
+/// Returns a table of parameters.
+pub(crate) fn parameters(parameters: &[&Value], name: NameRecord<'_>) -> String {
+    let rows = parameters.iter().map(|parameter| {
+        let required = if parameter["required"] == true { ", required" } else { "" };
+        [
+            code(text(parameter, "name")),
+            format!("{}{required}", text(parameter, "in")),
+            kind(&parameter["schema"], name),
+            text(parameter, "description").to_owned(),
+            code(&plain(&parameter["example"])),
+        ]
+    });
+    table(["Name", "In", "Type", "Meaning", "Example"], rows)
+}
+
+/// Returns a table of an operation's responses, with all their headers but `common`.
+pub(crate) fn responses(document: &Document, operation: &Value, common: &[&str], name: NameRecord<'_>) -> String {
+    let rows = document.responses(operation).into_iter().map(|(status, response)| {
+        let schema = &content(response)["schema"];
+        let body = if schema.is_null() { String::new() } else { kind(schema, name) };
+        let mut headers: Vec<&str> = members(&response["headers"]).map(|(header, _)| header).collect();
+        headers.retain(|header| !common.contains(header));
+        headers.sort_unstable();
+        [status.to_owned(), text(response, "description").to_owned(), body, headers.join(", ")]
+    });
+    let headers = if common.is_empty() { "Headers" } else { "Additional headers" };
+    table(["Status", "Meaning", "Body", headers], rows)
+}
+
+/// Returns the table of a record's fields, or the kind of a record that has none.
+pub(crate) fn record(document: &Document, schema: &Value, name: NameRecord<'_>) -> String {
+    let parts: Vec<&Value> = list(&schema["allOf"]).map(|part| document.followed(part)).collect();
+    match (parts.is_empty(), schema["properties"].is_null()) {
+        (false, _) => fields(&parts, name),
+        (true, false) => fields(&[schema], name),
+        (true, true) => kind(schema, name) + "\n",
+    }
+}
+
+/// Returns the table of the fields of an event's data.
+pub(crate) fn data(document: &Document, delivery: &Value, name: NameRecord<'_>) -> String {
+    let envelope = document.followed(&content(&delivery["requestBody"])["schema"]);
+    fields(&[document.followed(&envelope["properties"]["data"])], name)
+}
+
+fn fields(objects: &[&Value], name: NameRecord<'_>) -> String {
+    let all = objects
+        .iter()
+        .flat_map(|object| members(&object["properties"]).map(|(field, schema)| (*object, field, schema)));
+    let rows = all.map(|(object, field, schema)| {
+        let absent = if list(&object["required"]).any(|required| required == field) { "" } else { " May be absent." };
+        // Of what may be null, the text stands beside the reference.
+        let described = list(&schema["oneOf"]).next().unwrap_or(schema);
+        [code(field), kind(schema, name), format!("{}{absent}", text(described, "description"))]
+    });
+    table(["Field", "Type", "Meaning"], rows)
+}
+
+/// Returns which values a schema accepts, in words.
+fn kind(schema: &Value, name: NameRecord<'_>) -> String {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return name(reference.rsplit('/').next().unwrap_or_default());
+    }
+    let words = |schemas: &Value| list(schemas).map(|schema| kind(schema, name)).collect::<Vec<_>>().join(" or ");
+    let values: Vec<String> = list(&schema["enum"]).map(|value| code(&plain(value))).collect();
+    let parts = [
+        list(&schema["type"]).map(plain).collect::<Vec<_>>().join(" or "),
+        text(schema, "type").to_owned(),
+        words(&schema["oneOf"]),
+        if schema["items"].is_null() { String::new() } else { format!(" of {}", kind(&schema["items"], name)) },
+        if schema["format"].is_null() { String::new() } else { format!(" ({})", text(schema, "format")) },
+        match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
+            (Some(low), Some(high)) => format!(", {low} to {high}"),
+            (Some(low), None) => format!(", {low} or more"),
+            (None, _) => String::new(),
+        },
+        if values.is_empty() { String::new() } else { format!(": {}", values.join(", ")) },
+        if schema["default"].is_null() {
+            String::new()
+        } else {
+            format!(", default {}", code(&plain(&schema["default"])))
+        },
+        if schema["pattern"].is_null() { String::new() } else { format!(", {}", code(text(schema, "pattern"))) },
+    ];
+    parts.concat()
+}
+
+/// Returns a table. Texts of several lines become one line.
+fn table<const N: usize>(headings: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let row = |cells: [String; N]| {
+        let cells = cells.map(|cell| cell.trim().replace('\n', " ").replace('|', "\\|"));
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let head = [headings.map(str::to_owned), [(); N].map(|()| "---".to_owned())];
+    head.into_iter().chain(rows).map(row).collect()
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}

@@ -1,0 +1,193 @@
+//! Each operation is described as the code of its endpoint declares it, with the headers that are sent.
+
+use std::collections::BTreeSet;
+
+use api::error::ApiError;
+use api::reply::{JSON, respond};
+use api::routes::{ROUTES, Route};
+use api::{CacheControl, Endpoint, GatewayEvent, Input, Reply, Response, State, params};
+use auth::Rate;
+use http::HeaderMap;
+use serde_json::{Value, json};
+use types::scope::{Budget, Scope};
+use types::timestamp::Timestamp;
+
+use super::{description, errors, misfits, operations, resolved};
+
+/// Checks an endpoint's operation, and returns the endpoint's route. The endpoint must refuse `bad_path` and `bad_query`
+/// with the same fields as the example of a 400.
+fn check<E: Endpoint>(bad_path: &[(&str, &str)], bad_query: &str) -> Route {
+    let Route { path, budget, cache, .. } = E::ROUTE;
+    let budget = budget.unwrap();
+    let document = description();
+    let operation = &document["paths"][path]["get"];
+    assert_eq!(operation.get("x-required-scope"), budget.scope().map(|scope| json!(scope)).as_ref(), "{path}");
+    let spent = error(operation, "429", "rate_limits.exceeded");
+    assert_eq!(spent["params"]["scope"], budget.as_str(), "{path}");
+    if let Some(scope) = budget.scope() {
+        assert_eq!(error(operation, "403", "api_keys.scope_missing")["params"]["scope"], scope.as_str(), "{path}");
+    }
+
+    let cache = match cache {
+        CacheControl::PrivateNoCache => "#/components/headers/Cache-Control.private",
+        CacheControl::NoStore => "#/components/headers/Cache-Control.no-store",
+        CacheControl::Public => "#/components/headers/Cache-Control.public",
+    };
+    for status in ["200", "304"] {
+        assert_eq!(operation["responses"][status]["headers"]["Cache-Control"]["$ref"], cache, "{path}");
+    }
+
+    let parameters = operation["parameters"].as_array().unwrap().iter();
+    let parameters: Vec<_> = parameters.map(|parameter| resolved(&document, parameter)).collect();
+    let named = |place: &str| -> BTreeSet<&str> {
+        parameters.iter().filter(|p| p["in"] == place).filter_map(|p| p["name"].as_str()).collect()
+    };
+    assert_eq!(named("query"), E::Input::QUERY.iter().copied().collect(), "{path}");
+    let in_template = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    assert_eq!(named("path"), in_template.collect(), "{path}");
+
+    let bad_path: Vec<_> = bad_path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let Err(problems) = params::parse::<E::Input>(&bad_path, bad_query) else { panic!("{path}: not refused") };
+    assert_eq!(error(operation, "400", "request.invalid")["fields"], json!(problems), "{path}");
+    E::ROUTE
+}
+
+fn error<'a>(operation: &'a Value, status: &str, code: &str) -> &'a Value {
+    &operation["responses"][status]["content"]["application/json"]["examples"][code]["value"]["error"]
+}
+
+#[test]
+fn each_as_it_is() {
+    let checked = [
+        check::<me::Me>(&[], "verbose=1"),
+        check::<catalog::SearchCatalog>(&[], "page_size=500&knid=skin"),
+        check::<item::Item>(&[("id", "ak-47-redline")], "include=variants"),
+        check::<prices::Prices>(&[("variant_id", "ak-47")], ""),
+        check::<marketplaces::Marketplaces>(&[], "page=2"),
+        check::<listings::SearchListings>(&[], "min_price=20&max_price=10&sort=cheapest"),
+        check::<orders::Orders>(&[], "page=0&page_size=10&page_size=20"),
+        check::<balance::Balance>(&[], "currency=EUR"),
+    ];
+    // An endpoint that is missing here, or that names the route of another, shows as a difference.
+    let keyed: Vec<_> = ROUTES.into_iter().filter(|route| route.budget.is_some()).collect();
+    assert_eq!(checked.as_slice(), keyed);
+}
+
+#[test]
+fn every_scope_is_needed_somewhere() {
+    let document = description();
+    let needed: BTreeSet<_> = operations(&document)
+        .into_iter()
+        .filter_map(|(_, operation)| operation.get("x-required-scope")?.as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(needed, Scope::ALL.iter().map(Scope::to_string).collect());
+}
+
+/// A parameter's schema accepts a value if and only if the endpoint accepts it.
+#[test]
+fn the_schemas_draw_the_line_where_the_parser_does() {
+    let document = description();
+    let parameters = document["paths"]["/v1/public/listings"]["get"]["parameters"].as_array().unwrap();
+    for parameter in parameters {
+        let Some(name) = parameter["name"].as_str() else { continue };
+        let schema = &parameter["schema"];
+        for text in [
+            "",
+            "0",
+            "1",
+            "100",
+            "101",
+            "-1",
+            "1.5",
+            "1.50",
+            "1.234",
+            ".5",
+            "1.",
+            "1e3",
+            "newest",
+            "price_asc",
+            "oldest",
+            "9999999999999",
+            "4f2c1f4e-6a57-5c0e-9d3a-0f6f0a3c7a11",
+            "4F2C1F4E-6A57-5C0E-9D3A-0F6F0A3C7A11",
+            "4f2c1f4e6a575c0e9d3a0f6f0a3c7a11",
+        ] {
+            let number = text.parse::<i64>().ok().filter(|_| schema["type"] == "integer");
+            let value = number.map_or_else(|| json!(text), |number| json!(number));
+            let fits = misfits(&document, schema, &value).is_empty();
+            let taken = params::parse::<listings::ListingsInput>(&[], &format!("{name}={text}")).is_ok();
+            assert_eq!(fits, taken, "{name}={text}");
+        }
+    }
+}
+
+const PRIVATE: &str = "/v1/public/catalog";
+const DATED: &str = "/v1/public/prices/{variant_id}";
+const NO_STORE: &str = "/v1/public/orders";
+const PUBLIC: &str = "/v1/openapi.json";
+
+/// A response to a request with a key, unless the path or the outcome needs none.
+fn sent(path: &str, outcome: Result<Reply, ApiError>, given: &[(&'static str, &str)]) -> Response {
+    let is_keyless =
+        matches!(outcome, Err(ApiError::KeyMissing | ApiError::KeyInvalid | ApiError::MethodNotAllowed(_)));
+    let budget = Some(Budget::Scope(Scope::CatalogRead)).filter(|_| !is_keyless && path != PUBLIC);
+    let rate = Rate { limit: 60, remaining: 59, reset: 17, known: true };
+    let mut event = GatewayEvent::default();
+    event.request_context.request_id = Some("JKJaXmPLvHcESHA=".to_owned());
+    for (name, value) in given {
+        event.headers.insert(*name, value.parse().unwrap());
+    }
+    respond(&event, outcome, rate, budget)
+}
+
+/// Checks that the document's response names exactly the headers that were sent, and that their values fit the schemas.
+fn check_headers(path: &str, response: &Response) {
+    let document = description();
+    let described = &document["paths"][path]["get"]["responses"][response.status_code.to_string()];
+    let headers = resolved(&document, described)["headers"].as_object().unwrap();
+    let names: BTreeSet<_> = headers.keys().map(|name| name.to_ascii_lowercase()).collect();
+    let sent = response.headers.keys().map(|name| name.as_str().to_owned()).filter(|name| name != "content-type");
+    assert_eq!(sent.collect::<BTreeSet<_>>(), names, "{path} {}", response.status_code);
+    for (name, header) in headers {
+        let schema = &resolved(&document, header)["schema"];
+        let text = response.headers[name].to_str().unwrap();
+        let value = if schema["type"] == "integer" { Value::from(text.parse::<i64>().unwrap()) } else { text.into() };
+        let misfits = misfits(&document, schema, &value);
+        assert!(misfits.is_empty(), "{path} {name}: {misfits:?}");
+    }
+}
+
+fn reply(cache: CacheControl, state: State) -> Reply {
+    Reply { body: vec![b' '; 2_000], content_type: JSON, cache, state, headers: HeaderMap::new() }
+}
+
+#[test]
+fn the_headers_of_a_success() {
+    let newest = Timestamp::from_millis(0);
+    for (path, cache, state) in [
+        (PRIVATE, CacheControl::PrivateNoCache, State::LogPosition(7)),
+        (DATED, CacheControl::PrivateNoCache, State::Modified { newest, changed: newest }),
+        (NO_STORE, CacheControl::NoStore, State::Untold),
+        (PUBLIC, CacheControl::Public, State::Untold),
+    ] {
+        let ok = sent(path, Ok(reply(cache, state)), &[("accept-encoding", "gzip")]);
+        assert_eq!(ok.status_code, 200);
+        check_headers(path, &ok);
+        let unchanged = sent(path, Ok(reply(cache, state)), &[("if-none-match", "*")]);
+        assert_eq!(unchanged.status_code, 304);
+        check_headers(path, &unchanged);
+    }
+}
+
+#[test]
+fn the_headers_of_every_error() {
+    for error in errors() {
+        let path = match error {
+            ApiError::RouteNotFound | ApiError::HostNotAllowed => continue,
+            ApiError::ItemNotFound(_) => "/v1/public/items/{id}",
+            ApiError::PricesNotFound(_) => "/v1/public/prices/{variant_id}",
+            _ => PRIVATE,
+        };
+        check_headers(path, &sent(path, Err(error), &[]));
+    }
+}

@@ -1,0 +1,154 @@
+//! The webhooks are described as events are sent, and as the feed takes them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use types::event::EventKind;
+use types::timestamp::Timestamp;
+use webhooks::DELAYS_SECONDS;
+
+use super::{description, misfits, resolved};
+
+fn body<'a>(document: &'a Value, event: &str) -> &'a Value {
+    &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"]
+}
+
+#[test]
+fn the_events_are_those_of_the_code() {
+    let document = description();
+    let described: BTreeSet<_> = document["webhooks"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(described, EventKind::ALL.map(EventKind::as_str).into());
+}
+
+#[test]
+fn the_envelope_names_its_event_and_no_other() {
+    let document = description();
+    for event in EventKind::ALL {
+        let content = body(&document, event.as_str());
+        let envelope = resolved(&document, &content["schema"]);
+        assert_eq!(envelope["required"], json!(["id", "event", "created_at", "data"]));
+        assert_eq!(envelope["properties"]["event"]["enum"], json!([event.as_str()]));
+        let mut other = content["example"].clone();
+        other["event"] = json!("listing.renamed");
+        assert!(!misfits(&document, &content["schema"], &other).is_empty());
+    }
+}
+
+#[test]
+fn the_data_has_its_fields_and_may_gain_others() {
+    let document = description();
+    for event in EventKind::ALL {
+        let content = body(&document, event.as_str());
+        let schema = &content["schema"];
+        let data = content["example"]["data"].as_object().unwrap();
+        let with = |name: &str, value: Option<Value>| {
+            let mut example = content["example"].clone();
+            let data = example["data"].as_object_mut().unwrap();
+            match value {
+                Some(value) => drop(data.insert(name.to_owned(), value)),
+                None => drop(data.remove(name)),
+            }
+            misfits(&document, schema, &example).is_empty()
+        };
+        assert!(with("surprise", Some(json!(1))), "{event}");
+        let described = resolved(&document, &resolved(&document, schema)["properties"]["data"]);
+        assert!(data.keys().eq(described["properties"].as_object().unwrap().keys()), "{event}");
+        for name in data.keys() {
+            let of_trade = event.as_str().starts_with("trade.") && ["order_id", "listing_id"].contains(&name.as_str());
+            let of_created = ["item_id", "variant_id", "market_hash_name"].contains(&name.as_str());
+            let optional = of_trade || of_created;
+            assert_eq!(with(name, None), optional, "{event} {name} absent");
+            assert_eq!(with(name, Some(Value::Null)), optional, "{event} {name} null");
+            assert!(!with(name, Some(json!(["x"]))), "{event} {name}");
+        }
+    }
+}
+
+#[test]
+fn data_is_as_it_was_reported_and_the_feed_accepts_no_other() {
+    let document = description();
+    let content = body(&document, "order.completed");
+    for (name, value, fits) in [
+        ("total_usd", "12", true),
+        ("total_usd", "12.5", true),
+        ("total_usd", "12.505", false),
+        ("total_usd", "-1", false),
+        ("delivered_at", "2026-11-20T12:04:31+02:00", true),
+        ("delivered_at", "2026-11-20t10:04:31.123456789z", true),
+        ("delivered_at", "2026-11-20 10:04:31Z", false),
+        ("delivered_at", "2026-11-20", false),
+        ("order_id", "7D2F4A90-58C1-4F0E-8A35-1C9BE0A4D6F2", true),
+        ("order_id", "7d2f4a9058c14f0e8a351c9be0a4d6f2", false),
+    ] {
+        let mut delivery = content["example"].clone();
+        delivery["data"][name] = json!(value);
+        assert_eq!(misfits(&document, &content["schema"], &delivery).is_empty(), fits, "{name}: {value}");
+        let mut message = delivery;
+        message["type"] = json!("event");
+        message["account_id"] = message["id"].clone();
+        let read = feed::parse(&message.to_string(), Timestamp::from_millis(0));
+        assert_eq!(read.is_ok(), fits, "{name}: {value}: {read:?}");
+    }
+}
+
+#[test]
+fn what_is_sent_is_what_is_described() {
+    let document = description();
+    for event in EventKind::ALL {
+        let content = body(&document, event.as_str());
+        let text = |name: &str| content["example"][name].as_str().unwrap();
+        let (id, created_at) = (text("id").parse().unwrap(), text("created_at").parse().unwrap());
+        let sent = webhooks::body(id, event, created_at, &event.sample_data().to_string());
+        assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), content["example"]);
+        assert_eq!(misfits(&document, &content["schema"], &content["example"]), [""; 0]);
+    }
+}
+
+#[test]
+fn every_delivery_carries_both_sets_of_headers() {
+    let document = description();
+    for event in EventKind::ALL {
+        let operation = &document["webhooks"][event.as_str()]["post"];
+        let parameters = operation["parameters"].as_array().unwrap().iter();
+        let headers: Vec<_> = parameters.map(|parameter| resolved(&document, parameter)).collect();
+        let mut names: Vec<_> = headers.iter().filter_map(|header| header["name"].as_str()).collect();
+        names.sort_unstable();
+        let expected = [
+            "X-Service-Delivery-Id",
+            "X-Service-Event",
+            "X-Service-Signature",
+            "X-Service-Timestamp",
+            "webhook-id",
+            "webhook-signature",
+            "webhook-timestamp",
+        ];
+        assert_eq!(names, expected);
+        assert!(headers.iter().all(|header| header["in"] == "header" && header["required"] == true));
+        let responses: Vec<_> = operation["responses"].as_object().unwrap().keys().collect();
+        assert_eq!(responses, ["2XX", "default"]);
+    }
+}
+
+#[test]
+fn the_schedule_of_retries_is_that_of_the_code() {
+    let delays = DELAYS_SECONDS.map(|seconds| match seconds {
+        3_600.. => format!("{} hours", seconds / 3_600),
+        60.. => format!("{} minutes", seconds / 60),
+        _ => format!("{seconds} seconds"),
+    });
+    let (last, others) = delays.split_last().unwrap();
+    let schedule = format!("{} and {last}", others.join(", "));
+    let document = description();
+    let mut texts = vec![&document["info"]["description"]];
+    texts.extend(
+        document["webhooks"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|item| &item["post"]["responses"]["default"]["description"]),
+    );
+    for text in texts {
+        let text = text.as_str().unwrap().replace('\n', " ");
+        assert!(text.contains(&schedule), "{schedule}: {text}");
+    }
+}

@@ -1,0 +1,144 @@
+//! The docs page and its Markdown have what the description has.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::origin::Origin;
+use api::routes::{DOCS, PUBLIC};
+use api::{GatewayEvent, Handler, Response};
+use http::header::{HeaderValue, IF_NONE_MATCH};
+use serde_json::Value;
+use types::clock::ManualClock;
+use types::timestamp::Timestamp;
+
+use super::{description, operations, resolved};
+use crate::Description;
+
+const PAGE: &str = made!("docs.html");
+const MARKDOWN: &str = made!("docs.md");
+
+/// Returns the parameters of an operation, with references followed.
+fn parameters<'a>(document: &'a Value, operation: &'a Value) -> impl Iterator<Item = &'a Value> {
+    operation["parameters"].as_array().unwrap().iter().map(|parameter| resolved(document, parameter))
+}
+
+fn between<'a>(text: &'a str, start: &str, end: char) -> BTreeSet<&'a str> {
+    text.split(start).skip(1).filter_map(|rest| rest.split(end).next()).collect()
+}
+
+#[test]
+fn it_contains_every_operation_event_record_and_error() {
+    let document = description();
+    for (path, operation) in operations(&document) {
+        assert!(PAGE.contains(&format!("<code>{path}</code>")), "{path}");
+        assert!(PAGE.contains(&format!("id=\"operation-{}\"", operation["operationId"].as_str().unwrap())), "{path}");
+        assert!(PAGE.contains(&format!("<h3>{}</h3>", operation["summary"].as_str().unwrap())), "{path}");
+        assert!(PAGE.contains(&format!("<form class=\"call\" data-path=\"{path}\" hidden>")), "{path}");
+    }
+    for event in document["webhooks"].as_object().unwrap().keys() {
+        assert!(PAGE.contains(&format!("id=\"event-{}\"", event.replace('.', "-"))), "{event}");
+    }
+    for name in document["components"]["schemas"].as_object().unwrap().keys() {
+        assert!(PAGE.contains(&format!("id=\"record-{}\"", name.to_ascii_lowercase())), "{name}");
+    }
+    for code in ["request.invalid", "api_keys.missing", "api_keys.scope_missing", "routes.not_found"] {
+        assert!(PAGE.contains(&format!("<td><code>{code}</code></td>")), "{code}");
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere_and_no_anchor_is_double() {
+    let anchors = between(PAGE, " id=\"", '"');
+    assert_eq!(anchors.len(), PAGE.matches(" id=\"").count());
+    let links = between(PAGE, "href=\"#", '"');
+    assert!(links.is_subset(&anchors), "{:?}", links.difference(&anchors));
+    assert!(links.len() > 40, "{}", links.len());
+}
+
+#[test]
+fn what_is_opened_is_closed() {
+    let empty = ["meta", "link", "input", "!DOCTYPE"];
+    let mut open: Vec<&str> = Vec::new();
+    for tag in PAGE.split('<').skip(1).filter_map(|rest| rest.split('>').next()) {
+        let name = tag.split(' ').next().unwrap();
+        match name.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if empty.contains(&name) => {}
+            None => open.push(name),
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}
+
+async fn get(path: &str, known_tag: Option<&HeaderValue>) -> Response {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(45_000)));
+    let mut event = GatewayEvent::default();
+    event.raw_path = Some(path.to_owned());
+    event.request_context.http.method = "GET".parse().unwrap();
+    event.headers.extend(known_tag.map(|tag| (IF_NONE_MATCH, tag.clone())));
+    Description::new(Origin::default(), clock, Arc::default()).handle(event).await
+}
+
+#[tokio::test]
+async fn the_page_alone_says_what_it_may_do_and_a_304_repeats_it() {
+    for path in PUBLIC {
+        let full = get(path, None).await;
+        let unchanged = get(path, Some(&full.headers["etag"])).await;
+        assert_eq!((full.status_code, unchanged.status_code), (200, 304), "{path}");
+        for name in ["content-security-policy", "x-content-type-options", "referrer-policy"] {
+            assert_eq!(full.headers.contains_key(name), path == DOCS, "{name} of {path}");
+            assert_eq!(full.headers.get(name), unchanged.headers.get(name), "{name} of {path}");
+        }
+    }
+}
+
+/// Returns the section of the Markdown with this heading.
+fn section(heading: &str) -> &'static str {
+    let section = MARKDOWN.split_once(&format!("\n### {heading}\n"));
+    section.unwrap_or_else(|| panic!("no section {heading}")).1.split("\n##").next().unwrap()
+}
+
+#[track_caller]
+fn assert_has_rows<'a>(heading: &str, first_cells: impl Iterator<Item = &'a str>) {
+    for cell in first_cells {
+        let is_there = [cell.to_owned(), format!("`{cell}`")]
+            .iter()
+            .any(|cell| section(heading).contains(&format!("\n| {cell} | ")));
+        assert!(is_there, "{heading}: {cell}");
+    }
+}
+
+#[test]
+fn the_markdown_has_every_parameter_response_and_field() {
+    let document = description();
+    for (path, operation) in operations(&document) {
+        let heading = operation["summary"].as_str().unwrap();
+        assert!(section(heading).contains(&format!("\n`GET {path}`\n")), "{path}");
+        assert!(section(heading).contains("\n```sh\ncurl --compressed "), "{path}");
+        assert_has_rows(heading, parameters(&document, operation).map(|one| one["name"].as_str().unwrap()));
+        assert_has_rows(heading, operation["responses"].as_object().unwrap().keys().map(String::as_str));
+    }
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        assert_has_rows(name, schema["properties"].as_object().into_iter().flatten().map(|(field, _)| field.as_str()));
+    }
+    for (event, item) in document["webhooks"].as_object().unwrap() {
+        let content = &item["post"]["requestBody"]["content"]["application/json"];
+        assert_has_rows(event, content["example"]["data"].as_object().unwrap().keys().map(String::as_str));
+        for header in parameters(&document, &item["post"]) {
+            assert!(MARKDOWN.contains(&format!("\n| `{}` | header, required | ", header["name"].as_str().unwrap())));
+        }
+    }
+}
+
+#[test]
+fn tables_have_the_same_number_of_cells_in_each_row() {
+    let cells = |row: &str| row.replace("\\|", "").matches('|').count();
+    let mut width = None;
+    for line in MARKDOWN.lines() {
+        match (line.starts_with("| "), width) {
+            (true, Some(width)) => assert_eq!(cells(line), width, "{line}"),
+            (true, None) => width = Some(cells(line)),
+            (false, _) => width = None,
+        }
+    }
+}
