@@ -1,7 +1,7 @@
 //! Sets up a stack: creates what is missing, fills an empty store with the demo market, creates keys to try it with, and
 //! keeps the keyring in the folder of the tables.
 
-use fs::{self, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};

@@ -43,7 +43,11 @@ pub struct AwsSide {
 impl AwsSide {
     /// Starts on an address. Tables and objects are kept in the folder `data`, or in memory if there is none.
     pub async fn start(listen: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
-        let database = open_tables(data)?;
+        Self::with_tables(listen, open_tables(data)?, data).await
+    }
+
+    /// Starts on an address with these tables.
+    pub async fn with_tables(listen: SocketAddr, database: Database, data: Option<&Path>) -> io::Result<Self> {
         let listener = Server::bind(listen).await?;
         let services = Services::open(listener.local_addr()?, database.clone(), data).await?;
         let services = Arc::new(services);

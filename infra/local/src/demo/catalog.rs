@@ -124,7 +124,7 @@ fn arms() -> Vec<Design> {
             plain.map(|design| Design::worn(random, "skin", format!("{weapon} | {design}"), &PLAIN_SKIN_PRICES, 0)),
         );
     }
-    let mut starred = |kind, (thing, design), bands: &[Band], stattrak| Design {
+    let mut starred = |kind: &'static str, (thing, design): (&str, &str), bands: &[Band], stattrak: bool| Design {
         kind,
         name: format!("{STAR_PREFIX}{thing} | {design}"),
         cents: price(random, bands),

@@ -113,13 +113,13 @@ impl Inbox {
 /// with 200 after N seconds, everything else with 200 at once. Returns `None` if `N` is not a number within its bounds.
 fn behaviour(path: &str) -> Option<(StatusCode, Duration)> {
     match below_home(path).and_then(|rest| rest.split_once('/')) {
-        Some(("status", code)) => Some((StatusCode::from_u16(number(code, 200..=599)?).ok()?, Duration::ZERO)),
-        Some(("slow", seconds)) => Some((StatusCode::OK, Duration::from_secs(number(seconds, 0..=60)?))),
+        Some(("status", code)) => Some((StatusCode::from_u16(number(code, &(200..=599))?).ok()?, Duration::ZERO)),
+        Some(("slow", seconds)) => Some((StatusCode::OK, Duration::from_secs(number(seconds, &(0..=60))?))),
         _ => Some((StatusCode::OK, Duration::ZERO)),
     }
 }
 
-fn number<N: FromStr + PartialOrd>(text: &str, bounds: RangeInclusive<N>) -> Option<N> {
+fn number<N: FromStr + PartialOrd>(text: &str, bounds: &RangeInclusive<N>) -> Option<N> {
     text.parse().ok().filter(|number| bounds.contains(number))
 }
 

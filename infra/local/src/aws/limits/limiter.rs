@@ -155,7 +155,8 @@ impl Limiter {
             Access::Write => &mut report.objects.written_bytes,
         };
         *sum += bytes as u64;
-        Duration::try_from_secs_f64(bytes as f64 / limits.objects.bytes_per_second).unwrap_or_default()
+        let bytes = f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
+        Duration::try_from_secs_f64(bytes / limits.objects.bytes_per_second).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
