@@ -21,18 +21,16 @@ struct Follower {
     read: Vec<u8>,
 }
 
-/// A Server-Sent Event with its id.
+/// A Server-Sent Event.
 #[derive(Debug)]
 struct ServerSentEvent {
-    id: String,
     name: String,
     data: String,
 }
 
 impl Follower {
-    async fn connect(client: &Client, last: Option<&str>) -> Self {
-        let headers: Vec<_> = last.into_iter().map(|id| ("last-event-id", id)).collect();
-        let response = client.open("GET", "/dev/inbox/events", &headers, "").await;
+    async fn connect(client: &Client) -> Self {
+        let response = client.open("GET", "/dev/inbox/events", &[], "").await;
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { response, read: Vec::new() }
     }
@@ -45,7 +43,7 @@ impl Follower {
                     let line = event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
                     line.unwrap_or_else(|| panic!("no {name} in {event}")).to_owned()
                 };
-                return ServerSentEvent { id: field("id"), name: field("event"), data: field("data") };
+                return ServerSentEvent { name: field("event"), data: field("data") };
             }
             let chunk = tokio::time::timeout(Duration::from_secs(10), self.response.chunk()).await.unwrap();
             self.read.extend(chunk.unwrap().unwrap());
@@ -90,7 +88,7 @@ async fn the_inbox_keeps_the_newest_deliveries_first_and_drops_old_ones() {
     }
     let kept = list(&running.client).await;
     assert_eq!((kept.len(), &kept[0]["path"]), (200, &json!("/dev/inbox/199")));
-    assert_eq!(kept[199]["path"], "/dev/inbox/0");
+    assert_eq!((&kept[199]["path"], &kept[0]["seen"]), (&json!("/dev/inbox/0"), &json!(1)), "no id is seen twice");
     let other = running.client.send("GET", "/v1/public/me", &[]).await;
     assert_eq!(other.status, 401, "the functions still serve their routes");
     assert_eq!(running.client.send("DELETE", "/dev/inbox", &[]).await.status, 204);
@@ -151,22 +149,20 @@ async fn a_delivery_is_shown_live_as_it_arrives() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let client = running.client.clone();
-    let mut follower = Follower::connect(&client, None).await;
+    let mut follower = Follower::connect(&client).await;
     assert_eq!(follower.next().await.name, "emptied");
     client.post("/dev/inbox/1", &[], "line\nbreak\r").await;
-    let first = follower.next().await;
-    let shown: Value = serde_json::from_str(&first.data).unwrap();
+    let shown = follower.delivery().await;
     assert_eq!((shown["path"].clone(), shown["body"].clone()), (json!("/dev/inbox/1"), json!("line\nbreak\r")));
     assert_eq!(shown, list(&client).await[0], "the same as in the list");
     client.post("/dev/inbox/2", &[], "").await;
     assert_eq!(follower.delivery().await["path"], "/dev/inbox/2");
 
-    let mut again = Follower::connect(&client, Some(&first.id)).await;
-    assert_eq!(again.delivery().await["path"], "/dev/inbox/2", "only what was missed");
-    let mut fresh = Follower::connect(&client, Some("nonsense")).await;
-    assert_eq!(fresh.next().await.name, "emptied");
-    assert_eq!(fresh.delivery().await["path"], "/dev/inbox/1");
-
+    let mut again = Follower::connect(&client).await;
+    assert_eq!(again.next().await.name, "emptied", "who connects again begins anew");
+    for path in ["/dev/inbox/1", "/dev/inbox/2"] {
+        assert_eq!(again.delivery().await["path"], path);
+    }
     client.send("DELETE", "/dev/inbox", &[]).await;
     client.post("/dev/inbox/3", &[], "").await;
     for (mut follower, last) in [(follower, "follower"), (again, "again")] {
@@ -184,16 +180,19 @@ async fn the_inbox_misbehaves_when_asked_to() {
         let reply = client.post(&format!("/dev/inbox/status/{status}"), &[], "{}").await;
         assert_eq!((reply.status, reply.bytes.len()), (status, 0));
     }
-    for senseless in ["/dev/inbox/status/600", "/dev/inbox/slow/61"] {
-        assert_eq!(client.post(senseless, &[], "{}").await.status, 400);
+    for senseless in ["status/199", "status/600", "status/ok", "status/500/", "slow/61", "slow/-1"] {
+        assert_eq!(client.post(&format!("/dev/inbox/{senseless}"), &[], "{}").await.status, 400, "{senseless}");
     }
-    assert_eq!(list(client).await.len(), 8, "all are shown");
+    for good in ["", "/", "/status", "/slow", "/statuses/500", "/x/status/500"] {
+        assert_eq!(client.post(&format!("/dev/inbox{good}"), &[], "{}").await.status, 200, "{good}");
+    }
+    assert_eq!(list(client).await.len(), 18, "all are shown");
     let began = Instant::now();
     assert_eq!(client.post("/dev/inbox/slow/1", &[], "{}").await.status, 200);
     assert!(began.elapsed() >= Duration::from_secs(1));
 
     client.send("DELETE", "/dev/inbox", &[]).await;
-    let mut follower = Follower::connect(client, None).await;
+    let mut follower = Follower::connect(client).await;
     assert_eq!(follower.next().await.name, "emptied");
     let slow = async { client.post("/dev/inbox/slow/60", &[], "{}").await.status };
     tokio::select! {
@@ -207,7 +206,7 @@ async fn hostile_deliveries_do_no_harm() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
     let client = &running.client;
-    let mut follower = Follower::connect(client, None).await;
+    let mut follower = Follower::connect(client).await;
     assert_eq!(follower.next().await.name, "emptied");
     let script = "</script><script>alert(1)</script>\0\u{1b}\r\n\n\u{202e}";
     let event = ("x-service-event", "<img src=x onerror=alert(1)>");

@@ -86,12 +86,6 @@ impl Variables {
         self
     }
 
-    /// Sends the DynamoDB calls of functions in this process straight to this URL.
-    #[must_use]
-    pub fn with_dynamodb_at(self, url: &str) -> Self {
-        self.with("AWS_ENDPOINT_URL_DYNAMODB", url)
-    }
-
     /// Tells `marketctl` that webhook endpoints may be on this machine.
     #[must_use]
     pub fn with_loopback_webhooks(self) -> Self {

@@ -10,14 +10,13 @@ use api::{GatewayEvent, Handler, Response as LambdaResponse};
 use aws_lambda_events::encodings::Body as LambdaBody;
 use http::header::{HeaderMap, HeaderValue};
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::inbox::Inbox;
-use crate::server::{Body, Server};
+use crate::server::{Body, Server, full, plain};
 use crate::switches::{Switches, Trigger};
 
 /// The functions by name.
@@ -114,7 +113,7 @@ fn convert(response: LambdaResponse) -> Response<Body> {
         _ => Vec::new(),
     };
     let status = u16::try_from(response.status_code).ok().and_then(|code| StatusCode::from_u16(code).ok());
-    let mut converted = Response::new(Full::from(body).map_err(|never| match never {}).boxed());
+    let mut converted = Response::new(full(body));
     *converted.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *converted.headers_mut() = response.headers;
     converted
@@ -122,9 +121,7 @@ fn convert(response: LambdaResponse) -> Response<Body> {
 
 /// An answer that the gateway gives by itself, in API Gateway's form.
 fn failure(status: StatusCode, message: &str) -> Response<Body> {
-    let body = Full::from(format!(r#"{{"message":"{message}"}}"#)).map_err(|never| match never {}).boxed();
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
+    let mut response = plain(status, &format!(r#"{{"message":"{message}"}}"#));
     response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

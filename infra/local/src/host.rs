@@ -1,16 +1,17 @@
-//! Builds functions, and gives each what it runs on.
+//! Builds functions, gives each what it runs on, and prepares them as Lambda does in their init phase.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_dynamodb::config::SharedInterceptor;
+use futures_util::future::join_all;
 use platform::aws::{Environment, Missing};
 use platform::preflight::Preflight;
 use platform::service::Service;
 use types::clock::Clock;
 
 use crate::environment::Variables;
-use crate::invocations::Invocations;
-use crate::switches::Switches;
+use crate::switches::{Invocations, Switches};
 
 /// What functions run on. As in Lambda, each function has an environment of its own.
 #[derive(Clone)]
@@ -102,6 +103,17 @@ impl Host {
         std::mem::take(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Checks what the functions built since the last call use, and logs all problems in one line. Unlike in Lambda, a
+    /// problem does not stop a function. One that several functions have is named once.
+    pub(crate) async fn log_problems(&self) {
+        let found = join_all(self.preflight().into_iter().map(Preflight::run)).await;
+        let problems: BTreeSet<_> = found.into_iter().flat_map(|found| found.unwrap_or_else(|wrong| wrong.0)).collect();
+        if !problems.is_empty() {
+            let problems = problems.into_iter().collect::<Vec<_>>().join("; ");
+            tracing::error!(problems, "some resources cannot be used");
+        }
+    }
+
     /// Builds something that is not a function but a part of the host itself. It is not observed.
     pub fn unobserved<T>(&self, build: impl FnOnce(&Service<'_>) -> Result<T, Missing>) -> Result<T, Missing> {
         let lookup = |variable: &str| self.variables.get(variable);
@@ -121,5 +133,12 @@ impl Host {
     /// Returns the functions' clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
+    }
+}
+
+/// Logs why a function could not prepare itself, if so.
+pub(crate) fn log_failed_warm_up(warmed: Result<(), String>) {
+    if let Err(reason) = warmed {
+        tracing::warn!(reason, "a function is not ready yet");
     }
 }

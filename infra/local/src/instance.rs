@@ -13,9 +13,8 @@ use platform::service::Service;
 use runtime::{Error, Worker};
 
 use crate::gateway::{self, Functions};
-use crate::host::Host;
+use crate::host::{Host, log_failed_warm_up};
 use crate::inbox::{Inbox, StoredSecrets};
-use crate::init;
 use crate::server::Server;
 
 /// Running functions. They stop when this is dropped.
@@ -33,8 +32,8 @@ impl Instance {
         let secrets = host.unobserved(StoredSecrets::new).map_err(io::Error::other)?;
         let inbox = Inbox::new(Arc::new(secrets), host.clock());
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
-        let (warmed, ()) = tokio::join!(warm_ups, init::run(host.preflight()));
-        warmed.into_iter().for_each(init::log_failed_warm_up);
+        let (warmed, ()) = tokio::join!(warm_ups, host.log_problems());
+        warmed.into_iter().for_each(log_failed_warm_up);
         for (&name, handler) in &functions {
             host.invocations().offer(name, Routed(Arc::clone(handler)));
         }

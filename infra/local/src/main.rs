@@ -4,9 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use local::cli::Options;
-use local::signals::Signals;
-use local::stack::RunningStack;
+use local::stack::{Options, RunningStack};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The embedded stores allocate a lot.
 #[global_allocator]
@@ -37,12 +36,19 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Waits for a signal to end, and then until the feed has been applied or a second signal arrives.
+/// Waits for Ctrl-C or SIGTERM, and then until the feed has been applied or a second signal arrives.
 async fn end(stack: &RunningStack) -> io::Result<()> {
-    let mut signals = Signals::listen()?;
-    signals.next().await?;
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut next = async || {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    next().await;
     tokio::select! {
-        () = stack.drain() => Ok(()),
-        again = signals.next() => again,
+        () = stack.drain() => {}
+        () = next() => {}
     }
+    Ok(())
 }

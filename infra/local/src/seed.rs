@@ -1,13 +1,19 @@
-//! Fills an empty store with the demo market, and creates keys to try it with.
+//! Sets up a stack: creates what is missing, fills an empty store with the demo market, creates keys to try it with, and
+//! keeps the keyring in the folder of the tables.
 
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use admin::keys::{KeyAdmin, NewKey};
 use auth::KeyText;
 use feed::{Applier, ApplyOutcome, Stores};
 use platform::aws::{Environment, Patience};
 use platform::resources::{Resources, Table};
+use platform::store::explain;
 use secrets::Keyring;
 use terminal::Bar;
 use types::clock::Clock;
@@ -18,12 +24,13 @@ use types::timestamp::Timestamp;
 use crate::aws::setup::{Clients, create};
 use crate::demo;
 use crate::environment::Variables;
-use crate::keyring;
-use crate::workers::BackgroundTask;
+use crate::server::BackgroundTask;
 
 /// The market is applied in this many parts. Each part has its share of every kind of message, so that streams and
 /// single records are written at the same time.
 const SEED_PARTS: usize = 5;
+/// The time between two reads of the keyring. A rotated one is on disk after about this time.
+const KEYRING_INTERVAL: Duration = Duration::from_secs(2);
 const SEED_BAR: &str = "demo market {bar:40} {pos}/{len} records";
 
 /// Sets up and administers a stack.
@@ -68,23 +75,44 @@ impl StackAdmin {
         Self { resources: Resources::new(stack), ..self }
     }
 
-    /// Creates the tables, queues, bucket and secret that are missing. If the folder of the tables has a keyring, the secret is
-    /// created with it.
+    /// Creates the tables, queues, bucket and secret that are missing. If the folder of the tables has a keyring, the
+    /// secret is created with it.
     pub async fn set_up(&self, data: Option<&Path>) -> Result<(), String> {
-        let kept = data.map(keyring::read).transpose().map_err(|error| format!("cannot read the keyring: {error}"))?;
-        let document = match kept.flatten() {
+        let file = data.map(KeyringFile::of_folder);
+        let kept = file.as_ref().map(KeyringFile::read).transpose();
+        let document = match kept.map_err(|error| format!("cannot read the keyring: {error}"))?.flatten() {
             Some(document) => document,
             None => Keyring::generate().map_err(|error| error.to_string())?.reveal(),
         };
-        if let Some(folder) = data {
-            keyring::write(folder, &document).map_err(|error| format!("cannot save the keyring: {error}"))?;
+        if let Some(file) = file {
+            file.write(&document).map_err(|error| format!("cannot save the keyring: {error}"))?;
         }
         create(&self.clients, &self.resources, &document).await
     }
 
     /// Saves the keyring in the folder of the tables whenever it is rotated.
     pub fn save_keyring_changes(&self, folder: &Path) -> BackgroundTask {
-        keyring::save_changes(folder.to_owned(), self.clients.secrets.clone(), self.resources.keyring())
+        let (client, name) = (self.clients.secrets.clone(), self.resources.keyring());
+        let file = KeyringFile::of_folder(folder);
+        BackgroundTask::start(async move {
+            let mut saved = file.read().ok().flatten();
+            loop {
+                tokio::time::sleep(KEYRING_INTERVAL).await;
+                let current = match client.get_secret_value().secret_id(&name).send().await {
+                    Ok(found) => found.secret_string,
+                    Err(error) => {
+                        tracing::warn!(error = explain(&error), "cannot read the keyring");
+                        continue;
+                    }
+                };
+                if let Some(document) = current.filter(|current| saved.as_ref() != Some(current)) {
+                    match file.write(&document) {
+                        Ok(()) => saved = Some(document),
+                        Err(error) => tracing::error!(%error, "cannot save the keyring"),
+                    }
+                }
+            }
+        })
     }
 
     /// Returns the tables that messages are applied to.
@@ -153,15 +181,62 @@ impl StackAdmin {
 impl SeedingMarker {
     /// Returns when the unfinished seeding began.
     fn begun(&self) -> Option<Timestamp> {
-        std::fs::read_to_string(self.0.as_ref()?).ok()?.parse().ok()
+        fs::read_to_string(self.0.as_ref()?).ok()?.parse().ok()
     }
 
     fn mark(&self, now: Timestamp) -> Result<(), String> {
-        let marked = self.0.as_ref().map_or(Ok(()), |path| std::fs::write(path, now.to_string()));
+        let marked = self.0.as_ref().map_or(Ok(()), |path| fs::write(path, now.to_string()));
         marked.map_err(|error| error.to_string())
     }
 
     fn unmark(&self) -> Result<(), String> {
-        self.0.as_ref().map_or(Ok(()), std::fs::remove_file).map_err(|error| error.to_string())
+        self.0.as_ref().map_or(Ok(()), fs::remove_file).map_err(|error| error.to_string())
+    }
+}
+
+/// The keyring in the folder of the tables. Secrets Manager is in memory here, and the secrets in the tables are sealed
+/// under its keyring, so losing the keyring would make them useless.
+struct KeyringFile(PathBuf);
+
+impl KeyringFile {
+    /// Only the user who runs this may read and write the file.
+    const MODE: u32 = 0o600;
+
+    fn of_folder(folder: &Path) -> Self {
+        Self(folder.join("keyring.json"))
+    }
+
+    /// Reads the keyring, if there is one.
+    fn read(&self) -> io::Result<Option<String>> {
+        match fs::read_to_string(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    /// Writes a keyring, whole or not at all.
+    fn write(&self, document: &str) -> io::Result<()> {
+        let new = self.0.with_extension("json.new");
+        let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(Self::MODE).open(&new)?;
+        written.set_permissions(Permissions::from_mode(Self::MODE))?;
+        written.write_all(document.as_bytes())?;
+        written.sync_all()?;
+        fs::rename(new, &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keyring_that_was_written_is_read_and_is_for_its_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyringFile::of_folder(folder.path());
+        assert_eq!(file.read().unwrap(), None);
+        file.write("first").unwrap();
+        file.write("second").unwrap();
+        assert_eq!(file.read().unwrap().as_deref(), Some("second"));
+        assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, KeyringFile::MODE);
     }
 }

@@ -1,4 +1,5 @@
-//! A small HTTP/1.1 server, shared by the gateway and the AWS side.
+//! A small HTTP/1.1 server, shared by the gateway and the AWS side, and the simplest answers. Every request to one of our
+//! ports arrives in `serve_connection`.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -6,8 +7,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,8 +26,12 @@ pub type Body = BoxBody<Bytes, io::Error>;
 pub struct Server {
     /// The address that it listens on.
     pub address: SocketAddr,
-    accepting: JoinHandle<()>,
+    _accepting: BackgroundTask,
 }
+
+/// Work that goes on in the background, such as a poller or a schedule. It stops when this is dropped.
+#[derive(Debug)]
+pub struct BackgroundTask(JoinHandle<()>);
 
 impl Server {
     /// Binds an address; port 0 picks a free one.
@@ -41,7 +47,7 @@ impl Server {
         Fut: Future<Output = Response<Body>> + Send + 'static,
     {
         let address = listener.local_addr()?;
-        Ok(Self { address, accepting: tokio::spawn(accept(listener, answer)) })
+        Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, answer)) })
     }
 
     /// Returns the base URL.
@@ -50,9 +56,15 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl BackgroundTask {
+    pub(crate) fn start(forever: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(forever))
+    }
+}
+
+impl Drop for BackgroundTask {
     fn drop(&mut self) {
-        self.accepting.abort();
+        self.0.abort();
     }
 }
 
@@ -92,4 +104,21 @@ where
     let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
     // A client that disconnects in the middle is not worth logging.
     connection.await.unwrap_or_default();
+}
+
+/// Returns a header of a request as text, which is empty if there is none.
+pub(crate) fn header<'r, B>(request: &'r Request<B>, name: &str) -> &'r str {
+    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Returns a body that is at hand.
+pub(crate) fn full(body: impl Into<Bytes>) -> Body {
+    Full::new(body.into()).map_err(|never| match never {}).boxed()
+}
+
+/// Answers with text.
+pub(crate) fn plain(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = Response::new(full(text.to_owned()));
+    *response.status_mut() = status;
+    response
 }

@@ -1,11 +1,17 @@
-//! Switches of what triggers the functions: queues, schedules and the gateway's requests. An operator throws them on the
-//! AWS side, and the workers and the gateway obey.
+//! What operators and the marketplace reach of the functions through the AWS side: the switches of what triggers them, and
+//! their direct invocation. An operator throws a switch, and the workers and the gateway obey.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::iter;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use api::routes::{DEFAULT, ROUTES};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use platform::resources::Queue;
+use runtime::Worker;
+use serde_json::Value;
 use tokio::sync::watch;
 
 /// The function that the marketplace's web application invokes.
@@ -129,6 +135,43 @@ impl Drop for Pass {
     }
 }
 
+/// A function that takes an event. The error is what the function failed with.
+type Invoked = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
+
+/// The functions that are invoked directly, by name. An instance offers them, and the AWS side invokes them as Lambda
+/// does. Clones are the same functions.
+#[derive(Clone, Default)]
+pub struct Invocations(Arc<Mutex<BTreeMap<&'static str, Invoked>>>);
+
+impl Invocations {
+    /// Offers a function, in place of an earlier one with this name.
+    pub fn offer<W: Worker>(&self, function: &'static str, worker: W) {
+        let worker = Arc::new(worker);
+        let invoked: Invoked = Arc::new(move |event| {
+            let worker = Arc::clone(&worker);
+            async move {
+                let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
+                let response = worker.work(event).await.map_err(|error| error.to_string())?;
+                serde_json::to_value(response).map_err(|error| error.to_string())
+            }
+            .boxed()
+        });
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(function, invoked);
+    }
+
+    /// Invokes a function. Returns `None` if there is none with this name.
+    pub async fn invoke(&self, function: &str, event: Value) -> Option<Result<Value, String>> {
+        let invoked = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(function).map(Arc::clone)?;
+        Some(invoked(event).await)
+    }
+}
+
+impl fmt::Debug for Invocations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Invocations(…)")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,13 +188,5 @@ mod tests {
         assert!(switch.is_idle());
         switch.set(true);
         assert!(switch.try_enter().is_some());
-    }
-
-    #[test]
-    fn every_route_has_a_switch_of_its_own() {
-        let switches = Switches::default();
-        switches.of(Trigger::Requests("me")).set(false);
-        assert!(switches.of(Trigger::Requests("orders")).is_on());
-        assert!(!switches.of(Trigger::Requests("me")).is_on());
     }
 }

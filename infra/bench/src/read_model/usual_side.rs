@@ -1,15 +1,16 @@
 //! The tables of the usual way. A process of their own fills them and then serves them.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 
 use dynoxide::{AttributeValue, Database, ImportOptions, Item};
+use local::aws::AwsSide;
 use local::demo::LargeMarket;
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
 use terminal::Bar;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::TcpListener;
 use tokio::process::Child;
 use types::records::{PublicItemDetail, PublicListing};
 use types::timestamp::Timestamp;
@@ -66,12 +67,10 @@ pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
         database.import_items(ITEMS_TABLE, items, ImportOptions::default()).map_err(text)?;
         println!("{}", numbers().count() * 2);
     }
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(text)?;
-    println!("http://{}", listener.local_addr().map_err(text)?);
-    tokio::select! {
-        () = dynoxide::server::serve_on(listener, database) => Ok(()),
-        ended = parent_ended() => ended,
-    }
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let aws = AwsSide::with_tables(any_port, database, None).await.map_err(text)?;
+    println!("{}", aws.endpoint_url);
+    parent_ended().await
 }
 
 fn listings_table() -> Value {

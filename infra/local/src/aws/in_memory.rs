@@ -8,9 +8,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use aws_sdk_dynamodb::config::SharedInterceptor;
+use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextMut;
+use aws_sdk_dynamodb::config::retry::RetryPartition;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
+use aws_sdk_dynamodb::error::BoxError;
 use dynoxide::Database;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -21,9 +25,7 @@ use tokio::io::DuplexStream;
 use tower_service::Service;
 
 use super::limits::Limiter;
-use super::retry_quota::RetryQuota;
-use super::router::Router;
-use super::services::EmulatedServices;
+use super::services::Services;
 use crate::environment::Variables;
 use crate::server::serve_connection;
 
@@ -33,19 +35,13 @@ const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 const BUFFER_BYTES: usize = 64 * 1_024;
 
 /// An AWS side that keeps everything in memory, and whose clients are in the same process.
-pub struct InMemoryAws {
-    router: Arc<Router>,
-    limiter: Arc<Limiter>,
-}
+pub struct InMemoryAws(Arc<Services>);
 
 impl InMemoryAws {
     /// Makes an empty one.
     pub async fn new() -> io::Result<Self> {
         let database = Database::memory().map_err(|error| io::Error::other(error.to_string()))?;
-        let limiter = Arc::new(Limiter::default());
-        let services = EmulatedServices::open(ADDRESS, None, Arc::clone(&limiter)).await?;
-        let router = Arc::new(Router::new(database, None, Arc::clone(&limiter), services));
-        Ok(Self { router, limiter })
+        Ok(Self(Arc::new(Services::open(ADDRESS, database, None).await?)))
     }
 
     /// The endpoint URL for SDKs. Only clients of [`InMemoryAws::environment`] find anything there.
@@ -59,18 +55,47 @@ impl InMemoryAws {
         let variables = Variables::new(&Self::endpoint_url());
         let environment = Environment::read(&|name| variables.get(name))?;
         let environment = environment.watched_by(SharedInterceptor::new(RetryQuota::new()));
-        Ok(environment.reached_by(client_over(Connector(Arc::clone(&self.router)))))
+        Ok(environment.reached_by(client_over(Connector(Arc::clone(&self.0)))))
     }
 
     /// The limits of DynamoDB and S3. At first there are none.
     pub fn limits(&self) -> &Arc<Limiter> {
-        &self.limiter
+        &self.0.limiter
+    }
+}
+
+/// Gives the clients that it intercepts a quota of retries of their own. The SDK keeps one in a process, for all clients
+/// of a service. Simulated instances must not share it, because each would use up the retries of the others.
+#[derive(Debug)]
+struct RetryQuota(RetryPartition);
+
+impl RetryQuota {
+    /// Makes a full quota.
+    fn new() -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        Self(RetryPartition::new(format!("instance {}", MADE.fetch_add(1, Ordering::Relaxed))))
+    }
+}
+
+impl Intercept for RetryQuota {
+    fn name(&self) -> &'static str {
+        "retry quota"
+    }
+
+    fn modify_before_serialization(
+        &self,
+        _: &mut BeforeSerializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        config.interceptor_state().store_put(self.0.clone());
+        Ok(())
     }
 }
 
 /// Connects to the AWS side, whatever the address.
 #[derive(Clone)]
-struct Connector(Arc<Router>);
+struct Connector(Arc<Services>);
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,10 +114,10 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let (client, server) = tokio::io::duplex(BUFFER_BYTES);
-        let router = Arc::clone(&self.0);
+        let services = Arc::clone(&self.0);
         tokio::spawn(serve_connection(server, move |request| {
-            let router = Arc::clone(&router);
-            async move { router.route(request).await }
+            let services = Arc::clone(&services);
+            async move { services.answer(request).await }
         }));
         ready(Ok(ClientEnd(TokioIo::new(client))))
     }

@@ -1,12 +1,16 @@
-//! A relay that delays the calls to a foreign AWS endpoint, for an instance without an AWS side of its own.
+//! A relay that delays the DynamoDB calls to a foreign AWS endpoint, for an instance without an AWS side of its own.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::Forwarder;
-use crate::server::Server;
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+
+use crate::server::{Body, Server, header, plain};
 
 /// A running relay. It stops when it is dropped.
 pub struct Relay {
@@ -18,13 +22,36 @@ pub struct Relay {
 impl Relay {
     /// Starts on a free loopback port.
     pub async fn start(upstream: &str, delay: Duration) -> io::Result<Self> {
-        let forwarder = Arc::new(Forwarder::new(upstream));
-        forwarder.delay(delay);
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        let upstream = upstream.trim_end_matches('/').to_owned();
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let server = Server::start(listener, move |request| {
-            let forwarder = Arc::clone(&forwarder);
-            async move { forwarder.forward(request).await }
+        let server = Server::start(listener, move |request: Request<Incoming>| {
+            let (client, upstream) = (client.clone(), upstream.clone());
+            async move {
+                if header(&request, "x-amz-target").starts_with("DynamoDB") {
+                    tokio::time::sleep(delay).await;
+                }
+                forward(&client, &upstream, request).await
+            }
         })?;
         Ok(Self { endpoint_url: server.url(), _server: server })
+    }
+}
+
+async fn forward(
+    client: &Client<HttpConnector, Incoming>,
+    upstream: &str,
+    mut request: Request<Incoming>,
+) -> Response<Body> {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    match format!("{upstream}{path}").parse::<Uri>() {
+        Ok(uri) => *request.uri_mut() = uri,
+        Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
+    }
+    match client.request(request).await {
+        Ok(response) => response.map(|body| body.map_err(io::Error::other).boxed()),
+        Err(error) => plain(StatusCode::BAD_GATEWAY, &error.to_string()),
     }
 }

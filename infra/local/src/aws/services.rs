@@ -1,13 +1,16 @@
-//! SQS, Secrets Manager and S3, and what stops, starts and invokes the functions.
+//! The services behind the endpoint, and which of them each call is for.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use http::{Request, Response};
-use http_body_util::BodyExt;
+use bytes::Bytes;
+use dynoxide::Database;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Collected};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use rustack_secretsmanager_core::config::SecretsManagerConfig;
@@ -19,64 +22,95 @@ use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
 use super::control;
+use super::dynamodb::DynamoDb;
 use super::limits::Limiter;
 use super::queues::Queues;
 use super::s3::Buckets;
-use crate::invocations::Invocations;
-use crate::server::Body;
-use crate::switches::Switches;
+use crate::environment::ACCOUNT_ID;
+use crate::server::{Body, header, plain};
+use crate::switches::{Invocations, Switches};
 
-/// The emulated services.
-pub(super) struct EmulatedServices {
+/// Everything that answers calls.
+pub(super) struct Services {
+    pub(super) dynamodb: Arc<DynamoDb>,
+    pub(super) limiter: Arc<Limiter>,
+    pub(super) switches: Switches,
+    pub(super) invocations: Invocations,
     queues: SqsHttpService<Queues>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
     buckets: Buckets,
-    pub(super) switches: Switches,
-    pub(super) invocations: Invocations,
 }
 
-impl EmulatedServices {
-    /// Creates the services. Their queue URLs point to `address`. Objects are kept in the folder `data`; the rest is in
-    /// memory.
-    pub(super) async fn open(address: SocketAddr, data: Option<&Path>, limiter: Arc<Limiter>) -> io::Result<Self> {
+impl Services {
+    /// Creates the services. The URLs of queues point to `address`. Objects are kept in the folder `data`; queues and
+    /// secrets are in memory.
+    pub(super) async fn open(address: SocketAddr, database: Database, data: Option<&Path>) -> io::Result<Self> {
+        let limiter = Arc::new(Limiter::default());
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
         let queues = Queues::new(RustackSqs::new(config));
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Ok(Self {
-            queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
-            secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
-            buckets: Buckets::open(data, limiter).await?,
+            dynamodb: Arc::new(DynamoDb::new(database, Arc::clone(&limiter))),
             switches: Switches::default(),
             invocations: Invocations::default(),
+            queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
+            secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
+            buckets: Buckets::open(data, Arc::clone(&limiter)).await?,
+            limiter,
         })
     }
 
-    pub(super) async fn queues(&self, request: Request<Incoming>) -> Response<Body> {
-        boxed(self.queues.call(request).await)
+    /// Answers one call. Every call to the AWS side comes here.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let target = header(&request, "x-amz-target");
+        let (service, operation) = target.split_once('.').unwrap_or_default();
+        let operation = operation.to_owned();
+        match service {
+            "AmazonSQS" => return boxed(self.queues.call(request).await),
+            "secretsmanager" => return boxed(self.secrets.call(request).await),
+            "AWSEvents" => return control::events(&self.switches, &operation, request).await,
+            _ if service.starts_with("DynamoDB") => return Arc::clone(&self.dynamodb).answer(operation, request).await,
+            _ => {}
+        }
+        match signed_for(&request) {
+            "lambda" => control::lambda(&self.switches, &self.invocations, request).await,
+            "s3" => self.buckets.answer(request).await,
+            "sts" => identity(request).await,
+            _ => {
+                let text = "This endpoint serves DynamoDB, SQS, Secrets Manager and S3 to AWS SDKs.\n";
+                plain(StatusCode::NOT_FOUND, text)
+            }
+        }
     }
+}
 
-    pub(super) async fn secrets(&self, request: Request<Incoming>) -> Response<Body> {
-        boxed(self.secrets.call(request).await)
-    }
+/// Returns the service that a call is signed for. Lambda, S3 and STS name their service nowhere else.
+fn signed_for<B>(request: &Request<B>) -> &str {
+    // The scope of a signature is `Credential=KEY/DATE/REGION/SERVICE/aws4_request`.
+    let scope = header(request, "authorization").split_once("Credential=").map_or("", |(_, scope)| scope);
+    scope.split('/').nth(3).unwrap_or_default()
+}
 
-    pub(super) async fn buckets(&self, request: Request<Incoming>) -> Response<Body> {
-        self.buckets.answer(request).await
+/// Answers `GetCallerIdentity`, with which tools ask STS for the account that they use.
+async fn identity(request: Request<Incoming>) -> Response<Body> {
+    let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
+    let mut parameters = body.split(|byte| *byte == b'&');
+    if !parameters.any(|parameter| parameter == b"Action=GetCallerIdentity") {
+        return plain(StatusCode::BAD_REQUEST, "Of STS, this endpoint only has GetCallerIdentity.\n");
     }
-
-    pub(super) async fn functions(&self, request: Request<Incoming>) -> Response<Body> {
-        control::lambda(&self.switches, &self.invocations, request).await
-    }
-
-    pub(super) async fn rules(&self, request: Request<Incoming>) -> Response<Body> {
-        control::events(&self.switches, request).await
-    }
+    let identity = format!(
+        r#"<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
+<Arn>arn:aws:iam::{ACCOUNT_ID}:root</Arn><UserId>{ACCOUNT_ID}</UserId><Account>{ACCOUNT_ID}</Account>
+</GetCallerIdentityResult></GetCallerIdentityResponse>"#
+    );
+    plain(StatusCode::OK, &identity)
 }
 
 fn boxed<B>(response: Result<Response<B>, Infallible>) -> Response<Body>
 where
-    B: hyper::body::Body<Data = bytes::Bytes> + Send + Sync + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body<Data = Bytes> + Send + Sync + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let Ok(response) = response;
     response.map(|body| body.map_err(io::Error::other).boxed())

@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
+use aws_sdk_dynamodb::operation::create_table::builders::CreateTableFluentBuilder;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType, TimeToLiveSpecification,
@@ -36,14 +37,8 @@ pub async fn create(clients: &Clients, resources: &Resources, keyring: &str) -> 
 }
 
 async fn create_table(client: &aws_sdk_dynamodb::Client, table: Table, name: &str) -> Result<(), String> {
-    let definition = table_definition(table).map_err(|error| error.to_string())?;
     let request = client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
-    let indexes = (!definition.indexes.is_empty()).then_some(definition.indexes);
-    let request = request
-        .set_attribute_definitions(Some(definition.attributes))
-        .set_key_schema(Some(definition.keys))
-        .set_global_secondary_indexes(indexes);
-    match request.send().await {
+    match defined(request, table).map_err(|error| error.to_string())?.send().await {
         Ok(_) => {}
         Err(SdkError::ServiceError(error)) if matches!(error.err(), CreateTableError::ResourceInUseException(_)) => {
             return Ok(());
@@ -57,36 +52,28 @@ async fn create_table(client: &aws_sdk_dynamodb::Client, table: Table, name: &st
     Ok(())
 }
 
-/// A table's definition in DynamoDB's terms.
-struct TableDefinition {
-    attributes: Vec<AttributeDefinition>,
-    keys: Vec<KeySchemaElement>,
-    indexes: Vec<GlobalSecondaryIndex>,
-}
-
-fn table_definition(table: Table) -> Result<TableDefinition, BuildError> {
+/// Adds a table's keys and indexes to the request that creates it.
+fn defined(request: CreateTableFluentBuilder, table: Table) -> Result<CreateTableFluentBuilder, BuildError> {
     use ScalarAttributeType::{N, S};
-    let mut attributes = vec![attribute(PARTITION_KEY, S)?, attribute(SORT_KEY, S)?];
-    let mut indexes = Vec::new();
+    let mut attributes = vec![(PARTITION_KEY, S), (SORT_KEY, S)];
+    let mut request = request.set_key_schema(Some(key_schema(PARTITION_KEY, SORT_KEY)?));
     for index in table.indexes() {
-        for attribute in [attribute(index.partition_key, S)?, attribute(index.sort_key, N)?] {
+        for attribute in [(index.partition_key, S), (index.sort_key, N)] {
             // Two indexes may share one.
             if !attributes.contains(&attribute) {
                 attributes.push(attribute);
             }
         }
         let keys_only = Projection::builder().projection_type(ProjectionType::KeysOnly).build();
-        let index = GlobalSecondaryIndex::builder()
-            .index_name(index.name)
-            .set_key_schema(Some(key_schema(index.partition_key, index.sort_key)?))
-            .projection(keys_only);
-        indexes.push(index.build()?);
+        let definition = GlobalSecondaryIndex::builder().index_name(index.name).projection(keys_only);
+        let keys = key_schema(index.partition_key, index.sort_key)?;
+        request = request.global_secondary_indexes(definition.set_key_schema(Some(keys)).build()?);
     }
-    Ok(TableDefinition { attributes, keys: key_schema(PARTITION_KEY, SORT_KEY)?, indexes })
-}
-
-fn attribute(name: &str, kind: ScalarAttributeType) -> Result<AttributeDefinition, BuildError> {
-    AttributeDefinition::builder().attribute_name(name).attribute_type(kind).build()
+    for (name, kind) in attributes {
+        let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(kind);
+        request = request.attribute_definitions(attribute.build()?);
+    }
+    Ok(request)
 }
 
 fn key_schema(partition_key: &str, sort_key: &str) -> Result<Vec<KeySchemaElement>, BuildError> {

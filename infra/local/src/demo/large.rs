@@ -9,7 +9,7 @@ use types::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing, P
 use types::timestamp::Timestamp;
 use uuid::Uuid;
 
-use super::items::stock;
+use super::catalog::stock;
 use super::random::Random;
 
 const WEARS: [&str; 5] = ["Factory New", "Minimal Wear", "Field-Tested", "Well-Worn", "Battle-Scarred"];

@@ -5,30 +5,22 @@
 //! and at every start; only the times move along with `now`. Anything whose name or number breaks the service's own
 //! rules is left out, so that it does not stop the start. The tests count what is there.
 
-mod arms;
-mod collectibles;
-mod design;
-mod ids;
-mod items;
+mod catalog;
 mod large;
-mod listings;
-mod marketplaces;
-mod orders;
-mod price;
-mod quotes;
 mod random;
-mod stickers;
 #[cfg(test)]
 mod tests;
-mod words;
+mod trade;
 
 use feed::Message;
 use types::ids::UserId;
 use types::money::Usd;
 use types::records::PublicBalance;
 use types::timestamp::Timestamp;
+use uuid::Uuid;
 
-use items::Stock;
+use catalog::{Stock, stock};
+use trade::{listings, marketplaces, orders, quotes};
 
 pub use large::{LargeMarket, placed_uuid, variant_id};
 
@@ -39,13 +31,13 @@ const FIRST_VERSION: u64 = 1;
 /// first, and the demo user's balance.
 pub fn messages(now: Timestamp) -> Vec<Message> {
     let user = demo_user();
-    let Stock { items, priced } = items::stock();
-    let quotes = quotes::quotes(&priced, now);
-    let listings = listings::listings(&priced, now);
-    let orders = orders::orders(&priced, now);
+    let Stock { items, priced } = stock();
+    let quotes = quotes(&priced, now);
+    let listings = listings(&priced, now);
+    let orders = orders(&priced, now);
 
     let mut messages = Vec::with_capacity(items.len() + quotes.len() + listings.len() + orders.len() + 10);
-    messages.extend(marketplaces::marketplaces().map(|marketplace| Message::Marketplace(marketplace, FIRST_VERSION)));
+    messages.extend(marketplaces().map(|marketplace| Message::Marketplace(marketplace, FIRST_VERSION)));
     messages.extend(items.into_iter().map(|item| Message::Item(item, FIRST_VERSION)));
     messages.extend(quotes.into_iter().map(|(variant, quote)| Message::Quote(variant, quote)));
     messages.extend(listings.into_iter().map(|listing| Message::Listing(listing, FIRST_VERSION)));
@@ -56,7 +48,7 @@ pub fn messages(now: Timestamp) -> Vec<Message> {
 
 /// Returns the user that owns the demo's orders and balance. The examples in the API description show the same user.
 pub fn demo_user() -> UserId {
-    ids::DEMO_USER.into()
+    Uuid::from_u128(0x3e0b_1a8c_1f7a_4b58_8f0b_6c3d_2a1e_9f00).into()
 }
 
 /// Returns the demo user's balance. Part of the store balance is being withdrawn already, so `withdrawable_usd` differs

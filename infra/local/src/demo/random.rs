@@ -1,12 +1,16 @@
-//! `SplitMix64`, written out here because it must give the same numbers for ever, and no crate promises that of its
-//! generator.
+//! Numbers and ids that are the same on every machine. `SplitMix64` is written out here because it must give the same
+//! numbers for ever, and no crate promises that of its generator.
 
+use types::ids::Id8;
 use types::timestamp::Timestamp;
+use uuid::Uuid;
 
 /// In milliseconds, as all durations here.
 pub(super) const MINUTE_MILLIS: u64 = 60 * 1_000;
 pub(super) const HOUR_MILLIS: u64 = 60 * MINUTE_MILLIS;
 pub(super) const DAY_MILLIS: u64 = 24 * HOUR_MILLIS;
+
+const NAMESPACE: Uuid = Uuid::from_u128(0xd2a6_1f0b_77c4_4e0e_9b1d_5a0c_3e8f_4411);
 
 /// A stream of pseudo-random numbers.
 pub(super) struct Random(u64);
@@ -70,9 +74,41 @@ impl Random {
     }
 }
 
+/// Returns the version 5 UUID of the thing of this kind and name.
+pub(super) fn uuid<T: From<Uuid>>(kind: &str, name: &str) -> T {
+    Uuid::new_v5(&NAMESPACE, format!("{kind}/{name}").as_bytes()).into()
+}
+
+/// Returns the short id of the listing with this number. The odd factor makes this a permutation of all short ids, so
+/// no two numbers share one.
+pub(super) const fn id8(number: u32) -> Id8 {
+    Id8::from_bits(number.wrapping_mul(0x9E37_79B1).wrapping_add(0x7F4A_7C15))
+}
+
+/// Turns a name into part of a URL: lower-case letters and digits, with one hyphen for whatever lies between them.
+/// Apostrophes and characters outside ASCII are left out.
+pub(super) fn slug(name: &str) -> String {
+    let mut slug = String::with_capacity(name.len());
+    for symbol in name.chars() {
+        if symbol.is_ascii_alphanumeric() {
+            slug.push(symbol.to_ascii_lowercase());
+        } else if symbol.is_ascii() && symbol != '\'' && !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.truncate(slug.trim_end_matches('-').len());
+    slug
+}
+
+/// Returns a percentage of a price, at least one cent.
+pub(super) const fn scaled(cents: u64, percent: u64) -> u64 {
+    let scaled = cents * percent / 100;
+    if scaled == 0 { 1 } else { scaled }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::*;
 
     /// The expected numbers are the first that Vigna's reference implementation gives with seed 0.
     #[test]
@@ -80,25 +116,5 @@ mod tests {
         let mut random = Random(0);
         let first = [random.bits(), random.bits(), random.bits()];
         assert_eq!(first, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
-    }
-
-    #[test]
-    fn every_octave_comes_up_and_none_beyond() {
-        let mut seen = [false; 8];
-        for seed in 0..1_000 {
-            seen[Random::from_seed(seed).in_octaves(2, 5).ilog2() as usize] = true;
-        }
-        assert_eq!(seen, [false, false, true, true, true, false, false, false]);
-    }
-
-    #[test]
-    fn bounds_hold_and_are_reached() {
-        let mut random = Random::from_part(0);
-        let mut seen = [false; 5];
-        for _ in 0..1_000 {
-            seen[random.between(3, 7) as usize - 3] = true;
-        }
-        assert_eq!(seen, [true; 5]);
-        assert_eq!((random.below(0), random.pick::<u8>(&[]), random.pick_early::<u8>(&[])), (0, None, None));
     }
 }

@@ -1,22 +1,28 @@
-//! A delivery as the inbox shows it, on the page and to scripts.
+//! A delivery as the inbox shows it, on the page and to scripts, verified as a receiver should.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use http::request;
-use secrets::EndpointSecret;
+use http::{HeaderMap, HeaderValue, request};
+use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde::{Serialize, Serializer};
+use subtle::ConstantTimeEq;
 use types::timestamp::Timestamp;
 
-use super::headers::{Headers, joined};
-use super::verify::Verification;
+/// Standard Webhooks: if the timestamp is further off than this, in either direction, the request may be a replay.
+const TOLERANCE_SECONDS: i64 = 5 * 60;
+
+/// Header values by lower-case name; those of a repeated header are joined by commas.
+type Headers = BTreeMap<String, String>;
 
 /// What arrived, and what was found out about it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ReceivedDelivery {
-    pub(super) received_at: Timestamp,
+    received_at: Timestamp,
     /// The path that it was sent to, with the query.
-    pub(super) path: String,
+    path: String,
     /// From `X-Service-Event`.
-    pub(super) event: Option<String>,
+    event: Option<String>,
     /// From `X-Service-Delivery-Id`, otherwise from `webhook-id`.
     #[serde(rename = "delivery_id")]
     pub(super) id: Option<String>,
@@ -24,11 +30,34 @@ pub(super) struct ReceivedDelivery {
     /// forgotten all earlier arrivals.
     pub(super) seen: u64,
     #[serde(flatten)]
-    pub(super) verification: Verification,
-    pub(super) headers: Headers,
+    verification: Verification,
+    headers: Headers,
     /// Bytes that are not UTF-8 are shown as U+FFFD.
     #[serde(serialize_with = "lossy")]
-    pub(super) body: Bytes,
+    body: Bytes,
+}
+
+/// The result of checking a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum SignatureStatus {
+    /// It was made with a secret of the endpoint.
+    Verified,
+    /// It was not, or its timestamp is more than five minutes off.
+    Wrong,
+    /// There is none, or one of its headers is missing.
+    Missing,
+    /// No secret of the endpoint is known.
+    Unknown,
+}
+
+/// The results of checking both signatures of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Verification {
+    service_signature: SignatureStatus,
+    standard_signature: SignatureStatus,
+    /// Why the standard signature was refused without comparing it.
+    standard_problem: Option<&'static str>,
 }
 
 impl ReceivedDelivery {
@@ -54,14 +83,82 @@ impl ReceivedDelivery {
     }
 }
 
+impl Verification {
+    /// Verifies a delivery that arrived at `now`.
+    fn new(secrets: &[EndpointSecret], headers: &Headers, body: &[u8], now: Timestamp) -> Self {
+        if secrets.is_empty() {
+            let [service_signature, standard_signature] = [SignatureStatus::Unknown; 2];
+            return Self { service_signature, standard_signature, standard_problem: None };
+        }
+        let (standard_signature, standard_problem) = match standard_status(secrets, headers, body, now) {
+            Ok(status) => (status, None),
+            Err(problem) => (SignatureStatus::Wrong, Some(problem)),
+        };
+        Self { service_signature: service_status(secrets, headers, body), standard_signature, standard_problem }
+    }
+}
+
+fn service_status(secrets: &[EndpointSecret], headers: &Headers, body: &[u8]) -> SignatureStatus {
+    let Some(given) = headers.get("x-service-signature") else { return SignatureStatus::Missing };
+    status(secrets.iter().any(|secret| equal(given, &service_signature(secret, body))))
+}
+
+fn standard_status(
+    secrets: &[EndpointSecret],
+    headers: &Headers,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<SignatureStatus, &'static str> {
+    let trio = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| headers.get(name));
+    let [Some(id), Some(timestamp), Some(given)] = trio else { return Ok(SignatureStatus::Missing) };
+    let sent_at = unix_seconds(timestamp).ok_or("the timestamp is no Unix time")?;
+    let age = now.seconds() - sent_at.seconds();
+    if age > TOLERANCE_SECONDS {
+        return Err("too old");
+    }
+    if age < -TOLERANCE_SECONDS {
+        return Err("too far in the future");
+    }
+    let is_of = |secret| {
+        let expected = standard_signature([secret], id, sent_at, body);
+        given.split(' ').any(|one| equal(one, &expected))
+    };
+    Ok(status(secrets.iter().any(is_of)))
+}
+
+fn status(is_right: bool) -> SignatureStatus {
+    if is_right { SignatureStatus::Verified } else { SignatureStatus::Wrong }
+}
+
+/// Parses a time in the only form that is signed: digits without leading zeros.
+fn unix_seconds(text: &str) -> Option<Timestamp> {
+    let seconds = text.parse::<i64>().ok().filter(|seconds| seconds.to_string() == text)?;
+    Some(Timestamp::from_millis(seconds.saturating_mul(1_000)))
+}
+
+/// Compares in a time that does not reveal how much of a guess is right.
+fn equal(given: &str, expected: &str) -> bool {
+    given.as_bytes().ct_eq(expected.as_bytes()).into()
+}
+
+/// Joins the values of repeated headers.
+fn joined(map: &HeaderMap) -> Headers {
+    let joined = |name| {
+        let values = map.get_all(name).iter().map(HeaderValue::as_bytes).map(String::from_utf8_lossy);
+        values.collect::<Vec<_>>().join(", ")
+    };
+    map.keys().map(|name| (name.to_string(), joined(name))).collect()
+}
+
 fn lossy<S: Serializer>(body: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&String::from_utf8_lossy(body))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::SignatureStatus::{Missing, Unknown, Verified, Wrong};
     use super::*;
-    use http::{HeaderValue, Request};
+    use http::Request;
     use serde_json::json;
 
     #[test]
@@ -97,5 +194,124 @@ mod tests {
         let (head, ()) = request.body(()).unwrap().into_parts();
         let delivery = ReceivedDelivery::from_request(&head, Bytes::new(), &[], Timestamp::from_millis(0));
         assert_eq!(delivery.id.as_deref(), Some("d"));
+    }
+
+    const BODY: &[u8] = b"{\"id\":1}";
+    const SENT_SECONDS: i64 = 1_795_262_400;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000 + 999)
+    }
+
+    fn secret(bit: u8) -> EndpointSecret {
+        EndpointSecret::from_bits([bit; 32])
+    }
+
+    /// Returns the headers of a delivery sent at `SENT_SECONDS` and signed with these secrets.
+    fn signed(active: u8, valid: &[u8]) -> Headers {
+        let secrets: Vec<_> = valid.iter().copied().map(secret).collect();
+        let headers = [
+            ("x-service-signature", service_signature(&secret(active), BODY)),
+            ("webhook-id", "an id".to_owned()),
+            ("webhook-timestamp", SENT_SECONDS.to_string()),
+            ("webhook-signature", standard_signature(&secrets, "an id", at(SENT_SECONDS), BODY)),
+        ];
+        headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn with(mut headers: Headers, name: &str, value: &str) -> Headers {
+        headers.insert(name.to_owned(), value.to_owned());
+        headers
+    }
+
+    fn without(mut headers: Headers, name: &str) -> Headers {
+        headers.remove(name).unwrap();
+        headers
+    }
+
+    /// Returns both statuses that a receiver finds who knows these secrets.
+    fn statuses(known: &[u8], headers: &Headers) -> (SignatureStatus, SignatureStatus) {
+        let known: Vec<_> = known.iter().copied().map(secret).collect();
+        let verification = Verification::new(&known, headers, BODY, at(SENT_SECONDS));
+        assert_eq!(verification.standard_problem, None);
+        (verification.service_signature, verification.standard_signature)
+    }
+
+    fn problem(now: i64, timestamp: &str) -> (SignatureStatus, Option<&'static str>) {
+        let headers = with(signed(1, &[1]), "webhook-timestamp", timestamp);
+        let verification = Verification::new(&[secret(1)], &headers, BODY, at(now));
+        assert_eq!(verification.service_signature, Verified, "this signature does not cover the time");
+        (verification.standard_signature, verification.standard_problem)
+    }
+
+    #[test]
+    fn any_of_the_secrets_and_any_of_the_signatures_will_do() {
+        for (known, active, valid, expected) in [
+            (&[1][..], 1, &[1][..], (Verified, Verified)),
+            (&[2], 1, &[1], (Wrong, Wrong)),
+            (&[3, 1], 1, &[1], (Verified, Verified)),
+            (&[1], 1, &[2, 1], (Verified, Verified)),
+            (&[2], 1, &[2, 1], (Wrong, Verified)),
+            (&[], 1, &[1], (Unknown, Unknown)),
+        ] {
+            assert_eq!(statuses(known, &signed(active, valid)), expected, "{known:?} {active} {valid:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_not_wrong() {
+        assert_eq!(statuses(&[1], &Headers::new()), (Missing, Missing));
+        assert_eq!(statuses(&[], &Headers::new()), (Unknown, Unknown));
+        assert_eq!(statuses(&[1], &without(signed(1, &[1]), "x-service-signature")), (Missing, Verified));
+        for part in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
+            assert_eq!(statuses(&[1], &without(signed(1, &[1]), part)), (Verified, Missing), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_another_form_is_wrong() {
+        let right = signed(1, &[1]);
+        let (service, standard) = (&right["x-service-signature"], &right["webhook-signature"]);
+        for bad in ["", "sha256=", &service[7..], &service.to_uppercase(), &format!("{service} "), &service[..70]] {
+            assert_eq!(statuses(&[1], &with(right.clone(), "x-service-signature", bad)).0, Wrong, "{bad:?}");
+        }
+        for bad in ["", " ", "v1,", &standard[3..], &standard.replace("v1", "v2"), &standard.replace("v1,", "v1a,")] {
+            assert_eq!(statuses(&[1], &with(right.clone(), "webhook-signature", bad)).1, Wrong, "{bad:?}");
+        }
+        assert_eq!(statuses(&[1], &with(right.clone(), "webhook-id", "another")).1, Wrong);
+        assert_eq!(statuses(&[1], &with(right.clone(), "webhook-timestamp", &(SENT_SECONDS - 1).to_string())).1, Wrong);
+        assert_eq!(statuses(&[1], &with(right.clone(), "webhook-signature", &format!("v1,x {standard}"))).1, Verified);
+    }
+
+    #[test]
+    fn a_changed_body_is_wrong() {
+        let verification = Verification::new(&[secret(1)], &signed(1, &[1]), b"{\"id\":2}", at(SENT_SECONDS));
+        assert_eq!((verification.service_signature, verification.standard_signature), (Wrong, Wrong));
+    }
+
+    #[test]
+    fn a_time_more_than_five_minutes_off_is_told_apart() {
+        let sent = SENT_SECONDS.to_string();
+        for (now, expected) in [
+            (SENT_SECONDS + 300, (Verified, None)),
+            (SENT_SECONDS + 301, (Wrong, Some("too old"))),
+            (SENT_SECONDS - 300, (Verified, None)),
+            (SENT_SECONDS - 301, (Wrong, Some("too far in the future"))),
+        ] {
+            assert_eq!(problem(now, &sent), expected, "{now}");
+        }
+        assert_eq!(problem(SENT_SECONDS, &i64::MAX.to_string()), (Wrong, Some("too far in the future")));
+        assert_eq!(problem(SENT_SECONDS, &i64::MIN.to_string()), (Wrong, Some("too old")));
+        for bad in [
+            "",
+            "soon",
+            "1e9",
+            &format!("+{SENT_SECONDS}"),
+            &format!("0{SENT_SECONDS}"),
+            &format!("{SENT_SECONDS} "),
+            &"9".repeat(20),
+        ] {
+            assert_eq!(problem(SENT_SECONDS, bad), (Wrong, Some("the timestamp is no Unix time")), "{bad:?}");
+        }
     }
 }

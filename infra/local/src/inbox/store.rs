@@ -1,12 +1,9 @@
 //! Keeps the latest deliveries and lets readers follow them.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use uuid::Uuid;
 
 use super::delivery::ReceivedDelivery;
 
@@ -17,22 +14,17 @@ const MAX_DELIVERIES: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Store(watch::Sender<KeptDeliveries>);
 
-/// The state between two changes.
-#[derive(Debug)]
+/// The state between two changes. Each delivery has a number, one more than the one before it.
+#[derive(Debug, Default)]
 pub(super) struct KeptDeliveries {
-    epoch: Uuid,
-    /// The number of deliveries that arrived in this epoch. Each delivery is numbered by this count.
-    count: u64,
+    emptied_times: u64,
+    latest: u64,
     newest_first: VecDeque<(u64, Arc<ReceivedDelivery>)>,
 }
 
-/// How far a follower has read: the *epoch*, which ends with the process or when the inbox is emptied, and the number
-/// of a delivery in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cursor {
-    epoch: Uuid,
-    number: u64,
-}
+/// How far a follower has read: how often the inbox was emptied before, and the number of a delivery. `None` is before
+/// the beginning.
+pub(super) type Cursor = Option<(u64, u64)>;
 
 /// What a follower learns next.
 #[derive(Clone, Debug)]
@@ -49,15 +41,18 @@ impl Store {
             let id = delivery.id.as_ref();
             let mut same = kept.newest_first.iter().filter(|(_, one)| id.is_some() && one.id.as_ref() == id);
             delivery.seen = same.next().map_or(1, |(_, latest)| latest.seen + 1);
-            kept.count += 1;
-            kept.newest_first.push_front((kept.count, Arc::new(delivery)));
+            kept.latest += 1;
+            kept.newest_first.push_front((kept.latest, Arc::new(delivery)));
             kept.newest_first.truncate(MAX_DELIVERIES);
         });
     }
 
     /// Forgets all deliveries.
     pub(super) fn clear(&self) {
-        self.0.send_replace(KeptDeliveries::default());
+        self.0.send_modify(|kept| {
+            kept.newest_first.clear();
+            kept.emptied_times += 1;
+        });
     }
 
     /// Returns the kept deliveries.
@@ -73,37 +68,12 @@ impl Store {
 
 impl KeptDeliveries {
     /// Returns what comes next after a cursor, and the cursor that follows it.
-    pub(super) fn after(&self, cursor: Option<Cursor>) -> Option<(Cursor, Update)> {
-        let at = |number| Cursor { epoch: self.epoch, number };
-        let Some(cursor) = cursor.filter(|cursor| cursor.epoch == self.epoch) else {
+    pub(super) fn after(&self, cursor: Cursor) -> Option<(Cursor, Update)> {
+        let at = |number| Some((self.emptied_times, number));
+        let Some((_, read)) = cursor.filter(|(emptied_times, _)| *emptied_times == self.emptied_times) else {
             return Some((at(0), Update::Emptied));
         };
-        let (number, delivery) = self.newest_first.iter().rfind(|(number, _)| *number > cursor.number)?;
+        let (number, delivery) = self.newest_first.iter().rfind(|(number, _)| *number > read)?;
         Some((at(*number), Update::Arrived(Arc::clone(delivery))))
     }
 }
-
-impl Default for KeptDeliveries {
-    fn default() -> Self {
-        Self { epoch: Uuid::new_v4(), count: 0, newest_first: VecDeque::new() }
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.epoch.hyphenated(), self.number)
-    }
-}
-
-impl FromStr for Cursor {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let (epoch, number) = text.split_once('.').ok_or(())?;
-        Ok(Self { epoch: epoch.parse().map_err(drop)?, number: number.parse().map_err(drop)? })
-    }
-}
-
-#[cfg(test)]
-#[path = "store_tests.rs"]
-mod tests;

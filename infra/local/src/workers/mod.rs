@@ -1,32 +1,28 @@
 //! The functions that queues and schedules trigger, with Lambda's semantics.
 
-mod background;
-mod backlog;
-mod event;
-mod fleet;
-mod invoke;
 mod poller;
-mod schedule;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName;
 use platform::aws::{Missing, Patience};
 use platform::resources::{
     COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, WEBHOOK_TIMEOUT,
 };
+use platform::store::explain;
+use runtime::Worker;
+use tokio::time::{Instant, MissedTickBehavior};
 use webhook::transport::Transport;
 use webhooks::Schedule;
 
-pub use background::BackgroundTask;
-pub use backlog::Backlog;
-pub use fleet::poll_with_fleet;
-pub use poller::{EventSource, poll};
-pub use schedule::schedule;
+pub use crate::server::BackgroundTask;
+pub use poller::{EventSource, poll, poll_with_fleet};
 
-use crate::host::Host;
-use crate::init;
-use crate::switches::Trigger;
-use schedule::switched_schedule;
+use crate::host::{Host, log_failed_warm_up};
+use crate::switches::{Switch, Trigger};
+use poller::invoke;
 
 /// The number of `ingest` instances that read the feed side by side.
 pub const INGEST_INSTANCES: usize = 2;
@@ -89,7 +85,124 @@ impl Workers {
         let period = Duration::from_secs(retries.scaled(period).into());
         let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
         running.push(switched_schedule(switch(Trigger::Schedule("sweep")), period, SWEEP_TIMEOUT, sweep));
-        init::run(host.preflight()).await;
+        host.log_problems().await;
         Ok(Self { feed: Backlog::new(feeder, feed), _running: running })
+    }
+}
+
+/// Runs a worker every `period`, for the first time after one period, and never twice at the same time. An invocation
+/// that fails or takes longer than `timeout` is logged, and the next one starts when it is due.
+pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> BackgroundTask
+where
+    W: Worker<Event: Default>,
+{
+    switched_schedule(Arc::default(), period, timeout, worker)
+}
+
+/// Does the same, and leaves out the runs that come while the switch is off.
+fn switched_schedule<W>(switch: Arc<Switch>, period: Duration, timeout: Duration, worker: W) -> BackgroundTask
+where
+    W: Worker<Event: Default>,
+{
+    BackgroundTask::start(async move {
+        log_failed_warm_up(worker.warm_up().await);
+        let worker = Arc::new(worker);
+        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            let Some(_pass) = switch.try_enter() else { continue };
+            if let Err(error) = invoke(&worker, W::Event::default(), timeout).await {
+                tracing::error!(error, "scheduled invocation failed");
+            }
+        }
+    })
+}
+
+/// The messages that wait, that are being worked on, and that are delayed.
+const COUNT_ATTRIBUTES: [QueueAttributeName; 3] = [
+    QueueAttributeName::ApproximateNumberOfMessages,
+    QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+    QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+];
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The messages of a queue.
+#[derive(Clone, Debug)]
+pub struct Backlog {
+    client: Client,
+    queue_url: String,
+}
+
+impl Backlog {
+    /// Counts the messages of the queue with this URL.
+    pub fn new(client: Client, queue_url: String) -> Self {
+        Self { client, queue_url }
+    }
+
+    /// Returns the number of messages, including those that are being worked on or delayed.
+    pub async fn count(&self) -> Result<u64, String> {
+        let request = self.client.get_queue_attributes().queue_url(&self.queue_url);
+        let found = request.set_attribute_names(Some(COUNT_ATTRIBUTES.to_vec())).send().await;
+        let found = found.map_err(|error| format!("queue {}: {}", self.queue_url, explain(&error)))?;
+        let counts = found.attributes.unwrap_or_default();
+        Ok(COUNT_ATTRIBUTES.iter().filter_map(|name| counts.get(name)?.parse::<u64>().ok()).sum())
+    }
+
+    /// Waits until the queue holds no messages.
+    pub async fn wait_until_empty(&self) -> Result<(), String> {
+        while self.count().await? > 0 {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtime::Error;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+    /// Fails in a different way on each run, and reports each run.
+    struct Failing {
+        runs: AtomicU32,
+        running: AtomicU32,
+        runs_sender: UnboundedSender<u32>,
+    }
+
+    impl Worker for Failing {
+        type Event = serde_json::Value;
+        type Response = ();
+
+        async fn work(&self, _: serde_json::Value) -> Result<(), Error> {
+            assert_eq!(self.running.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
+            let run = self.runs.fetch_add(1, Ordering::SeqCst);
+            if run == 3 {
+                // This takes longer than the period.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            self.running.store(0, Ordering::SeqCst);
+            self.runs_sender.send(run)?;
+            match run {
+                0 => Err("failed".into()),
+                1 => panic!("a fault"),
+                2 => std::future::pending().await,
+                _ => Ok(()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn errors_panics_and_time_outs_do_not_end_it_and_runs_never_overlap() {
+        let (runs_sender, mut runs) = unbounded_channel();
+        let worker = Failing { runs: AtomicU32::new(0), running: AtomicU32::new(0), runs_sender };
+        let running = schedule(Duration::from_millis(5), Duration::from_millis(100), worker);
+        for expected in 0..8 {
+            assert_eq!(runs.recv().await, Some(expected));
+        }
+        drop(running);
+        while runs.recv().await.is_some() {}
     }
 }

@@ -1,23 +1,26 @@
-//! A queue that triggers a function: batches, partial failure, visibility.
+//! A queue that triggers a function, as Lambda does it: batches, partial failure, visibility, and as many instances as
+//! the work needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_lambda_events::encodings::Base64Data;
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage, SqsMessageAttribute};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{
-    DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName::QueueArn,
+    DeleteMessageBatchRequestEntry, Message, MessageAttributeValue, MessageSystemAttributeName,
+    QueueAttributeName::QueueArn,
 };
 use futures_util::future::join_all;
 use platform::resources::Batching;
 use platform::store::explain;
 use runtime::Worker;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::background::BackgroundTask;
-use super::event::event;
-use super::invoke::invoke;
-use crate::init;
+use crate::host::log_failed_warm_up;
+use crate::server::BackgroundTask;
 use crate::switches::Switch;
 
 /// The most messages that SQS returns, and deletes, in one call.
@@ -41,7 +44,7 @@ pub struct EventSource {
     arn: String,
     timeout: Duration,
     batching: Batching,
-    pub(super) switch: Arc<Switch>,
+    switch: Arc<Switch>,
 }
 
 /// Hands batches of a queue to one instance of a function.
@@ -50,7 +53,7 @@ where
     W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
 {
     BackgroundTask::start(async move {
-        init::log_failed_warm_up(worker.warm_up().await);
+        log_failed_warm_up(worker.warm_up().await);
         let worker = Arc::new(worker);
         loop {
             let _pass = source.switch.enter().await;
@@ -60,6 +63,75 @@ where
             }
         }
     })
+}
+
+/// A function with its idle instances, and room for more.
+struct Fleet<W, F> {
+    source: EventSource,
+    idle: Mutex<Vec<Arc<W>>>,
+    free: Semaphore,
+    new_instance: F,
+}
+
+/// Hands batches of a queue to at most `max_instances` instances of a function, one batch at a time each. An instance
+/// is created when all others are busy. Only one call at a time waits for messages: several would share messages that
+/// arrive together, and each would get a small batch.
+pub fn poll_with_fleet<W, F>(source: EventSource, max_instances: usize, new_instance: F) -> BackgroundTask
+where
+    W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+    F: Fn() -> W + Send + Sync + 'static,
+{
+    let fleet = Arc::new(Fleet { source, idle: Mutex::default(), free: Semaphore::new(max_instances), new_instance });
+    BackgroundTask::start(async move {
+        let first = fleet.take().await;
+        fleet.put_back(first);
+        fleet.receive().await;
+    })
+}
+
+impl<W, F> Fleet<W, F>
+where
+    W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
+    F: Fn() -> W + Send + Sync + 'static,
+{
+    async fn receive(self: Arc<Self>) {
+        let mut invocations = JoinSet::new();
+        loop {
+            while invocations.try_join_next().is_some() {}
+            // Waits for a free instance before it receives messages, because nobody else gets them from then on.
+            let Ok(room) = self.free.acquire().await else { return };
+            let pass = self.source.switch.enter().await;
+            let messages = self.source.receive().await;
+            if messages.is_empty() {
+                continue;
+            }
+            room.forget();
+            let fleet = Arc::clone(&self);
+            invocations.spawn(async move {
+                let _pass = pass;
+                let instance = fleet.take().await;
+                // An instance that failed is not used again, as in Lambda.
+                if fleet.source.hand_over(&instance, messages).await {
+                    fleet.put_back(instance);
+                }
+                fleet.free.add_permits(1);
+            });
+        }
+    }
+
+    async fn take(&self) -> Arc<W> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(instance) = idle {
+            return instance;
+        }
+        let instance = (self.new_instance)();
+        log_failed_warm_up(instance.warm_up().await);
+        Arc::new(instance)
+    }
+
+    fn put_back(&self, instance: Arc<W>) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(instance);
+    }
 }
 
 impl EventSource {
@@ -84,7 +156,7 @@ impl EventSource {
     }
 
     /// Receives messages, waiting a while if there are none. If the call fails, logs the error and returns no messages.
-    pub(super) async fn receive(&self) -> Vec<Message> {
+    async fn receive(&self) -> Vec<Message> {
         match self.try_receive().await {
             Ok(messages) => messages,
             Err(error) => {
@@ -97,7 +169,7 @@ impl EventSource {
 
     /// Hands messages to an instance and deletes those that it does not report as failed. Returns whether the instance
     /// can be used again.
-    pub(super) async fn hand_over<W>(&self, worker: &Arc<W>, messages: Vec<Message>) -> bool
+    async fn hand_over<W>(&self, worker: &Arc<W>, messages: Vec<Message>) -> bool
     where
         W: Worker<Event = SqsEvent, Response = SqsBatchResponse>,
     {
@@ -175,6 +247,59 @@ fn acknowledged<'m>(messages: &'m [Message], response: &SqsBatchResponse) -> Vec
         return Vec::new();
     }
     messages.iter().filter(|message| !failed.iter().any(|id| is(message, id))).collect()
+}
+
+/// Hands one event to a worker. A panic or the time-out ends the invocation, but not the caller.
+pub(super) async fn invoke<W: Worker>(
+    worker: &Arc<W>,
+    event: W::Event,
+    timeout: Duration,
+) -> Result<W::Response, String> {
+    let worker = Arc::clone(worker);
+    let mut invocation = JoinSet::new();
+    invocation.spawn(async move { worker.work(event).await });
+    match tokio::time::timeout(timeout, invocation.join_next()).await {
+        Ok(Some(Ok(Ok(response)))) => Ok(response),
+        Ok(Some(Ok(Err(error)))) => Err(error.to_string()),
+        Ok(Some(Err(panic))) => Err(panic.to_string()),
+        Ok(None) | Err(_) => Err(format!("timed out after {} s", timeout.as_secs())),
+    }
+}
+
+/// Makes the event of a batch from the queue with this ARN.
+fn event(messages: &[Message], queue_arn: &str) -> SqsEvent {
+    let mut event = SqsEvent::default();
+    event.records = messages.iter().map(|message| record(message.clone(), queue_arn)).collect();
+    event
+}
+
+fn record(message: Message, queue_arn: &str) -> SqsMessage {
+    let mut record = SqsMessage::default();
+    record.message_id = message.message_id;
+    record.receipt_handle = message.receipt_handle;
+    record.body = message.body;
+    record.md5_of_body = message.md5_of_body;
+    record.md5_of_message_attributes = message.md5_of_message_attributes;
+    let attributes = message.attributes.unwrap_or_default();
+    record.attributes = attributes.into_iter().map(|(name, value)| (name.as_str().to_owned(), value)).collect();
+    let attributes = message.message_attributes.unwrap_or_default();
+    record.message_attributes = attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect();
+    record.event_source = Some("aws:sqs".to_owned());
+    record.event_source_arn = Some(queue_arn.to_owned());
+    record.aws_region = queue_arn.split(':').nth(3).map(str::to_owned);
+    record
+}
+
+fn attribute(value: MessageAttributeValue) -> SqsMessageAttribute {
+    let mut attribute = SqsMessageAttribute::default();
+    attribute.string_value = value.string_value;
+    attribute.binary_value = value.binary_value.map(|bytes| {
+        let mut data = Base64Data::default();
+        data.0 = bytes.into_inner();
+        data
+    });
+    attribute.data_type = Some(value.data_type);
+    attribute
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ mod lines;
 use std::io;
 use std::panic::{self, PanicHookInfo};
 
+use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
-use tracing::{Level, Metadata};
 
 pub(crate) use json::Members;
 use lines::LineSubscriber;
@@ -51,7 +51,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
 pub fn to_stderr() {
     start(LineSubscriber {
         most: LevelFilter::WARN,
-        wanted: is_news,
+        wanted: |_| true,
         function: None,
         writer: || Box::new(io::stderr().lock()),
     });
@@ -69,12 +69,6 @@ pub fn audit_to_stderr() {
 
 fn is_audit(event: &Metadata<'_>) -> bool {
     event.target() == AUDIT
-}
-
-/// Leaves out whatever the embedded DynamoDB logs below the level of an error. It warns of every failed condition,
-/// which is an ordinary answer here.
-fn is_news(event: &Metadata<'_>) -> bool {
-    *event.level() == Level::ERROR || !event.target().starts_with("dynoxide")
 }
 
 fn start(lines: LineSubscriber) {

@@ -1,0 +1,119 @@
+'use strict';
+
+// As many as the service keeps.
+const KEPT = 200;
+// Deeper JSON is shown as it came: its indentation would grow beyond all bounds.
+const DEEPEST = 64;
+
+const by = (id) => document.getElementById(id);
+const list = by('deliveries');
+
+function follow() {
+  const source = new EventSource('/dev/inbox/events');
+  source.addEventListener('open', () => tell(true));
+  source.addEventListener('emptied', () => {
+    list.replaceChildren();
+    recount();
+  });
+  source.addEventListener('delivery', (event) => {
+    list.prepend(row(JSON.parse(event.data)));
+    while (list.children.length > KEPT) list.lastElementChild.remove();
+    recount();
+  });
+  source.addEventListener('error', () => {
+    tell(false);
+    // Most failures the browser mends by itself.
+    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 1000);
+  });
+}
+
+function tell(isLive) {
+  by('state').textContent = isLive ? 'Live' : 'Reconnecting…';
+  by('state').className = isLive ? 'live' : '';
+}
+
+function recount() {
+  const count = list.children.length;
+  const isEmpty = count === 0;
+  if (isEmpty === by('none').hidden) by('help').open = isEmpty;
+  by('none').hidden = !isEmpty;
+  by('empty').disabled = isEmpty;
+  by('count').textContent = count === 1 ? '1 delivery' : `${count} deliveries`;
+  document.title = isEmpty ? 'Webhook inbox' : `(${count}) Webhook inbox`;
+}
+
+function row(delivery) {
+  const item = by('delivery').content.cloneNode(true).firstElementChild;
+  const at = (selector) => item.querySelector(selector);
+  const arrived = new Date(delivery.received_at);
+  at('time').textContent = clock(arrived, 3);
+  at('time').title = arrived.toString();
+  at('.event').textContent = shown(delivery.event ?? '–');
+  at('.id').textContent = shown(delivery.delivery_id ?? '–');
+  at('.path').textContent = shown(delivery.path);
+  at('.sent').textContent = sent(delivery.headers['x-service-timestamp']);
+  judge(at('.service'), delivery.service_signature);
+  judge(at('.standard'), delivery.standard_signature, delivery.standard_problem);
+  at('.seen').hidden = delivery.seen === 1;
+  at('.seen').textContent = `duplicate, seen ${delivery.seen}×`;
+  at('details').addEventListener('toggle', () => fill(at, delivery), { once: true });
+  return item;
+}
+
+// What is inside is made when it is first looked at.
+function fill(at, delivery) {
+  for (const [name, value] of Object.entries(delivery.headers)) {
+    const line = at('tbody').insertRow();
+    line.insertCell().textContent = shown(name);
+    line.insertCell().textContent = shown(value);
+  }
+  at('pre').textContent = delivery.body === '' ? 'empty' : shown(pretty(delivery.body));
+}
+
+function judge(badge, verdict, problem) {
+  const marks = { verified: '✓ verified', wrong: '✗ not verified', missing: '✗ missing', unknown: '? unknown' };
+  badge.classList.add(verdict);
+  badge.textContent = marks[verdict] + (problem ? `: ${problem}` : '');
+}
+
+function clock(date, digits) {
+  const parts = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: digits };
+  return date.toLocaleTimeString([], { ...parts, hourCycle: 'h23' });
+}
+
+function sent(header) {
+  const date = new Date(Number(header ?? NaN) * 1000);
+  return isNaN(date) ? shown(header ?? '–') : clock(date);
+}
+
+// Characters that cannot be seen, or turn the direction of what follows, as escapes.
+function shown(text) {
+  const hidden = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  return text.replace(hidden, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+}
+
+// JSON laid out anew, its numbers and strings as they were written; anything else as it is.
+function pretty(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  let [result, depth] = ['', 0];
+  const line = () => '\n' + '  '.repeat(depth);
+  for (const [token] of text.matchAll(/"(?:[^"\\]+|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+    if ('{['.includes(token)) depth += 1;
+    if (depth > DEEPEST) return text;
+    if ('}]'.includes(token)) {
+      depth -= 1;
+      result += line();
+    }
+    result += token === ':' ? ': ' : token;
+    if ('{[,'.includes(token)) result += line();
+  }
+  return result;
+}
+
+for (const base of document.querySelectorAll('.base')) base.textContent = location.origin;
+by('empty').addEventListener('click', () => fetch('/dev/inbox', { method: 'DELETE' }));
+follow();
