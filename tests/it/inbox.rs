@@ -21,14 +21,6 @@ struct Follower {
     read: Vec<u8>,
 }
 
-/// A Server-Sent Event with its id.
-#[derive(Debug)]
-struct ServerSentEvent {
-    id: String,
-    name: String,
-    data: String,
-}
-
 impl Follower {
     async fn connect(client: &Client, last: Option<&str>) -> Self {
         let headers: Vec<_> = last.into_iter().map(|id| ("last-event-id", id)).collect();
@@ -37,25 +29,29 @@ impl Follower {
         Self { response, read: Vec::new() }
     }
 
-    async fn next(&mut self) -> ServerSentEvent {
+    /// Returns the id, the name and the data of the next event.
+    async fn next(&mut self) -> [String; 3] {
         loop {
             if let Some(end) = self.read.windows(2).position(|pair| pair == b"\n\n") {
                 let event = String::from_utf8(self.read.drain(..end + 2).collect()).unwrap();
-                let field = |name| {
+                return ["id", "event", "data"].map(|name| {
                     let line = event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
                     line.unwrap_or_else(|| panic!("no {name} in {event}")).to_owned()
-                };
-                return ServerSentEvent { id: field("id"), name: field("event"), data: field("data") };
+                });
             }
             let chunk = tokio::time::timeout(Duration::from_secs(10), self.response.chunk()).await.unwrap();
             self.read.extend(chunk.unwrap().unwrap());
         }
     }
 
+    async fn assert_emptied(&mut self) {
+        assert_eq!(self.next().await[1], "emptied");
+    }
+
     async fn delivery(&mut self) -> Value {
-        let event = self.next().await;
-        assert_eq!(event.name, "delivery");
-        serde_json::from_str(&event.data).unwrap()
+        let [_, name, data] = self.next().await;
+        assert_eq!(name, "delivery");
+        serde_json::from_str(&data).unwrap()
     }
 }
 
@@ -144,26 +140,26 @@ async fn a_delivery_is_shown_live_as_it_arrives() {
     let running = stack.instance().await;
     let client = running.client.clone();
     let mut follower = Follower::connect(&client, None).await;
-    assert_eq!(follower.next().await.name, "emptied");
+    follower.assert_emptied().await;
     client.post("/dev/inbox/1", &[], "line\nbreak\r").await;
-    let first = follower.next().await;
-    let shown: Value = serde_json::from_str(&first.data).unwrap();
+    let [first, _, data] = follower.next().await;
+    let shown: Value = serde_json::from_str(&data).unwrap();
     assert_eq!((shown["path"].clone(), shown["body"].clone()), (json!("/dev/inbox/1"), json!("line\nbreak\r")));
     assert_eq!(shown, list(&client).await[0], "the same as in the list");
     client.post("/dev/inbox/2", &[], "").await;
     assert_eq!(follower.delivery().await["path"], "/dev/inbox/2");
 
-    let mut again = Follower::connect(&client, Some(&first.id)).await;
+    let mut again = Follower::connect(&client, Some(&first)).await;
     assert_eq!(again.delivery().await["path"], "/dev/inbox/2", "only what was missed");
     let mut fresh = Follower::connect(&client, Some("nonsense")).await;
-    assert_eq!(fresh.next().await.name, "emptied");
+    fresh.assert_emptied().await;
     assert_eq!(fresh.delivery().await["path"], "/dev/inbox/1");
 
     client.send("DELETE", "/dev/inbox", &[]).await;
     client.post("/dev/inbox/3", &[], "").await;
-    for (mut follower, last) in [(follower, "follower"), (again, "again")] {
-        assert_eq!(follower.next().await.name, "emptied", "{last}");
-        assert_eq!(follower.delivery().await["path"], "/dev/inbox/3", "{last}");
+    for mut follower in [follower, again] {
+        follower.assert_emptied().await;
+        assert_eq!(follower.delivery().await["path"], "/dev/inbox/3");
     }
 }
 
@@ -186,7 +182,7 @@ async fn the_inbox_misbehaves_when_asked_to() {
 
     client.send("DELETE", "/dev/inbox", &[]).await;
     let mut follower = Follower::connect(client, None).await;
-    assert_eq!(follower.next().await.name, "emptied");
+    follower.assert_emptied().await;
     let slow = async { client.post("/dev/inbox/slow/60", &[], "{}").await.status };
     tokio::select! {
         status = slow => panic!("answered {status} at once"),
@@ -200,7 +196,7 @@ async fn hostile_deliveries_do_no_harm() {
     let running = stack.instance().await;
     let client = &running.client;
     let mut follower = Follower::connect(client, None).await;
-    assert_eq!(follower.next().await.name, "emptied");
+    follower.assert_emptied().await;
     let script = "</script><script>alert(1)</script>\0\u{1b}\r\n\n\u{202e}";
     let event = ("x-service-event", "<img src=x onerror=alert(1)>");
     let hostile = [script.as_bytes(), b"\xff\xfe"].concat();

@@ -64,6 +64,7 @@ async fn a_key_opens_what_its_scopes_name_and_nothing_else() {
                         json!({"error": {"code": "api_keys.scope_missing", "params": {"scope": scope}}})
                     );
                     target.assert_rate(&reply, Tier::Free.limit(), Tier::Free.limit());
+                    assert_told(&reply, Budget::Scope(*scope));
                 }
                 _ => assert!([200, 404].contains(&reply.status), "{path} with {held}: {}", reply.status),
             }
