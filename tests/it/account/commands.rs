@@ -266,7 +266,7 @@ async fn an_endpoint_is_shown_with_what_waits_and_how_it_responded() {
 async fn a_removal_says_whether_more_is_to_end() {
     let settings = Settings::new().await;
     let [_, endpoint, delivery] = settings.belongings().await;
-    let (store, now) = (settings.stack.webhooks().store, settings.stack.clock.now());
+    let (store, now) = (settings.stack.webhooks().store, settings.stack.now());
     // An attempt is under way, so the delivery ends with it.
     let claim = claim_due(at_once(), Token::random(), now);
     let id = text(&endpoint["endpoint_id"]).parse().unwrap();

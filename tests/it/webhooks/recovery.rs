@@ -70,7 +70,7 @@ fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on() {
     let (scene, is_up) = Scene::failing_until_well().await;
-    let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+    let stack = &scene.stack;
     let first = stack.queue(Queue::WebhooksFirst).await;
     let mut missed = vec![scene.handled_event(&first, 1).await];
     for event in 2..=7 {
