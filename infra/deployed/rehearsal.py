@@ -26,7 +26,7 @@ from deployment import Deployment
 from steps import ROOT, Failed, run, step
 
 # The run fails if fewer tests pass, because then some were not found.
-FEWEST_TESTS = 73
+FEWEST_TESTS = 62
 # For each machine, the value of the template's Architecture.
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 PROGRAMS = ROOT / "target" / "lambda"

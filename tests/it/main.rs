@@ -48,5 +48,4 @@ mod walkers;
 mod webhook_bench;
 mod webhook_steps;
 mod webhooks;
-mod webhooks_keyring;
 mod writers;

@@ -52,21 +52,8 @@ async fn no_step_creates_a_missing_delivery() {
     let store = WebhookStore::new(dynamodb(&stack), "marketplace-webhooks".to_owned());
     let (now, token) = (time(0), Token::random());
     let missing = delivery(Progress::new(DeliveryId::from(uuid(1)), Status::Pending, now, now));
-    let dispatch = Dispatch::next_of(&missing);
-    let mut steps = vec![
-        claim(&dispatch, token, now),
-        claim_watched(&dispatch, token, Schedule::default(), now),
-        claim_due(now, token, now),
-        wait(&dispatch, now),
-        expire(token),
-        succeed(&dispatch, Attempt::lost(now)),
-        failed(&dispatch, token, now),
-        hold(&dispatch, now),
-        end(&dispatch, now),
-        resend(&missing.progress, token, now),
-    ];
-    steps.extend(watch(&Progress { wake_at: None, ..missing.progress.clone() }, Schedule::default(), now));
-    steps.extend(end_for_removed_endpoint(&missing.progress, now));
+    let seen = Progress { wake_at: None, ..missing.progress.clone() };
+    let steps = steps(&seen, token, Attempt::lost(now), now);
     for step in steps {
         assert_eq!(
             store.step(missing.id, missing.endpoint_id, &step).await.unwrap(),
@@ -118,32 +105,34 @@ fn progress() -> impl Strategy<Value = Progress> {
 fn transition(progress: Progress) -> impl Strategy<Value = Transition> {
     let seen = prop_oneof![3 => Just(progress.clone()), 1 => self::progress()];
     let lease = progress.lease.map_or_else(|| token().boxed(), |lease| prop_oneof![Just(lease.id), token()].boxed());
-    let step = (seen, lease, times(), attempt()).prop_flat_map(|(seen, lease, now, attempt)| {
-        let dispatch = Dispatch::next_of(&delivery(seen.clone()));
-        let mut steps = vec![
-            claim(&dispatch, lease, now),
-            claim_watched(&dispatch, lease, Schedule::default(), now),
-            claim_due(seen.wake_at.unwrap_or(now), lease, now),
-            wait(&dispatch, now),
-            expire(lease),
-            succeed(&dispatch, attempt),
-            failed(&dispatch, lease, now),
-            hold(&dispatch, now),
-            end(&dispatch, now),
-            resend(&seen, lease, now),
-        ];
-        steps.extend(watch(&seen, Schedule::default(), now));
-        steps.extend(end_for_removed_endpoint(&seen, now));
-        select(steps)
-    });
+    let step = (seen, lease, times(), attempt());
+    let step = step.prop_flat_map(|(seen, lease, now, attempt)| select(steps(&seen, lease, attempt, now)));
     let any = (prop::collection::vec(condition(progress), 1..4), effects());
     prop_oneof![step, any.prop_map(|(when, then)| Transition { when, then })]
 }
 
-fn failed(dispatch: &Dispatch, lease: Token, now: Timestamp) -> Transition {
-    match after_failure(dispatch, lease, Attempt::lost(now), 1, false, Schedule::default(), now) {
+/// Returns every step that somebody who has seen this progress may take.
+fn steps(seen: &Progress, lease: Token, attempt: Attempt, now: Timestamp) -> Vec<Transition> {
+    let dispatch = Dispatch::next_of(&delivery(seen.clone()));
+    let schedule = Schedule::default();
+    let failed = match after_failure(&dispatch, lease, attempt.clone(), 1, false, schedule, now) {
         AfterFailure::Again(_, step) | AfterFailure::GiveUp(step) => step,
-    }
+    };
+    let mut steps = vec![
+        claim(&dispatch, lease, now),
+        claim_watched(&dispatch, lease, schedule, now),
+        claim_due(seen.wake_at.unwrap_or(now), lease, now),
+        wait(&dispatch, now),
+        expire(lease),
+        succeed(&dispatch, attempt),
+        failed,
+        hold(&dispatch, now),
+        end(&dispatch, now),
+        resend(seen, lease, now),
+    ];
+    steps.extend(watch(seen, schedule, now));
+    steps.extend(end_for_removed_endpoint(seen, now));
+    steps
 }
 
 /// A condition. Three in four are taken from the progress itself, so most hold.

@@ -86,15 +86,8 @@ impl Node {
 
 fn pip(venv: &Path) -> Command {
     let mut command = Command::new(venv.join("bin/python"));
-    command.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--only-binary=:all:",
-    ]);
+    let install = "-m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all:";
+    command.args(install.split(' '));
     command
 }
 
@@ -153,15 +146,9 @@ impl Verifier {
         let file = tempfile::NamedTempFile::new().unwrap();
         let named = |name: &http::HeaderName| (name.to_string(), headers[name].to_str().unwrap().to_owned());
         serde_json::to_writer(&file, &headers.keys().map(named).collect::<BTreeMap<_, _>>()).unwrap();
-        let mut child = self
-            .program()
-            .arg(file.path())
-            .env("WEBHOOK_SECRET", secret)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut command = self.program();
+        command.arg(file.path()).env("WEBHOOK_SECRET", secret);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         child.stdin.take().unwrap().write_all(body).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         assert!(output.status.success(), "{self:?}: {}", output.status);
@@ -193,7 +180,6 @@ impl SignatureValidity {
 }
 
 const TYPESCRIPT_LIBRARY: &str = "tsx@4.23.15";
-const PYTHON_PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/clients/walk.py");
 /// The records of a page, so that few records make many pages.
 const PAGE_SIZE: &str = "2";
 
@@ -224,14 +210,14 @@ impl Walker {
         match self {
             Self::Python => {
                 let mut command = process::Command::new("python3");
-                command.arg(PYTHON_PROGRAM);
+                command.arg(Path::new(DOCS_DIR).join("clients/walk.py"));
                 command
             }
             Self::TypeScript => {
                 let mut command = node("clients/walk.mts", &[TYPESCRIPT_LIBRARY]);
                 // Node finds the library that understands TypeScript from the working directory.
                 let program = command.get_args().next().unwrap().to_owned();
-                let folder = std::path::Path::new(&program).parent().unwrap().to_owned();
+                let folder = Path::new(&program).parent().unwrap().to_owned();
                 command.current_dir(folder).env("NODE_OPTIONS", "--import tsx");
                 command.into()
             }

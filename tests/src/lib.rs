@@ -46,4 +46,4 @@ pub use tables::{
 };
 pub use target::{Target, stack_name};
 pub use template::{Function, Template, edge_resource, monitoring};
-pub use webhooks::{again, hand, hand_to_die, message, sale, to_loopback};
+pub use webhooks::{again, delivery, hand, hand_to_die, message, patient, sale, to_loopback};

@@ -12,13 +12,14 @@ use tests::{SettingsIds, set_text};
 
 use super::{Settings, event};
 
-const ID: &str = "00000000-0000-4000-8000-0000000000ff";
+const STRANGER: &str = "00000000-0000-4000-8000-00000000000f";
+const NOTHING: &str = "00000000-0000-4000-8000-0000000000ff";
 
 /// Asserts that an event is refused because of this member.
-async fn assert_invalid(settings: &Settings, event: Value, field: Option<&str>) {
+async fn assert_invalid(settings: &Settings, event: Value, field: &str) {
     let answer = settings.answer(event.clone()).await;
     let error = &answer["error"];
-    assert_eq!((&error["code"], error["field"].as_str()), (&json!("invalid"), field), "{event}: {answer}");
+    assert_eq!((&error["code"], error["field"].as_str()), (&json!("invalid"), Some(field)), "{event}: {answer}");
     assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()));
     assert_eq!(answer["version"], 1);
 }
@@ -40,15 +41,15 @@ async fn the_envelope_is_strict() {
     ] {
         let mut bad = good.clone();
         bad[field] = value;
-        assert_invalid(&settings, bad, Some(field)).await;
+        assert_invalid(&settings, bad, field).await;
     }
     for field in ["version", "user_id", "command"] {
         let mut bad = good.clone();
         bad.as_object_mut().unwrap().remove(field);
-        assert_invalid(&settings, bad, Some(field)).await;
+        assert_invalid(&settings, bad, field).await;
     }
     for bad in [json!(null), json!([]), json!("keys.list")] {
-        assert_invalid(&settings, bad, Some("version")).await;
+        assert_invalid(&settings, bad, "version").await;
     }
     let bare = json!({"version": 1, "user_id": OWNER, "command": "keys.list"});
     assert!(settings.answer(bare).await["result"].is_object());
@@ -59,6 +60,7 @@ async fn parameters_are_strict_and_rules_name_the_member() {
     let settings = Settings::new().await;
     let [key, endpoint, _] = settings.belongings().await;
     let (key, endpoint) = (&key["key_id"], &endpoint["endpoint_id"]);
+    let before = settings.done(CommandName::EndpointsList, json!({})).await;
     for (command, parameters, field) in [
         (CommandName::KeysCreate, json!({}), "scopes"),
         (CommandName::KeysCreate, json!({"scopes": []}), "scopes"),
@@ -72,7 +74,7 @@ async fn parameters_are_strict_and_rules_name_the_member() {
             json!({"scopes": ["catalog:read"], "expires_at": "2020-01-01T00:00:00Z"}),
             "expires_at",
         ),
-        (CommandName::KeysList, json!({"user_id": ID}), "user_id"),
+        (CommandName::KeysList, json!({"user_id": NOTHING}), "user_id"),
         (CommandName::KeysShow, json!({}), "key_id"),
         (CommandName::KeysShow, json!({"key_id": "42"}), "key_id"),
         (CommandName::KeysRename, json!({"key_id": key}), "name"),
@@ -83,6 +85,12 @@ async fn parameters_are_strict_and_rules_name_the_member() {
         (CommandName::EndpointsAdd, json!({"url": "http://10.0.0.1/", "events": ["listing.sold"]}), "url"),
         (CommandName::EndpointsUpdate, json!({"endpoint_id": endpoint}), "url"),
         (CommandName::EndpointsUpdate, json!({"endpoint_id": endpoint, "events": ["all"]}), "events[0]"),
+        (CommandName::EndpointsUpdate, json!({"endpoint_id": endpoint, "events": []}), "events"),
+        (
+            CommandName::EndpointsUpdate,
+            json!({"endpoint_id": endpoint, "url": "http://10.0.0.1/", "events": ["wallet.deposit"]}),
+            "url",
+        ),
         (CommandName::EndpointsRotateSecret, json!({"endpoint_id": endpoint, "activate": "yes"}), "activate"),
         (CommandName::EndpointsTest, json!({"endpoint_id": endpoint, "event": "all"}), "event"),
         (CommandName::DeliveriesList, json!({"endpoint_id": endpoint, "limit": 0}), "limit"),
@@ -99,12 +107,10 @@ async fn parameters_are_strict_and_rules_name_the_member() {
         (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": []}), "statuses"),
         (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": ["pending"]}), "statuses[0]"),
     ] {
-        assert_invalid(&settings, event(OWNER, command, &parameters), Some(field)).await;
+        assert_invalid(&settings, event(OWNER, command, &parameters), field).await;
     }
+    assert_eq!(settings.done(CommandName::EndpointsList, json!({})).await, before);
 }
-
-const STRANGER: &str = "00000000-0000-4000-8000-00000000000f";
-const NOTHING: &str = "00000000-0000-4000-8000-0000000000ff";
 
 /// Returns what the owner sees.
 async fn seen(settings: &Settings, ids: &SettingsIds) -> [Value; 4] {
@@ -117,13 +123,6 @@ async fn seen(settings: &Settings, ids: &SettingsIds) -> [Value; 4] {
     ]
 }
 
-#[test]
-fn the_walk_with_ids_leaves_out_no_command_that_takes_one() {
-    let named = SettingsIds::default().commands().map(|(command, _)| command);
-    let walked: BTreeSet<_> = SettingsIds::NAMELESS.into_iter().chain(named).collect();
-    assert_eq!(walked, CommandName::ALL.into());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_belongs_to_another_user_is_answered_as_what_does_not_exist_and_stays_as_it_is() {
     let (settings, proxy) = Settings::behind_proxy().await;
@@ -131,6 +130,9 @@ async fn what_belongs_to_another_user_is_answered_as_what_does_not_exist_and_sta
     let before = seen(&settings, &theirs).await;
     let [key, endpoint, delivery] = [NOTHING; 3].map(Value::from);
     let absent = SettingsIds { key, endpoint, delivery };
+    let named = theirs.commands().map(|(command, _)| command);
+    let walked: BTreeSet<_> = SettingsIds::NAMELESS.into_iter().chain(named).collect();
+    assert_eq!(walked, CommandName::ALL.into(), "the walk leaves out no command that takes an id");
     for ((command, theirs), (_, absent)) in theirs.commands().into_iter().zip(absent.commands()) {
         let mut answers = Vec::new();
         for parameters in [theirs, absent] {

@@ -103,15 +103,24 @@ fn wrong(example: &Map<String, Value>) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_is_what_the_schema_says() {
+async fn every_command_is_answered_as_the_schema_says_and_shows_texts_and_secrets_once() {
     let settings = Settings::new().await;
     let (command, answer) = (jsonschema::validator_for(&schema()).unwrap(), definition("answer"));
-    for done in settings.walk().await {
+    let walked = settings.walk().await;
+    assert_eq!(walked.iter().map(|done| done.command).collect::<BTreeSet<_>>(), CommandName::ALL.into());
+    for done in &walked {
         assert_valid(&command, &done.event);
         assert_valid(&answer, &done.answer);
         assert_valid(&definition(&format!("{}.result", done.command)), &done.answer["result"]);
     }
     for bad in [json!({}), event(OWNER, CommandName::KeysShow, &json!({"key_id": OWNER}))] {
         assert_valid(&answer, &settings.answer(bad).await);
+    }
+    for (member, made_by) in [
+        ("api_key", [CommandName::KeysCreate, CommandName::KeysRotate]),
+        ("secret", [CommandName::EndpointsAdd, CommandName::EndpointsRotateSecret]),
+    ] {
+        let showing = walked.iter().filter(|done| done.answer["result"].get(member).is_some());
+        assert_eq!(showing.map(|done| done.command).collect::<Vec<_>>(), made_by, "{member}");
     }
 }

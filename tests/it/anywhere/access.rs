@@ -6,11 +6,13 @@ use admin::keys::NewKey;
 use auth::KeyText;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use tests::{HttpReply, PATHS, Target};
-use types::scope::{Scope, Tier};
+use tests::{HttpReply, PATHS, Target, item};
+use types::scope::{Budget, Scope, Tier};
+
+use super::manners::{assert_told, assert_untold};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_or_another_scheme_is_missing_and_the_rest_is_invalid() {
+async fn no_key_or_another_scheme_is_missing_the_rest_is_invalid_and_no_budget_is_told() {
     let target = Target::new().await;
     let unknown = KeyText::from_bits([3; 32]);
     let good = target.full_key().await;
@@ -37,16 +39,11 @@ async fn no_key_or_another_scheme_is_missing_and_the_rest_is_invalid() {
             assert_eq!(reply.header("www-authenticate"), "Bearer");
             assert_eq!(reply.header("cache-control"), "no-store");
             target.assert_rate(&reply, 0, 0);
+            assert_untold(&reply);
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_scheme_may_be_of_any_case() {
-    let target = Target::new().await;
-    let key = target.full_key().await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
-        let authorization = format!("{scheme} {key}");
+        let authorization = format!("{scheme} {good}");
         let reply = target.client.send("GET", "/v1/public/me", &[("authorization", &authorization)]).await;
         assert_eq!(reply.status, 200, "{scheme}");
     }
@@ -67,6 +64,7 @@ async fn a_key_opens_what_its_scopes_name_and_nothing_else() {
                         json!({"error": {"code": "api_keys.scope_missing", "params": {"scope": scope}}})
                     );
                     target.assert_rate(&reply, Tier::Free.limit(), Tier::Free.limit());
+                    assert_told(&reply, Budget::Scope(*scope));
                 }
                 _ => assert!([200, 404].contains(&reply.status), "{path} with {held}: {}", reply.status),
             }
@@ -149,9 +147,11 @@ async fn crowd(target: &Target, requests: u32) -> (String, Vec<HttpReply>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_over_two_instances_is_admitted_exactly_up_to_the_limit() {
+async fn a_crowd_over_two_instances_is_admitted_exactly_up_to_the_limit_until_the_next_utc_minute() {
     let target = Target::new().await;
-    let (_, replies) = crowd(&target, 2 * LIMIT).await;
+    // Not the whole minute is left.
+    target.wait(7).await;
+    let (key, replies) = crowd(&target, 2 * LIMIT).await;
     let mut remaining: Vec<u32> = replies.iter().filter(|r| r.status == 200).map(|r| r.rate().1).collect();
     remaining.sort_unstable();
     assert_eq!(remaining, (0..LIMIT).collect::<Vec<_>>());
@@ -162,17 +162,9 @@ async fn a_crowd_over_two_instances_is_admitted_exactly_up_to_the_limit() {
         assert_eq!((refused.header("retry-after"), refused.header("cache-control")), (&*reset.to_string(), "no-store"));
         let params = json!({"scope": "catalog:read", "limit": LIMIT, "retry_after": reset});
         assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
+        assert_told(refused, Budget::Scope(Scope::CatalogRead));
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_is_full_again_at_the_next_utc_minute() {
-    let target = Target::new().await;
-    // Not the whole minute is left.
-    target.wait(7).await;
-    let (key, replies) = crowd(&target, LIMIT + 1).await;
     let refused = replies.iter().find(|reply| reply.status == 429).unwrap();
-    target.assert_rate(refused, LIMIT, 0);
     target.wait(refused.rate().2.into()).await;
     target.assert_rate(&target.client.get(&key, PATH).await, LIMIT, LIMIT - 1);
 }
@@ -190,10 +182,11 @@ async fn scopes_have_budgets_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn head_and_304_and_400_and_404_take_a_token_and_403_takes_none() {
+async fn every_answer_but_403_takes_one_token() {
     let target = Target::new().await;
     let key = target.key(&[Scope::CatalogRead]).await;
     let own = &format!("/v1/public/catalog?kind={}", target.word());
+    target.feed(&[item(&target.word(), "skin", None, 1)]).await;
     let authorization = format!("Bearer {key}");
     target.minute_with(20).await;
     let first = target.client.get(&key, own).await;
@@ -211,4 +204,7 @@ async fn head_and_304_and_400_and_404_take_a_token_and_403_takes_none() {
     assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, LIMIT));
     assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, LIMIT));
     assert_eq!(send("GET", PATH, &[]).await, (200, LIMIT - 6));
+    // Prices that are included take no token of their own.
+    let item = &format!("/v1/public/items/{}?include=prices", target.word());
+    assert_eq!(send("GET", item, &[]).await, (200, LIMIT - 7));
 }

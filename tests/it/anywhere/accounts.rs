@@ -26,23 +26,6 @@ async fn a_key_learns_about_itself() {
     assert_eq!(reply.header("cache-control"), "private, no-cache");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn its_budget_is_its_own() {
-    let target = Target::new().await;
-    let key = target.full_key().await;
-    target.minute_with(40).await;
-    for left in (0..LIMIT).rev() {
-        target.assert_rate(&target.client.get(&key, "/v1/public/me").await, LIMIT, left);
-    }
-    let refused = target.client.get(&key, "/v1/public/me").await;
-    assert_eq!(refused.status, 429);
-    let params = json!({"scope": "me", "limit": LIMIT, "retry_after": refused.rate().2});
-    assert_eq!(refused.json(), json!({"error": {"code": "rate_limits.exceeded", "params": params}}));
-    assert_eq!(refused.header("retry-after"), refused.rate().2.to_string());
-    target.assert_rate(&refused, LIMIT, 0);
-    target.assert_rate(&target.client.get(&key, "/v1/public/marketplaces").await, LIMIT, LIMIT - 1);
-}
-
 async fn key(target: &Target, user: UserId) -> String {
     target.key_of(user, &[Scope::OrdersRead]).await.0
 }

@@ -154,20 +154,6 @@ async fn each_variant_comes_with_its_prices_if_the_request_includes_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prices_that_are_included_take_no_token_of_their_own() {
-    let target = Target::new().await;
-    let id = target.word();
-    target.feed(&[item(&id, "skin", None, 1)]).await;
-    let key = target.full_key().await;
-    target.minute_with(20).await;
-    let before = target.client.get(&key, &format!("/v1/public/items/{id}")).await.rate().1;
-    let after = target.client.get(&key, &format!("/v1/public/items/{id}?include=prices")).await.rate().1;
-    assert_eq!(after, before - 1);
-    let none = target.client.get(&key, "/v1/public/items/none?include=prices").await;
-    assert_eq!((none.status, none.rate().1), (404, before - 2));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_item_is_404_with_the_id_asked_for() {
     let target = Target::new().await;
     let gone = format!("{}-gone", target.word());

@@ -84,7 +84,7 @@ async fn programs_that_read_find_every_text_from_one_list() {
 }
 
 /// Returns a path of each route that needs a key, filtered to the test's own records, and the scope it needs.
-fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
+pub(super) fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
     let (item, variant) = (target.word(), target.uuid(7));
     let own = |(path, scope): &(String, Option<Scope>)| {
         let path = match path.as_str() {
@@ -100,7 +100,7 @@ fn paths(target: &Target) -> Vec<(String, Option<Scope>)> {
 }
 
 /// Returns messages that give every path an answer for this user.
-fn market(target: &Target, user: Uuid) -> Vec<Value> {
+pub(super) fn market(target: &Target, user: Uuid) -> Vec<Value> {
     let (word, variant) = (target.word(), target.uuid(7));
     let mut own = item(&word, &word, Some("AK-47 | Redline"), 1);
     own["variants"][0]["variant_id"] = json!(variant);

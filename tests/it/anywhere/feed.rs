@@ -112,24 +112,6 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_or_older_message_changes_nothing() {
-    let target = Target::new().await;
-    let (word, queue, key) = (target.word(), target.feed_queue(), target.full_key().await);
-    let path = &format!("/v1/public/catalog?kind={word}");
-    let named = |id: &str, name: &str, version| item(&format!("{word}-{id}"), &word, Some(name), version);
-    queue.send(&texts(&[named("a", "Second", 2)])).await;
-    target.get_until(&key, path, has_one).await;
-    queue.send(&texts(&[named("a", "First", 1), named("a", "Another", 2), named("b", "Marker", 1)])).await;
-    if !target.is_shared() {
-        queue.wait_until_empty().await;
-    }
-    let reply = target.get_until(&key, path, |reply| reply.json()["total"] == 2).await;
-    assert_eq!(reply.json()["items"][1]["name"], "Second", "{:?}", reply.json());
-    target.wait(2).await;
-    assert_eq!(target.client.get(&key, path).await.json(), reply.json());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn import_keeps_good_lines_and_reports_bad_ones() {
     let target = Target::new().await;
     let word = &target.word();

@@ -63,7 +63,7 @@ fn millis(time: &Value) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_becomes_one_delivery_that_is_tried_and_tried_again_after_half_a_minute() {
+async fn an_event_becomes_one_delivery_that_is_tried_again_after_half_a_minute_and_ends_with_its_endpoint() {
     let scene = Scene::new().await;
     let endpoint = scene.endpoint("listing.sold").await;
     scene.sell(2).await;
@@ -89,6 +89,11 @@ async fn an_event_becomes_one_delivery_that_is_tried_and_tried_again_after_half_
     let again = scene.until(&show, |shown| shown["attempts"].as_array().unwrap().len() == 2).await;
     assert!(millis(&again["attempts"][1]["at"]) >= millis(&shown["next_attempt_at"]), "{again}");
     assert_eq!(scene.deliveries(&endpoint).await.as_array().unwrap().len(), 1);
+
+    let removed = scene.cli.done(&format!("remove {endpoint}")).await;
+    assert_eq!(removed, json!({"id": endpoint, "ended_deliveries": 1, "unfinished": false}));
+    let shown = scene.cli.done(&show).await;
+    assert_eq!((&shown["status"], &shown["failure"]), (&json!("failed"), &json!("endpoint_removed")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,27 +131,8 @@ async fn an_event_goes_to_the_endpoints_that_selected_it_and_is_held_for_those_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn removing_an_endpoint_ends_its_deliveries() {
-    let scene = Scene::new().await;
-    let endpoint = scene.endpoint("listing.sold").await;
-    scene.sell(1).await;
-    let tried = |deliveries: &Value| deliveries[0]["attempts"] == 1;
-    let deliveries = scene.until(&format!("deliveries {endpoint}"), tried).await;
-    let removed = scene.cli.done(&format!("remove {endpoint}")).await;
-    assert_eq!(removed, json!({"id": endpoint, "ended_deliveries": 1, "unfinished": false}));
-    let shown = scene.cli.done(&format!("show {}", text(&deliveries[0]["id"]))).await;
-    assert_eq!((&shown["status"], &shown["failure"]), (&json!("failed"), &json!("endpoint_removed")));
-}
-
-async fn cli() -> (Target, WebhooksCli) {
-    let target = Target::new().await;
-    let cli = WebhooksCli { variables: target.variables.clone() };
-    (target, cli)
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_is_added_listed_switched_and_removed() {
-    let (target, cli) = cli().await;
+    let Scene { target, cli } = Scene::new().await;
     let owner = target.uuid(1);
     let list = format!("list --user {owner}");
     assert_eq!(cli.done(&list).await, json!([]));
@@ -182,21 +168,16 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_url_is_refused_with_the_rule_that_it_breaks() {
-    let (target, mut cli) = cli().await;
+    let Scene { target, mut cli } = Scene::new().await;
     let owner = target.uuid(1);
     let add = |url: &str| format!("add --user {owner} --url {url} --event listing.sold");
     let local = ["http://127.0.0.1:9999/", "http://[::1]:25/", "http://localhost:9999/hook"];
-    let (long, grows) = (format!("{URL}{}", "x".repeat(2_048)), format!("{URL}{}", "😀".repeat(180)));
-    let too_long = "must have at most 2,048 characters, as written and after percent-encoding";
+    let grows = format!("{URL}{}", "😀".repeat(180));
     let bad = [
-        ("http://10.0.0.1/", "must use a public IP address"),
         ("http://0x7f.1/", "must use a public IP address"),
         ("ftp://93.184.215.14/", "must be http or https"),
-        ("https://me:secret@93.184.215.14/", "must have no user name and no password"),
         ("https://93.184.215.14:25/", "must use port 80, 443, or one from 1024 up"),
-        (&long, too_long),
-        (&grows, too_long),
-        ("hook", "must be an absolute URL"),
+        (&grows, "must have at most 2,048 characters, as written and after percent-encoding"),
     ];
     for (url, rule) in bad {
         assert_eq!(cli.refused(&add(url)).await, format!("url: {rule}"), "{url}");
@@ -214,32 +195,15 @@ async fn a_url_is_refused_with_the_rule_that_it_breaks() {
     for url in local {
         assert_eq!(cli.done(&add(url)).await["url"], url);
     }
-    for (url, rule) in &bad[2..] {
+    for (url, rule) in &bad[1..] {
         assert_eq!(cli.refused(&add(url)).await, format!("url: {rule}"), "{url}");
     }
     assert!(cli.refused(&add("http://10.0.0.1/")).await.contains("must use a public IP address"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_ten_endpoints_at_most() {
-    let (target, cli) = cli().await;
-    let owner = target.uuid(1);
-    let (first, _) = cli.add(&owner.to_string()).await;
-    for _ in 1..10 {
-        cli.add(&owner.to_string()).await;
-    }
-    let add = format!("add --user {owner} --url {URL} --event listing.sold");
-    assert_eq!(cli.refused(&add).await, "the account has 10 endpoints already");
-    cli.add(&target.uuid(2).to_string()).await;
-    cli.done(&format!("remove {first}")).await;
-    let (eleventh, _) = cli.add(&owner.to_string()).await;
-    let listed = cli.done(&format!("list --user {owner}")).await;
-    assert_eq!((listed.as_array().unwrap().len(), &listed[9]["id"]), (10, &json!(eleventh)));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_rotated_and_activated_but_not_twice_in_a_day() {
-    let (target, cli) = cli().await;
+    let Scene { target, cli } = Scene::new().await;
     let owner = target.uuid(1);
     let (id, first) = cli.add(&owner.to_string()).await;
     let rotate = format!("rotate-secret {id}");
@@ -262,7 +226,7 @@ async fn a_secret_is_rotated_and_activated_but_not_twice_in_a_day() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_ids_are_refused_and_malformed_ones_are_wrong_usage() {
-    let (target, cli) = cli().await;
+    let Scene { target, cli } = Scene::new().await;
     let owner = target.uuid(1);
     let unknown = target.uuid(2);
     for command in ["remove", "enable", "disable", "rotate-secret", "test", "deliveries", "show-endpoint"] {

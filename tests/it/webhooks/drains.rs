@@ -1,40 +1,44 @@
-//! Deliveries that wait in the table, and the drain of their account.
+//! Deliveries that wait in the table, the drain of their account, and the sweep that brings back what was lost.
 
+use std::ops::Range;
+use std::slice;
+
+use futures_util::future::join_all;
 use platform::resources::{Queue, Table};
-use tests::{Answer, Fault, hand, hand_to_die, message, sale, stored_row};
+use runtime::Worker;
+use serde_json::Value;
+use tests::{Answer, Fault, Proxy, TestQueue, hand, hand_to_die, message, patient, sale, stored_row, uuid};
 use types::ids::DeliveryId;
-use webhooks::delivery::{Failure, LEASE_SECONDS, Lane, Status};
-use webhooks::delivery_id;
-use webhooks::drain::IN_FLIGHT;
+use webhooks::delivery::{Failure, Lane, Status};
+use webhooks::drain::{GRACE_SECONDS, IN_FLIGHT, LOST_SECONDS, NAP_SECONDS};
 use webhooks::notice::EndpointNotice;
 
-use super::Scene;
+use super::{DAY_SECONDS, OVERDUE_SECONDS, Scene};
 
-const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// How long before it is due a drain is called, with a delay.
+const AHEAD_SECONDS: i64 = 60;
 
 impl Scene {
-    /// Makes a scene whose endpoint has yet to show that it responds promptly.
-    async fn unproven(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
-        let scene = Self::with(answer).await;
-        assert!(scene.stack.webhooks().store.mark_prompt(&scene.endpoint, false).await.unwrap());
-        scene
-    }
-
     /// Fans out events, and hands their messages to a sender, which lets them wait.
-    async fn waiting(&self, events: std::ops::Range<u128>) -> Vec<DeliveryId> {
+    async fn waiting(&self, events: Range<u128>) -> Vec<DeliveryId> {
         let sales: Vec<_> = events.clone().map(|event| sale(event, self.user)).collect();
         self.stack.fan_out(&sales).await;
         let retry = self.stack.queue(Queue::WebhooksRetry).await;
         for batch in sales.chunks(10) {
-            assert_eq!(hand(&self.stack.sender(), &retry.take(batch.len()).await).await, [0; 0]);
+            self.handle(&retry.take(batch.len()).await).await;
         }
-        events.map(|event| delivery_id(tests::uuid(event).into(), self.endpoint.id)).collect()
+        events.map(|event| self.id(event)).collect()
+    }
+
+    /// Returns the queue of the calls of drains.
+    async fn slow(&self) -> TestQueue {
+        self.stack.queue(Queue::WebhooksSlow).await
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_delivery_waits_where_its_owner_sees_it_and_later_ones_are_made_at_once() {
-    let scene = Scene::unproven(|_| Answer::Status(204)).await;
+    let scene = Scene::answering(204).await.unproven().await;
     let waiting = scene.waiting(1..4).await;
     assert_eq!(scene.receiver.so_far().len(), 0);
     for id in &waiting {
@@ -42,9 +46,9 @@ async fn a_first_delivery_waits_where_its_owner_sees_it_and_later_ones_are_made_
         assert!(scene.delivery(*id).await.progress.wake_at.is_some());
     }
     assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 3);
-    let slow = scene.stack.queue(Queue::WebhooksSlow).await;
+    let slow = scene.slow().await;
     assert_eq!(slow.count().await, 1, "an account has one call, however many deliveries wait");
-    assert_eq!(hand(&scene.stack.sender(), &slow.take(1).await).await, [0; 0]);
+    scene.handle(&slow.take(1).await).await;
     for id in &waiting {
         assert_eq!(scene.standing(*id).await, (Status::Delivered, 1));
     }
@@ -54,28 +58,46 @@ async fn a_first_delivery_waits_where_its_owner_sees_it_and_later_ones_are_made_
     assert_eq!((scene.standing(next).await, slow.count().await), ((Status::Delivered, 1), 0));
 }
 
+/// A run has twelve seconds. That what waits is measured at the end of a run saves this test a second one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drain_makes_ten_attempts_at_the_same_time_and_hands_on_what_it_has_no_time_for() {
-    let scene = Scene::unproven(|_| Answer::Hang).await;
+async fn a_run_makes_ten_attempts_at_a_time_hands_on_the_rest_and_finds_that_the_endpoint_is_full() {
+    let scene = Scene::with(|_| Answer::Held(204)).await.unproven().await;
     let waiting = scene.waiting(1..26).await;
-    scene.stack.drain(scene.user).await;
-    // Two rounds of ten seconds. The rest is for the next run.
-    assert_eq!(scene.receiver.so_far().len(), 2 * IN_FLIGHT);
-    let mut failed = 0;
-    for id in &waiting {
-        failed += scene.delivery(*id).await.progress.failed_attempts;
+    scene.wait(DAY_SECONDS);
+    // A run measures at the beginning of every fifth minute.
+    scene.wait(300 - scene.stack.now().seconds() % 300);
+    let (slow, told) = (scene.slow().await, scene.stack.queue(Queue::Notices).await);
+    let (sender, call) = (scene.stack.sender_sending(patient()), slow.take(1).await);
+    let time_is_up = async {
+        scene.receiver.received(IN_FLIGHT).await;
+        slow.wait_for_count(1).await;
+        told.wait_for_count(1).await;
+        assert_eq!(scene.receiver.so_far().len(), IN_FLIGHT);
+        scene.receiver.release_all();
+    };
+    let (handed, ()) = tokio::join!(hand(&sender, &call), time_is_up);
+    assert_eq!(handed, [0; 0]);
+
+    let notices = scene.stack.take_all_notices().await;
+    let [EndpointNotice::Full(notice)] = &notices[..] else { panic!("{notices:?}") };
+    let (full, now) = (scene.stack.endpoint_of(scene.user).await, scene.stack.now());
+    assert_eq!((notice.about.endpoint_id, notice.full_at), (scene.endpoint.id, now));
+    assert_eq!((full.full_since, full.full_told_at), (Some(now), Some(now)));
+    let held = scene.event(101).await;
+    scene.attempt(held).await;
+    assert_eq!(scene.standing(held).await, (Status::Held, 0), "new deliveries of a full endpoint are held");
+
+    scene.handle(&slow.take(1).await).await;
+    for id in waiting {
+        assert_eq!(scene.standing(id).await, (Status::Delivered, 1), "what waits goes on waiting");
     }
-    assert_eq!(failed, 20);
-    assert!(!scene.stack.endpoint_of(scene.user).await.is_prompt);
-    let slow = scene.stack.queue(Queue::WebhooksSlow).await;
-    let calls = slow.take(slow.count().await.try_into().unwrap()).await;
-    assert_eq!(hand(&scene.stack.sender(), &calls).await, [0; 0]);
     assert_eq!(scene.receiver.so_far().len(), 25);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_takes_what_begins_to_wait_while_it_is_under_way() {
-    let scene = Scene::unproven(|number| if number == 1 { Answer::Held(204) } else { Answer::Status(204) }).await;
+    let held_first = |number| if number == 1 { Answer::Held(204) } else { Answer::Status(204) };
+    let scene = Scene::with(held_first).await.unproven().await;
     scene.waiting(1..2).await;
     let late = async {
         scene.receiver.received(1).await;
@@ -95,103 +117,110 @@ async fn messages_that_find_their_receiver_busy_wait_for_the_drain() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
     scene.stack.fan_out(&(1..11).map(|event| sale(event, scene.user)).collect::<Vec<_>>()).await;
     let batch = scene.stack.queue(Queue::WebhooksFirst).await.take(10).await;
-    let (sender, slow) = (scene.stack.sender(), scene.stack.queue(Queue::WebhooksSlow).await);
     let busy = async {
-        slow.wait_for_count(1).await;
-        let drained = scene.receiver.so_far().len();
-        assert_eq!(drained, 4, "the others wait");
-        let run = scene.stack.drain(scene.user);
+        scene.slow().await.wait_for_count(1).await;
+        assert_eq!(scene.receiver.so_far().len(), 4, "the others wait");
         let answered = async {
             scene.receiver.received(10).await;
             scene.receiver.release_all();
         };
-        tokio::join!(run, answered);
+        tokio::join!(scene.stack.drain(scene.user), answered);
     };
-    let (handed, ()) = tokio::join!(hand(&sender, &batch), busy);
-    assert_eq!(handed, [0; 0]);
+    tokio::join!(scene.handle(&batch), busy);
     for event in 1..11 {
-        let id = delivery_id(tests::uuid(event).into(), scene.endpoint.id);
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+        assert_eq!(scene.standing(scene.id(event)).await, (Status::Delivered, 1));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_that_dies_at_any_step_loses_and_repeats_nothing_that_was_recorded() {
-    let (mut call, mut died) = (0, true);
-    while died {
-        call += 1;
-        let scene = Scene::unproven(|_| Answer::Status(204)).await;
-        let [id] = scene.waiting(1..2).await.try_into().unwrap();
-        let (mortal, proxy) = scene.stack.sender_behind_proxy().await;
-        let first = [scene.stack.drain_message(scene.user).await];
-        died = hand_to_die(&mortal, &proxy, &first, call, Fault::HangAfter).await;
-        // Its message comes again, and a sweep calls the drain once the leases have ended.
-        assert_eq!(hand(&scene.stack.sender(), &first).await, [0; 0], "{call}");
-        for _ in 0..2 {
-            scene.wait(LEASE_SECONDS + 1);
-            scene.sweep_and_drain().await;
-        }
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1), "{call}");
-        assert!((1..=2).contains(&scene.receiver.so_far().len()), "{call}");
+    const MOST_CALLS: usize = 14;
+    let scene = Scene::answering(204).await;
+    let mut cuts = Vec::new();
+    for user in 1..=MOST_CALLS as u128 {
+        let cut = scene.other(100 + user).await.unproven().await;
+        let waiting = cut.waiting(user..user + 1).await;
+        cuts.push((cut, waiting[0]));
     }
-    assert!(call > 7, "begin, endpoints, index, keyring, claim, record, rest, but only {call} calls");
+    let slow = scene.slow().await;
+    slow.purge().await;
+    let died = join_all((1..).zip(&cuts).map(|(call, (cut, _))| async move {
+        let (mortal, proxy) = cut.stack.sender_behind_proxy().await;
+        let first = [cut.stack.drain_message(cut.user).await];
+        let died = hand_to_die(&mortal, &proxy, &first, call, Fault::HangAfter).await;
+        // Its message comes again.
+        cut.handle(&first).await;
+        died
+    }));
+    let died = died.await.iter().filter(|died| **died).count();
+    assert!(
+        (7..MOST_CALLS).contains(&died),
+        "begin, endpoints, index, keyring, claim, record, rest, but only {died} calls"
+    );
+    // Sweeps call the drains once the leases have ended.
+    for _ in 0..2 {
+        scene.wait(LOST_SECONDS.into());
+        scene.stack.sweep().await;
+        let calls = slow.take(usize::try_from(slow.visible_count().await).unwrap()).await;
+        join_all(calls.iter().map(|call| scene.handle(slice::from_ref(call)))).await;
+    }
+    for (call, (cut, id)) in (1..).zip(&cuts) {
+        assert_eq!(cut.standing(*id).await, (Status::Delivered, 1), "{call}");
+        assert!((1..=2).contains(&cut.posts(*id).len()), "{call}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_of_the_store_costs_no_second_post() {
-    for lost in 1..=6 {
-        let scene = Scene::unproven(|_| Answer::Status(204)).await;
-        let [id] = scene.waiting(1..2).await.try_into().unwrap();
+    let all = &Scene::answering(204).await;
+    let drained = (1..=6).map(|lost| async move {
+        let scene = all.other(100 + lost).await;
+        let id = scene.put(lost, |progress| progress.wake_at = Some(progress.due)).await;
         let (sender, proxy) = scene.stack.sender_behind_proxy().await;
         let mut updates = 0;
         proxy.plan(move |operation| {
-            updates += usize::from(operation == "UpdateItem");
+            updates += u128::from(operation == "UpdateItem");
             if operation == "UpdateItem" && updates == lost { Fault::LoseAnswer } else { Fault::None }
         });
-        assert_eq!(hand(&sender, &[scene.stack.drain_message(scene.user).await]).await, [0; 0], "{lost}");
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1), "{lost}");
-        assert_eq!(scene.receiver.so_far().len(), 1, "{lost}");
-    }
+        let call = [scene.stack.drain_message(scene.user).await];
+        assert_eq!(hand(&sender, &call).await, [0; 0], "{lost}");
+        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1), "{lost}");
+    });
+    join_all(drained).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_and_a_drain_make_one_post_of_a_delivery() {
-    let scene = Scene::unproven(|_| Answer::Held(204)).await;
+    let scene = Scene::with(|_| Answer::Held(204)).await.unproven().await;
     let [id] = scene.waiting(1..2).await.try_into().unwrap();
-    let attempt = [scene.stack.next_message(id).await];
+    let (attempt, call) = (scene.message(id).await, [scene.stack.drain_message(scene.user).await]);
     scene.stack.prove(&scene.endpoint).await;
-    let (sender, other) = (scene.stack.sender(), scene.stack.sender());
-    let call = [scene.stack.drain_message(scene.user).await];
     let handed = async {
         scene.receiver.received(1).await;
-        assert_eq!(hand(&sender, &attempt).await, [0; 0]);
+        scene.handle(&attempt).await;
         scene.receiver.release_all();
     };
-    tokio::join!(hand(&other, &call), handed);
+    tokio::join!(scene.handle(&call), handed);
     assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 1), 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retries_go_before_first_attempts() {
-    let scene = Scene::unproven(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
-    let [retried] = scene.waiting(1..2).await.try_into().unwrap();
-    scene.stack.drain(scene.user).await;
-    scene.stack.webhooks().store.mark_prompt(&scene.endpoint, false).await.unwrap();
+    let scene = Scene::answering(204).await.unproven().await;
+    let retried = scene.failed(1, 1).await;
     scene.waiting(2..30).await;
-    scene.wait(30);
-    let message = [scene.stack.next_message(retried).await];
-    assert_eq!(hand(&scene.stack.sender(), &message).await, [0; 0]);
+    scene.attempt(retried).await;
     assert_eq!(scene.standing(retried).await, (Status::Pending, 1), "it waits as well");
     scene.stack.drain(scene.user).await;
     let posts = scene.receiver.so_far();
-    assert!(posts[1..=IN_FLIGHT].iter().any(|post| post.id() == retried.to_string()));
+    assert!(posts[..IN_FLIGHT].iter().any(|post| post.id() == retried.to_string()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_an_endpoint_that_is_switched_off_is_held() {
-    let scene = Scene::unproven(|_| Answer::Status(204)).await;
+    let scene = Scene::answering(204).await.unproven().await;
     let waiting = scene.waiting(1..4).await;
-    scene.stack.webhooks().disable(scene.endpoint.id).await.unwrap();
+    scene.disable().await;
     scene.stack.drain(scene.user).await;
     for id in waiting {
         assert_eq!(scene.standing(id).await, (Status::Held, 0));
@@ -201,7 +230,7 @@ async fn what_waits_for_an_endpoint_that_is_switched_off_is_held() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_pending_delivery_has_a_time_to_live_and_one_that_waits_too_long_fails() {
-    let scene = Scene::unproven(|_| Answer::Status(204)).await;
+    let scene = Scene::answering(204).await.unproven().await;
     let [id, other] = scene.waiting(1..3).await.try_into().unwrap();
     let ttl = async |id: DeliveryId| {
         let row = stored_row(&scene.stack, Table::Webhooks, [&format!("delivery#{id}"), "delivery"]).await;
@@ -209,12 +238,12 @@ async fn no_pending_delivery_has_a_time_to_live_and_one_that_waits_too_long_fail
     };
     assert_eq!([ttl(id).await, ttl(other).await], [None; 2]);
     let created = scene.stack.now();
-    scene.wait(37 * 24 * 60 * 60 + 1);
+    scene.wait(37 * DAY_SECONDS + 1);
     scene.stack.drain(scene.user).await;
     for id in [id, other] {
         let progress = scene.delivery(id).await.progress;
         assert_eq!((progress.status, progress.failure), (Status::Failed, Some(Failure::Expired)));
-        assert_eq!(ttl(id).await, Some(created.seconds() + 37 * 24 * 60 * 60));
+        assert_eq!(ttl(id).await, Some(created.seconds() + 37 * DAY_SECONDS));
     }
     assert_eq!(scene.receiver.so_far().len(), 0);
 }
@@ -222,30 +251,112 @@ async fn no_pending_delivery_has_a_time_to_live_and_one_that_waits_too_long_fail
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_knows_is_void() {
     let scene = Scene::answering(204).await;
-    let body = format!(r#"{{"type":"drain","account_id":"{}","token":"{}"}}"#, scene.user, tests::uuid(1));
-    assert_eq!(hand(&scene.stack.sender(), &[message(Lane::Slow, &body)]).await, [0; 0]);
+    let body = format!(r#"{{"type":"drain","account_id":"{}","token":"{}"}}"#, scene.user, uuid(1));
+    scene.handle(&[message(Lane::Slow, &body)]).await;
     assert_eq!(scene.stack.webhooks().store.drain(scene.user).await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_new_deliveries_of_a_full_endpoint_are_held_and_its_owner_is_told() {
-    let scene = Scene::unproven(|_| Answer::Hang).await;
-    let waiting = scene.waiting(1..31).await;
-    scene.wait(DAY_SECONDS);
-    // A run measures at the beginning of every fifth minute.
-    scene.wait(300 - scene.stack.now().seconds() % 300);
+async fn an_attempt_whose_message_is_lost_is_made_after_five_minutes() {
+    let scene = Scene::answering(204).await;
+    let (id, slow) = (scene.stored(1).await, scene.slow().await);
+    scene.wait(OVERDUE_SECONDS - AHEAD_SECONDS - 1);
+    scene.stack.sweep().await;
+    assert_eq!(slow.count().await, 0);
+    scene.wait(1);
+    scene.stack.sweep().await;
+    assert_eq!((slow.count().await, slow.visible_count().await), (1, 0), "the message is delayed");
+    scene.wait(AHEAD_SECONDS);
     scene.stack.drain(scene.user).await;
-    let notices = scene.stack.take_all_notices().await;
-    let [EndpointNotice::Full(notice)] = &notices[..] else { panic!("{notices:?}") };
-    assert_eq!((notice.about.endpoint_id, notice.full_at), (scene.endpoint.id, scene.stack.now()));
-    let full = scene.stack.endpoint_of(scene.user).await;
-    assert_eq!((full.full_since, full.full_told_at), (Some(scene.stack.now()), Some(scene.stack.now())));
-    let held = scene.event(101).await;
-    scene.attempt(held).await;
-    assert_eq!(scene.standing(held).await, (Status::Held, 0));
-    let mut untouched = 0;
-    for id in waiting {
-        untouched += usize::from(scene.standing(id).await == (Status::Pending, 0));
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    // Once nothing waits, the drain rests for good.
+    scene.wait(DAY_SECONDS);
+    scene.sweep_and_drain().await;
+    let calls = slow.count().await;
+    scene.wait(DAY_SECONDS);
+    scene.stack.sweep().await;
+    assert_eq!((slow.count().await, scene.receiver.so_far().len()), (calls, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_retry_is_made_when_it_is_due_and_no_sooner() {
+    let scene = Scene::with(|number| Answer::Status(if number == 1 { 500 } else { 204 })).await;
+    let id = scene.failed(1, 2).await;
+    scene.attempt(id).await;
+    let due = scene.delivery(id).await.progress.due;
+    // Half an hour, and a minute of slack.
+    assert_eq!(due, scene.stack.now().plus_millis((30 + 1) * 60_000));
+    while scene.stack.now().plus_millis(60_000) < due {
+        scene.wait(60);
+        scene.sweep_and_drain().await;
+        assert_eq!(scene.standing(id).await, (Status::Pending, 3));
     }
-    assert_eq!(untouched, 10, "what waits goes on waiting");
+    scene.wait(60);
+    scene.sweep_and_drain().await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sweeps_at_once_cause_one_run() {
+    let scene = Scene::answering(204).await;
+    let (id, slow) = (scene.stored(1).await, scene.slow().await);
+    scene.wait(OVERDUE_SECONDS);
+    tokio::join!(scene.stack.sweep(), scene.stack.sweep());
+    assert_eq!(slow.count().await, 1);
+    let message = slow.take(1).await;
+    tokio::join!(scene.handle(&message), scene.handle(&message));
+    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 1), 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_whose_call_is_lost_is_called_again() {
+    let scene = Scene::answering(204).await;
+    let (id, slow) = (scene.stored(1).await, scene.slow().await);
+    scene.wait(OVERDUE_SECONDS);
+    // The sweep dies before it sends its message.
+    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
+    proxy.plan(|operation| if operation == "SendMessageBatch" { Fault::Hang } else { Fault::None });
+    let mortal = scene.stack.sweep_at(&proxy.url);
+    tokio::select! {
+        _ = mortal.work(Value::Null) => panic!("the sweep should have died"),
+        () = proxy.wait_until_stuck() => {}
+    }
+    scene.wait(i64::from(LOST_SECONDS) - AHEAD_SECONDS - 1);
+    scene.stack.sweep().await;
+    assert_eq!(slow.count().await, 0);
+    scene.wait(AHEAD_SECONDS + 1);
+    scene.stack.sweep().await;
+    // It waits for long in its queue. Its copies do not make it void.
+    let early = slow.take(1).await;
+    for _ in 0..3 {
+        scene.wait(LOST_SECONDS.into());
+        scene.stack.sweep().await;
+    }
+    assert_eq!(slow.count().await, 3);
+    scene.handle(&early).await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    for late in slow.take(3).await {
+        scene.handle(&[late]).await;
+    }
+    assert_eq!(scene.receiver.so_far().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_naps_after_a_call_and_rests_once_it_can_be_sure() {
+    let scene = Scene::answering(204).await;
+    let (store, now, slow) = (scene.stack.webhooks().store, scene.stack.now(), scene.slow().await);
+    store.call_drain_by(scene.user, now, now).await.unwrap();
+    scene.stack.drain(scene.user).await;
+    // Whoever called may not have written yet what it called for.
+    let id = scene.stored(1).await;
+    scene.wait(OVERDUE_SECONDS);
+    assert!(OVERDUE_SECONDS > i64::from(NAP_SECONDS));
+    scene.sweep_and_drain().await;
+    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+    scene.wait(i64::from(GRACE_SECONDS) + 1);
+    scene.sweep_and_drain().await;
+    let calls = slow.count().await;
+    scene.wait(60 * 60);
+    scene.stack.sweep().await;
+    assert_eq!(slow.count().await, calls);
 }

@@ -6,24 +6,19 @@
 //!
 //! Webhooks that `ingest` may not use: the feed's data does not wait for them.
 
-use admin::webhooks::{NewEndpoint, WebhookAdminError};
-use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use admin::webhooks::NewEndpoint;
+use aws_lambda_events::sqs::SqsEvent;
 use guard::LOOPBACK_VARIABLE;
 use local::environment::Variables;
 use platform::resources::Queue;
-use serde_json::{Value, json};
-use tests::{Fault, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, hand, item, message, sale, uuid};
+use serde_json::json;
+use tests::{Answer, Fault, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, hand, item, message, sale, uuid};
 use types::event::EventKind;
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
 use webhooks::endpoint::Switch;
 
-use super::Scene;
-use super::unreadable::feed_message;
-
-fn feed(event: &Value) -> SqsMessage {
-    message(Lane::First, &event.to_string())
-}
+use super::{DAY_SECONDS, Scene, feed_message};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
@@ -33,13 +28,9 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     let (user, stranger) = (uuid(5).into(), uuid(6).into());
     let (endpoint, _) = stack.endpoint(user, &selecting.url).await;
     let admin = stack.webhooks();
-    let new = |url: &str, events: &[EventKind]| NewEndpoint {
-        user_id: user,
-        url: url.to_owned(),
-        events: events.iter().copied().collect(),
-    };
-    admin.add(new(&all.url, &EventKind::ALL)).await.unwrap();
-    admin.add(new(&other.url, &[EventKind::WalletDeposit])).await.unwrap();
+    for (receiver, events) in [(&all, EventKind::ALL.into()), (&other, [EventKind::WalletDeposit].into())] {
+        admin.add(NewEndpoint { user_id: user, url: receiver.url.clone(), events }).await.unwrap();
+    }
     stack.endpoint(stranger, &other.url).await;
 
     let _workers = stack.workers().await;
@@ -62,7 +53,7 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
 async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     let scene = Scene::answering(204).await;
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
-    let batch: Vec<_> = (1..=10).map(|event| feed(&sale(event, scene.user))).collect();
+    let batch: Vec<_> = (1..=10).map(|event| feed_message(&sale(event, scene.user))).collect();
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
     let (first, retry) = (first.await, retry.await);
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
@@ -70,38 +61,21 @@ async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     // within this second.
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
     assert_eq!((first.count().await, retry.count().await), (10, 10));
-    let sender = scene.stack.sender();
     // As on Lambda, a batch comes from one queue. So it holds no delivery twice, which would postpone the second
     // copy.
     for lane in [first.take(10).await, retry.take(10).await] {
         for batch in lane.chunks(4) {
-            assert_eq!(hand(&sender, batch).await, [0; 0]);
+            scene.handle(batch).await;
         }
     }
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
-    assert_eq!(hand(&sender, &retry.take(10).await).await, [0; 0]);
+    scene.handle(&retry.take(10).await).await;
     assert_eq!((first.count().await, retry.count().await), (0, 0));
     assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 10);
     for event in 1..=10 {
-        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
+        let id = scene.id(event);
         assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_event_for_an_endpoint_that_is_off_is_held() {
-    let scene = Scene::answering(204).await;
-    scene.stack.webhooks().disable(scene.endpoint.id).await.unwrap();
-    let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
-    assert_eq!(hand(&ingest, &[feed(&sale(1, scene.user))]).await, [0; 0]);
-    let id = delivery_id(uuid(1).into(), scene.endpoint.id);
-    let messages = scene.stack.queue(Queue::WebhooksFirst).await.take(1).await;
-    for _ in 0..2 {
-        assert_eq!(hand(&scene.stack.sender(), &messages).await, [0; 0]);
-        assert_eq!(scene.standing(id).await, (Status::Held, 0));
-        assert_eq!(scene.delivery(id).await.progress.wake_at, None);
-    }
-    assert_eq!(scene.receiver.so_far().len(), 0);
 }
 
 /// Returns the DynamoDB calls for this many events whose deliveries all succeed at once, and how many calls sent messages.
@@ -109,15 +83,14 @@ async fn calls(events: u128) -> (Vec<String>, usize) {
     let scene = Scene::answering(204).await;
     let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
     let (ingest, sender) = (scene.stack.ingest_at(&proxy.url), scene.stack.sender_at(&proxy.url));
-    let batch: Vec<_> = (1..=events).map(|event| feed(&sale(event, scene.user))).collect();
+    let batch: Vec<_> = (1..=events).map(|event| feed_message(&sale(event, scene.user))).collect();
     hand(&ingest, &batch).await;
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry];
     hand(&sender, &scene.stack.queue(first).await.take(batch.len()).await).await;
     let retry = scene.stack.queue(retry).await;
     hand(&sender, &retry.take(retry.count().await.try_into().unwrap()).await).await;
     for event in 1..=events {
-        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
+        assert_eq!(scene.standing(scene.id(event)).await, (Status::Delivered, 1));
     }
     let operations = proxy.take_operations();
     let sends = operations.iter().filter(|operation| operation.starts_with("SendMessage")).count();
@@ -140,14 +113,17 @@ async fn a_delivery_that_succeeds_at_once_takes_two_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_event_is_tried_once_whatever_the_result() {
-    for (status, standing) in [(204, Status::Delivered), (500, Status::Failed)] {
-        let scene = Scene::answering(status).await;
+    let scene = Scene::answering(204).await;
+    for (user, status, standing) in [(10, 204, Status::Delivered), (20, 500, Status::Failed)] {
+        let scene = scene.beside(user, move |_| Answer::Status(status)).await;
         let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+        let slow = stack.queue(Queue::WebhooksSlow).await;
+        slow.purge().await;
         let id = admin.test(scene.endpoint.id, None).await.unwrap();
-        let message = stack.queue(Queue::WebhooksSlow).await.take(1).await;
+        let message = slow.take(1).await;
         for _ in 0..2 {
-            assert_eq!(hand(&stack.sender(), &message).await, [0; 0]);
-            scene.wait(24 * 60 * 60);
+            scene.handle(&message).await;
+            scene.wait(DAY_SECONDS);
             scene.sweep_and_drain().await;
         }
         assert_eq!(scene.standing(id).await, (standing, 1));
@@ -158,15 +134,6 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         assert_eq!(posts[0].signed_with(&scene.secret), SignatureValidity { service: true, standard: true });
         assert_eq!(posts[0].json()["data"], EventKind::ListingSold.sample_data());
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_off_gets_no_test_event() {
-    let scene = Scene::answering(204).await;
-    let admin = scene.stack.webhooks();
-    admin.disable(scene.endpoint.id).await.unwrap();
-    assert!(matches!(admin.test(scene.endpoint.id, None).await, Err(WebhookAdminError::Disabled(_))));
-    assert_eq!(scene.stack.deliveries(scene.endpoint.id).await, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,11 +171,10 @@ async fn the_sender_reaches_nothing_but_the_public_internet_whatever_its_environ
 #[tokio::test(flavor = "multi_thread")]
 async fn the_feed_is_applied_while_webhooks_may_not_be_used_and_events_wait() {
     let scene = Scene::answering(204).await;
-    let proxy = tests::Proxy::start(&scene.stack.aws.endpoint_url).await;
+    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
     let ingest = scene.stack.ingest_at(&proxy.url);
-    let [feed, dead, first] =
-        [Queue::Feed, Queue::FeedDead, Queue::WebhooksFirst].map(|queue| scene.stack.queue(queue));
-    let (feed, dead, first) = tokio::join!(feed, dead, first);
+    let (feed, dead) = (scene.stack.queue(Queue::Feed).await, scene.stack.queue(Queue::FeedDead).await);
+    let first = scene.stack.queue(Queue::WebhooksFirst).await;
     let mut batch = vec![feed_message(&item("ak", "skin", Some("AK"), 1)), feed_message(&sale(1, scene.user))];
     proxy.plan(|operation| match operation {
         "BatchGetItem" => Fault::Error("AccessDeniedException"),

@@ -1,27 +1,19 @@
 //! An endpoint's deliveries are sent again in bulk, after its receiver was away.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, WebhookAdmin, WebhookAdminError};
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use platform::resources::Queue;
-use tests::{Answer, Fault, Proxy, TestQueue, hand, uuid};
+use tests::{Fault, Proxy, TestQueue, delivery};
 use tokio::sync::Notify;
-use types::clock::Clock;
-use types::event::EventKind;
 use types::ids::DeliveryId;
-use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status};
-use webhooks::delivery_id;
-use webhooks::store::{Put, Span, WebhookStore};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Status};
+use webhooks::store::{Span, WebhookStore};
 
-use super::{OFF_BY_FAILURES, Scene};
-
-const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// The delays of specification 6.8.1. Together they take almost 33 hours.
-const DELAYS_SECONDS: [i64; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, DAY_SECONDS];
+use super::{DAY_SECONDS, OFF_BY_FAILURES, Scene};
 
 fn everything() -> Selection {
     Selection { statuses: Recoverable::ALL.into(), since: None, until: None }
@@ -31,39 +23,24 @@ impl Scene {
     /// Fans out an event, and hands its message to a sender. Returns the id of its delivery.
     async fn handled_event(&self, first: &TestQueue, event: u128) -> DeliveryId {
         let id = self.event(event).await;
-        assert_eq!(hand(&self.stack.sender(), &first.take(1).await).await, [0; 0]);
+        self.handle(&first.take(1).await).await;
         id
     }
 
-    /// Returns a delivery that was created a minute after the one before.
-    fn next_delivery(&self, number: u128, status: Status) -> Delivery {
-        self.wait(60);
-        let (id, now) = (delivery_id(uuid(number).into(), self.endpoint.id), self.stack.clock.now());
-        Delivery {
-            id,
-            endpoint_id: self.endpoint.id,
-            account_id: self.user,
-            event: EventKind::ListingSold,
-            is_test: false,
-            created_at: now,
-            body: "{}".to_owned(),
-            progress: Progress::new(id, status, now, now),
+    /// Stores deliveries with these statuses, each created a minute after the one before. Returns them, oldest first.
+    async fn store(&self, statuses: impl IntoIterator<Item = Status>) -> Vec<Delivery> {
+        let mut all = Vec::new();
+        for (event, status) in (1..).zip(statuses) {
+            self.wait(60);
+            all.push(delivery(event, &self.endpoint, status, self.stack.now()));
         }
-    }
-
-    async fn put(&self, delivery: &Delivery) {
-        assert_eq!(self.stack.webhooks().store.put_delivery(delivery).await.unwrap(), Put::New);
+        self.stack.put_deliveries(&all).await;
+        all
     }
 
     /// Stores this many held deliveries. Returns their ids, oldest first.
-    async fn hold(&self, count: u128) -> Vec<DeliveryId> {
-        let mut ids = Vec::new();
-        for number in 1..=count {
-            let delivery = self.next_delivery(number, Status::Held);
-            self.put(&delivery).await;
-            ids.push(delivery.id);
-        }
-        ids
+    async fn hold(&self, count: usize) -> Vec<DeliveryId> {
+        self.store(vec![Status::Held; count]).await.iter().map(|delivery| delivery.id).collect()
     }
 
     async fn recover(&self, selection: &Selection) -> Recovery {
@@ -92,16 +69,15 @@ fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on() {
-    let is_up = Arc::new(AtomicBool::new(false));
-    let answer = Arc::clone(&is_up);
-    let scene = Scene::with(move |_| Answer::Status(if answer.load(Ordering::SeqCst) { 204 } else { 500 })).await;
-    let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+    let (scene, is_up) = Scene::failing_until_well().await;
+    let stack = &scene.stack;
     let first = stack.queue(Queue::WebhooksFirst).await;
     let mut missed = vec![scene.handled_event(&first, 1).await];
-    for (event, delay) in (2..).zip(DELAYS_SECONDS) {
-        scene.wait(delay / 2);
+    for event in 2..=7 {
         missed.push(scene.handled_event(&first, event).await);
-        scene.wait(delay - delay / 2);
+        // Together, the delays between the attempts take almost 33 hours.
+        let due = scene.delivery(missed[0]).await.progress.due;
+        scene.wait((due.millis() - scene.stack.now().millis()) / 1_000);
         scene.attempt(missed[0]).await;
     }
     assert_eq!((scene.standing(missed[0]).await, scene.switch().await), ((Status::Failed, 7), OFF_BY_FAILURES));
@@ -115,8 +91,8 @@ async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on(
     assert_eq!((scene.count(Status::Failed).await, scene.count(Status::Held).await), (1, 18));
     let before = scene.receiver.so_far().len();
 
-    is_up.store(true, Ordering::SeqCst);
-    admin.enable(scene.endpoint.id).await.unwrap();
+    is_up.store(true, Ordering::Relaxed);
+    scene.enable().await;
     let new_events = async {
         let mut new = Vec::new();
         for event in 100..105 {
@@ -171,57 +147,49 @@ async fn two_recoveries_at_once_send_each_delivery_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_ends_when_the_endpoint_is_switched_off_and_the_rest_stays_held() {
-    let scene = Scene::answering(204).await;
-    scene.hold(50).await;
-    let (admin, begun, id) = (scene.stack.webhooks(), Notify::new(), scene.endpoint.id);
-    let switched_off = async {
-        begun.notified().await;
-        admin.disable(id).await.unwrap();
-    };
-    let selection = everything();
-    let recovered = scene.stack.webhooks();
-    let recovered = recovered.recover(id, &selection, |at| notify_if_sending(&begun, at));
-    let (recovery, ()) = tokio::join!(recovered, switched_off);
-    let recovery = recovery.unwrap();
-    assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Disabled(off)) if off == id), "{recovery:?}");
-    assert!((10..50).contains(&recovery.sent), "{recovery:?}");
-    assert_eq!((recovery.sent + recovery.left, recovery.changed), (50, 0));
-    assert_eq!((scene.count(Status::Pending).await, scene.count(Status::Held).await), (recovery.sent, recovery.left));
-
-    assert!(matches!(admin.recover(id, &selection, |_| {}).await, Err(WebhookAdminError::Disabled(off)) if off == id));
-    admin.enable(id).await.unwrap();
-    assert_eq!(scene.recover(&selection).await.sent, recovery.left);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_ends_when_the_endpoint_is_removed() {
-    let scene = Scene::answering(204).await;
-    scene.hold(50).await;
-    let (admin, begun, id) = (scene.stack.webhooks(), Notify::new(), scene.endpoint.id);
-    let removed = async {
-        begun.notified().await;
-        admin.remove(id).await.unwrap();
-    };
-    let selection = everything();
-    let recovered = scene.stack.webhooks();
-    let recovered = recovered.recover(id, &selection, |at| notify_if_sending(&begun, at));
-    let (recovery, ()) = tokio::join!(recovered, removed);
-    let recovery = recovery.unwrap();
-    assert!(matches!(recovery.stopped_by, Some(WebhookAdminError::Removed(gone)) if gone == id), "{recovery:?}");
-    assert_eq!(recovery.sent + recovery.changed + recovery.left, 50);
-    assert_eq!(scene.count(Status::Held).await, 0);
-    assert!(admin.survey(id, &selection, |_| {}).await.is_ok());
+async fn a_recovery_ends_when_the_endpoint_is_switched_off_or_removed() {
+    let (scene, selection) = (Scene::answering(204).await, everything());
+    for (user, is_removed) in [(10, false), (20, true)] {
+        let scene = scene.other(user).await;
+        scene.hold(50).await;
+        let (admin, begun, id) = (scene.stack.webhooks(), Notify::new(), scene.endpoint.id);
+        let ended = async {
+            begun.notified().await;
+            if is_removed {
+                admin.remove(id).await.unwrap();
+            } else {
+                scene.disable().await;
+            }
+        };
+        let (recovery, ()) = tokio::join!(admin.recover(id, &selection, |at| notify_if_sending(&begun, at)), ended);
+        let recovery = recovery.unwrap();
+        assert_eq!(recovery.sent + recovery.changed + recovery.left, 50);
+        if is_removed {
+            let stopped = matches!(recovery.stopped_by, Some(WebhookAdminError::Removed(gone)) if gone == id);
+            assert!(stopped, "{recovery:?}");
+            assert_eq!(scene.count(Status::Held).await, 0);
+            assert!(admin.survey(id, &selection, |_| {}).await.is_ok());
+            continue;
+        }
+        let stopped = matches!(recovery.stopped_by, Some(WebhookAdminError::Disabled(off)) if off == id);
+        assert!(stopped && recovery.changed == 0 && (10..50).contains(&recovery.sent), "{recovery:?}");
+        let counts = (scene.count(Status::Pending).await, scene.count(Status::Held).await);
+        assert_eq!(counts, (recovery.sent, recovery.left));
+        let refused = admin.recover(id, &selection, |_| {}).await;
+        assert!(matches!(refused, Err(WebhookAdminError::Disabled(off)) if off == id), "{refused:?}");
+        scene.enable().await;
+        assert_eq!(scene.recover(&selection).await.sent, recovery.left);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_slows_down_while_what_it_sent_piles_up() {
     let scene = Scene::answering(204).await;
-    scene.hold(1_010).await;
+    scene.store([[Status::Pending; 990].as_slice(), &[Status::Held; 15]].concat()).await;
     let (admin, slowed, selection) = (scene.stack.webhooks(), Notify::new(), everything());
     let report = |at| {
         if let RecoveryProgress::Slowed { done, of } = at {
-            assert_eq!((done, of), (1_000, 1_010));
+            assert_eq!((done, of), (10, 15));
             slowed.notify_one();
         }
     };
@@ -239,16 +207,11 @@ async fn a_recovery_sends_what_was_selected_and_no_tests() {
     use Status::{Delivered, Failed, Held, Pending};
     let scene = Scene::answering(204).await;
     let (admin, id) = (scene.stack.webhooks(), scene.endpoint.id);
-    let mut stored = Vec::new();
-    for (number, status) in (1..).zip([Held, Failed, Pending, Delivered, Held, Failed, Held, Failed]) {
-        stored.push(scene.next_delivery(number, status));
-    }
-    for delivery in &stored {
-        scene.put(delivery).await;
-    }
-    scene.put(&Delivery { is_test: true, ..scene.next_delivery(9, Failed) }).await;
+    let stored = scene.store([Held, Failed, Pending, Delivered, Held, Failed, Held, Failed]).await;
+    let test = Delivery { is_test: true, ..delivery(9, &scene.endpoint, Failed, scene.stack.now()) };
+    scene.stack.put_deliveries(&[test]).await;
     let at = |index: usize| stored[index].created_at;
-    admin.disable(id).await.unwrap();
+    scene.disable().await;
     let before = scene.stack.deliveries(id).await;
     let all = admin.survey(id, &everything(), |_| {}).await.unwrap();
     assert_eq!((all.held, all.failed, all.span), (3, 3, Some(Span { first: at(0), last: at(7) })));
@@ -261,7 +224,7 @@ async fn a_recovery_sends_what_was_selected_and_no_tests() {
     assert_eq!(refused.to_string(), "since: must be before until");
     assert_eq!(scene.stack.deliveries(id).await, before);
 
-    admin.enable(id).await.unwrap();
+    scene.enable().await;
     let recovery = scene.recover(&some).await;
     assert_eq!((recovery.found.held, recovery.found.failed, recovery.sent), (2, 1, 3));
     let waiting = [2, 4, 5, 6].map(|index: usize| stored[index].id);
@@ -273,10 +236,9 @@ async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_what_is_no_
     let scene = Scene::answering(204).await;
     scene.hold(1).await;
     scene.wait(35 * DAY_SECONDS);
-    let last = scene.next_delivery(2, Status::Held);
-    scene.put(&Delivery { progress: Progress { round: MAX_ROUNDS, ..last.progress.clone() }, ..last }).await;
-    let other = scene.next_delivery(3, Status::Held);
-    scene.put(&other).await;
+    let [mut last, other] = [2, 3].map(|event| delivery(event, &scene.endpoint, Status::Held, scene.stack.now()));
+    last.progress.round = MAX_ROUNDS;
+    scene.stack.put_deliveries(&[last, other.clone()]).await;
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (2, 1, 1, 0));
     assert_eq!(scene.pending().await, [other.id]);

@@ -1,79 +1,53 @@
-//! The secrets that deliveries are signed with, as receivers see them.
+//! The secrets that deliveries are signed with, as receivers see them, and the keyring that they are sealed with.
 
+use std::collections::BTreeSet;
+
+use admin::webhooks::{WebhookAdmin, WebhookAdminError};
+use futures_util::future::join_all;
 use local::environment::Variables;
 use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
 use secrets::Keyring;
-use serde_json::Value;
-use tests::{Receiver, SignatureValidity, Stack, Verifier, hand, sale, to_loopback, uuid};
-use webhooks::delivery_id;
+use serde_json::{Value, json};
+use tests::webhooks_cli::{OWNER, WebhooksCli, text};
+use tests::{SignatureValidity, Stack, hand, uuid};
+use types::rotation::Secrets;
 
-use super::Scene;
+use super::{DAY_SECONDS, Scene};
 
 const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };
 const STANDARD_VALID: SignatureValidity = SignatureValidity { service: false, standard: true };
 const NEITHER_VALID: SignatureValidity = SignatureValidity { service: false, standard: false };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_is_accepted_by_the_receivers_guides_programs() {
-    let (stack, receiver, user) = (Stack::new().await, Receiver::answering(204).await, uuid(5).into());
-    let (_, secret) = stack.endpoint(user, &receiver.url).await;
-    let _workers = stack.workers_in_real_time(to_loopback(1)).await;
-    stack.feed_queue().send(&[sale(1, user).to_string()]).await;
-    let post = &receiver.received(1).await[0];
-    for verifier in Verifier::ALL {
-        let validity = verifier.verify(&secret.reveal(), &post.headers, &post.body).await;
-        assert_eq!(validity, BOTH_VALID, "{verifier:?} of {post:?}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_rotated_secret_signs_beside_the_old_one_until_it_takes_its_place() {
     let scene = Scene::answering(204).await;
-    let (admin, sender) = (scene.stack.webhooks(), scene.stack.sender());
-    let validities = async |event, next: &_| {
-        let id = scene.event(event).await;
-        hand(&sender, &[scene.stack.next_message(id).await]).await;
-        let [post] = scene.posts(id).try_into().unwrap();
-        [post.signed_with(&scene.secret), post.signed_with(next)]
-    };
+    let (admin, mut event) = (scene.stack.webhooks(), 0);
     let (_, next) = admin.rotate_secret(scene.endpoint.id).await.unwrap();
-    assert_eq!(validities(1, &next).await, [BOTH_VALID, STANDARD_VALID]);
-    admin.activate_secret(scene.endpoint.id).await.unwrap();
-    assert_eq!(validities(2, &next).await, [STANDARD_VALID, BOTH_VALID]);
-    scene.wait(24 * 60 * 60 - 1);
-    assert_eq!(validities(3, &next).await, [STANDARD_VALID, BOTH_VALID]);
-    scene.wait(1);
-    assert_eq!(validities(4, &next).await, [NEITHER_VALID, BOTH_VALID]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rotated_secret_takes_the_old_ones_place_by_itself_after_a_day() {
-    let scene = Scene::answering(204).await;
-    let (_, next) = scene.stack.webhooks().rotate_secret(scene.endpoint.id).await.unwrap();
-    for (event, wait, old_and_next) in [
-        (1, 24 * 60 * 60 - 1, [BOTH_VALID, STANDARD_VALID]),
-        (2, 1, [STANDARD_VALID, BOTH_VALID]),
-        (3, 24 * 60 * 60, [NEITHER_VALID, BOTH_VALID]),
-    ] {
-        scene.wait(wait);
+    let mut validities = async || {
+        event += 1;
         let id = scene.event(event).await;
         scene.attempt(id).await;
-        let post = &scene.posts(id)[0];
-        assert_eq!([post.signed_with(&scene.secret), post.signed_with(&next)], old_and_next);
-    }
+        let [post] = scene.posts(id).try_into().unwrap();
+        [post.signed_with(&scene.secret), post.signed_with(&next)]
+    };
+    assert_eq!(validities().await, [BOTH_VALID, STANDARD_VALID]);
+    admin.activate_secret(scene.endpoint.id).await.unwrap();
+    assert_eq!(validities().await, [STANDARD_VALID, BOTH_VALID]);
+    scene.wait(DAY_SECONDS - 1);
+    assert_eq!(validities().await, [STANDARD_VALID, BOTH_VALID]);
+    scene.wait(1);
+    assert_eq!(validities().await, [NEITHER_VALID, BOTH_VALID]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
     let scene = Scene::answering(204).await;
-    let (stack, sender) = (&scene.stack, scene.stack.sender());
-    let mut events = 1..;
+    let (stack, sender, mut event) = (&scene.stack, scene.stack.sender(), 0);
     let mut deliver = async || {
-        let event = events.next().unwrap();
-        let id = scene.event(event).await;
-        assert_eq!(id, delivery_id(uuid(event).into(), scene.endpoint.id));
-        hand(&sender, &[stack.next_message(id).await]).await;
+        event += 1;
+        let (id, message) = scene.sent(event).await;
+        assert_eq!(hand(&sender, &message).await, [0; 0]);
         let [post] = scene.posts(id).try_into().unwrap();
         assert_eq!(post.signed_with(&scene.secret), BOTH_VALID);
     };
@@ -83,43 +57,132 @@ async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
     put_keyring(stack, &new.reveal()).await;
     deliver().await;
     scene.wait(10);
-    reseal(&scene).await;
+    // The endpoint's secrets are sealed again under the current key.
+    let (admin, seen) = (stack.webhooks(), stack.endpoint_of(scene.user).await);
+    let sealed = admin.keyring.seal(seen.id, &scene.secret).await.unwrap();
+    let secrets = seen.secrets.try_map(|_| Ok::<_, ()>(sealed.clone())).unwrap();
+    assert!(admin.store.put_secrets(seen.account_id, seen.id, &secrets, seen.secret_version).await.unwrap());
     deliver().await;
-    put_keyring(stack, &without(&new, old.current_id())).await;
+    let mut without_old: Value = serde_json::from_str(&new.reveal()).unwrap();
+    without_old["keys"].as_array_mut().unwrap().retain(|key| key["id"] != old.current_id());
+    put_keyring(stack, &without_old.to_string()).await;
     deliver().await;
     scene.wait(10 * 60);
     deliver().await;
 }
 
-/// Seals the endpoint's secrets again under the current key.
-async fn reseal(scene: &Scene) {
-    let admin = scene.stack.webhooks();
-    let seen = scene.stack.endpoint_of(scene.user).await;
-    let sealed = admin.keyring.seal(seen.id, &scene.secret).await.unwrap();
-    let secrets = seen.secrets.try_map(|_| Ok::<_, ()>(sealed.clone())).unwrap();
-    assert!(admin.store.put_secrets(seen.account_id, seen.id, &secrets, seen.secret_version).await.unwrap());
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_them() {
+    let scene = Scene::answering(204).await;
+    let (stack, id) = (&scene.stack, scene.endpoint.id);
+    let (cli, running) = (WebhooksCli::new(stack), stack.webhooks());
+    for number in 1..=3 {
+        cli.add(&uuid(number).to_string()).await;
+    }
+    running.rotate_secret(id).await.unwrap();
+    // A function that still remembers the old keyring opens the endpoint's active secret.
+    let assert_opens = async || {
+        scene.wait(3);
+        let secrets = running.keyring.open(id, &stack.endpoint_of(scene.user).await.secrets).await.unwrap();
+        assert_eq!(secrets.active(stack.now()).reveal(), scene.secret.reveal());
+    };
+    assert_opens().await;
+
+    let rotated = cli.done("rotate-keyring").await;
+    let key = text(&rotated["key_id"]);
+    assert_eq!(rotated, json!({"key_id": key, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 0}));
+    assert_eq!(sealing_keys(&running).await, BTreeSet::from([key]));
+    assert_eq!(keyring(stack).await.older(), 1);
+    assert_opens().await;
+
+    let again = cli.done("rotate-keyring --remove-old").await;
+    let newest = text(&again["key_id"]);
+    assert_eq!(again, json!({"key_id": newest, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 2}));
+    let keyring = keyring(stack).await;
+    assert_eq!((keyring.older(), keyring.current_id()), (0, newest.as_str()));
+    assert_opens().await;
+
+    cli.add(&scene.user.to_string()).await;
+    assert_eq!(sealing_keys(&running).await, BTreeSet::from([newest]));
 }
 
-fn without(keyring: &Keyring, id: &str) -> String {
-    let mut document: Value = serde_json::from_str(&keyring.reveal()).unwrap();
-    document["keys"].as_array_mut().unwrap().retain(|key| key["id"] != id);
-    document.to_string()
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_completes_an_earlier_one_that_was_cut_short() {
+    let stack = Stack::new().await;
+    let (cli, admin) = (WebhooksCli::new(&stack), stack.webhooks());
+    cli.add(OWNER).await;
+    // This rotation is cut short before anything is sealed again.
+    let left = admin.rotate_keyring().await.unwrap();
+    cli.add(OWNER).await;
+    assert_eq!(sealing_keys(&admin).await.len(), 2);
+    let done = admin.reseal(|_| {}).await.unwrap();
+    assert_eq!((done.resealed, done.unchanged, done.failed), (1, 1, vec![]));
+    assert_eq!(sealing_keys(&admin).await, BTreeSet::from([left]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
+    let scene = Scene::answering(204).await;
+    let (stack, broken) = (&scene.stack, &scene.endpoint);
+    let (cli, admin) = (WebhooksCli::new(stack), stack.webhooks());
+    cli.add(OWNER).await;
+    let secrets = Secrets::first("lost:AAAA".to_owned(), broken.created_at);
+    assert!(admin.store.put_secrets(scene.user, broken.id, &secrets, broken.secret_version).await.unwrap());
+
+    let run = cli.run("rotate-keyring --remove-old --json").await;
+    assert_eq!(run.code, 1, "{run:?}");
+    let report = run.json();
+    assert_eq!(
+        (&report["resealed"], &report["failed"], &report["removed_keys"]),
+        (&json!(1), &json!([broken.id]), &json!(0))
+    );
+    let complaint: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(complaint["failed"], json!([broken.id]));
+    let refused = admin.remove_older_keys().await;
+    assert!(matches!(refused, Err(WebhookAdminError::KeysNeeded(1))), "{refused:?}");
+    assert_eq!(keyring(stack).await.older(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rotations_at_the_same_moment_lose_no_reported_key() {
+    let stack = Stack::new().await;
+    let admins: Vec<_> = (0..16).map(|_| stack.webhooks()).collect();
+    let rotated = join_all(admins.iter().map(WebhookAdmin::rotate_keyring)).await;
+    let keyring = keyring(&stack).await;
+    let mut promised = 0;
+    for key in rotated {
+        match key {
+            Ok(key) => {
+                assert!(keyring.reveal().contains(&key), "{key} is lost");
+                promised += 1;
+            }
+            Err(error) => assert!(matches!(error, WebhookAdminError::Changed), "{error:?}"),
+        }
+    }
+    assert!(promised >= 1 && keyring.older() == promised);
+}
+
+/// Returns the ids of the keys under which the stored secrets are sealed.
+async fn sealing_keys(admin: &WebhookAdmin) -> BTreeSet<String> {
+    let page = admin.store.all_endpoints(None).await.unwrap();
+    let sealed = page.endpoints.iter().flat_map(|endpoint| endpoint.secrets.valid(admin.clock.now()));
+    sealed.map(|sealed| sealed.split_once(':').unwrap().0.to_owned()).collect()
 }
 
 async fn keyring(stack: &Stack) -> Keyring {
-    let found = secrets(stack).get_secret_value().secret_id(name()).send().await.unwrap();
+    let (client, name) = secrets_manager(stack);
+    let found = client.get_secret_value().secret_id(name).send().await.unwrap();
     Keyring::parse(found.secret_string().unwrap()).unwrap()
 }
 
 async fn put_keyring(stack: &Stack, document: &str) {
-    secrets(stack).put_secret_value().secret_id(name()).secret_string(document).send().await.unwrap();
+    let (client, name) = secrets_manager(stack);
+    client.put_secret_value().secret_id(name).secret_string(document).send().await.unwrap();
 }
 
-fn secrets(stack: &Stack) -> aws_sdk_secretsmanager::Client {
+/// Returns a client, and the name of the keyring.
+fn secrets_manager(stack: &Stack) -> (aws_sdk_secretsmanager::Client, String) {
     let variables = Variables::new(&stack.aws.endpoint_url);
-    secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk)
-}
-
-fn name() -> String {
-    Resources::new(Resources::DEFAULT_STACK).keyring()
+    let environment = Environment::read(&|name| variables.get(name)).unwrap();
+    (secrets::client(&environment, Patience::Bulk), Resources::new(Resources::DEFAULT_STACK).keyring())
 }

@@ -3,28 +3,26 @@
 //! `marketctl webhooks repair`, and the library behind it.
 
 use admin::webhooks::NewEndpoint;
-use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
 use local::environment::Variables;
 use platform::resources::{Queue, Resources, Table, WAKE_AT, WAKE_SHARD};
 use platform::rows::Unreadable;
 use serde_json::{Value, json};
 use tests::webhooks_cli::WebhooksCli;
-use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, message, sale, set_row_number, set_text, uuid};
+use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, sale, set_row_number, set_text, uuid};
 use types::clock::Clock;
 use types::event::EventKind;
 use types::ids::{DeliveryId, EndpointId};
-use webhooks::delivery::{Lane, Status};
+use webhooks::delivery::Status;
 use webhooks::delivery_id;
 use webhooks::notice::disabled_notice_id;
 use webhooks::store::{Due, WAKE_SHARDS};
 
-use super::Scene;
+use super::{OVERDUE_SECONDS, Scene, feed_message};
 use crate::repair::rows;
 
 /// A word that this release does not know.
 const UNKNOWN: &str = "known_to_a_newer_release";
-const OVERDUE_SECONDS: i64 = 5 * 60;
 /// How long an unreadable row is set aside.
 const ASIDE_SECONDS: i64 = 60 * 60;
 const TABLE: &str = "marketplace-webhooks";
@@ -55,10 +53,6 @@ impl Scene {
         put.item(WAKE_AT, N(number.to_string())).send().await.unwrap();
     }
 
-    fn ids(&self, events: impl Iterator<Item = u128>) -> Vec<DeliveryId> {
-        events.map(|event| delivery_id(uuid(event).into(), self.endpoint.id)).collect()
-    }
-
     /// Sweeps once. Returns the metrics of the run.
     pub(super) async fn swept(&self) -> Value {
         let listener = Listener::start();
@@ -68,20 +62,19 @@ impl Scene {
     }
 }
 
-pub(super) fn feed_message(event: &Value) -> SqsMessage {
-    message(Lane::First, &event.to_string())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_that_cannot_be_read_hold_up_no_others_and_are_not_lost() {
     let scene = Scene::answering(204).await;
-    let (spoilt_ids, other_ids) = (scene.ids(1..=32), scene.ids(101..=132));
-    for event in 1..=32 {
-        scene.stored(event).await;
-        scene.stored(100 + event).await;
-    }
-    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
-        scene.stack.queue(queue).await.purge().await;
+    // First attempts whose messages are lost, more than a run reads at once, and parked retries. The others come later.
+    let (mut spoilt_ids, mut other_ids) = (Vec::new(), Vec::new());
+    for (ids, first, firsts) in [(&mut spoilt_ids, 1, 32), (&mut other_ids, 101, 8)] {
+        for event in first..first + firsts {
+            ids.push(scene.stored(event).await);
+        }
+        for event in first + firsts..first + firsts + 4 {
+            ids.push(scene.failed(event, 3).await);
+        }
+        scene.wait(1);
     }
     for id in &spoilt_ids {
         scene.set_event(*id, UNKNOWN).await;
@@ -89,9 +82,12 @@ async fn deliveries_that_cannot_be_read_hold_up_no_others_and_are_not_lost() {
     scene.wait(OVERDUE_SECONDS);
     assert_eq!(scene.swept().await, json!({"Called": 1}));
     scene.stack.drain(scene.user).await;
-    for id in other_ids {
-        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
-    }
+    let assert_delivered = async |ids: &[DeliveryId]| {
+        for id in ids {
+            assert_eq!((scene.delivery(*id).await.progress.status, scene.posts(*id).len()), (Status::Delivered, 1));
+        }
+    };
+    assert_delivered(&other_ids).await;
 
     // Runs of the next hour do not meet these rows. The one after it looks at each again.
     for id in &spoilt_ids {
@@ -101,20 +97,17 @@ async fn deliveries_that_cannot_be_read_hold_up_no_others_and_are_not_lost() {
     scene.wait(ASIDE_SECONDS - 62);
     scene.sweep_and_drain().await;
     for id in &spoilt_ids {
-        assert_eq!(scene.standing(*id).await, (Status::Pending, 0));
+        assert_eq!(scene.posts(*id).len(), 0);
     }
     scene.wait(62 + 60);
     scene.sweep_and_drain().await;
-    for id in spoilt_ids {
-        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
-    }
+    assert_delivered(&spoilt_ids).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wake_up_of_an_unknown_kind_holds_up_no_drain() {
     let scene = Scene::answering(204).await;
     let id = scene.stored(1).await;
-    scene.stack.queue(Queue::WebhooksFirst).await.purge().await;
     for shard in 0..WAKE_SHARDS {
         scene.reminder(shard, shard).await;
     }
@@ -139,23 +132,6 @@ async fn setting_a_row_aside_changes_nothing_but_its_wake_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parked_retry_that_was_set_aside_is_made_late_and_once() {
-    let scene = Scene::answering(500).await;
-    let id = scene.failing(1, 3).await;
-    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
-        scene.stack.queue(queue).await.purge().await;
-    }
-    scene.set_event(id, UNKNOWN).await;
-    scene.wait(31 * 60);
-    scene.sweep_and_drain().await;
-    scene.set_event(id, "listing.sold").await;
-    scene.wait(ASIDE_SECONDS);
-    scene.sweep_and_drain().await;
-    assert_eq!(scene.standing(id).await, (Status::Pending, 4));
-    assert_eq!(scene.posts(id).len(), 4);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
     let scene = Scene::answering(204).await;
     scene.reminder(7, 0).await;
@@ -171,8 +147,8 @@ async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notice_that_cannot_be_read_is_set_aside_and_sent_once_it_can_be_read() {
     let scene = Scene::answering(500).await;
-    let id = scene.before_last(1).await;
-    let message = [scene.stack.next_message(id).await];
+    let id = scene.failed(1, 6).await;
+    let message = scene.message(id).await;
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
     hand(&sender, &message).await;
@@ -225,22 +201,22 @@ async fn an_endpoint_that_cannot_be_read_puts_off_only_the_events_that_it_may_ha
     let [feed, dead] = [scene.stack.queue(Queue::Feed).await, scene.stack.queue(Queue::FeedDead).await];
     assert_eq!(feed.count().await, 1, "the event is not done, because one endpoint did not get it");
     let first = scene.stack.queue(Queue::WebhooksFirst).await;
-    assert_eq!(hand(&scene.stack.sender(), &first.take(3).await).await, [0; 0]);
+    scene.handle(&first.take(3).await).await;
     for (scene, event) in [(&scene, 1), (&other, 2), (&unconcerned, 3)] {
-        let id = delivery_id(uuid(event).into(), scene.endpoint.id);
+        let id = scene.id(event);
         assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
     }
 
     // The message comes again: the readable endpoint gets nothing twice, and the other one gets it once it is read.
     assert_eq!(hand(&ingest, &feed.take(1).await).await, [0; 0]);
-    assert_eq!(hand(&scene.stack.sender(), &first.take(1).await).await, [0; 0]);
+    scene.handle(&first.take(1).await).await;
     scene.set_status(second, "enabled").await;
     assert_eq!(hand(&ingest, &feed.take(1).await).await, [0; 0]);
     assert_eq!((feed.count().await, dead.count().await), (0, 0));
     // The other one has proved nothing yet, so its first delivery waits for the drain.
-    assert_eq!(hand(&scene.stack.sender(), &first.take(1).await).await, [0; 0]);
+    scene.handle(&first.take(1).await).await;
     let retry = scene.stack.queue(Queue::WebhooksRetry).await;
-    assert_eq!(hand(&scene.stack.sender(), &retry.take(1).await).await, [0; 0]);
+    scene.handle(&retry.take(1).await).await;
     scene.stack.drain(scene.user).await;
     assert_eq!(scene.standing(delivery_id(uuid(1).into(), second)).await, (Status::Delivered, 1));
     assert_eq!(scene.receiver.so_far().len(), 4);
@@ -250,10 +226,10 @@ async fn an_endpoint_that_cannot_be_read_puts_off_only_the_events_that_it_may_ha
 async fn an_endpoint_that_cannot_be_read_is_not_taken_for_a_removed_one() {
     let scene = Scene::answering(204).await;
     let other = scene.other(6).await;
-    let (id, other_id) = (scene.event(1).await, other.event(2).await);
-    let batch = [scene.stack.next_message(id).await, scene.stack.next_message(other_id).await];
+    let ((id, message), (other_id, other_message)) = (scene.sent(1).await, other.sent(2).await);
+    let batch = [message, other_message].concat();
     scene.set_status(scene.endpoint.id, UNKNOWN).await;
-    assert_eq!(hand(&scene.stack.sender(), &batch).await, [0; 0]);
+    scene.handle(&batch).await;
     let [letter] = &scene.stack.queue(Queue::WebhooksDead).await.take_letters(1).await[..] else { panic!("no letter") };
     assert_eq!(Some(&letter.body), batch[0].body.as_ref());
     assert!(letter.attribute("defect").starts_with("unreadable row: "), "{letter:?}");
@@ -263,7 +239,7 @@ async fn an_endpoint_that_cannot_be_read_is_not_taken_for_a_removed_one() {
     assert!(error.starts_with("unreadable row: account#") && error.ends_with(".status"), "{error}");
 
     scene.set_status(scene.endpoint.id, "enabled").await;
-    assert_eq!(hand(&scene.stack.sender(), &batch).await, [0; 0]);
+    scene.handle(&batch).await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
 }
 
@@ -310,14 +286,12 @@ async fn rotating_the_keyring_goes_past_an_endpoint_that_cannot_be_read_but_keep
     assert_eq!((done.resealed, done.failed), (1, vec![second]));
 }
 
-/// A scene with two deliveries whose messages are lost and which are overdue, and another endpoint. This release cannot
-/// read a row of each of four kinds, and a sweep and a drain have set aside those that have a wake-up.
-async fn spoilt() -> (Scene, [DeliveryId; 2], Value) {
+#[tokio::test(flavor = "multi_thread")]
+async fn repair_lists_every_row_that_cannot_be_read_and_brings_back_what_can_be_read_again() {
+    // Two overdue deliveries whose messages are lost, and another endpoint. This release cannot read a row of each of four
+    // kinds, and a sweep and a drain have set aside those that have a wake-up.
     let scene = Scene::answering(204).await;
     let ids = [scene.stored(1).await, scene.stored(2).await];
-    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
-        scene.stack.queue(queue).await.purge().await;
-    }
     let second = scene.second(EventKind::ListingSold).await;
     for id in ids {
         scene.set_event(id, UNKNOWN).await;
@@ -354,18 +328,12 @@ async fn spoilt() -> (Scene, [DeliveryId; 2], Value) {
         })
     }));
     rows.sort_by_key(|row| row["row"].to_string());
-    (scene, ids, json!(rows))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn repair_lists_every_row_that_cannot_be_read_and_what_is_known_of_it() {
-    let (scene, ids, unreadable) = spoilt().await;
     let cli = WebhooksCli::new(&scene.stack);
     for line in ["repair --dry-run --json", "repair --json"] {
         let run = cli.run(line).await;
         assert_eq!(run.code, 1, "{run:?}");
         let shown = run.json();
-        assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&unreadable, &json!(0)), "{line}");
+        assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&json!(rows), &json!(0)), "{line}");
         assert_eq!(shown["dry_run"], json!(line.contains("--dry-run")));
         let failure: Value = serde_json::from_str(&run.stderr).unwrap();
         assert_eq!(failure["error"], "rows that cannot be read: 5");
@@ -373,11 +341,7 @@ async fn repair_lists_every_row_that_cannot_be_read_and_what_is_known_of_it() {
     let for_people = cli.run("repair --dry-run").await;
     assert_eq!(for_people.code, 1, "{for_people:?}");
     assert!(for_people.stdout.contains(&format!("delivery#{} delivery", ids[0])), "{for_people:?}");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn repair_brings_back_what_was_set_aside_and_can_be_read_again() {
-    let (scene, ids, _) = spoilt().await;
     let admin = scene.stack.webhooks();
     scene.set_event(ids[0], "listing.sold").await;
     for dry_run in [true, false] {
@@ -394,10 +358,8 @@ async fn repair_brings_back_what_was_set_aside_and_can_be_read_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn repair_finds_nothing_wrong_with_rows_that_wait_for_their_time() {
     let scene = Scene::answering(500).await;
-    let id = scene.stored(1).await;
-    for _ in 0..3 {
-        scene.attempt(id).await;
-    }
+    let id = scene.failed(1, 2).await;
+    scene.attempt(id).await;
     let before = scene.delivery(id).await;
     let shown = WebhooksCli::new(&scene.stack).done("repair").await;
     assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&json!([]), &json!(0)));

@@ -1,33 +1,176 @@
-//! The functions behind webhooks, one invocation at a time. The test decides which message comes when, and how often.
+//! Endpoints and deliveries of a stack, and the functions behind webhooks, one invocation at a time: the test decides which
+//! message comes when, and how often.
 
+use std::fmt::Debug;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use admin::webhooks::{NewEndpoint, WantedDeliveries, WebhookAdmin};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use compact::Compact;
 use feed::{Message, parse};
 use futures_util::FutureExt;
+use futures_util::future::join_all;
+use guard::{Policy, SystemResolver};
 use ingest::Ingest;
-use platform::aws::Missing;
+use local::environment::Variables;
+use local::workers::SenderConfig;
+use platform::aws::{Missing, Patience};
 use platform::logging::FUNCTION_VARIABLE;
+use platform::preflight;
 use platform::resources::Queue;
 use platform::service::Service;
 use runtime::Worker;
-use serde_json::Value;
+use secrets::{EndpointSecret, KeyringCache};
+use serde_json::{Value, json};
 use sweep::Sweep;
+use tokio::time::{Duration, Instant, sleep};
 use types::clock::Clock;
-use types::ids::{DeliveryId, UserId};
+use types::event::EventKind;
+use types::ids::{DeliveryId, EndpointId, UserId};
+use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhook::Webhook;
-use webhooks::delivery::{Carried, Dispatch, Lane, overdue_at};
+use webhook::transport::{Reach, Transport};
+use webhooks::delivery::{Carried, Delivery, Dispatch, Lane, Progress, Status, overdue_at};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::store::Put;
-use webhooks::{DrainCall, FanOut, QueueMessage, Schedule};
+use webhooks::store::{Put, WebhookStore};
+use webhooks::{DrainCall, Drains, FanOut, QueueMessage, Queues, Schedule, delivery_id};
 
-use super::to_loopback;
 use crate::proxy::{Fault, Proxy};
 use crate::stack::{Stack, variables};
 
+/// A delivery that has not got this far by then never will.
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Webhooks that may go to this machine, with the delays of the specification divided by `time_scale`.
+pub fn to_loopback(time_scale: u32) -> SenderConfig {
+    let schedule = Schedule::scaled_by(NonZeroU32::new(time_scale).unwrap());
+    SenderConfig { transport: Transport::new(loopback()).unwrap(), schedule }
+}
+
+/// Webhooks that may go to this machine, and whose receivers have so long to respond that the order of events does not
+/// depend on the speed of the machine.
+pub fn patient() -> SenderConfig {
+    let transport = Transport::with_deadline(loopback(), Duration::from_secs(20)).unwrap();
+    SenderConfig { transport, schedule: Schedule::default() }
+}
+
+fn loopback() -> Reach {
+    Reach { policy: Policy::with_loopback(), ..Reach::public() }
+}
+
+/// Returns the feed's message about the sale of a listing.
+pub fn sale(event: u128, account: UserId) -> Value {
+    json!({
+        "type": "event", "id": Uuid::from_u128(event), "event": "listing.sold", "account_id": account,
+        "created_at": "2026-11-20T10:00:00Z",
+        "data": {"listing_id": Uuid::from_u128(1), "order_id": Uuid::from_u128(2), "price_usd": "12.50", "kind": "bot"},
+    })
+}
+
+/// Looks again and again until what it sees is as it should be.
+async fn until<T: Debug>(mut look: impl AsyncFnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
+    let begun = Instant::now();
+    loop {
+        let seen = look().await;
+        if is_so(&seen) {
+            return seen;
+        }
+        assert!(begun.elapsed() < WAIT_TIMEOUT, "{seen:?}");
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Returns the delivery of the event with this number to an endpoint, as it is when it is created.
+pub fn delivery(event: u128, endpoint: &WebhookEndpoint, status: Status, created_at: Timestamp) -> Delivery {
+    let id = delivery_id(Uuid::from_u128(event).into(), endpoint.id);
+    Delivery {
+        id,
+        endpoint_id: endpoint.id,
+        account_id: endpoint.account_id,
+        event: EventKind::ListingSold,
+        is_test: false,
+        created_at,
+        body: "{}".to_owned(),
+        progress: Progress::new(id, status, created_at, created_at),
+    }
+}
+
 impl Stack {
+    /// Returns the administration of endpoints at the stack's time, with loopback allowed.
+    pub fn webhooks(&self) -> WebhookAdmin {
+        self.with_service(|service| {
+            let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow]).unwrap();
+            let store = WebhookStore::from_service(service, Patience::Bulk, preflight::get).unwrap();
+            WebhookAdmin {
+                drains: Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default()),
+                store,
+                keyring: KeyringCache::from_service(service).unwrap(),
+                policy: Policy::with_loopback(),
+                resolver: Arc::new(SystemResolver),
+                clock: self.clock.clone(),
+            }
+        })
+    }
+
+    /// Returns the first lane and the retry lane.
+    pub fn lanes(&self) -> Queues {
+        self.with_service(|service| {
+            let lanes = [Queue::WebhooksFirst, Queue::WebhooksRetry];
+            let (sqs, [first, retry]) = queues::from_service(service, lanes).unwrap();
+            Queues::new(sqs, [(Lane::First, first), (Lane::Retry, retry)])
+        })
+    }
+
+    fn with_service<T>(&self, build: impl FnOnce(&Service<'_>) -> T) -> T {
+        let variables = Variables::new(&self.aws.endpoint_url);
+        let lookup = |name: &str| variables.get(name);
+        build(&Service::new(&lookup, self.clock.clone()).unwrap())
+    }
+
+    /// Adds an endpoint that selects sales.
+    pub async fn endpoint(&self, user_id: UserId, url: &str) -> (WebhookEndpoint, EndpointSecret) {
+        let new = NewEndpoint { user_id, url: url.to_owned(), events: [EventKind::ListingSold].into() };
+        self.webhooks().add(new).await.unwrap()
+    }
+
+    /// Returns an account's only endpoint.
+    pub async fn endpoint_of(&self, user_id: UserId) -> WebhookEndpoint {
+        let [endpoint] = self.webhooks().list(user_id).await.unwrap().readable.try_into().unwrap();
+        endpoint
+    }
+
+    /// Waits until an account's only endpoint is as it should be.
+    pub async fn endpoint_when(&self, user_id: UserId, is_so: impl Fn(&WebhookEndpoint) -> bool) -> WebhookEndpoint {
+        until(async || self.endpoint_of(user_id).await, is_so).await
+    }
+
+    /// Returns an endpoint's deliveries, newest first.
+    pub async fn deliveries(&self, endpoint: EndpointId) -> Vec<Delivery> {
+        self.webhooks().deliveries(endpoint, &WantedDeliveries::default(), None, 1_000).await.unwrap().deliveries
+    }
+
+    /// Waits until a delivery is as it should be.
+    pub async fn delivery_when(&self, id: DeliveryId, is_so: impl Fn(&Delivery) -> bool) -> Delivery {
+        let admin = self.webhooks();
+        until(async || admin.delivery(id).await, |found| found.as_ref().is_ok_and(&is_so)).await.unwrap()
+    }
+
+    /// Waits until a delivery has this status.
+    pub async fn delivery_as(&self, id: DeliveryId, status: Status) -> Delivery {
+        self.delivery_when(id, |delivery| delivery.progress.status == status).await
+    }
+
+    /// Stores deliveries, all at the same time.
+    pub async fn put_deliveries(&self, deliveries: &[Delivery]) {
+        let store = self.webhooks().store;
+        for put in join_all(deliveries.iter().map(|delivery| store.put_delivery(delivery))).await {
+            assert_eq!(put.unwrap(), Put::New);
+        }
+    }
+
     /// Returns an instance of the webhook sender at the stack's time, on the schedule of specification 6.8.1.
     pub fn sender(&self) -> Webhook {
         self.sender_at(&self.aws.endpoint_url)
@@ -41,10 +184,17 @@ impl Stack {
 
     /// Returns a sender whose AWS side is at this URL.
     pub fn sender_at(&self, endpoint_url: &str) -> Webhook {
-        let webhooks = to_loopback(1);
-        self.function("webhook", endpoint_url, |service| {
-            webhook::worker(service, webhooks.transport, webhooks.schedule)
-        })
+        self.sender_with(endpoint_url, to_loopback(1))
+    }
+
+    /// Returns a sender with another way to send webhooks.
+    pub fn sender_sending(&self, webhooks: SenderConfig) -> Webhook {
+        self.sender_with(&self.aws.endpoint_url, webhooks)
+    }
+
+    fn sender_with(&self, endpoint_url: &str, webhooks: SenderConfig) -> Webhook {
+        let SenderConfig { transport, schedule } = webhooks;
+        self.function("webhook", endpoint_url, |service| webhook::worker(service, transport, schedule))
     }
 
     /// Returns an instance of `ingest` whose AWS side is at this URL.
