@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use local::aws::limits::{Latency, Limits, Rate, Throughput};
-use market::Log;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy, RunningInstance, Stack, base_bucket, compaction, item, listing, play_histories, uuid};
+use tests::{
+    Fault, Proxy, RunningInstance, Stack, base_bucket, compaction, item, listing, play_histories, set_limit, uuid,
+};
 use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
 
@@ -55,6 +56,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
+/// How many histories are played: some 320 steps, and on a store with limits half as many.
+const HISTORIES: u32 = 16;
+
 /// The newest version of each record, and its value unless it is removed.
 type Model = BTreeMap<u8, (u8, Option<u16>)>;
 
@@ -91,14 +95,13 @@ fn expected(model: &Model, parity: u8, name: impl Fn(u8) -> String) -> Vec<Strin
     there.into_iter().map(|(_, id)| name(id)).collect()
 }
 
-async fn assert_agrees(stack: &Stack, running: &RunningInstance, model: &Model) {
+async fn assert_agrees(key: &str, running: &RunningInstance, model: &Model) {
     let listings = expected(model, 0, |id| uuid(id.into()).to_string());
     let items = expected(model, 1, |id| format!("item-{id:02}"));
-    let key = stack.full_key().await;
     for (path, expected) in [("listings?sort=price_asc", listings), ("catalog?q=NAME", items)] {
         let mut walked = Vec::new();
         for page in 1.. {
-            let reply = running.client.get(&key, &format!("/v1/public/{path}&page_size=5&page={page}")).await;
+            let reply = running.client.get(key, &format!("/v1/public/{path}&page_size=5&page={page}")).await;
             assert_eq!(reply.status, 200, "{:?}", reply.json());
             assert_eq!(reply.json()["total"].as_u64(), Some(expected.len() as u64), "{path}");
             if reply.ids().is_empty() {
@@ -126,9 +129,9 @@ async fn compact(stack: &Stack, calls: Option<u8>) {
 }
 
 async fn lose_base(stack: &Stack) {
-    let (bucket, market) = (base_bucket(&stack.aws.endpoint_url), stack.admin.stores().market);
-    let listings = Log::<PublicListing>::new(market.clone()).standing().await.unwrap();
-    let items = Log::<PublicItem>::new(market).standing().await.unwrap();
+    let bucket = base_bucket(&stack.aws.endpoint_url);
+    let listings = stack.log::<PublicListing>().standing().await.unwrap();
+    let items = stack.log::<PublicItem>().standing().await.unwrap();
     for manifest in [listings.manifest, items.manifest].into_iter().flatten() {
         let manifest = manifest.unwrap();
         let deltas = manifest.deltas.into_iter().map(|delta| delta.object);
@@ -164,6 +167,8 @@ async fn write(stack: &Stack, messages: &[Value], is_limited: bool) -> Option<Ru
 /// Plays a history, and returns how many calls the store refused because of its limits.
 async fn play(steps: Vec<Step>, limits: Option<Limits>) -> usize {
     let stack = Stack::new().await;
+    let key = stack.full_key().await;
+    set_limit(&stack, &key, 1_000_000).await;
     if let Some(limits) = limits {
         stack.aws.limits().set(limits);
     }
@@ -179,13 +184,13 @@ async fn play(steps: Vec<Step>, limits: Option<Limits>) -> usize {
                 let messages: Vec<Value> = batch.iter().map(|&(id, version, now)| message(id, version, now)).collect();
                 if let Some(beside) = write(&stack, &messages, limits.is_some()).await {
                     beside.wait(2);
-                    assert_agrees(&stack, &beside, &model).await;
+                    assert_agrees(&key, &beside, &model).await;
                     instances.push(beside);
                 }
             }
             Step::Start => {
                 let fresh = stack.instance().await;
-                assert_agrees(&stack, &fresh, &model).await;
+                assert_agrees(&key, &fresh, &model).await;
                 instances.push(fresh);
             }
             Step::Compact { calls } => compact(&stack, calls).await,
@@ -197,21 +202,21 @@ async fn play(steps: Vec<Step>, limits: Option<Limits>) -> usize {
             Step::Ask { instance, hands } => {
                 let running = &instances[instance % instances.len()];
                 pass(running, hands);
-                assert_agrees(&stack, running, &model).await;
+                assert_agrees(&key, running, &model).await;
             }
         }
     }
     instances.push(stack.instance().await);
     for running in &instances {
         running.wait(2);
-        assert_agrees(&stack, running, &model).await;
+        assert_agrees(&key, running, &model).await;
     }
     stack.aws.limits().take_report().refused.len()
 }
 
 #[test]
 fn no_history_loses_doubles_or_revives_a_record() {
-    play_histories(32, &steps(), async |steps| assert_eq!(play(steps, None).await, 0));
+    play_histories(HISTORIES, &steps(), async |steps| assert_eq!(play(steps, None).await, 0));
 }
 
 #[test]
@@ -225,7 +230,7 @@ fn no_history_loses_doubles_or_revives_a_record_on_a_store_with_limits() {
         ..Limits::unlimited()
     };
     let refused = AtomicUsize::new(0);
-    play_histories(16, &steps(), async |steps| {
+    play_histories(HISTORIES / 2, &steps(), async |steps| {
         refused.fetch_add(play(steps, Some(limits)).await, Ordering::Relaxed);
     });
     assert!(refused.into_inner() > 0);
