@@ -230,7 +230,7 @@ async fn what_was_put_is_read_and_the_last_put_counts() {
     let stack = Stack::new().await;
     let objects = base_bucket(&stack.aws.endpoint_url);
     assert_eq!(objects.get("listings/1").await.unwrap(), None);
-    let large: Bytes = (0..4 << 20).map(|index| (index % 251) as u8).collect();
+    let large: Bytes = (0..4_u32 << 20).map(|index| (index % 251) as u8).collect();
     for bytes in [Bytes::from_static(b"first"), Bytes::new(), large] {
         objects.put("listings/1", bytes.clone()).await.unwrap();
         assert!(objects.get("listings/1").await.unwrap() == Some(bytes));

@@ -266,7 +266,7 @@ async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_th
             assert_eq!(proxy.connections(), calls.len(), "{function}");
         }
     };
-    stream::iter(functions()).for_each_concurrent(2, |function| check(function)).await;
+    stream::iter(functions()).for_each_concurrent(2, check).await;
 }
 
 fn event(route: &str, path: &str, query: &str, key: &str) -> Value {

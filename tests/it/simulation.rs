@@ -138,8 +138,8 @@ async fn delayed_messages_are_counted_and_come_when_they_are_due() {
     let queue = stack.queue(Queue::WebhooksSlow).await;
     let begun = Instant::now();
     let batch = [("one", 1), ("prompt", 0), ("two", 1), ("late", 900)].map(entry).to_vec();
-    let send = client.send_message_batch().set_queue_url(variables.get(Queue::WebhooksSlow.variable()));
-    let sent = send.set_entries(Some(batch)).send().await.unwrap();
+    let request = client.send_message_batch().set_queue_url(variables.get(Queue::WebhooksSlow.variable()));
+    let sent = request.set_entries(Some(batch)).send().await.unwrap();
     assert_eq!((sent.successful.len(), sent.failed.len()), (4, 0));
     assert_eq!((queue.count().await, queue.visible_count().await), (4, 1));
     assert_eq!(queue.take(1).await[0].body.as_deref(), Some("prompt"));

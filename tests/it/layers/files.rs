@@ -219,8 +219,10 @@ impl<F: Fn(&str) -> Option<String>> Crate<F> {
         while graph.len() < count {
             count = graph.len();
             let left: BTreeSet<&str> = graph.keys().copied().collect();
-            graph.values_mut().for_each(|uses| uses.retain(|file, _| left.contains(file)));
-            graph.retain(|_, uses| !uses.is_empty());
+            graph.retain(|_, uses| {
+                uses.retain(|file, _| left.contains(file));
+                !uses.is_empty()
+            });
         }
         let mut way = vec![*graph.keys().next()?];
         loop {
