@@ -1,22 +1,24 @@
 //! The base that replicas start from: when it is written, what it saves, and that answers are right without it.
+//!
+//! Bases that are made from more entities than one run reads or one buffer holds.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base::{Compacted, Compaction};
+use base::{Columnar, Compacted, Compaction, RebuildLimits, Thresholds};
 use bytes::Bytes;
-use market::{Log, Manifest};
+use market::{ENTITY_PARTITIONS, Manifest, Rebuild};
 use platform::store::Row;
-use tests::{Fault, RunningInstance, Stack, base_bucket, compaction, dynamodb, listing, uuid};
+use serde_json::Value;
+use tests::{
+    Fault, Proxy, RunningInstance, Simulation, Stack, assert_base_is_exact, base_bucket, compaction, dynamodb, listing,
+    sold_listing, uuid,
+};
 use types::clock::Clock;
 use types::records::PublicListing;
 
 const MARKET_TABLE: &str = "marketplace-market";
-
-fn listings_compaction(stack: &Stack) -> Compaction<PublicListing> {
-    compaction(&stack.aws.endpoint_url, stack.clock.clone())
-}
+const WEEK: Duration = Duration::from_hours(7 * 24);
 
 async fn add_listings(stack: &Stack, numbers: std::ops::Range<u32>) {
     let listings: Vec<_> = numbers.map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
@@ -27,8 +29,8 @@ const fn written(records: u64, from_entities: bool) -> Compacted {
     Compacted::Written { records, parts: 1, from_entities }
 }
 
-async fn run(compaction: &Compaction<PublicListing>) -> Compacted {
-    compaction.run().await.unwrap()
+async fn run(stack: &Stack) -> Compacted {
+    compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap()
 }
 
 async fn ids(stack: &Stack, running: &RunningInstance) -> Vec<String> {
@@ -47,15 +49,6 @@ async fn items(stack: &Stack, start: &str, sk: &str) -> Vec<Row> {
     let scan = dynamodb(stack).scan().table_name(MARKET_TABLE).send().await.unwrap();
     let text = |item: &Row, name: &str| item[name].as_s().unwrap().to_owned();
     scan.items().iter().filter(|item| text(item, "pk").starts_with(start) && text(item, "sk") == sk).cloned().collect()
-}
-
-/// Returns the manifest of the listings.
-async fn manifest(stack: &Stack) -> Manifest {
-    listings_log(stack).standing().await.unwrap().manifest.unwrap().unwrap()
-}
-
-fn listings_log(stack: &Stack) -> Log<PublicListing> {
-    Log::new(stack.admin.stores().market)
 }
 
 fn json(manifest: &Manifest) -> String {
@@ -84,9 +77,9 @@ async fn delete_items(stack: &Stack, start: &str, sk: &str) {
 async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
     let stack = Stack::new().await;
     add_listings(&stack, 0..30).await;
-    assert_eq!(run(&listings_compaction(&stack)).await, written(30, true));
+    assert_eq!(run(&stack).await, written(30, true));
     add_listings(&stack, 30..40).await;
-    stack.feed(&[tests::sold_listing(3, 2)]).await;
+    stack.feed(&[sold_listing(3, 2)]).await;
     // Deletes the entities, so that only base and log can answer.
     let entities: Vec<Row> = dynamodb(&stack).scan().table_name(MARKET_TABLE).send().await.unwrap().items().to_vec();
     for entity in entities.iter().filter(|item| item["pk"].as_s().unwrap().starts_with("entity#listings")) {
@@ -95,39 +88,38 @@ async fn a_cold_start_reads_the_base_and_the_log_but_no_entity() {
     }
     let left = expected((0..40).filter(|number| *number != 3));
     assert_eq!(ids(&stack, &stack.instance().await).await, left);
-    stack.clock.advance(Duration::from_hours(7 * 24));
-    assert_eq!(run(&listings_compaction(&stack)).await, written(39, false));
+    stack.clock.advance(WEEK);
+    assert_eq!(run(&stack).await, written(39, false));
     assert_eq!(ids(&stack, &stack.instance().await).await, left, "after folding the log");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_base_is_due_after_more_than_a_thousand_changes_or_a_week() {
     let stack = Stack::new().await;
-    let compaction = listings_compaction(&stack);
-    assert_eq!(run(&compaction).await, Compacted::Written { records: 0, parts: 0, from_entities: true });
+    assert_eq!(run(&stack).await, Compacted::Written { records: 0, parts: 0, from_entities: true });
     add_listings(&stack, 0..1_000).await;
-    assert_eq!(run(&compaction).await, Compacted::Idle { behind: 1_000 });
+    assert_eq!(run(&stack).await, Compacted::Idle { behind: 1_000 });
     add_listings(&stack, 1_000..1_001).await;
-    assert_eq!(run(&compaction).await, written(1_001, false));
-    assert_eq!(run(&compaction).await, Compacted::Idle { behind: 0 });
-    let (week, moment) = (Duration::from_hours(7 * 24), Duration::from_millis(1));
-    stack.clock.advance(week.saturating_sub(moment));
-    assert_eq!(run(&compaction).await, Compacted::Idle { behind: 0 });
+    assert_eq!(run(&stack).await, written(1_001, false));
+    assert_eq!(run(&stack).await, Compacted::Idle { behind: 0 });
+    let moment = Duration::from_millis(1);
+    stack.clock.advance(WEEK.saturating_sub(moment));
+    assert_eq!(run(&stack).await, Compacted::Idle { behind: 0 });
     stack.clock.advance(moment);
-    assert_eq!(run(&compaction).await, written(1_001, false));
-    stack.clock.advance(week);
-    assert_eq!(run(&compaction).await, written(1_001, true));
+    assert_eq!(run(&stack).await, written(1_001, false));
+    stack.clock.advance(WEEK);
+    assert_eq!(run(&stack).await, written(1_001, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_it() {
     let stack = Stack::new().await;
     add_listings(&stack, 0..9).await;
-    run(&listings_compaction(&stack)).await;
+    run(&stack).await;
     let bucket = base_bucket(&stack.aws.endpoint_url);
     let breaks = ["another part", "an unreadable manifest", "no hash", "a part of nobody", "no generation"];
     for broken in breaks {
-        let manifest = manifest(&stack).await;
+        let manifest = stack.manifest::<PublicListing>().await;
         match broken {
             "another part" => bucket.put(&manifest.parts[0].key, Bytes::from_static(b"\x01nonsense")).await.unwrap(),
             "an unreadable manifest" => change_manifest(&stack, "data", Some("nonsense".to_owned())).await,
@@ -139,8 +131,8 @@ async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_
         assert_eq!(ids(&stack, &running).await, expected(0..9), "{broken}");
         // Without its generation, the manifest can still be read.
         let repaired = if broken == "no generation" { Compacted::Idle { behind: 0 } } else { written(9, true) };
-        assert_eq!(run(&listings_compaction(&stack)).await, repaired, "{broken}");
-        assert_eq!(run(&listings_compaction(&stack)).await, Compacted::Idle { behind: 0 });
+        assert_eq!(run(&stack).await, repaired, "{broken}");
+        assert_eq!(run(&stack).await, Compacted::Idle { behind: 0 });
     }
 }
 
@@ -148,12 +140,12 @@ async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_
 async fn an_expired_log_entry_is_noticed_even_if_none_follows_it() {
     let stack = Stack::new().await;
     add_listings(&stack, 0..5).await;
-    run(&listings_compaction(&stack)).await;
+    run(&stack).await;
     add_listings(&stack, 5..7).await;
     delete_items(&stack, "log#listings", "00000000000000000002").await;
     let running = stack.instance().await;
     assert_eq!(ids(&stack, &running).await, expected(0..7));
-    assert_eq!(run(&listings_compaction(&stack)).await, written(7, true));
+    assert_eq!(run(&stack).await, written(7, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,21 +158,21 @@ async fn the_log_completes_a_transaction_that_a_scan_saw_in_part() {
         delete_items(&stack, "entity#listings", &uuid(number).to_string()).await;
     }
     assert_eq!(ids(&stack, &stack.instance().await).await, expected(0..6));
-    assert_eq!(run(&listings_compaction(&stack)).await, written(6, true));
+    assert_eq!(run(&stack).await, written(6, true));
     assert_eq!(ids(&stack, &stack.instance().await).await, expected(0..6), "from the base");
-    assert_eq!(run(&listings_compaction(&stack)).await, Compacted::Idle { behind: 0 });
+    assert_eq!(run(&stack).await, Compacted::Idle { behind: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_dies_at_any_step_harms_nothing() {
     let stack = Stack::new().await;
     add_listings(&stack, 0..3).await;
-    run(&listings_compaction(&stack)).await;
-    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
+    run(&stack).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     for (number, steps) in (3..).zip((0..10).chain((12..44).step_by(8))) {
         add_listings(&stack, number..number + 1).await;
         // After a week a base is due.
-        stack.clock.advance(Duration::from_hours(7 * 24));
+        stack.clock.advance(WEEK);
         let mut left = steps;
         proxy.plan(move |_| {
             left -= 1;
@@ -191,78 +183,198 @@ async fn a_run_that_dies_at_any_step_harms_nothing() {
         let running = stack.instance().await;
         assert_eq!(ids(&stack, &running).await, expected(0..=u128::from(number)), "{outcome:?} after {steps} calls");
     }
-    stack.clock.advance(Duration::from_hours(7 * 24));
-    let again = run(&listings_compaction(&stack)).await;
+    stack.clock.advance(WEEK);
+    let again = run(&stack).await;
     assert!(matches!(again, Compacted::Written { records: 17, .. }), "{again:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_two_runs_at_once_one_gives_way() {
-    let stack = Stack::new().await;
-    add_listings(&stack, 0..3).await;
-    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
-    // Both start together and every call is slow, so both have read before either writes.
-    let gate = Arc::new(tokio::sync::Barrier::new(2));
-    let runs = (0..2).map(|_| {
-        let (gate, one) = (gate.clone(), compaction::<PublicListing>(&proxy.url, stack.clock.clone()));
-        async move {
-            gate.wait().await;
-            run(&one).await
-        }
-    });
-    proxy.set_fault(Fault::Slow(Duration::from_millis(150)));
-    let mut outcomes = futures_util::future::join_all(runs).await;
-    outcomes.sort_by_key(|outcome| *outcome == Compacted::Overtaken);
-    assert_eq!(outcomes, [written(3, true), Compacted::Overtaken]);
-    let running = stack.instance().await;
-    assert_eq!(ids(&stack, &running).await, expected(0..3));
+/// Small enough that only a handful of listings are sorted at once.
+const BUFFER_BYTES: usize = 4_000;
+/// Each run reads one page of entities, which is a partition here.
+const ONE_PAGE: RebuildLimits =
+    RebuildLimits { buffer_bytes: BUFFER_BYTES, read_units_per_second: 1_000_000, slice: Duration::ZERO };
+const IN_ONE_RUN: RebuildLimits = RebuildLimits { slice: Duration::from_hours(1), ..ONE_PAGE };
+
+fn limited(stack: &Stack, endpoint: &str, limits: RebuildLimits) -> Compaction<PublicListing> {
+    let thresholds = Thresholds { min_changes: 200, ..Thresholds::default() };
+    compaction(endpoint, stack.clock.clone()).with_limits(limits).with_thresholds(thresholds)
+}
+
+async fn run_with(stack: &Stack, limits: RebuildLimits) -> Compacted {
+    limited(stack, &stack.aws.endpoint_url, limits).run().await.unwrap()
+}
+
+async fn progress(stack: &Stack) -> Option<Rebuild> {
+    stack.log::<PublicListing>().rebuild().await.unwrap().rebuild
+}
+
+/// Returns listings whose order in a base is not that of their ids.
+fn listings(numbers: std::ops::Range<u32>, version: u64) -> Vec<Value> {
+    let time = |number: u32| format!("2026-11-20T10:00:{:02}Z", number * 7 % 60);
+    numbers.map(|number| listing(number, &format!("{version}.00"), &time(number), version)).collect()
+}
+
+/// Asserts that base, deltas and log say what the entities say. Returns the records as they are read.
+async fn assert_exact(stack: &Stack) -> Vec<PublicListing> {
+    assert_base_is_exact(&stack.log(), base_bucket(&stack.aws.endpoint_url), stack.clock.clone()).await
+}
+
+/// Runs until all entities were read, and changes something after each run. Returns how many runs only read.
+async fn runs_until_written(stack: &Stack, mut change: impl AsyncFnMut(u32)) -> u32 {
+    let mut runs = 0;
+    while let Compacted::Reading { .. } = run_with(stack, ONE_PAGE).await {
+        change(runs).await;
+        runs += 1;
+    }
+    runs
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bases_and_cold_starts_keep_up_with_writers() {
+async fn several_runs_share_a_rebuild_while_the_entities_change() {
     let stack = Stack::new().await;
-    let first = stack.instance().await;
-    let done = std::sync::atomic::AtomicBool::new(false);
-    let write = async {
-        for round in 0..12u32 {
-            let changes: Vec<_> = (0..250u32)
-                .map(|n| match (n + round) % 5 {
-                    0 => tests::sold_listing(n % 90, u64::from(round * 2 + 2)),
-                    _ => {
-                        listing(n % 90, &format!("{}.00", round + 1), "2026-11-20T10:00:00Z", u64::from(round * 2 + 1))
-                    }
-                })
-                .collect();
-            stack.feed_outcomes(&changes).await;
-        }
-        done.store(true, std::sync::atomic::Ordering::SeqCst);
+    stack.feed(&listings(0..300, 1)).await;
+    let change = async |runs: u32| {
+        let (some, removed) = (runs * 17..runs * 17 + 9, runs * 17 + 9);
+        stack.feed(&listings(some, 2)).await;
+        stack.feed(&[sold_listing(removed, 3)]).await;
+        stack.feed(&listings(300 + runs..301 + runs, 1)).await;
     };
-    let compact = async {
-        let compaction = listings_compaction(&stack);
-        while !done.load(std::sync::atomic::Ordering::SeqCst) {
-            // A week passes before each run, so that a base is always due.
-            stack.clock.advance(Duration::from_hours(7 * 24));
-            compaction.run().await.unwrap();
-        }
-    };
-    let start = async {
-        while !done.load(std::sync::atomic::Ordering::SeqCst) {
-            ids(&stack, &stack.instance().await).await;
-        }
-    };
-    tokio::join!(write, compact, start);
-    first.wait(2);
-    let fresh = stack.instance().await;
-    let bare = from_entities(&stack).await;
-    assert_eq!(ids(&stack, &first).await, bare);
-    assert_eq!(ids(&stack, &fresh).await, bare);
+    assert_eq!(runs_until_written(&stack, change).await, ENTITY_PARTITIONS - 1);
+    assert_exact(&stack).await;
+    assert_eq!(progress(&stack).await, None);
+    let manifest = stack.manifest::<PublicListing>().await;
+    assert!(!manifest.deltas.is_empty(), "the log is larger than the buffer");
+    assert_eq!(manifest.end, stack.log::<PublicListing>().standing().await.unwrap().head);
+    stack.feed(&listings(0..40, 7)).await;
+    for left in [1, 0] {
+        // A fold takes in what the buffer holds, and leaves the newer deltas.
+        stack.clock.advance(WEEK);
+        assert!(matches!(run_with(&stack, ONE_PAGE).await, Compacted::Written { from_entities: false, .. }));
+        assert_eq!(stack.manifest::<PublicListing>().await.deltas.len(), left);
+        assert_exact(&stack).await;
+    }
+    let folded = assert_exact(&stack).await;
+    assert!(folded.is_sorted_by(|one, next| one.base_order(next).is_lt()), "parts are in the order of a base");
 }
 
-/// Deletes the manifest, and returns what an instance that starts without a base answers.
-async fn from_entities(stack: &Stack) -> Vec<String> {
-    delete_items(stack, "head#listings", "manifest").await;
-    let running = stack.instance().await;
-    let now: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
-    assert_eq!(running.clock.now(), now);
-    ids(stack, &running).await
+#[tokio::test(flavor = "multi_thread")]
+async fn no_sorted_run_is_larger_than_the_buffer() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..300, 1)).await;
+    let compaction = limited(&stack, &stack.aws.endpoint_url, ONE_PAGE);
+    let mut largest = 0;
+    while let Compacted::Reading { records } = compaction.run().await.unwrap() {
+        let runs = progress(&stack).await.unwrap().runs;
+        assert_eq!(runs.iter().map(|run| run.records).sum::<u64>(), records);
+        largest = runs.iter().map(|run| run.records).fold(largest, u64::max);
+        assert!(runs.iter().all(|run| run.parts.len() as u64 >= run.records / 2), "parts are small");
+    }
+    let held = BUFFER_BYTES / size_of::<PublicListing>();
+    assert!(largest > 1 && largest as usize <= held, "{largest} listings in a buffer for {held}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_that_is_cut_off_at_any_call_goes_on_from_there() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..60, 1)).await;
+    run_with(&stack, IN_ONE_RUN).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    for (round, calls) in (2..).zip((8..260).step_by(28)) {
+        stack.clock.advance(WEEK * 2);
+        let due_at = stack.clock.now();
+        stack.feed(&listings(0..20, round)).await;
+        stack.feed(&[sold_listing(40 + round as u32, 2)]).await;
+        let mut left = calls;
+        proxy.plan(move |_| {
+            left -= 1;
+            if left < 0 { Fault::Refuse } else { Fault::None }
+        });
+        let cut_off = limited(&stack, &proxy.url, IN_ONE_RUN).run().await;
+        assert_exact(&stack).await;
+        // The lease runs out.
+        stack.clock.advance(Duration::from_mins(20));
+        stack.feed(&listings(30..40, round)).await;
+        let begun = progress(&stack).await.filter(|rebuild| rebuild.began_at >= due_at);
+        let outcome = run_with(&stack, IN_ONE_RUN).await;
+        assert_exact(&stack).await;
+        let scanned_at = stack.manifest::<PublicListing>().await.scanned_at;
+        assert!(scanned_at >= due_at, "{outcome:?} after {cut_off:?} within {calls} calls");
+        if let Some(begun) = begun {
+            assert_eq!(scanned_at, begun.began_at, "what was read is not read again");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_present_base_is_continued_while_a_rebuild_is_under_way() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..60, 1)).await;
+    run_with(&stack, IN_ONE_RUN).await;
+    stack.clock.advance(WEEK * 2);
+    assert!(matches!(run_with(&stack, ONE_PAGE).await, Compacted::Written { from_entities: false, .. }), "a week old");
+    assert!(matches!(run_with(&stack, ONE_PAGE).await, Compacted::Reading { .. }));
+    stack.feed(&listings(60..361, 1)).await;
+    let folded = run_with(&stack, ONE_PAGE).await;
+    assert!(matches!(folded, Compacted::Written { records: 361, from_entities: false, .. }), "{folded:?}");
+    let runs = runs_until_written(&stack, async |_| {}).await;
+    assert_eq!(runs, ENTITY_PARTITIONS - 4, "each of the runs before has read a page too");
+    assert_exact(&stack).await;
+    assert_eq!(stack.manifest::<PublicListing>().await.scanned_at, stack.clock.now());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_present_base_that_cannot_be_continued_is_an_error_and_the_rebuild_goes_on() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..60, 1)).await;
+    run_with(&stack, IN_ONE_RUN).await;
+    stack.clock.advance(WEEK * 2);
+    run_with(&stack, ONE_PAGE).await;
+    stack.feed(&listings(60..361, 1)).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    proxy.plan(|operation| if operation == "Query" { Fault::Invalid("log#listings") } else { Fault::None });
+    let failed = limited(&stack, &proxy.url, ONE_PAGE).run().await;
+    assert!(failed.is_err(), "an operator must see it: {failed:?}");
+    assert_eq!(progress(&stack).await.unwrap().next.unwrap().partition, 2, "two pages are read");
+    assert_exact(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_that_is_a_day_old_begins_anew() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..60, 1)).await;
+    run_with(&stack, ONE_PAGE).await;
+    let began_at = progress(&stack).await.unwrap().began_at;
+    stack.clock.advance(Duration::from_hours(23));
+    run_with(&stack, ONE_PAGE).await;
+    assert_eq!(progress(&stack).await.unwrap().began_at, began_at);
+    stack.clock.advance(Duration::from_hours(1));
+    run_with(&stack, ONE_PAGE).await;
+    let anew = progress(&stack).await.unwrap();
+    assert_eq!((anew.began_at, anew.next.unwrap().partition), (stack.clock.now(), 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_run_is_read_again_from_the_entities() {
+    let stack = Stack::new().await;
+    stack.feed(&listings(0..60, 1)).await;
+    run_with(&stack, ONE_PAGE).await;
+    let damaged = progress(&stack).await.unwrap().runs.remove(0).parts.remove(0);
+    let bucket = base_bucket(&stack.aws.endpoint_url);
+    bucket.put(&damaged.key, Bytes::from_static(b"\x01nonsense")).await.unwrap();
+    let outcome = run_with(&stack, IN_ONE_RUN).await;
+    assert!(matches!(outcome, Compacted::Written { from_entities: true, .. }), "{outcome:?}");
+    assert_exact(&stack).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_entities_are_read_at_the_pace_that_is_set() {
+    let simulation = Simulation::new().await;
+    simulation.feed(&listings(0..60, 1)).await;
+    let limits = RebuildLimits { read_units_per_second: 1, slice: Duration::from_hours(1), ..ONE_PAGE };
+    let began = simulation.elapsed();
+    let outcome = simulation.compaction::<PublicListing>().with_limits(limits).run().await.unwrap();
+    assert!(matches!(outcome, Compacted::Written { .. }), "{outcome:?}");
+    // Each partition takes at least a unit, and only after the last is there nothing to wait for.
+    let took = simulation.since(began);
+    assert!(took >= Duration::from_secs(u64::from(ENTITY_PARTITIONS) - 1), "{took:?}");
 }

@@ -1,16 +1,25 @@
 //! Loads and compactions that a store refuses in part: what was read stays, and what can be written is written.
+//!
+//! The bucket: a store that fails is told from an object that is not there.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base::{Columns, Compacted, ListingColumns, Load};
+use base::{Columns, Compacted, ListingColumns, Load, Thresholds};
+use bytes::Bytes;
 use local::environment::Variables;
 use market::{ChangeOf, Log, Manifest, Market};
+use objects::Objects;
 use platform::aws::{Environment, Patience};
+use platform::preflight::Problem;
+use platform::resources::BASE_BUCKET_VARIABLE;
 use platform::store::StoreError;
 use replica::{Replica, View};
-use tests::{Fault, Proxy, Stack, base_bucket, compaction, dynamodb, item, listing, sold_listing, uuid};
+use tests::{AwsCall, Fault, Proxy, Stack, base_bucket, compaction, dynamodb, large_item, listing, sold_listing, uuid};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use types::clock::Clock;
 use types::records::{PublicItem, PublicListing};
 
@@ -31,26 +40,18 @@ async fn compact(stack: &Stack, endpoint: &str) -> Compacted {
     compaction::<PublicListing>(endpoint, stack.clock.clone()).run().await.unwrap()
 }
 
-async fn manifest(stack: &Stack) -> Manifest {
-    log::<PublicListing>(&stack.aws.endpoint_url).standing().await.unwrap().manifest.unwrap().unwrap()
-}
-
-fn calls(proxy: &Proxy, operation: &str) -> usize {
-    proxy.take_calls().iter().filter(|call| call.operation == operation).count()
-}
-
 /// Leaves a base of two parts. The entities of the first one's listings are gone, so only the base knows them.
 async fn two_parts(stack: &Stack) {
     add_listings(stack, 0..3).await;
     compact(stack, &stack.aws.endpoint_url).await;
-    let mut parts = manifest(stack).await.parts;
+    let mut parts = stack.manifest::<PublicListing>().await.parts;
     stack.feed(&(0..3).map(|number| sold_listing(number, 2)).collect::<Vec<_>>()).await;
     add_listings(stack, 3..6).await;
     stack.clock.advance(WEEK);
     compact(stack, &stack.aws.endpoint_url).await;
     let log = log::<PublicListing>(&stack.aws.endpoint_url);
     let standing = log.standing().await.unwrap();
-    let present = manifest(stack).await;
+    let present = stack.manifest::<PublicListing>().await;
     parts.extend(present.parts.clone());
     let both = Manifest { generation: uuid(0xb3), parts, records: 6, ..present };
     assert!(log.put_manifest(&both, &standing).await.unwrap());
@@ -72,25 +73,8 @@ async fn one_refused_part_does_not_throw_the_load_away() {
     proxy.set_fault(Fault::None);
     proxy.take_calls();
     let records = load.step().await.unwrap().folded();
-    assert_eq!(calls(&proxy, "GetObject"), 1, "only the part that was refused");
+    assert_eq!(AwsCall::count(&proxy.take_calls(), "GetObject"), 1, "only the part that was refused");
     assert_eq!(records.iter().map(Columns::len).sum::<usize>(), 6);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_is_refused_goes_on_by_itself() {
-    let stack = Stack::new().await;
-    two_parts(&stack).await;
-    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let refused = AtomicUsize::new(0);
-    proxy.plan(move |operation| {
-        // The SDK asks three times before it gives up, and there are two parts.
-        let is_refused = operation == "GetObject" && refused.fetch_add(1, Ordering::SeqCst) < 12;
-        if is_refused { Fault::Error("SlowDown") } else { Fault::None }
-    });
-    let replica = Replica::<replica::Listings>::new(log(&proxy.url), base_bucket(&proxy.url), stack.clock.clone());
-    replica.warm_up().await.unwrap();
-    assert_eq!(calls(&proxy, "GetObject"), 12 + 2);
-    assert_eq!(replica.gauge().unwrap().records, 6);
 }
 
 /// A view that only counts the records it was built from.
@@ -149,7 +133,7 @@ async fn a_due_rebuild_that_fails_still_folds() {
     proxy.plan(|operation| if operation == "Query" { Fault::Invalid("entity#listings") } else { Fault::None });
     let failed = compaction::<PublicListing>(&proxy.url, stack.clock.clone()).run().await;
     assert!(failed.is_err(), "an operator must see it: {failed:?}");
-    let folded = manifest(&stack).await;
+    let folded = stack.manifest::<PublicListing>().await;
     assert_eq!((folded.records, folded.deltas.len()), (2_009, 0));
     proxy.set_fault(Fault::None);
     let rebuilt = Compacted::Written { records: 2_009, parts: 1, from_entities: true };
@@ -160,21 +144,23 @@ async fn a_due_rebuild_that_fails_still_folds() {
 async fn deltas_continue_a_base_until_they_are_a_tenth_of_it() {
     let stack = Stack::new().await;
     let endpoint = &stack.aws.endpoint_url;
-    add_listings(&stack, 0..11_000).await;
+    let thresholds = Thresholds { min_changes: 100, ..Thresholds::default() };
+    let compaction = compaction::<PublicListing>(endpoint, stack.clock.clone()).with_thresholds(thresholds);
+    add_listings(&stack, 0..1_100).await;
     let written = |records, from_entities| Compacted::Written { records, parts: 1, from_entities };
-    assert_eq!(compact(&stack, endpoint).await, written(11_000, true));
+    assert_eq!(compaction.run().await.unwrap(), written(1_100, true));
     // The last word about a listing counts, wherever it is.
-    add_listings(&stack, 11_000..12_000).await;
-    stack.feed(&[sold_listing(5, 2), sold_listing(11_000, 2)]).await;
-    assert_eq!(compact(&stack, endpoint).await, Compacted::Extended { changes: 1_002 });
-    stack.feed(&[listing(5, "2.00", "2026-11-20T10:00:00Z", 3), sold_listing(11_001, 2)]).await;
+    add_listings(&stack, 1_100..1_200).await;
+    stack.feed(&[sold_listing(5, 2), sold_listing(1_100, 2)]).await;
+    assert_eq!(compaction.run().await.unwrap(), Compacted::Extended { changes: 102 });
+    stack.feed(&[listing(5, "2.00", "2026-11-20T10:00:00Z", 3), sold_listing(1_101, 2)]).await;
     let mut load = Load::<PublicListing>::new(log(endpoint), base_bucket(endpoint), stack.clock.clone());
     let count = |records: Vec<ListingColumns>| records.iter().map(Columns::len).sum::<usize>();
-    assert_eq!(count(load.step().await.unwrap().folded()), 11_998);
+    assert_eq!(count(load.step().await.unwrap().folded()), 1_198);
     stack.clock.advance(WEEK);
-    assert_eq!(compact(&stack, endpoint).await, written(11_998, false));
-    assert!(manifest(&stack).await.deltas.is_empty());
-    assert_eq!(count(load.step().await.unwrap().folded()), 11_998);
+    assert_eq!(compaction.run().await.unwrap(), written(1_198, false));
+    assert!(stack.manifest::<PublicListing>().await.deltas.is_empty());
+    assert_eq!(count(load.step().await.unwrap().folded()), 1_198);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,19 +168,20 @@ async fn a_start_reads_at_most_two_pages_of_log() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     for round in 1..=4 {
-        // Long names make the log of a round a bit longer than a page of 1 MB.
-        let name = "x".repeat(1_000);
-        let items: Vec<_> = (0..1_100).map(|n| item(&format!("i{n}"), "skin", Some(&name), round)).collect();
+        // The log of a round is a bit longer than a page of 1 MB.
+        let items: Vec<_> = (0..280).map(|number| large_item(number, "x", round)).collect();
         stack.feed(&items).await;
         let clock = stack.clock.clone();
         if round > 1 {
             let mut load = Load::<PublicItem>::new(log(&proxy.url), base_bucket(&proxy.url), clock.clone());
             proxy.take_calls();
             load.step().await.unwrap();
-            let queries = calls(&proxy, "Query");
+            let queries = AwsCall::count(&proxy.take_calls(), "Query");
             assert!(queries <= 3, "where the base is, and {} pages of log", queries - 1);
         }
-        compaction::<PublicItem>(&stack.aws.endpoint_url, clock).run().await.unwrap();
+        let thresholds = Thresholds { min_changes: 250, ..Thresholds::default() };
+        let compaction = compaction::<PublicItem>(&stack.aws.endpoint_url, clock).with_thresholds(thresholds);
+        compaction.run().await.unwrap();
     }
 }
 
@@ -222,4 +209,98 @@ async fn one_run_at_a_time_reads_the_entities_while_others_continue_the_base() {
     assert_eq!(compact(&stack, endpoint).await, written(4, false));
     stack.clock.advance(minute);
     assert_eq!(compact(&stack, endpoint).await, written(4, true), "the lease has run out");
+}
+
+fn client(endpoint: &str) -> objects::Client {
+    let variables = Variables::new(endpoint);
+    objects::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Request)
+}
+
+fn bucket_name() -> String {
+    Variables::new("").get(BASE_BUCKET_VARIABLE).unwrap()
+}
+
+fn assert_unavailable<T: std::fmt::Debug>(result: &Result<T, StoreError>, reason: &str) {
+    let is_so = matches!(result, Err(StoreError::Unavailable(text)) if text.contains(reason));
+    assert!(is_so, "{reason}: {result:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_put_is_read_and_the_last_put_counts() {
+    let stack = Stack::new().await;
+    let objects = base_bucket(&stack.aws.endpoint_url);
+    assert_eq!(objects.get("listings/1").await.unwrap(), None);
+    let large: Bytes = (0..4_u32 << 20).map(|index| (index % 251) as u8).collect();
+    for bytes in [Bytes::from_static(b"first"), Bytes::new(), large] {
+        objects.put("listings/1", bytes.clone()).await.unwrap();
+        assert!(objects.get("listings/1").await.unwrap() == Some(bytes));
+    }
+    assert_eq!(objects.get("listings").await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_is_missing_is_not_an_object_that_is_missing() {
+    let stack = Stack::new().await;
+    let client = client(&stack.aws.endpoint_url);
+    let objects = Objects::new(client.clone(), "no-bucket".to_owned(), Patience::Request);
+    assert_unavailable(&objects.get("key").await, "NoSuchBucket");
+    assert_unavailable(&objects.put("key", Bytes::new()).await, "NoSuchBucket");
+    assert_eq!(objects::probe(&client, "no-bucket").await, Err(Problem::Missing));
+    assert_eq!(objects::probe(&client, &bucket_name()).await, Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_pushes_back_is_asked_again_three_times_at_most() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let objects = base_bucket(&proxy.url);
+    objects.put("key", Bytes::from_static(b"value")).await.unwrap();
+    for fault in [Fault::Error("SlowDown"), Fault::Refuse] {
+        let refused = Arc::new(AtomicUsize::new(0));
+        let (counter, planned) = (Arc::clone(&refused), fault.clone());
+        proxy.plan(move |_| if counter.fetch_add(1, Ordering::SeqCst) < 2 { planned.clone() } else { Fault::None });
+        assert_eq!(objects.get("key").await.unwrap().as_deref(), Some(&b"value"[..]), "{fault:?}");
+        assert_eq!(refused.load(Ordering::SeqCst), 3, "{fault:?}");
+    }
+    proxy.take_calls();
+    proxy.set_fault(Fault::Error("SlowDown"));
+    assert_unavailable(&objects.get("key").await, "SlowDown");
+    assert_unavailable(&objects.put("key", Bytes::new()).await, "SlowDown");
+    let calls = proxy.take_operations();
+    assert_eq!(calls, ["GetObject", "GetObject", "GetObject", "PutObject", "PutObject", "PutObject"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_permission_is_named_and_not_asked_again() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    proxy.set_fault(Fault::Error("AccessDenied"));
+    let problem = objects::probe(&client(&proxy.url), &bucket_name()).await;
+    assert_eq!(problem, Err(Problem::Denied("AccessDenied: injected".to_owned())));
+    assert_unavailable(&base_bucket(&proxy.url).get("key").await, "AccessDenied");
+    assert_eq!(proxy.take_calls().len(), 2);
+    proxy.set_fault(Fault::Error("SlowDown"));
+    let problem = objects::probe(&client(&proxy.url), &bucket_name()).await;
+    assert_eq!(problem, Err(Problem::Unreachable("SlowDown: injected".to_owned())));
+}
+
+/// A server that sends the head of each response and the first of its ten bytes, and then nothing.
+async fn stalling() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4_096]).await.unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nx").await.unwrap();
+            open.push(stream);
+        }
+    });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_that_never_ends_is_given_up() {
+    assert_unavailable(&base_bucket(&stalling().await).get("key").await, "no answer within");
 }

@@ -8,14 +8,14 @@ use account::CommandName;
 use api::routes::{ME, ROUTES};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use local::environment::Variables;
-use market::Log;
 use platform::resources::Queue;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::{Map, Value, json};
 use tests::webhooks_cli::{OWNER, text};
 use tests::{
-    Administrator, Fault, PATHS, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, Template, assert_base_is_exact,
-    base_bucket, item, listing, market, marketplace, minute_with, quote, redirect_library, sale, uuid,
+    Administrator, AwsCall, Fault, PATHS, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, Template,
+    assert_base_is_exact, base_bucket, item, listing, market, marketplace, minute_with, quote, redirect_library, sale,
+    uuid,
 };
 use types::clock::{Clock, SystemClock};
 use types::records::PublicListing;
@@ -167,8 +167,8 @@ async fn compact_writes_a_base() -> RuntimeApi {
     let endpoint = &stack.aws.endpoint_url;
     let mut compact = RuntimeApi::run("compact", &Variables::new(endpoint)).await;
     assert_eq!(compact.invoke(json!({})).await, Value::Null);
-    let log = Log::<PublicListing>::new(stack.admin.stores().market);
-    let records = assert_base_is_exact(&log, base_bucket(endpoint), Arc::new(SystemClock::new())).await;
+    let records =
+        assert_base_is_exact(&stack.log::<PublicListing>(), base_bucket(endpoint), Arc::new(SystemClock::new())).await;
     assert_eq!(records.len(), 3);
     compact
 }
@@ -241,6 +241,6 @@ async fn pretraffic_tries_every_version() -> RuntimeApi {
     let report = calls.iter().find(|call| call.operation == REPORT).unwrap();
     let report: Value = serde_json::from_slice(&report.body).unwrap();
     assert_eq!(report["status"], "Succeeded", "{}", pretraffic.log());
-    assert_eq!(calls.iter().filter(|call| call.operation == "Invoke").count(), version_count());
+    assert_eq!(AwsCall::count(&calls, "Invoke"), version_count());
     pretraffic
 }

@@ -1,16 +1,21 @@
 //! Batches of a hundred messages: how few calls they take, and that each message is still judged by itself.
 //!
+//! Several writers of one stream: what a moved head costs, and how they share the stream.
+//!
 //! How soon a message in the feed shows in the API, with two processes of functions.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use feed::{Applier, ApplyOutcome};
 use local::workers::{EventSource, poll};
 use platform::resources::{Batching, INGEST_TIMEOUT};
 use runtime::Worker;
 use serde_json::{Value, json};
 use tests::{AwsCall, Client, Fault, FeedQueue, Proxy, Stack, listing, local, order, set_limit, tables, uuid};
 use tokio::time::Instant;
+use types::clock::Clock;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 /// Batches that are handed over once they are full.
@@ -30,10 +35,6 @@ async fn applied_at_once(stack: &Stack, messages: &[String]) -> Vec<AwsCall> {
     proxy.take_calls()
 }
 
-fn count(calls: &[AwsCall], operation: &str) -> usize {
-    calls.iter().filter(|call| call.operation == operation).count()
-}
-
 /// Returns the version `version` of the listing with this number.
 fn version_of(number: u32, version: u64) -> Value {
     listing(number, &format!("{version}.00"), TEN_O_CLOCK, version)
@@ -46,7 +47,7 @@ async fn a_hundred_messages_are_one_transaction_although_some_are_about_the_same
     let again = [version_of(1, 7), version_of(1, 3)];
     let messages = (1..=98).map(|number| version_of(number, 1)).chain(again);
     let calls = applied_at_once(&stack, &messages.map(|message| message.to_string()).collect::<Vec<_>>()).await;
-    assert_eq!(count(&calls, "TransactWriteItems"), 1);
+    assert_eq!(AwsCall::count(&calls, "TransactWriteItems"), 1);
     let newest: Vec<Value> =
         [version_of(1, 7)].into_iter().chain((2..=98).map(|number| version_of(number, 1))).collect();
     other.feed(&newest).await;
@@ -61,7 +62,7 @@ async fn the_copies_of_invalid_messages_are_sent_ten_at_a_time() {
     let bad: Vec<String> = (10..35).map(|number| format!(r#"{{"type":"bogus","number":{number}}}"#)).collect();
     let messages: Vec<String> = good.chain(bad.clone()).collect();
     let calls = applied_at_once(&stack, &messages).await;
-    assert_eq!((count(&calls, "SendMessageBatch"), count(&calls, "SendMessage")), (3, 0));
+    assert_eq!((AwsCall::count(&calls, "SendMessageBatch"), AwsCall::count(&calls, "SendMessage")), (3, 0));
     let letters = stack.feed_queue().take_dead_letters().await;
     assert_eq!(letters.into_iter().map(|letter| letter.body).collect::<Vec<_>>(), bad);
 }
@@ -74,7 +75,7 @@ async fn large_messages_are_applied_and_refused_like_others() {
     let bad: Vec<String> = (10..30).map(large).collect();
     // The poller hands these over once no further call's messages would fit into Lambda's 6 MB.
     let calls = applied_at_once(&stack, &bad).await;
-    assert_eq!(count(&calls, "SendMessageBatch"), bad.len(), "two are more than SQS takes in one call");
+    assert_eq!(AwsCall::count(&calls, "SendMessageBatch"), bad.len(), "two are more than SQS takes in one call");
     let letters = stack.feed_queue().take_dead_letters().await;
     assert_eq!(letters.into_iter().map(|letter| letter.body).collect::<Vec<_>>(), bad);
 }
@@ -104,7 +105,89 @@ async fn a_message_that_was_delivered_twice_in_a_batch_is_reported_once() {
     assert_eq!(failed, ["a"]);
 }
 
-const SOLD_LISTINGS: u32 = 9;
+/// The messages that both writers commit together.
+const WRITES: usize = 150;
+
+/// Applies one message, and asserts that it changes something.
+async fn apply(stack: &Stack, applier: &mut Applier, message: &Value) {
+    let now = stack.clock.now();
+    let outcomes = applier.apply(vec![((), feed::parse(&message.to_string(), now).unwrap())], now).await;
+    assert!(matches!(outcomes.as_slice(), [((), Ok(ApplyOutcome::Changed))]), "{outcomes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_says_where_the_head_has_moved() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut writer = Applier::new(stack.stores_at(&proxy.url));
+    apply(&stack, &mut writer, &version_of(1, 1)).await;
+    stack.feed(&[version_of(2, 1)]).await;
+    stack.feed(&[version_of(3, 1)]).await;
+    proxy.take_calls();
+    apply(&stack, &mut writer, &version_of(4, 1)).await;
+    assert_eq!(proxy.take_operations(), ["TransactWriteItems", "TransactWriteItems"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_conflict_the_head_is_not_read_again() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut writer = Applier::new(stack.stores_at(&proxy.url));
+    apply(&stack, &mut writer, &version_of(1, 1)).await;
+    proxy.take_calls();
+    let mut conflicts = 2;
+    proxy.plan(move |_| {
+        conflicts -= 1;
+        if conflicts >= 0 { Fault::Cancelled("TransactionConflict") } else { Fault::None }
+    });
+    apply(&stack, &mut writer, &version_of(2, 1)).await;
+    // The other transactions did not move the head after all, so the third call is refused, and says where it is.
+    assert_eq!(proxy.take_operations(), ["TransactWriteItems"; 4]);
+}
+
+/// Commits one batch after the other until both writers together have committed all. Returns how many it committed.
+async fn write(stack: &Stack, first: u32, begun: &AtomicUsize) -> usize {
+    let mut applier = Applier::new(stack.admin.stores());
+    for number in first.. {
+        if begun.fetch_add(1, Ordering::SeqCst) >= WRITES {
+            return (number - first) as usize;
+        }
+        apply(stack, &mut applier, &version_of(number, 1)).await;
+    }
+    unreachable!("numbers do not end")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_writers_share_a_stream() {
+    let stack = Stack::new().await;
+    // With round trips that take time, who has just won would always win again.
+    stack.aws.delay_store(Duration::from_millis(5));
+    let begun = AtomicUsize::new(0);
+    let (one, other) = tokio::join!(write(&stack, 1, &begun), write(&stack, 100_000, &begun));
+    assert_eq!(one + other, WRITES);
+    assert!(one.min(other) >= WRITES / 5, "{one} and {other}");
+    tests::assert_the_log_tells_all(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn throttled_and_conflicting_transactions_are_tried_again() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+    for (version, code) in (1..).zip(codes) {
+        let mut faults = 4;
+        proxy.plan(move |operation| {
+            let fails = operation == "TransactWriteItems" && faults > 0;
+            faults -= i32::from(fails);
+            if fails { Fault::Cancelled(code) } else { Fault::None }
+        });
+        let messages = [version_of(1, version), order(uuid(1).into(), 1, TEN_O_CLOCK, version)];
+        let outcomes = stack.feed_through(stack.stores_at(&proxy.url), &messages).await;
+        assert_eq!(outcomes, vec![ApplyOutcome::Changed; 2], "{code}");
+    }
+}
+
+const SOLD_LISTINGS: u32 = 5;
 /// Listings that stay, but whose prices change all the time.
 const CHANGING_LISTINGS: u32 = 100;
 /// A sale that takes longer than this never shows.

@@ -84,13 +84,13 @@ async fn worked_off(queue: &FeedQueue, backlog: u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_at_any_point_do_not_change_the_final_state() {
     for seed in 1..=3 {
-        survives(seed, 2_000, None).await;
+        survives(seed, 700, None).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_at_any_point_do_not_change_the_final_state_on_a_store_with_limits() {
-    survives(4, 600, Some(Limits::aws())).await;
+    survives(4, 300, Some(Limits::aws())).await;
 }
 
 /// `FEED_CRASH_SEEDS=20 FEED_CRASH_MESSAGES=10000 cargo test --release --workspace --test it many_seeds -- --ignored --nocapture`

@@ -1,10 +1,25 @@
 //! A committed change is seen on every instance within two seconds, whatever its clocks do.
+//!
+//! Instances that follow a log which grows fast, on simulated time: what they take of its throughput, and that their
+//! answers are right although eventually consistent Queries lag.
 
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use admin::keys::NewKey;
 use aws_sdk_dynamodb::types::ReturnValue;
-use tests::{Fault, RunningInstance, Stack, compaction, dynamodb, item, listing, uuid};
-use types::records::PublicItem;
+use futures_util::future::join_all;
+use local::aws::limits::{Latency, Limits};
+use local::simulation::SimulatedInstance;
+use market::Log;
+use serde_json::Value;
+use tests::{
+    AwsCall, Fault, Proxy, RunningInstance, Simulation, Stack, compaction, dynamodb, get_from, large_item, listing,
+    uuid,
+};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use types::records::{PublicItem, PublicListing};
+use types::scope::{Scope, Tier};
 
 const MARKET_TABLE: &str = "marketplace-market";
 
@@ -12,6 +27,10 @@ async fn total(stack: &Stack, running: &RunningInstance) -> u64 {
     let reply = running.client.get(&stack.full_key().await, "/v1/public/listings").await;
     assert_eq!(reply.status, 200, "{:?}", reply.json());
     reply.json()["total"].as_u64().unwrap()
+}
+
+fn queries(proxy: &Proxy) -> usize {
+    AwsCall::count(&proxy.take_calls(), "Query")
 }
 
 async fn add_listing(stack: &Stack, number: u32) {
@@ -59,92 +78,60 @@ async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
     assert_eq!(total(&stack, &running).await, 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_read_before_the_instance_was_frozen_is_read_again() {
-    let stack = Stack::new().await;
-    let (running, proxy) = stack.instance_behind_proxy().await;
-    // The first Query hangs until the SDK repeats it. Meanwhile the clock moves on, as after a freeze.
+/// Asks an instance that is frozen for ten minutes in the middle of its first Query. Returns the total that it shows, and
+/// how many Queries it made.
+async fn asked_and_frozen(stack: &Stack, running: &RunningInstance, proxy: &Proxy) -> (u64, usize) {
+    // The Query hangs until the SDK repeats it. Meanwhile the clock moves on.
     let mut is_first = true;
     proxy.plan(move |operation| {
         let hangs = operation == "Query" && std::mem::take(&mut is_first);
         if hangs { Fault::Hang } else { Fault::None }
     });
-    running.wait(1);
     proxy.take_calls();
     let freeze = async {
         proxy.wait_until_stuck().await;
         running.wait(600);
     };
-    let (total, ()) = tokio::join!(total(&stack, &running), freeze);
-    assert_eq!(total, 0);
-    let queries = proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
-    assert_eq!(queries, 2, "the one that was sent before the freeze, and one after it");
+    let (total, ()) = tokio::join!(total(stack, running), freeze);
+    (total, queries(proxy))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bulk_that_was_read_before_the_instance_was_frozen_is_not_enough() {
+async fn what_was_read_before_the_instance_was_frozen_is_read_again() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
+    running.wait(1);
+    assert_eq!(
+        asked_and_frozen(&stack, &running, &proxy).await,
+        (0, 2),
+        "one Query before the freeze, and one after it"
+    );
+
     // After a hundred changes in a second, the next Query is an eventually consistent one.
     let listings: Vec<_> = (1..=100).map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&listings).await;
     running.wait(1);
     assert_eq!(total(&stack, &running).await, 100);
     running.wait(1);
-    let mut is_first = true;
-    proxy.plan(move |operation| {
-        let hangs = operation == "Query" && std::mem::take(&mut is_first);
-        if hangs { Fault::Hang } else { Fault::None }
-    });
-    proxy.take_calls();
-    let freeze = async {
-        proxy.wait_until_stuck().await;
-        running.wait(600);
-    };
-    let (shown, ()) = tokio::join!(total(&stack, &running), freeze);
-    assert_eq!(shown, 100);
-    let queries = proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
-    assert_eq!(queries, 2, "the eventually consistent one, and a strongly consistent one after the freeze");
+    let asked = asked_and_frozen(&stack, &running, &proxy).await;
+    assert_eq!(asked, (100, 2), "that one, and a strongly consistent one after the freeze");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fast_log_is_read_by_one_query_in_each_of_two_requests() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
-    let queries = || proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
     for (round, expected) in [(1, [1, 0, 0]), (2, [1, 1, 0]), (3, [1, 1, 0])] {
         let price = format!("{round}.00");
         let listings: Vec<_> = (1..=100).map(|number| listing(number, &price, "2026-11-20T10:00:00Z", round)).collect();
         stack.feed(&listings).await;
         running.wait(1);
         for (request, expected) in expected.into_iter().enumerate() {
-            queries();
+            queries(&proxy);
             assert_eq!(total(&stack, &running).await, 100);
-            assert_eq!(queries(), expected, "request {request} of round {round}");
+            assert_eq!(queries(&proxy), expected, "request {request} of round {round}");
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_gap_in_the_log_makes_the_replica_load_afresh() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    for number in 1..=3 {
-        add_listing(&stack, number).await;
-    }
-    let store = dynamodb(&stack);
-    let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-    let delete = store
-        .delete_item()
-        .table_name(MARKET_TABLE)
-        .key("pk", key("log#listings#0"))
-        .key("sk", key("00000000000000000002"));
-    delete.send().await.unwrap();
-    running.wait(1);
-    assert_eq!(total(&stack, &running).await, 3);
-    add_listing(&stack, 4).await;
-    running.wait(1);
-    assert_eq!(total(&stack, &running).await, 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,10 +146,10 @@ async fn a_gap_that_closes_while_the_replica_looks_again_costs_no_load() {
     let delete = delete.key("sk", text("00000000000000000002"));
     let entry = delete.return_values(ReturnValue::AllOld).send().await.unwrap().attributes;
     running.wait(1);
-    let mut queries = 0;
+    let mut looks = 0;
     proxy.plan(move |operation| {
-        queries += usize::from(operation == "Query");
-        if operation == "Query" && queries == 4 { Fault::Hang } else { Fault::None }
+        looks += usize::from(operation == "Query");
+        if operation == "Query" && looks == 4 { Fault::Hang } else { Fault::None }
     });
     proxy.take_calls();
     // The fourth look hangs until the SDK repeats it. By then the entry is there.
@@ -172,46 +159,7 @@ async fn a_gap_that_closes_while_the_replica_looks_again_costs_no_load() {
     };
     let (total, ()) = tokio::join!(total(&stack, &running), put_back);
     assert_eq!(total, 3);
-    let queries = proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
-    assert_eq!(queries, 4, "each of them of the log; a load would make many more");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_instance_started_between_two_batches_misses_nothing() {
-    let stack = Stack::new().await;
-    let items: Vec<_> = (0..250).map(|n| item(&format!("i{n}"), "skin", Some("Same"), 1)).collect();
-    stack.feed(&items[..120]).await;
-    let running = stack.instance().await;
-    stack.feed(&items[120..]).await;
-    let fresh = stack.instance().await;
-    running.wait(1);
-    for running in [&running, &fresh] {
-        let reply = running.client.get(&stack.full_key().await, "/v1/public/catalog?q=same&page_size=1").await;
-        assert_eq!(reply.json()["total"], 250);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_writers_lose_nothing() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    let writers = (0..4).map(|writer| {
-        let stack = &stack;
-        async move {
-            for number in 0..20 {
-                add_listing(stack, writer * 100 + number).await;
-                // All writers write the same listing: it stays once, in its newest version.
-                let version = u64::from(number * 4 + writer + 1);
-                stack.feed_outcomes(&[listing(9_999, &format!("{version}.00"), "2026-11-20T10:00:00Z", version)]).await;
-            }
-        }
-    });
-    futures_util::future::join_all(writers).await;
-    running.wait(1);
-    assert_eq!(total(&stack, &running).await, 81);
-    let dearest = running.client.get(&stack.full_key().await, "/v1/public/listings?sort=price_desc&page_size=1").await;
-    assert_eq!(dearest.ids(), [uuid(9_999).to_string()]);
-    assert_eq!(dearest.json()["items"][0]["price_usd"], "80.00");
+    assert_eq!(queries(&proxy), 4, "each of them of the log; a load would make many more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,15 +167,14 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let (control, control_proxy) = stack.instance_behind_proxy().await;
-    // Long names make the log several pages of 1 MB long.
-    let items: Vec<_> = (0..1_500).map(|n| item(&format!("i{n}"), "skin", Some(&"x".repeat(1_000)), 1)).collect();
+    // The log has two pages of 1 MB.
+    let items: Vec<_> = (0..375).map(|number| large_item(number, "x", 1)).collect();
     stack.feed(&items).await;
     let key = stack.full_key().await;
-    let queries = |proxy: &tests::Proxy| proxy.take_calls().iter().filter(|call| call.operation == "Query").count();
     let total = async |running: &RunningInstance| running.client.get(&key, "/v1/public/catalog?page_size=1").await;
     control.wait(2);
     queries(&control_proxy);
-    assert_eq!(total(&control).await.json()["total"], 1_500);
+    assert_eq!(total(&control).await.json()["total"], 375);
     // After the first page, one Query asks for the base, and there is none.
     let pages = queries(&control_proxy) - 1;
     assert_eq!(pages, 2);
@@ -241,7 +188,7 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
     assert_eq!(total(&running).await.status, 503);
     proxy.set_fault(Fault::None);
     queries(&proxy);
-    assert_eq!(total(&running).await.json()["total"], 1_500);
+    assert_eq!(total(&running).await.json()["total"], 375);
     assert_eq!(queries(&proxy), pages - 1, "the first page was kept");
 }
 
@@ -249,47 +196,152 @@ async fn a_backlog_is_worked_off_page_by_page_whatever_fails_in_between() {
 async fn a_thawed_instance_loads_the_base_if_it_is_nearer_than_the_end_of_the_log() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
-    // Long names make the log more than five pages of 1 MB long.
-    let items: Vec<_> = (0..5_000).map(|n| item(&format!("i{n}"), "skin", Some(&"x".repeat(1_000)), 1)).collect();
+    // The log has more than five pages of 1 MB.
+    let items: Vec<_> = (0..1_250).map(|number| large_item(number, "x", 1)).collect();
     stack.feed(&items).await;
     compaction::<PublicItem>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
     let key = stack.full_key().await;
-    let calls = |operation: &str| proxy.take_calls().iter().filter(|call| call.operation == operation).count();
     running.wait(600);
-    calls("Query");
+    queries(&proxy);
     let reply = running.client.get(&key, "/v1/public/catalog?page_size=1").await;
-    assert_eq!(reply.json()["total"], 5_000, "{:?}", reply.json());
-    assert_eq!(calls("Query"), 3, "a page, where the base is, and then the load: the same. No log is behind the base");
+    assert_eq!(reply.json()["total"], 1_250, "{:?}", reply.json());
+    assert_eq!(queries(&proxy), 3, "a page, where the base is, and then the load: the same. No log is behind the base");
 
     // Now the base is as old as the instance, so the log is read to its end.
-    let renamed: Vec<_> = (0..1_500).map(|n| item(&format!("i{n}"), "skin", Some(&"y".repeat(1_000)), 2)).collect();
+    let renamed: Vec<_> = (0..375).map(|number| large_item(number, "y", 2)).collect();
     stack.feed(&renamed).await;
     running.wait(600);
     let reply = running.client.get(&key, "/v1/public/catalog?page_size=1&q=y").await;
-    assert_eq!(reply.json()["total"], 1_500, "{:?}", reply.json());
-    assert_eq!(calls("Query"), 3, "a page, where the base is, and the other page");
+    assert_eq!(reply.json()["total"], 375, "{:?}", reply.json());
+    assert_eq!(queries(&proxy), 3, "a page, where the base is, and the other page");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn throttled_and_conflicting_transactions_are_tried_again() {
-    let stack = Stack::new().await;
-    let proxy = tests::Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = local::environment::Variables::new(&proxy.url);
-    let through = local::seed::StackAdmin::new(&variables, stack.clock.clone()).unwrap();
-    let user = uuid(1);
-    let codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
-    for (version, code) in (1..).zip(codes) {
-        let mut faults = 4;
-        proxy.plan(move |operation| {
-            let fails = operation == "TransactWriteItems" && faults > 0;
-            faults -= i32::from(fails);
-            if fails { Fault::Cancelled(code) } else { Fault::None }
-        });
-        let messages = [
-            listing(1, "1.00", "2026-11-20T10:00:00Z", version),
-            tests::order(user.into(), 1, "2026-11-20T10:00:00Z", version),
-        ];
-        let outcomes = stack.feed_through(through.stores(), &messages).await;
-        assert_eq!(outcomes, [feed::ApplyOutcome::Changed, feed::ApplyOutcome::Changed], "{code}");
+const LOG: &str = "log#listings#0";
+/// How many listings a round changes, in one transaction, and how often a round begins: a thousand changes a second.
+const LISTINGS: u32 = 50;
+const ROUND_INTERVAL: Duration = Duration::from_millis(50);
+const ROUNDS: u32 = 160;
+/// How long every call to the store takes.
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+/// How old an answer may be (specification 1.3.1).
+const MAX_STALENESS: Duration = Duration::from_secs(2);
+const DEAREST: &str = "/v1/public/listings?sort=price_desc&page_size=1";
+
+/// A market whose listings cost as many cents as there were rounds.
+struct BusyMarket {
+    simulation: Simulation,
+    /// When each round was acknowledged.
+    acknowledged: RefCell<Vec<Duration>>,
+    is_over: Cell<bool>,
+}
+
+impl BusyMarket {
+    /// Writes the first round. From then on, eventually consistent Queries may lag by this much.
+    async fn new(lag: Duration) -> Self {
+        let simulation = Simulation::new().await;
+        let market = Self { simulation, acknowledged: RefCell::default(), is_over: Cell::default() };
+        market.write_round(1).await;
+        let latency = Latency::always(ROUND_TRIP);
+        let limits = Limits { latency, transaction_latency: latency, lag, ..Limits::unlimited() };
+        market.simulation.aws.limits().set(limits);
+        market
     }
+
+    /// Starts an instance, and makes a key for it.
+    async fn start(&self) -> (SimulatedInstance, String) {
+        let mut instance = self.simulation.cold("listings", listings::api);
+        instance.init().await.unwrap();
+        let new = NewKey {
+            user_id: uuid(1).into(),
+            name: None,
+            tier: Tier::Free,
+            limit_override: Some(10_000),
+            scopes: [Scope::ListingsRead].into_iter().collect(),
+            expires_at: None,
+        };
+        (instance, self.simulation.key_with(new).await.0)
+    }
+
+    async fn write_round(&self, round: u32) {
+        let price = format!("{}.{:02}", round / 100, round % 100);
+        let change = |number| listing(number, &price, "2026-11-20T10:00:00Z", round.into());
+        let changes: Vec<Value> = (1..=LISTINGS).map(change).collect();
+        self.simulation.feed(&changes).await;
+        self.acknowledged.borrow_mut().push(self.simulation.elapsed());
+    }
+
+    /// Writes the other rounds, and ends when every instance must show the last one.
+    async fn write(&self) {
+        let mut rounds = interval(ROUND_INTERVAL);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        for round in 2..=ROUNDS {
+            rounds.tick().await;
+            self.write_round(round).await;
+        }
+        sleep(MAX_STALENESS).await;
+        self.is_over.set(true);
+    }
+
+    /// Asks an instance again and again. Each answer takes one round trip once the instance knows the key, and shows every
+    /// round that was acknowledged two seconds before it was asked for.
+    async fn ask(&self, instance: &SimulatedInstance, key: &str, pause: Duration) {
+        assert_eq!(get_from(instance, key, DEAREST).await.status, 200);
+        while !self.is_over.get() {
+            sleep(pause).await;
+            let asked = self.simulation.elapsed();
+            let reply = get_from(instance, key, DEAREST).await;
+            assert_eq!(reply.status, 200, "{:?}", reply.json());
+            let took = self.simulation.since(asked);
+            assert!(took < 2 * ROUND_TRIP, "asked every {pause:?}, it took {took:?}");
+            let price = reply.json()["items"][0]["price_usd"].as_str().unwrap().replace('.', "");
+            let shown: usize = price.parse().unwrap();
+            let due = self.acknowledged.borrow().iter().filter(|at| **at + MAX_STALENESS <= asked).count();
+            assert!(shown >= due, "asked every {pause:?}, it shows round {shown} and not {due}");
+        }
+    }
+
+    /// Reads the log after a sequence number strongly consistently, and returns what that costs.
+    async fn price_of_log_after(&self, mut seq: u64) -> f64 {
+        let log = Log::<PublicListing>::new(self.simulation.admin.stores().market);
+        self.simulation.aws.limits().take_report();
+        loop {
+            let (batches, more) = log.since(seq).await.unwrap();
+            seq = batches.last().map_or(seq, |(last, _)| *last);
+            if !more {
+                return self.log_units();
+            }
+        }
+    }
+
+    /// Returns the read units of the log since this was last asked.
+    fn log_units(&self) -> f64 {
+        self.simulation.aws.limits().take_report().units(MARKET_TABLE, LOG).read
+    }
+}
+
+/// Has an instance follow the log for each of these pauses between its requests. Returns what one of them takes of the
+/// log's throughput on average, as a share of what the log itself costs.
+async fn follow(lag: Duration, pauses: &[Duration]) -> f64 {
+    let market = BusyMarket::new(lag).await;
+    let instances = join_all(pauses.iter().map(|_| market.start())).await;
+    let log = Log::<PublicListing>::new(market.simulation.admin.stores().market);
+    let start = log.head().await.unwrap();
+    market.log_units();
+    let asked = instances.iter().zip(pauses).map(|((instance, key), pause)| market.ask(instance, key, *pause));
+    tokio::join!(market.write(), join_all(asked));
+    let taken = market.log_units();
+    let instances = u32::try_from(pauses.len()).unwrap();
+    taken / f64::from(instances) / market.price_of_log_after(start).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_follows_a_fast_log_takes_at_most_three_quarters_of_its_price() {
+    let share = follow(Duration::from_millis(20), &[Duration::from_millis(50); 4]).await;
+    assert!((0.5..=0.75).contains(&share), "{share}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_are_less_than_two_seconds_old_though_eventually_consistent_queries_lag() {
+    let pauses = [20, 130, 450, 700, 1_100, 1_700].map(Duration::from_millis);
+    follow(Duration::from_millis(1_500), &pauses).await;
 }

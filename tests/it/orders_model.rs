@@ -65,11 +65,6 @@ fn slow() -> Limits {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn page_and_total_belong_to_one_state_while_orders_arrive_and_change() {
-    insert_and_change(&Stack::new().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn page_and_total_belong_to_one_state_though_queries_see_half_of_an_insert() {
     insert_and_change(&Stack::with_limits(slow()).await).await;
 }

@@ -84,7 +84,7 @@ impl Scene {
     async fn reported(&self, answer: impl FnMut(usize) -> Fault + Send + 'static) -> (String, usize) {
         self.run(WAITS, answer).await;
         let calls = self.proxy.take_calls();
-        (report(&calls), count(&calls, "Invoke"))
+        (report(&calls), AwsCall::count(&calls, "Invoke"))
     }
 
     /// Lets the hook do all that it can do.
@@ -96,15 +96,11 @@ impl Scene {
 
 /// Returns the one report that was made.
 fn report(calls: &[AwsCall]) -> String {
-    assert_eq!(count(calls, REPORT), 1);
+    assert_eq!(AwsCall::count(calls, REPORT), 1);
     let report = calls.iter().find(|call| call.operation == REPORT).unwrap();
     let report: Value = serde_json::from_slice(&report.body).unwrap();
     assert_eq!((&report["deploymentId"], &report["lifecycleEventHookExecutionId"]), (&json!("d-1"), &json!("hook-1")));
     report["status"].as_str().unwrap().to_owned()
-}
-
-fn count(calls: &[AwsCall], operation: &str) -> usize {
-    calls.iter().filter(|call| call.operation == operation).count()
 }
 
 /// Leaves no concurrency to try a version. The invocation after that is the one of the hook itself.
@@ -170,7 +166,7 @@ async fn without_concurrency_the_hook_gives_up_its_own_and_is_invoked_later() {
     let scene = Scene::new().await;
     scene.run(WAITS, crowded).await;
     let calls = scene.proxy.take_calls();
-    assert_eq!((count(&calls, REPORT), count(&calls, "Invoke")), (0, MAX_DELAYS as usize + 1));
+    assert_eq!((AwsCall::count(&calls, REPORT), AwsCall::count(&calls, "Invoke")), (0, MAX_DELAYS as usize + 1));
     let event: Value = serde_json::from_slice(&calls.last().unwrap().body).unwrap();
     assert_eq!(event, json!({"DeploymentId": "d-1", "LifecycleEventHookExecutionId": "hook-1"}));
 }

@@ -39,18 +39,6 @@ async fn a_date_does_not_hide_that_a_quote_has_grown_too_old() {
     assert_eq!(ask().await, (200, date));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn quotes_age_out_after_a_day() {
-    let stack = market().await;
-    stack.feed(&[quote(uuid(7), "one", &["5.00"], "2026-11-20T12:00:00Z")]).await;
-    let running = stack.instance().await;
-    let key = stack.full_key().await;
-    running.wait(24 * 3_600);
-    assert_eq!(running.client.get(&key, &path()).await.status, 200);
-    running.wait(1);
-    assert_eq!(running.client.get(&key, &path()).await.status, 404);
-}
-
 const MARKETPLACES: [&str; 4] = ["a", "b", "c", "d"];
 
 #[derive(Clone, Debug)]
@@ -151,5 +139,5 @@ async fn play(mut messages: Vec<PriceMessage>) {
 
 #[test]
 fn the_latest_quote_of_each_enabled_marketplace_counts_whatever_the_order() {
-    play_histories(48, &messages(), play);
+    play_histories(24, &messages(), play);
 }

@@ -1,17 +1,21 @@
-//! A warm request costs one sequential DynamoDB round trip, on every endpoint.
+//! What a request costs: a warm one costs one sequential DynamoDB round trip, on every endpoint.
+//!
+//! A request that did not come through the deployment's edge costs nothing (specification 7.2.4).
 
 use std::time::Duration;
 
+use api::origin::ORIGIN_HEADER;
 use serde_json::{Value, json};
-use tests::{AwsCall, Fault, PATHS, Stack, uuid};
+use tests::{AwsCall, Fault, PATHS, Stack, item, market, uuid};
+use types::scope::Scope;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_warm_request_costs_one_round_trip() {
     let stack = Stack::new().await;
     let user = uuid(1);
-    stack.feed(&tests::market(user.into())).await;
+    stack.feed(&market(user.into())).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
-    let (key, _) = stack.key_of(user.into(), &types::scope::Scope::ALL).await;
+    let (key, _) = stack.key_of(user.into(), &Scope::ALL).await;
     for (path, _) in PATHS.iter() {
         assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
     }
@@ -24,7 +28,7 @@ async fn a_warm_request_costs_one_round_trip() {
             proxy.take_calls();
             assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
             let calls = proxy.take_calls();
-            let writes = calls.iter().filter(|call| call.operation == "UpdateItem").count();
+            let writes = AwsCall::count(&calls, "UpdateItem");
             assert_eq!((AwsCall::round_trips(&calls), writes), (1, 1), "{path} after {pause} s: {calls:?}");
             assert!(calls.len() <= 3, "{path}: {calls:?}");
         }
@@ -33,7 +37,7 @@ async fn a_warm_request_costs_one_round_trip() {
 
 /// Returns the message about an item with this many variants.
 fn item_with_variants(id: &str, count: u128) -> Value {
-    let mut item = tests::item(id, "skin", None, 1);
+    let mut item = item(id, "skin", None, 1);
     let variant =
         |number| json!({"variant_id": uuid(number), "wear": null, "stattrak": false, "market_hash_name": null});
     item["variants"] = (100..100 + count).map(variant).collect();
@@ -59,7 +63,6 @@ async fn the_prices_of_an_items_variants_cost_one_round_trip_more() {
         assert_eq!(reply.status, 200, "{id}");
         proxy.take_calls()
     };
-    let count = |calls: &[AwsCall], operation: &str| calls.iter().filter(|call| call.operation == operation).count();
     get("many").await;
     proxy.set_fault(Fault::Slow(Duration::from_millis(250)));
     // After 31 seconds the marketplaces are read again, at the same time as the quotes.
@@ -67,31 +70,15 @@ async fn the_prices_of_an_items_variants_cost_one_round_trip_more() {
         running.wait(pause);
         let calls = get("ten").await;
         assert_eq!(AwsCall::round_trips(&calls), 2, "after {pause} s: {calls:?}");
-        assert_eq!(["UpdateItem", "GetItem", "Query"].map(|name| count(&calls, name)), [1, 1, queries], "{calls:?}");
+        assert_eq!(
+            ["UpdateItem", "GetItem", "Query"].map(|name| AwsCall::count(&calls, name)),
+            [1, 1, queries],
+            "{calls:?}"
+        );
     }
     let queries: Vec<_> = get("many").await.into_iter().filter(|call| call.operation == "Query").collect();
     assert_eq!(queries.len(), 40);
     assert!(most_at_once(&queries) <= 32, "{queries:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_asks_for_changes_once_a_second_at_most() {
-    let stack = Stack::new().await;
-    let (running, proxy) = stack.instance_behind_proxy().await;
-    let key = stack.full_key().await;
-    running.wait(5);
-    proxy.take_calls();
-    let queries = |calls: Vec<AwsCall>| calls.iter().filter(|call| call.operation == "Query").count();
-    for _ in 0..3 {
-        running.client.get(&key, "/v1/public/listings").await;
-    }
-    assert_eq!(queries(proxy.take_calls()), 1);
-    running.clock.advance(Duration::from_millis(999));
-    running.client.get(&key, "/v1/public/listings").await;
-    assert_eq!(queries(proxy.take_calls()), 0);
-    running.clock.advance(Duration::from_millis(1));
-    running.client.get(&key, "/v1/public/listings").await;
-    assert_eq!(queries(proxy.take_calls()), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,4 +95,37 @@ async fn a_malformed_key_and_another_method_cost_no_call() {
         }
     }
     assert_eq!(proxy.take_calls().len(), 0);
+}
+
+/// Every path, those that need no key and those that do not exist included.
+fn paths() -> impl Iterator<Item = &'static str> {
+    PATHS.iter().map(|(path, _)| path.as_str()).chain(["/v1/openapi.json", "/docs", "/nowhere"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_secret_nothing_but_the_edge_gets_in_and_nothing_is_read() {
+    let stack = Stack::new().await;
+    let user = uuid(5).into();
+    stack.feed(&market(user)).await;
+    let (key, _) = stack.key_of(user, &Scope::ALL).await;
+    let key = format!("Bearer {key}");
+    let (running, proxy) = stack.instance_behind_edge("right").await;
+    proxy.take_calls();
+    let refused = json!({"error": {"code": "hosts.not_allowed", "params": {}}});
+    for path in paths() {
+        for method in ["GET", "POST"] {
+            for secret in [None, Some(""), Some("wrong"), Some("right, right")] {
+                let mut headers = vec![("authorization", key.as_str())];
+                headers.extend(secret.map(|secret| (ORIGIN_HEADER, secret)));
+                let reply = running.client.send(method, path, &headers).await;
+                assert_eq!((reply.status, reply.json()), (403, refused.clone()), "{method} {path} {secret:?}");
+                assert_eq!(reply.header("cache-control"), "no-store");
+            }
+        }
+    }
+    assert_eq!(proxy.take_operations(), [""; 0]);
+    for path in paths() {
+        let reply = running.client.send("GET", path, &[("authorization", &key), (ORIGIN_HEADER, "right")]).await;
+        assert_eq!(reply.status, if path == "/nowhere" { 404 } else { 200 }, "{path}");
+    }
 }

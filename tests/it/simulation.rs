@@ -1,18 +1,22 @@
-//! What the harness promises: of simulated time, of instances in one process, and of delayed messages in local queues.
+//! What other tests rely on in the local AWS side: simulated time, instances in one process, restores of a table, and
+//! delayed messages.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use aws_sdk_sqs::Client;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::primitives::DateTime;
+use aws_sdk_dynamodb::types::{AttributeValue, PointInTimeRecoverySpecification, Put, TransactWriteItem};
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use local::aws::limits::{Latency, Limits, Rate, Throughput};
 use local::environment::Variables;
 use local::simulation::SimulatedInstance;
 use platform::aws::{Environment, Patience};
 use platform::resources::Queue;
-use tests::{Simulation, Stack, get_from};
+use tests::{Simulation, Stack, dynamodb, get_from};
 use tokio::time::Instant;
 use types::scope::Scope;
+use types::timestamp::Timestamp;
 
 const MARKET: &str = "marketplace-market";
 const KEYS: &str = "marketplace-keys";
@@ -21,15 +25,29 @@ fn s(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
+fn key(pk: &str, sk: &str) -> HashMap<String, AttributeValue> {
+    HashMap::from([("pk".to_owned(), s(pk)), ("sk".to_owned(), s(sk))])
+}
+
+/// Puts rows with texts of this length in one transaction.
+async fn put(client: &Client, pks: &[&str], text: usize) {
+    let part = |pk: &&str| {
+        let put = Put::builder().table_name(MARKET).set_item(Some(key(pk, "a"))).item("text", s(&"x".repeat(text)));
+        TransactWriteItem::builder().put(put.build().unwrap()).build()
+    };
+    let write = client.transact_write_items().set_transact_items(Some(pks.iter().map(part).collect()));
+    write.send().await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_call_takes_the_latency_of_the_store_and_no_other_time() {
     let simulation = Simulation::new().await;
-    let client = simulation.aws.environment().unwrap().dynamodb(Patience::Request);
+    let store = simulation.aws.environment().unwrap().dynamodb(Patience::Request);
     for (latency_millis, expected_millis) in [(0, 0..=2), (8, 8..=10), (400, 400..=402)] {
         let latency = Latency::always(Duration::from_millis(latency_millis));
         simulation.aws.limits().set(Limits { latency, ..Limits::unlimited() });
         let began = simulation.elapsed();
-        client.get_item().table_name(MARKET).key("pk", s("a")).key("sk", s("b")).send().await.unwrap();
+        store.get_item().table_name(MARKET).set_key(Some(key("a", "b"))).send().await.unwrap();
         let took = simulation.since(began).as_millis();
         assert!(expected_millis.contains(&took), "{took} ms with a latency of {latency_millis} ms");
     }
@@ -57,45 +75,77 @@ async fn an_instance_whose_retries_are_used_up_takes_none_from_another() {
     assert_eq!(refused_calls(&simulation, &other, &key).await, first);
 }
 
-const LONG_DELAY_SECONDS: i32 = 900;
-
-fn entry(body: &str, delay_seconds: i32) -> SendMessageBatchRequestEntry {
-    let entry = SendMessageBatchRequestEntry::builder().id(body).message_body(body).message_group_id("a");
-    entry.delay_seconds(delay_seconds).build().unwrap()
+/// Restores the market table into one with another name.
+async fn restore(client: &Client, to: Timestamp, name: &str) -> Result<(), String> {
+    let restore = client.restore_table_to_point_in_time().source_table_name(MARKET).target_table_name(name);
+    let restored = restore.restore_date_time(DateTime::from_secs(to.seconds())).send().await;
+    restored.map(drop).map_err(|error| error.into_service_error().to_string())
 }
 
-/// A client for the queues of a stack, and the URL of the slow lane.
-fn slow_lane(stack: &Stack) -> (Client, String) {
-    let variables = Variables::new(&stack.aws.endpoint_url);
-    let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
-    (client, variables.get(Queue::WebhooksSlow.variable()).unwrap())
+/// Returns the length of a row's text in a table.
+async fn text(client: &Client, table: &str, pk: &str) -> Option<usize> {
+    let found = client.get_item().table_name(table).set_key(Some(key(pk, "a"))).send().await.unwrap();
+    found.item.map(|row| row["text"].as_s().unwrap().len())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_restored_to_a_moment_and_may_lack_rows_of_its_last_transaction() {
+    for is_limited in [false, true] {
+        let stack = Stack::new().await;
+        if is_limited {
+            stack.aws.limits().set(Limits::unlimited());
+        }
+        let client = dynamodb(&stack);
+        let on = PointInTimeRecoverySpecification::builder().point_in_time_recovery_enabled(true).build().unwrap();
+        let update = client.update_continuous_backups().table_name(MARKET).point_in_time_recovery_specification(on);
+        update.send().await.unwrap();
+        for (rows, text) in [(&["one"][..], 3), (&["both", "other"][..], 3), (&["both", "other"][..], 1)] {
+            put(&client, rows, text).await;
+        }
+        let moment = stack.aws.recovery().moment();
+        put(&client, &["one", "new"], 2).await;
+
+        restore(&client, moment, "whole").await.unwrap();
+        stack.aws.recovery().cut_last_transaction(0b10);
+        restore(&client, moment, "cut").await.unwrap();
+        for (table, second) in [("whole", 1), ("cut", 3)] {
+            for (pk, length) in [("one", Some(3)), ("new", None), ("both", Some(1)), ("other", Some(second))] {
+                assert_eq!(text(&client, table, pk).await, length, "{pk} of {table}");
+            }
+        }
+        assert_eq!(text(&client, MARKET, "new").await, Some(2), "the table itself stays as it is");
+        let origin = client.describe_table().table_name("cut").send().await.unwrap().table.unwrap().restore_summary;
+        let origin = origin.unwrap();
+        assert_eq!(origin.restore_date_time.secs(), moment.seconds());
+        assert!(origin.source_table_arn.unwrap().ends_with(":table/marketplace-market"));
+        assert!(restore(&client, moment, "cut").await.is_err(), "the table exists");
+        for hours in [-1, 1] {
+            let outside = restore(&client, moment.plus_millis(hours * 3_600_000), "outside").await;
+            assert!(outside.is_err(), "{hours} h");
+        }
+    }
 }
 
 #[tokio::test]
 async fn delayed_messages_are_counted_and_come_when_they_are_due() {
     let stack = Stack::new().await;
-    let (client, url) = slow_lane(&stack);
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
+    let entry = |(body, delay): (&str, i32)| {
+        let entry = SendMessageBatchRequestEntry::builder().id(body).message_body(body).message_group_id("a");
+        entry.delay_seconds(delay).build().unwrap()
+    };
     let queue = stack.queue(Queue::WebhooksSlow).await;
     let begun = Instant::now();
-    let batch = vec![entry("one", 1), entry("two", 1), entry("late", LONG_DELAY_SECONDS)];
-    let sent = client.send_message_batch().queue_url(&url).set_entries(Some(batch)).send().await.unwrap();
-    let ids: Vec<&str> = sent.successful.iter().map(|entry| entry.id.as_str()).collect();
-    assert_eq!((ids, sent.failed.len()), (vec!["one", "two", "late"], 0));
-    assert_eq!((queue.count().await, queue.visible_count().await), (3, 0));
+    let batch = [("one", 1), ("prompt", 0), ("two", 1), ("late", 900)].map(entry).to_vec();
+    let request = client.send_message_batch().set_queue_url(variables.get(Queue::WebhooksSlow.variable()));
+    let sent = request.set_entries(Some(batch)).send().await.unwrap();
+    assert_eq!((sent.successful.len(), sent.failed.len()), (4, 0));
+    assert_eq!((queue.count().await, queue.visible_count().await), (4, 1));
+    assert_eq!(queue.take(1).await[0].body.as_deref(), Some("prompt"));
     let mut bodies: Vec<_> = queue.take(2).await.into_iter().map(|message| message.body.unwrap()).collect();
     bodies.sort();
     assert_eq!(bodies, ["one", "two"]);
     assert!(begun.elapsed() >= Duration::from_secs(1), "a message came early");
     queue.wait_for_count(1).await;
-}
-
-#[tokio::test]
-async fn a_batch_may_mix_delayed_messages_with_others() {
-    let stack = Stack::new().await;
-    let (client, url) = slow_lane(&stack);
-    let queue = stack.queue(Queue::WebhooksSlow).await;
-    let batch = vec![entry("late", LONG_DELAY_SECONDS), entry("prompt", 0)];
-    client.send_message_batch().queue_url(&url).set_entries(Some(batch)).send().await.unwrap();
-    assert_eq!(queue.take(1).await[0].body.as_deref(), Some("prompt"));
-    assert_eq!(queue.count().await, 1);
 }

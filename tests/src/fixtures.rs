@@ -48,6 +48,13 @@ pub fn item(id: &str, kind: &str, name: Option<&str>, version: u64) -> Value {
     })
 }
 
+/// Returns an item that takes some 4 KB of the log. Its name consists of this letter.
+pub fn large_item(number: u32, letter: &str, version: u64) -> Value {
+    let mut item = item(&format!("i{number}"), "skin", Some(&letter.repeat(1_000)), version);
+    (item["slug"], item["image"]) = (json!("s".repeat(1_000)), json!(format!("https://{}", "i".repeat(2_000))));
+    item
+}
+
 /// Returns a listing whose id is the UUID with this number.
 pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> Value {
     json!({

@@ -132,6 +132,11 @@ impl Proxy {
 }
 
 impl AwsCall {
+    /// Counts the calls of an operation.
+    pub fn count(calls: &[Self], operation: &str) -> usize {
+        calls.iter().filter(|call| call.operation == operation).count()
+    }
+
     /// Counts round trips: the length of the longest chain of calls in which each began after the one before had
     /// ended.
     pub fn round_trips(calls: &[Self]) -> usize {

@@ -22,7 +22,7 @@ use crate::client::HttpReply;
 use crate::privileges::Ledger;
 use crate::stack::Administrator;
 use crate::stack::{NOON, variables};
-use crate::state::{assert_base_is_exact, bucket_in, compaction_in};
+use crate::state::{assert_base_is_exact, bucket_in, compaction_in, read_base};
 
 /// An AWS side in memory, with its administrator.
 pub struct Simulation {
@@ -84,6 +84,12 @@ impl Simulation {
     /// Returns a stream of the market table.
     pub fn log<R: Columnar>(&self) -> Log<R> {
         Log::new(self.admin.stores().market)
+    }
+
+    /// Returns the records that a start reads from the base with its deltas, and the log behind them.
+    pub async fn read_base<R: Columnar>(&self) -> Vec<R> {
+        let bucket = bucket_in(&self.aws.environment().unwrap());
+        read_base(&self.log::<R>(), bucket, self.clock.clone()).await
     }
 
     /// Asserts that a start reads from the base what the entities say.

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use base::{Columnar, Columns, Compaction, Load};
+use feed::Stores;
 use local::environment::{ACCOUNT_ID, REGION, Variables};
-use market::{Change, ENTITY_PARTITIONS, Log, Market, Record};
+use local::seed::StackAdmin;
+use market::{Change, ENTITY_PARTITIONS, Log, Manifest, Market, Record};
 use objects::Objects;
 use platform::aws::{Environment, Patience};
 use platform::resources::Resources;
@@ -88,7 +90,7 @@ pub async fn assert_the_log_tells_all(stack: &Stack) {
 }
 
 async fn assert_the_stream_tells_all<R: Record + PartialEq + Debug>(stack: &Stack) {
-    let log = Log::<R>::new(stack.admin.stores().market);
+    let log = stack.log::<R>();
     let (mut seq, mut replayed) = (0, BTreeMap::new());
     loop {
         let (batches, more) = log.since(seq).await.unwrap();
@@ -186,6 +188,23 @@ fn plain(value: &AttributeValue) -> Value {
     }
 }
 
+impl Stack {
+    /// Returns a stream of the market table.
+    pub fn log<R: Record>(&self) -> Log<R> {
+        Log::new(self.admin.stores().market)
+    }
+
+    /// Returns the manifest of a stream's base.
+    pub async fn manifest<R: Record>(&self) -> Manifest {
+        self.log::<R>().standing().await.unwrap().manifest.unwrap().unwrap()
+    }
+
+    /// Returns the tables as they are reached at this endpoint.
+    pub fn stores_at(&self, endpoint: &str) -> Stores {
+        StackAdmin::new(&Variables::new(endpoint), self.clock.clone()).unwrap().stores()
+    }
+}
+
 /// Returns the compaction of a stream at an endpoint. It has the short time-outs of a request, so a failure comes
 /// soon.
 pub fn compaction<R: Columnar>(endpoint: &str, clock: Arc<dyn Clock>) -> Compaction<R> {
@@ -208,18 +227,25 @@ pub fn base_bucket(endpoint: &str) -> Objects {
 /// Asserts that the base with its deltas, and the log behind them, say what the entities say. Returns the records as they
 /// are read.
 pub async fn assert_base_is_exact<R: Columnar>(log: &Log<R>, bucket: Objects, clock: Arc<dyn Clock>) -> Vec<R> {
-    let snapshot = Load::new(log.clone(), bucket, clock).step().await.unwrap();
-    assert!(snapshot.is_from_base());
-    let read: Vec<R> = snapshot.folded().iter().flat_map(|columns| columns.records().unwrap()).collect();
+    let read = read_base(log, bucket, clock).await;
     let json = |record: &R| serde_json::to_value(record).unwrap();
     let by_id: BTreeMap<String, _> = read.iter().map(|record| (record.id().to_string(), json(record))).collect();
-    assert_eq!(by_id.len(), read.len(), "a record is there twice");
     let mut entities = BTreeMap::new();
     for partition in 0..ENTITY_PARTITIONS {
         let visit = |record: R| drop(entities.insert(record.id().to_string(), json(&record)));
         log.scan(partition, visit).await.unwrap();
     }
     assert_eq!(by_id, entities);
+    read
+}
+
+/// Returns the records that a start reads from the base with its deltas, and the log behind them.
+pub(crate) async fn read_base<R: Columnar>(log: &Log<R>, bucket: Objects, clock: Arc<dyn Clock>) -> Vec<R> {
+    let snapshot = Load::new(log.clone(), bucket, clock).step().await.unwrap();
+    assert!(snapshot.is_from_base());
+    let read: Vec<R> = snapshot.folded().iter().flat_map(|columns| columns.records().unwrap()).collect();
+    let ids: BTreeSet<String> = read.iter().map(|record| record.id().to_string()).collect();
+    assert_eq!(ids.len(), read.len(), "a record is there twice");
     read
 }
 

@@ -5,15 +5,12 @@
 //! re-exports its children depends on none of them, and who imports from the parent depends on the child. Methods are
 //! not followed, and tests are left out.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use serde_json::json;
-use syn::visit::{self, Visit};
-use syn::{Attribute, Ident, ImplItemFn, Item, ItemMod, ItemUse, Meta, UseTree, Visibility};
 use tests::metadata;
 
 /// Returns the root files of the workspace's libraries and programs.
@@ -39,399 +36,278 @@ fn no_files_depend_on_each_other_in_a_cycle() {
     let mut cycles = Vec::new();
     for root in roots() {
         let (folder, name) = (root.parent().unwrap(), root.file_name().unwrap().to_str().unwrap());
-        let graph = Crate::read(name, |file| fs::read_to_string(folder.join(file)).ok()).graph();
-        cycles.extend(cycle(&graph).map(|cycle| format!("{}: {cycle}", folder.display())));
+        let found = Crate::read(name, |file| fs::read_to_string(folder.join(file)).ok()).cycle();
+        cycles.extend(found.map(|cycle| format!("{}: {cycle}", folder.display())));
     }
     assert!(cycles.is_empty(), "{}", cycles.join("\n"));
 }
 
-/// A crate: its modules, of which the first is the root. Those of tests are left out.
-struct Crate {
-    modules: Vec<Module>,
-}
+/// The names of a path, such as `crate`, `shop` and `Shelf`.
+type Names = Vec<String>;
 
+#[derive(Default)]
 struct Module {
     parent: Option<usize>,
     /// The file that the module stands in, seen from the folder of the root file.
     file: String,
     children: BTreeMap<String, usize>,
-    code: Code,
+    /// What `use` declarations bring into scope: names, and the paths that they stand for.
+    imports: BTreeMap<String, Names>,
+    /// Every path that is used. What a `pub use` only passes on is not among them.
+    paths: BTreeSet<Names>,
 }
 
-impl Crate {
-    /// Reads a crate from its root file. `text` returns the text of a file, if there is one.
-    fn read(root: &str, text: impl Fn(&str) -> Option<String>) -> Self {
-        let mut reader = SourceReader { text, modules: Vec::new() };
-        let root_text = (reader.text)(root).unwrap_or_else(|| panic!("no file {root}"));
-        reader.file(None, root, &root_text, "");
-        Self { modules: reader.modules }
-    }
-}
-
-struct SourceReader<F> {
+/// A crate: its modules, of which the first is the root. Those of tests are left out.
+struct Crate<F> {
+    /// Returns the text of a file, if there is one.
     text: F,
     modules: Vec<Module>,
 }
 
-impl<F: Fn(&str) -> Option<String>> SourceReader<F> {
-    /// Reads the module of a file. Files of its children lie in the folder.
-    fn file(&mut self, parent: Option<usize>, file: &str, text: &str, folder: &str) -> usize {
-        let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
-        self.module(parent, file, folder, &parsed.items)
+impl<F: Fn(&str) -> Option<String>> Crate<F> {
+    /// Reads a crate from its root file.
+    fn read(root: &str, text: F) -> Self {
+        let mut read = Self { text, modules: Vec::new() };
+        let tokens = read.tokens_of(root).unwrap_or_else(|| panic!("no file {root}"));
+        read.add(None, root, "", tokens);
+        read
     }
 
-    fn module(&mut self, parent: Option<usize>, file: &str, folder: &str, items: &[Item]) -> usize {
-        let index = self.modules.len();
-        let (children, code) = (BTreeMap::new(), Code::default());
-        self.modules.push(Module { parent, file: file.to_owned(), children, code });
-        for item in items {
-            match item {
-                Item::Mod(module) if is_test(&module.attrs) => {}
-                Item::Mod(module) => {
-                    let child = self.child(index, file, folder, module);
-                    self.modules[index].children.insert(module.ident.to_string(), child);
+    fn tokens_of(&self, file: &str) -> Option<TokenStream> {
+        let text = (self.text)(file)?;
+        Some(text.parse().unwrap_or_else(|error| panic!("{file}: {error}")))
+    }
+
+    /// Adds a module. Files of its children lie in the folder.
+    fn add(&mut self, parent: Option<usize>, file: &str, folder: &str, code: TokenStream) -> usize {
+        let module = self.modules.len();
+        self.modules.push(Module { parent, file: file.to_owned(), ..Module::default() });
+        self.scan(module, folder, code);
+        module
+    }
+
+    /// Collects modules, imports and paths, also from bodies of functions and from macros.
+    fn scan(&mut self, module: usize, folder: &str, code: TokenStream) {
+        let tokens: Vec<TokenTree> = code.into_iter().collect();
+        let mut rest = &tokens[..];
+        while let [first, after @ ..] = rest {
+            rest = match (word(first).as_str(), after) {
+                ("#", [attribute, item @ ..]) if is_test(attribute) => without_item(item),
+                ("mod", [TokenTree::Ident(name), body, after @ ..]) => {
+                    let child = self.child(module, folder, &name.to_string(), body);
+                    self.modules[module].children.insert(name.to_string(), child);
+                    after
                 }
-                item => self.modules[index].code.visit_item(item),
-            }
-        }
-        index
-    }
-
-    fn child(&mut self, parent: usize, file: &str, folder: &str, module: &ItemMod) -> usize {
-        let name = module.ident.to_string();
-        let inner = format!("{folder}{name}/");
-        if let Some((_, items)) = &module.content {
-            return self.module(Some(parent), file, &inner, items);
-        }
-        let candidates = [format!("{folder}{name}.rs"), format!("{inner}mod.rs")];
-        let found = candidates.iter().find_map(|file| Some((file, (self.text)(file)?)));
-        let (child, text) = found.unwrap_or_else(|| panic!("{file} has `mod {name}`, but there is no such file"));
-        self.file(Some(parent), child, &text, &inner)
-    }
-}
-
-/// The names of a module.
-#[derive(Default)]
-struct Code {
-    /// What `use` declarations bring into scope: names, and the paths that they stand for.
-    imports: BTreeMap<String, Vec<String>>,
-    /// Every path that is used. What a `pub use` only passes on is not among them.
-    paths: BTreeSet<Vec<String>>,
-    /// The paths before the `*` of a `use`.
-    globs: BTreeSet<Vec<String>>,
-}
-
-impl<'ast> Visit<'ast> for Code {
-    fn visit_item(&mut self, item: &'ast Item) {
-        if !is_test(attributes(item)) {
-            visit::visit_item(self, item);
-        }
-    }
-
-    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
-        if !is_test(&function.attrs) {
-            visit::visit_impl_item_fn(self, function);
-        }
-    }
-
-    fn visit_item_use(&mut self, declaration: &'ast ItemUse) {
-        // A leading `::` begins the path of another crate.
-        if declaration.leading_colon.is_none() {
-            self.import(&declaration.tree, &[], matches!(declaration.vis, Visibility::Inherited));
-        }
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        if path.leading_colon.is_none() {
-            self.paths.insert(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
-        }
-        visit::visit_path(self, path);
-    }
-
-    /// Looks for paths among the tokens of macros and attributes, which are not parsed.
-    fn visit_token_stream(&mut self, tokens: &'ast TokenStream) {
-        self.tokens(tokens.clone());
-    }
-}
-
-impl Code {
-    fn import(&mut self, tree: &UseTree, before: &[String], is_private: bool) {
-        let with = |ident: &Ident| before.iter().cloned().chain([ident.to_string()]).collect::<Vec<_>>();
-        match tree {
-            UseTree::Path(path) => self.import(&path.tree, &with(&path.ident), is_private),
-            UseTree::Group(group) => {
-                for tree in &group.items {
-                    self.import(tree, before, is_private);
+                ("pub", [next, after @ ..] | [TokenTree::Group(_), next, after @ ..]) if word(next) == "use" => {
+                    self.import(module, after, false)
                 }
-            }
-            UseTree::Name(name) => self.bind(with(&name.ident), None, is_private),
-            UseTree::Rename(rename) => self.bind(with(&rename.ident), Some(rename.rename.to_string()), is_private),
-            UseTree::Glob(_) => {
-                self.globs.insert(before.to_vec());
-            }
-        }
-    }
-
-    fn bind(&mut self, mut path: Vec<String>, name: Option<String>, is_private: bool) {
-        if path.last().is_some_and(|last| last == "self") {
-            path.pop();
-        }
-        let Some(name) = name.or_else(|| path.last().cloned()) else { return };
-        if is_private {
-            self.paths.insert(path.clone());
-        }
-        // `use name` without a path names another crate, or a macro of the same file.
-        if path != [&*name] {
-            self.imports.insert(name, path);
-        }
-    }
-
-    fn tokens(&mut self, tokens: TokenStream) {
-        let (mut path, mut colons) = (Vec::new(), 0);
-        for token in tokens {
-            match token {
-                TokenTree::Ident(ident) => {
-                    if colons != 2 {
-                        self.end(&mut path);
+                ("use", _) => self.import(module, after, true),
+                // A member, a lifetime, or what follows a leading `::`, which belongs to a type or to another crate.
+                ("." | "'", [_, after @ ..]) => after,
+                (":", [colon, after @ ..]) if word(colon) == ":" => path(after).1,
+                _ => match first {
+                    TokenTree::Ident(_) => {
+                        let (names, after) = path(rest);
+                        self.modules[module].paths.insert(names);
+                        after
                     }
-                    // What follows a leading `::` belongs to another crate or to a type.
-                    if colons != 2 || !path.is_empty() {
-                        path.push(ident.to_string());
+                    TokenTree::Group(group) => {
+                        self.scan(module, folder, group.stream());
+                        after
                     }
-                    colons = 0;
-                }
-                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
-                other => {
-                    self.end(&mut path);
-                    colons = 0;
-                    if let TokenTree::Group(group) = other {
-                        self.tokens(group.stream());
-                    }
-                }
-            }
-        }
-        self.end(&mut path);
-    }
-
-    fn end(&mut self, path: &mut Vec<String>) {
-        if !path.is_empty() {
-            self.paths.insert(std::mem::take(path));
-        }
-    }
-}
-
-/// Whether the compiler leaves an item out unless it builds tests.
-fn is_test(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| match &attribute.meta {
-        Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
-        Meta::Path(_) | Meta::NameValue(_) => false,
-    })
-}
-
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
-}
-
-/// Where a path leads.
-enum PathTarget {
-    /// To a module of the crate.
-    Module(usize),
-    /// To something that this module defines.
-    Item(usize),
-}
-
-impl Crate {
-    /// Returns the module that defines what a path leads to, seen from another module. `None` if the path leads to a
-    /// module itself, or out of the crate.
-    fn definer(&self, from: usize, path: &[String]) -> Option<usize> {
-        match self.target(from, path)? {
-            PathTarget::Item(module) => Some(module),
-            PathTarget::Module(_) => None,
-        }
-    }
-
-    /// Whether a path leads to a module of the crate.
-    fn is_module(&self, from: usize, path: &[String]) -> bool {
-        matches!(self.target(from, path), Some(PathTarget::Module(_)))
-    }
-
-    /// Follows a path through modules and re-exports. A name that a module neither imports nor has as a child is taken
-    /// for one that it defines, because macros define names, too.
-    fn target(&self, from: usize, path: &[String]) -> Option<PathTarget> {
-        let (mut module, rest) = self.start(from, path)?;
-        for (position, name) in rest.iter().enumerate() {
-            let scope = &self.modules[module];
-            if name == "super" {
-                module = scope.parent?;
-                continue;
-            }
-            // A module and a function may have the same name. Only the module has something in it.
-            let is_last = position + 1 == rest.len();
-            module = match (scope.children.get(name), scope.code.imports.get(name)) {
-                (Some(child), import) if import.is_none() || !is_last => *child,
-                // `use time::time` imports from the crate `time`.
-                (None, Some(import)) if import.first() == Some(name) => return None,
-                (_, Some(import)) => match self.target(module, import)? {
-                    PathTarget::Module(imported) => imported,
-                    item @ PathTarget::Item(_) => return Some(item),
+                    TokenTree::Punct(_) | TokenTree::Literal(_) => after,
                 },
-                (_, None) => return Some(PathTarget::Item(module)),
             };
         }
-        Some(PathTarget::Module(module))
     }
 
-    /// Returns the module that a path starts from, and the names that lead on from there. `None` if it starts outside
-    /// of the crate, or from something that its own module defines.
-    fn start<'p>(&self, from: usize, path: &'p [String]) -> Option<(usize, &'p [String])> {
-        let scope = &self.modules[from];
-        let (first, rest) = path.split_first()?;
-        match first.as_str() {
-            "crate" => Some((0, rest)),
-            "self" => Some((from, rest)),
-            "super" => Some((from, path)),
-            name if scope.children.contains_key(name) || scope.code.imports.contains_key(name) => Some((from, path)),
-            _ => None,
+    fn child(&mut self, parent: usize, folder: &str, name: &str, body: &TokenTree) -> usize {
+        let inner = format!("{folder}{name}/");
+        if let TokenTree::Group(items) = body {
+            let file = self.modules[parent].file.clone();
+            return self.add(Some(parent), &file, &inner, items.stream());
+        }
+        let files = [format!("{folder}{name}.rs"), format!("{inner}mod.rs")];
+        let found = files.iter().find_map(|file| Some((file, self.tokens_of(file)?)));
+        let (file, code) = found.unwrap_or_else(|| panic!("`mod {name}`, but neither of {files:?}"));
+        self.add(Some(parent), file, &inner, code)
+    }
+
+    /// Takes the tree of a `use` from the start of some tokens. Returns the others.
+    fn import<'t>(&mut self, module: usize, tokens: &'t [TokenTree], is_used: bool) -> &'t [TokenTree] {
+        let end = tokens.iter().position(|token| word(token) == ";").unwrap_or_default();
+        self.bind(module, &[], &tokens[..end], is_used);
+        &tokens[end..]
+    }
+
+    fn bind(&mut self, module: usize, before: &[String], trees: &[TokenTree], is_used: bool) {
+        for tree in trees.split(|token| word(token) == ",") {
+            let (names, rest) = path(tree);
+            let mut names = [before, &names].concat();
+            if names.is_empty() {
+                continue;
+            }
+            names.pop_if(|last| last == "self");
+            let module_names = &mut self.modules[module];
+            let name = match rest {
+                [TokenTree::Group(trees)] => {
+                    let trees: Vec<TokenTree> = trees.stream().into_iter().collect();
+                    self.bind(module, &names, &trees, is_used);
+                    continue;
+                }
+                [star] => {
+                    names.push(word(star));
+                    module_names.paths.insert(names);
+                    continue;
+                }
+                [_, renamed] => word(renamed),
+                _ => names[names.len() - 1].clone(),
+            };
+            if is_used {
+                module_names.paths.insert(names.clone());
+            }
+            // `use name` without a path names another crate, or a macro of the same file.
+            if names != [name.as_str()] {
+                module_names.imports.insert(name, names);
+            }
         }
     }
-}
 
-/// Files, the files that each of them depends on, and for each of those a path that it uses from there.
-type Graph = BTreeMap<String, BTreeMap<String, String>>;
-
-impl Crate {
-    fn graph(&self) -> Graph {
-        let mut graph = Graph::new();
-        for (index, module) in self.modules.iter().enumerate() {
-            for glob in &module.code.globs {
-                let path = glob.join("::");
-                assert!(!self.is_module(index, glob), "{}: `{path}::*` hides what it takes: name it", module.file);
+    /// Returns the module that defines what a path leads to, seen from another module. `None` if the path leads to a
+    /// module itself, to something of the same module, or out of the crate. A name that a module neither imports nor
+    /// has as a child is taken for one that it defines, because macros define names, too.
+    fn definer(&self, from: usize, path: &[String]) -> Option<usize> {
+        let (mut module, mut names, mut is_first) = (from, VecDeque::from(path.to_vec()), true);
+        while let Some(name) = names.pop_front() {
+            let scope = &self.modules[module];
+            // A module and a function may have the same name. Only the module has something in it.
+            let import = scope.imports.get(&name).filter(|_| names.is_empty() || !scope.children.contains_key(&name));
+            match (name.as_str(), import, scope.children.get(&name)) {
+                ("crate", ..) => module = 0,
+                ("self", ..) => {}
+                ("super", ..) => module = scope.parent?,
+                ("*", ..) => panic!("{}: `{}` hides what it takes: name it", self.modules[from].file, path.join("::")),
+                // `use time::time` imports from the crate `time`.
+                (_, Some(import), _) if import[0] == name && !scope.children.contains_key(&name) => return None,
+                (_, Some(import), _) => {
+                    names = import.iter().cloned().chain(names).collect();
+                    is_first = true;
+                    continue;
+                }
+                (_, None, Some(child)) => module = *child,
+                _ => return Some(module).filter(|_| !is_first),
             }
-            // The longest path says most about why a file depends on another.
-            let mut paths: Vec<_> = module.code.paths.iter().chain(&module.code.globs).collect();
-            paths.sort_by_key(|path| Reverse(path.len()));
+            is_first = false;
+        }
+        None
+    }
+
+    /// Returns a cycle as text, such as `a.rs -> b.rs (uses b::f) -> a.rs (uses super::g)`.
+    fn cycle(&self) -> Option<String> {
+        // Files, the files that each of them depends on, and for each of those a path that it uses from there.
+        let mut graph = BTreeMap::<&str, BTreeMap<&str, String>>::new();
+        for (index, Module { file, paths, .. }) in self.modules.iter().enumerate() {
             for path in paths {
-                let Some(definer) = self.definer(index, path) else { continue };
-                let file = &self.modules[definer].file;
-                if *file != module.file {
-                    let uses = graph.entry(module.file.clone()).or_default();
-                    uses.entry(file.clone()).or_insert_with(|| path.join("::"));
+                let definer = self.definer(index, path).map(|definer| self.modules[definer].file.as_str());
+                if let Some(other) = definer.filter(|definer| definer != file) {
+                    graph.entry(file).or_default().insert(other, path.join("::"));
                 }
             }
         }
-        graph
-    }
-}
-
-/// Returns a shortest cycle as text, such as `a.rs -> b.rs (uses b::f) -> a.rs (uses super::g)`.
-fn cycle(graph: &Graph) -> Option<String> {
-    let cycles = graph.keys().filter_map(|file| way_back(graph, file));
-    let shortest = cycles.min_by_key(Vec::len)?;
-    let steps = shortest.windows(2).map(|step| format!("{} (uses {})", step[1], graph[step[0]][step[1]]));
-    Some(format!("{} -> {}", shortest[0], steps.collect::<Vec<_>>().join(" -> ")))
-}
-
-/// Returns the shortest way from a file back to itself.
-fn way_back<'g>(graph: &'g Graph, start: &'g str) -> Option<Vec<&'g str>> {
-    let (mut seen, mut ways) = (BTreeSet::new(), VecDeque::from([vec![start]]));
-    while let Some(way) = ways.pop_front() {
-        for next in graph.get(*way.last()?).into_iter().flat_map(BTreeMap::keys) {
-            let longer: Vec<&str> = way.iter().copied().chain([next.as_str()]).collect();
-            if next == start {
-                return Some(longer);
-            }
-            if seen.insert(next) {
-                ways.push_back(longer);
+        // Leaves only files that depend on others that are left.
+        let mut count = usize::MAX;
+        while graph.len() < count {
+            count = graph.len();
+            let left: BTreeSet<&str> = graph.keys().copied().collect();
+            graph.retain(|_, uses| {
+                uses.retain(|file, _| left.contains(file));
+                !uses.is_empty()
+            });
+        }
+        let mut way = vec![*graph.keys().next()?];
+        loop {
+            let (next, _) = graph[way[way.len() - 1]].first_key_value()?;
+            let met = way.iter().position(|file| file == next);
+            way.push(next);
+            if let Some(start) = met {
+                let steps = way[start..].windows(2);
+                let steps = steps.map(|step| format!(" -> {} (uses {})", step[1], graph[step[0]][step[1]]));
+                return Some(format!("{next}{}", steps.collect::<String>()));
             }
         }
     }
-    None
 }
 
-/// A crate: its files and their texts.
-type Files<'a> = &'a [(&'a str, &'a str)];
-
-fn read_crate(files: Files<'_>) -> Crate {
-    let text = |file: &str| files.iter().find(|(name, _)| *name == file).map(|(_, text)| (*text).to_owned());
-    Crate::read("lib.rs", text)
-}
-
-/// Returns the dependencies as text, such as `a.rs -> b.rs (uses crate::b::B)`.
-fn dependencies(files: Files<'_>) -> Vec<String> {
-    let graph = read_crate(files).graph();
-    let each = graph
-        .iter()
-        .flat_map(|(from, uses)| uses.iter().map(move |(to, path)| format!("{from} -> {to} (uses {path})")));
-    each.collect()
-}
-
-#[test]
-fn an_import_leads_to_the_file_that_defines_the_item() {
-    let files = [
-        ("lib.rs", "mod shop; mod till;"),
-        ("shop/mod.rs", "mod shelf; mod cart; pub use shelf::{Shelf as Rack, label};"),
-        ("shop/shelf.rs", "pub struct Shelf; pub fn label() {}"),
-        ("shop/cart.rs", "use super::Rack; fn take(_: Rack) {}"),
-        ("till.rs", "use crate::shop::{self, label}; fn ring() { label(); shop::label(); }"),
-    ];
-    let expected =
-        ["shop/cart.rs -> shop/shelf.rs (uses super::Rack)", "till.rs -> shop/shelf.rs (uses crate::shop::label)"];
-    assert_eq!(dependencies(&files), expected);
-}
-
-#[test]
-fn a_re_export_is_a_dependency_only_of_a_file_that_uses_the_name_too() {
-    let child = ("till.rs", "pub struct Till;");
-    assert_eq!(dependencies(&[("lib.rs", "mod till; pub use till::Till;"), child]), [""; 0]);
-    let files = [("lib.rs", "mod till; pub use till::Till; fn open() -> Till { Till }"), child];
-    assert_eq!(dependencies(&files), ["lib.rs -> till.rs (uses Till)"]);
-}
-
-#[test]
-fn paths_are_followed_wherever_they_stand() {
-    for code in [
-        "fn f() { crate::till::open() }",
-        "fn f() { super::till::open() }",
-        "fn f(_: super::till::Till) {}",
-        "use crate::till; fn f() { till::open() }",
-        "fn f() { use crate::till; till::open() }",
-        "fn f() { println!(\"{}\", crate::till::open()) }",
-        "fn f() { vec![(1, { super::till::open() })] }",
-        "#[derive(Till)] #[till(with = crate::till::open)] struct S;",
-        "mod inner { use super::super::till::Till; }",
-    ] {
-        let files = [("lib.rs", "mod shop; mod till;"), ("shop.rs", code), ("till.rs", "")];
-        let found = dependencies(&files);
-        assert!(matches!(&found[..], [one] if one.starts_with("shop.rs -> till.rs ")), "{code}: {found:?}");
+/// Returns a name or a mark. Groups and literals have none.
+fn word(token: &TokenTree) -> String {
+    match token {
+        TokenTree::Ident(_) | TokenTree::Punct(_) => token.to_string(),
+        TokenTree::Group(_) | TokenTree::Literal(_) => String::new(),
     }
 }
 
+/// Takes names that are joined by `::` from the start of some tokens. Returns also the other tokens.
+fn path(mut tokens: &[TokenTree]) -> (Names, &[TokenTree]) {
+    let mut names = Names::new();
+    while let [TokenTree::Ident(name), after @ ..] = tokens {
+        names.push(name.to_string());
+        match after {
+            [one, other, rest @ ..] if word(one) == ":" && word(other) == ":" => tokens = rest,
+            _ => return (names, after),
+        }
+    }
+    (names, tokens)
+}
+
+/// Whether an attribute makes the compiler leave an item out unless it builds tests.
+fn is_test(attribute: &TokenTree) -> bool {
+    attribute.to_string().replace(' ', "") == "[cfg(test)]"
+}
+
+/// Returns what follows the item at the start of some tokens, which ends with a `;` or with braces.
+fn without_item(tokens: &[TokenTree]) -> &[TokenTree] {
+    let ends = |token: &TokenTree| {
+        word(token) == ";" || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+    };
+    tokens.iter().position(ends).map_or(&[], |end| &tokens[end + 1..])
+}
+
+/// Returns the cycle of a crate with these files.
+fn cycle_of(files: &[(&str, &str)]) -> Option<String> {
+    let text = |file: &str| files.iter().find(|(name, _)| *name == file).map(|(_, text)| (*text).to_owned());
+    Crate::read("lib.rs", text).cycle()
+}
+
 #[test]
-fn the_shortest_cycle_is_told_with_its_reasons() {
-    let mut files = [
-        ("lib.rs", "mod a; mod b; mod c;"),
-        ("a.rs", "use crate::b::B;"),
-        ("b.rs", "use crate::c::C; pub struct B;"),
-        ("c.rs", "pub struct C(super::a::A);"),
-    ];
-    let told = "a.rs -> b.rs (uses crate::b::B) -> c.rs (uses crate::c::C) -> a.rs (uses super::a::A)";
-    assert_eq!(cycle(&read_crate(&files).graph()).as_deref(), Some(told));
-    files[3].1 = "pub struct C(super::b::B);";
-    let told = "b.rs -> c.rs (uses crate::c::C) -> b.rs (uses super::b::B)";
-    assert_eq!(cycle(&read_crate(&files).graph()).as_deref(), Some(told));
-    files[3].1 = "pub struct C;";
-    assert_eq!(cycle(&read_crate(&files).graph()), None);
+fn a_cycle_is_found_wherever_paths_stand_and_through_re_exports() {
+    let root = ("lib.rs", "mod shop; mod till;");
+    let till = ("till.rs", "use crate::shop::Shop; pub struct Till; pub fn open(_: Shop) {}");
+    for code in [
+        "fn f() { crate::till::open() }",
+        "fn f(_: super::till::Till) {}",
+        "use crate::till; fn f() { till::open() }",
+        "fn f() { use crate::till::{self, Till as T}; till::open() }",
+        "fn f() { println!(\"{}\", vec![(1, crate::till::open())]) }",
+        "#[derive(Till)] #[till(with = crate::till::open)] struct S;",
+        "mod inner { use super::super::till::Till; }",
+        "#[cfg(test)] mod tests { fn f() {} } fn f() { crate::till::open() }",
+    ] {
+        let found = cycle_of(&[root, ("shop.rs", &format!("pub struct Shop; {code}")), till]);
+        let found = found.unwrap_or_else(|| panic!("no cycle with {code}"));
+        assert!(
+            found.starts_with("shop.rs -> till.rs (uses ") && found.ends_with(" -> shop.rs (uses crate::shop::Shop)")
+        );
+    }
+    let shop = ("shop/mod.rs", "mod shelf; mod cart; pub use shelf::{Shelf as Rack, label};");
+    let cart = ("shop/cart.rs", "use super::Rack; pub fn take(_: Rack) {}");
+    let till = ("till.rs", "use crate::shop::{self, label}; fn ring() { label(); shop::label(); }");
+    for (shelf, cycle) in [
+        ("pub struct Shelf; pub fn label() {} #[cfg(test)] mod tests { use crate::till::ring; }", None),
+        (
+            "pub struct Shelf; pub fn label() { super::cart::take() }",
+            Some("shop/cart.rs -> shop/shelf.rs (uses super::Rack) -> shop/cart.rs (uses super::cart::take)"),
+        ),
+    ] {
+        assert_eq!(cycle_of(&[root, shop, ("shop/shelf.rs", shelf), cart, till]).as_deref(), cycle);
+    }
 }

@@ -119,7 +119,9 @@ impl Limiter {
     pub(in crate::aws) fn settle(&self, uses: &[Use]) {
         let now = Instant::now();
         let mut state = self.state();
-        uses.iter().for_each(|used| state.take(used, now));
+        for used in uses.iter() {
+            state.take(used, now);
+        }
     }
 
     /// Returns how long it takes until S3 begins to answer.
