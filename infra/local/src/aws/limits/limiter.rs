@@ -119,7 +119,7 @@ impl Limiter {
     pub(in crate::aws) fn settle(&self, uses: &[Use]) {
         let now = Instant::now();
         let mut state = self.state();
-        for used in uses.iter() {
+        for used in uses {
             state.take(used, now);
         }
     }
