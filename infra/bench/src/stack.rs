@@ -78,8 +78,7 @@ impl AwsProcess {
         let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
         let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
         let line = line.ok_or("the AWS side did not start")?;
-        let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side did not print its two URLs")?;
-        Ok(Self { variables: Variables::new(endpoint_url).with_dynamodb_at(dynamodb_url), process })
+        Ok(Self { variables: Variables::new(&line), process })
     }
 
     /// Ends it, and waits until its files are closed.
@@ -109,7 +108,7 @@ pub(crate) async fn run(data: Option<&Path>) -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, data).await.map_err(text)?;
     StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
-    println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
+    println!("{}", aws.endpoint_url);
     parent_ended().await
 }
 

@@ -154,7 +154,7 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
     let key = stack.full_key().await;
     set_limit(&stack, &key, 100_000).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let variables = Variables::new(&stack.aws.endpoint_url).with("AWS_ENDPOINT_URL_DYNAMODB", &proxy.url);
     let mut catalog = RuntimeApi::run("catalog", &variables).await;
     catalog.ready().await;
     proxy.plan(|operation| if operation == "Query" { Fault::Error("ThrottlingException") } else { Fault::None });
@@ -198,7 +198,9 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    let mut me =
+        RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url).with("AWS_ENDPOINT_URL_DYNAMODB", &proxy.url))
+            .await;
     me.ready().await;
     proxy.set_fault(Fault::Error("ThrottlingException"));
     let (status, line) = ask(&mut me, get(ME, &key)).await;

@@ -33,7 +33,7 @@ async fn first_message(stack: &Stack) -> SqsMessage {
 async fn a_batch_of_the_feed_counts_what_became_of_its_messages() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let variables = Variables::new(&stack.aws.endpoint_url).with("AWS_ENDPOINT_URL_DYNAMODB", &proxy.url);
     let mut ingest = RuntimeApi::run("ingest", &variables).await;
     let good = item("ak", "skin", Some("AK"), 1).to_string();
     let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
@@ -119,7 +119,7 @@ async fn messages_that_the_store_takes_for_invalid_are_counted() {
     assert_metrics(&timeless_metrics(&line, "webhook", &[]), &json!({"Defects": 1}));
 
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let variables = Variables::new(&stack.aws.endpoint_url).with("AWS_ENDPOINT_URL_DYNAMODB", &proxy.url);
     let mut ingest = RuntimeApi::run("ingest", &variables).await;
     ingest.invoke(json!(batch(&[item("ak", "skin", Some("AK"), 1).to_string()]))).await;
     proxy.set_fault(Fault::Error("ValidationException"));
@@ -132,7 +132,7 @@ async fn messages_that_the_store_takes_for_invalid_are_counted() {
 async fn commands_of_the_accounts_settings_are_counted_if_the_service_could_not_do_them() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url);
+    let variables = Variables::new(&stack.aws.endpoint_url).with("AWS_ENDPOINT_URL_DYNAMODB", &proxy.url);
     let mut account = RuntimeApi::run("account", &variables).await;
     let list = json!({"version": 1, "user_id": OWNER, "command": "keys.list", "parameters": {}});
     let key = uuid(9).to_string();
@@ -225,8 +225,11 @@ async fn a_compaction_tells_how_far_each_base_was_behind_even_where_it_fails() {
     let listings: Vec<Value> = (0..3).map(|number| listing(number, "1.00", "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&listings).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let mut compact =
-        RuntimeApi::run("compact", &Variables::new(&stack.aws.endpoint_url).with_dynamodb_at(&proxy.url)).await;
+    let mut compact = RuntimeApi::run(
+        "compact",
+        &Variables::new(&stack.aws.endpoint_url).with("AWS_ENDPOINT_URL_DYNAMODB", &proxy.url),
+    )
+    .await;
     compact.ready().await;
     proxy.plan(|operation| if operation == "PutItem" { Fault::Error("AccessDeniedException") } else { Fault::None });
     for (works, behind, message) in
