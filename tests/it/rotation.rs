@@ -137,7 +137,9 @@ async fn a_change_beside_a_rotation_is_not_lost_in_the_new_key() {
     }
 }
 
-/// Decides about calls by their operation, and by how many transactions were sent before.
+/// Decides about a call by its operation, and by how many transactions were sent before.
+type FaultRule = fn(&str, usize) -> Fault;
+
 fn counting_transactions(fault: impl Fn(&str, usize) -> Fault + Send + 'static) -> impl FnMut(&str) -> Fault + Send {
     let mut transactions = 0;
     move |operation: &str| {
@@ -170,7 +172,7 @@ async fn a_rotation_whose_answer_is_lost_returns_the_text_and_the_doubt_unless_t
     let stack = Stack::new().await;
     let (running, proxy) = (stack.instance().await, Proxy::start(&stack.aws.endpoint_url).await);
     let keys = keys_behind(&stack, &proxy);
-    let faults: [(fn(&str, usize) -> Fault, bool, [bool; 2]); 3] = [
+    let faults: [(FaultRule, bool, [bool; 2]); 3] = [
         (lose_the_answer, true, [false, true]),
         (refuse_transactions, true, [true, false]),
         (lose_the_answer_and_read, false, [false, true]),

@@ -248,7 +248,7 @@ async fn a_change_that_is_refused_or_wrong_usage_changes_nothing() {
         let wrong = keys(&target, &format!("{update} {options}")).await;
         assert_eq!(wrong.code, 2, "{options}: {wrong:?}");
     }
-    assert_eq!(target.admin.keys().list(user).await.unwrap().readable, [record.clone()]);
+    assert_eq!(target.admin.keys().list(user).await.unwrap().readable, std::slice::from_ref(&record));
 
     target.admin.keys().revoke(record.key_id).await.unwrap();
     let unknown = KeyId::from(target.uuid(2));
