@@ -16,12 +16,12 @@ use platform::aws::Patience;
 use platform::resources::{Batching, INGEST_TIMEOUT, Queue, Resources};
 use serde::Serialize;
 use serde_json::{Value, json};
-use terminal::number_table;
+use terminal::{Output, number_table};
 use types::clock::{Clock, SystemClock};
 use types::records::PublicListing;
 
 use crate::cli::FeedOptions;
-use crate::figures::{Output, number, text};
+use crate::figures::{number, text};
 use crate::process::{Machine, Stopwatch, TimeSpent};
 use crate::stack::{AwsProcess, send};
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(options: &FeedOptions) -> Result<(), String> {
     let report = FeedReport { machine: Machine::this(), messages: messages.len(), ways };
     let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
-    output.whole(&report)
+    Ok(output.whole(&report)?)
 }
 
 /// Parses messages and applies them straight to the tables, in batches, by appliers side by side.

@@ -1,5 +1,4 @@
-//! What was measured: percentiles, ratios, and how results are shown. People get aligned tables, programs one JSON
-//! document.
+//! What was measured: percentiles and ratios, and how numbers are shown.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,34 +6,6 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use terminal::Bar;
-
-/// The form of the results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    Text,
-    Json,
-}
-
-impl Output {
-    pub(crate) const fn from_json_flag(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
-    }
-
-    /// Prints a part of the results as soon as it is known, for people, who are waiting.
-    pub(crate) fn part(self, text: impl FnOnce() -> String) {
-        if self == Self::Text {
-            println!("{}\n", text());
-        }
-    }
-
-    /// Prints the whole result for programs.
-    pub(crate) fn whole<D: Serialize>(self, document: &D) -> Result<(), String> {
-        if self == Self::Json {
-            println!("{}", serde_json::to_string(document).map_err(text)?);
-        }
-        Ok(())
-    }
-}
 
 /// What a section has measured.
 pub(crate) struct Figures {

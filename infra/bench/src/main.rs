@@ -36,7 +36,7 @@ fn main() -> ExitCode {
                 Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
                 Command::AwsSide { data } => stack::run(data.as_deref()).await,
-                Command::UsualSide { size, now_millis } => read_model::usual_side::run(size, now_millis).await,
+                Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream } => scale::replicas::run(stream).await,
                 Command::Rebuild { memory_mb, read_units } => scale::compaction::run(memory_mb, read_units).await,
             }

@@ -20,9 +20,10 @@ use market::{Log, Manifest, Market, ObjectRef};
 use objects::Objects;
 use platform::aws::{Environment, Patience};
 use platform::resources::{Resources, Table};
+use serde::de::DeserializeOwned;
 use terminal::Bar;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 use types::clock::{Clock, SystemClock};
 use types::records::{PublicItem, PublicListing};
 use types::scope::{Scope, Tier};
@@ -40,11 +41,20 @@ const CHUNK_RECORDS: u64 = 2_000;
 /// The number of records that are packed together, which is the most that a part may have.
 const PART_RECORDS: usize = 131_072;
 
-/// Returns a command that starts this program again with a subcommand. Nothing else has to be built or found. The
-/// process is killed when it is dropped.
-pub(crate) fn child_command(subcommand: &str) -> Result<Command, String> {
+/// Starts this program again with a subcommand, so that nothing else has to be built or found. Returns the process, which
+/// is killed when it is dropped, and the lines that it prints.
+pub(crate) fn start_child(
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Result<(Child, Lines<BufReader<ChildStdout>>), String> {
+    let mut command = child_command(arguments)?;
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+    let stdout = process.stdout.take().ok_or("a child has no standard output")?;
+    Ok((process, BufReader::new(stdout).lines()))
+}
+
+fn child_command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<Command, String> {
     let mut command = Command::new(std::env::current_exe().map_err(text)?);
-    command.arg(subcommand).kill_on_drop(true);
+    command.args(arguments).kill_on_drop(true);
     Ok(command)
 }
 
@@ -63,22 +73,26 @@ pub(crate) struct AwsProcess {
 impl AwsProcess {
     /// Starts an empty AWS side on a free port.
     pub(crate) async fn start() -> Result<Self, String> {
-        Self::start_with([]).await
+        Self::start_with(&[]).await
     }
 
     /// Starts an AWS side that keeps its tables and objects in a folder.
     pub(crate) async fn start_in(folder: &Path) -> Result<Self, String> {
-        Self::start_with([OsStr::new("--data"), folder.as_os_str()]).await
+        Self::start_with(&[OsStr::new("--data"), folder.as_os_str()]).await
     }
 
-    async fn start_with<const N: usize>(arguments: [&OsStr; N]) -> Result<Self, String> {
-        let mut command = child_command(SUBCOMMAND)?;
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().map_err(text)?;
-        let stdout = process.stdout.take().ok_or("the AWS side has no standard output")?;
-        let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
-        let line = line.ok_or("the AWS side did not start")?;
+    async fn start_with(arguments: &[&OsStr]) -> Result<Self, String> {
+        let (process, mut lines) = start_child([&[OsStr::new(SUBCOMMAND)][..], arguments].concat())?;
+        let line = lines.next_line().await.map_err(text)?.ok_or("the AWS side did not start")?;
         Ok(Self { variables: Variables::new(&line), process })
+    }
+
+    /// Runs this program with a subcommand against this AWS side, in a process of its own. Returns the document that it
+    /// prints.
+    pub(crate) async fn run_child<D: DeserializeOwned>(&self, arguments: &[&str]) -> Result<D, String> {
+        let output = child_command(arguments)?.env_clear().envs(self.variables.iter()).output().await.map_err(text)?;
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 
     /// Ends it, and waits until its files are closed.

@@ -8,7 +8,7 @@ use types::ids::UserId;
 use webhooks::store::WebhookStore;
 
 use crate::failure::CommandFailure;
-use crate::session::{Session, SessionError};
+use crate::session::Session;
 
 /// The environment variables that may name the operating system's user.
 const USER_VARIABLES: [&str; 3] = ["USER", "LOGNAME", "USERNAME"];
@@ -46,7 +46,7 @@ impl Asked {
 
 impl Audit {
     /// Finds out who asks, and about whose key, endpoint or delivery. What cannot be found out is left out of the line.
-    pub(crate) async fn begin(stack: &str, asked: Option<Asked>) -> Result<Self, SessionError> {
+    pub(crate) async fn begin(stack: &str, asked: Option<Asked>) -> Result<Self, CommandFailure> {
         let Some(asked) = asked else { return Ok(Self(None)) };
         let session = Session::open(stack).await?;
         let (actor, user_id) = tokio::join!(actor(&session), owner(&session, &asked));

@@ -1,16 +1,23 @@
-//! Why a command failed, in whole or in part, and what to do next. The only place that knows exit codes.
-//!
-//! The modules turn their own errors into failures, so nothing here depends on a command.
+//! Why a command failed, in whole or in part, and what to do next. It is the program's one error type and the only place
+//! that knows exit codes. Errors of the libraries become failures here, where each gets its hint.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use admin::ErrorCode;
+use admin::keys::AdminError;
+use admin::webhooks::WebhookAdminError;
+use platform::preflight::{Problem, ResourceKind};
+use platform::rows::Unreadable;
+use serde::Serialize;
 use serde_json::{Value, json};
-
-use crate::text::printable;
+use terminal::{NotPrinted, Output, printable};
+use types::rotation::RotationError;
 
 /// The most details shown as text. The JSON output has all of them.
 const MAX_DETAILS_SHOWN: usize = 20;
+/// The most characters that are quoted of a text of any length.
+const MAX_QUOTED_CHARS: usize = 300;
 
 /// Why a command failed, in whole or in part.
 #[derive(Debug)]
@@ -26,16 +33,9 @@ pub(crate) struct CommandFailure {
     code: Option<ErrorCode>,
 }
 
-impl From<CommandFailure> for ExitCode {
-    fn from(_: CommandFailure) -> Self {
-        // The other exit code, 2 for wrong usage, comes from parsing the arguments.
-        Self::from(1)
-    }
-}
-
 impl CommandFailure {
-    pub(crate) fn new(message: String, hint: &'static str) -> Self {
-        Self { message, hint, details: Vec::new(), member: None, code: None }
+    pub(crate) fn new(message: impl Into<String>, hint: &'static str) -> Self {
+        Self { message: message.into(), hint, details: Vec::new(), member: None, code: None }
     }
 
     /// Says what kind of error it is.
@@ -48,6 +48,10 @@ impl CommandFailure {
         Self { hint, ..self }
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) const fn code(&self) -> Option<ErrorCode> {
         self.code
     }
@@ -58,8 +62,8 @@ impl CommandFailure {
     }
 
     /// Adds the details for programs, as a member of the document.
-    pub(crate) fn with_member(self, name: &'static str, value: Value) -> Self {
-        Self { member: Some((name, value)), ..self }
+    pub(crate) fn with_member(self, name: &'static str, value: impl Serialize) -> Self {
+        Self { member: Some((name, json!(value))), ..self }
     }
 
     /// Returns the failure as text for people: what went wrong, the details, and what to do next.
@@ -82,6 +86,145 @@ impl CommandFailure {
         }
         document
     }
+
+    /// Prints the failure to standard error.
+    pub(crate) fn print(&self, output: Output) -> ExitCode {
+        let text = match output {
+            Output::Text => self.text(),
+            Output::Json => self.document().to_string(),
+        };
+        // If standard error is closed, the exit code still reports the failure.
+        let _ = writeln!(io::stderr(), "{text}");
+        // The other exit code, 2 for wrong usage, comes from parsing the arguments.
+        ExitCode::from(1)
+    }
+}
+
+/// Cuts off text after [`MAX_QUOTED_CHARS`] characters: it may quote input of any length.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns an error if rows had to be left out of a result. The result, which is printed before, has the form that it
+/// always has.
+pub(crate) fn none_left_out(unreadable: &[Unreadable]) -> Result<(), CommandFailure> {
+    if unreadable.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = unreadable.iter().map(|Unreadable { row, what }| json!({ "row": row, "what": what })).collect();
+    Err(CommandFailure::new(
+        format!("rows that cannot be read and were left out: {}", unreadable.len()),
+        "Each line is a row's key and what cannot be read of it. If a newer release wrote it, use that release's `marketctl`.",
+    )
+    .with_details(unreadable.iter().map(ToString::to_string))
+    .with_member("unreadable", rows))
+}
+
+/// Returns a whole sentence about a resource that cannot be used: which one, what is wrong with it, what to do next.
+pub(crate) fn with_remedy(problem: &Problem, kind: ResourceKind, name: &str) -> String {
+    let next = match (problem, kind) {
+        (Problem::Missing, _) => {
+            "deploy the stack, or select the right stack with --stack and its region with AWS_REGION"
+        }
+        (Problem::NotActive(_), ResourceKind::Secret) => {
+            "restore it (`aws secretsmanager restore-secret`); without it no webhook delivery can be signed"
+        }
+        (Problem::NotActive(_), _) => "wait until it is active, then check again",
+        (Problem::NoIndex(_), _) => {
+            "deploy the stack again; without the index, webhook deliveries cannot be listed or retried"
+        }
+        (Problem::Content(_), _) => {
+            "restore the secret's previous version; without a keyring no webhook delivery can be signed"
+        }
+        (Problem::Denied(_), ResourceKind::Table) => "allow dynamodb:DescribeTable, or use another profile",
+        (Problem::Denied(_), ResourceKind::Queue) => {
+            "allow sqs:GetQueueUrl and sqs:GetQueueAttributes, or use another profile"
+        }
+        (Problem::Denied(_), ResourceKind::Secret) => {
+            "allow secretsmanager:DescribeSecret and secretsmanager:GetSecretValue, or use another profile"
+        }
+        (Problem::Denied(_), ResourceKind::Bucket) => "allow s3:GetObject and s3:ListBucket, or use another profile",
+        (Problem::Refused(_), _) => "check the credentials and AWS_REGION",
+        (Problem::Unreachable(_), _) => "check the network, AWS_REGION and AWS_ENDPOINT_URL",
+    };
+    format!("{}: {next}", problem.sentence(kind, name))
+}
+
+impl From<NotPrinted> for CommandFailure {
+    fn from(cause: NotPrinted) -> Self {
+        Self::new(
+            format!("the command ran, but its result could not be printed: {cause}"),
+            "`marketctl keys list` and `marketctl webhooks list` show what exists now. If a new key was not shown, revoke it; if a new secret was not shown, rotate it.",
+        )
+    }
+}
+
+impl From<AdminError> for CommandFailure {
+    fn from(error: AdminError) -> Self {
+        let hint = match &error {
+            AdminError::Store(_) => "Run `marketctl check` to find what is wrong, then try again.",
+            AdminError::Unknown(_) => "`marketctl keys list --user UUID` shows the ids of a user's keys.",
+            AdminError::NotActive(_) => "Create a new key with `marketctl keys create`.",
+            AdminError::Replaced { .. } => {
+                "Nothing was changed. Rotate the key that replaced it, or revoke this one to end it now."
+            }
+            AdminError::Changed => {
+                "Nothing was done. `marketctl keys list --user UUID` shows the keys as they are now."
+            }
+            AdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
+        };
+        Self::new(shortened(&error.to_string()), hint).with_code(error.code())
+    }
+}
+
+impl From<WebhookAdminError> for CommandFailure {
+    fn from(error: WebhookAdminError) -> Self {
+        let hint = match &error {
+            WebhookAdminError::Store(_) | WebhookAdminError::Keyring(_) => {
+                "Run `marketctl check` to find what is wrong, then try again."
+            }
+            WebhookAdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
+            WebhookAdminError::TooMany => "Remove one with `marketctl webhooks remove ID`, then try again.",
+            WebhookAdminError::UnknownEndpoint(_) => {
+                "`marketctl webhooks list --user UUID` shows the ids of a user's endpoints."
+            }
+            WebhookAdminError::UnknownDelivery(_) => {
+                "`marketctl webhooks deliveries ID` shows the ids of an endpoint's deliveries."
+            }
+            WebhookAdminError::Disabled(_) => "Switch it on with `marketctl webhooks enable ID`, then try again.",
+            WebhookAdminError::Removed(_) => {
+                "Add a new endpoint with `marketctl webhooks add`; it receives the events that happen from then on."
+            }
+            WebhookAdminError::TooManyTrials { .. } => "Nothing was changed or sent.",
+            WebhookAdminError::Busy(_) => "`marketctl webhooks show DELIVERY_ID` shows the result within two minutes.",
+            WebhookAdminError::TooManyRounds(_) => {
+                "`marketctl webhooks show DELIVERY_ID` shows its body, which you can hand to the receiver yourself."
+            }
+            WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
+            WebhookAdminError::Rotation(RotationError::NoNext) => {
+                "Create one with `marketctl webhooks rotate-secret ID`."
+            }
+            WebhookAdminError::Rotation(RotationError::NoOld) => "No secret was changed: only the active one is valid.",
+            WebhookAdminError::Rotation(RotationError::Stored) => "Remove the endpoint and add it again.",
+            WebhookAdminError::KeysNeeded(_) => "`marketctl webhooks rotate-keyring` names these endpoints.",
+            WebhookAdminError::Changed => {
+                "`marketctl webhooks list --user UUID` and `marketctl webhooks show DELIVERY_ID` show the current state."
+            }
+            WebhookAdminError::NoRandomness => "Nothing was created. Try again, on another machine if necessary.",
+            WebhookAdminError::Late(..) => {
+                "You need not do anything. `marketctl webhooks show DELIVERY_ID` shows the result."
+            }
+        };
+        let failure = Self::new(shortened(&error.to_string()), hint);
+        match error {
+            // The delivery is stored, and a sweep calls its drain.
+            WebhookAdminError::Late(id, _) => failure.with_member("delivery_id", id),
+            error => failure.with_code(error.code()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -90,10 +233,7 @@ mod tests {
 
     fn failure(details: usize) -> CommandFailure {
         let details: Vec<_> = (1..=details).map(|line| format!("line {line}: away")).collect();
-        let member = json!(details);
-        CommandFailure::new("lines refused".to_owned(), "Correct them.")
-            .with_details(details)
-            .with_member("refused", member)
+        CommandFailure::new("lines refused", "Correct them.").with_member("refused", &details).with_details(details)
     }
 
     #[test]
@@ -110,5 +250,11 @@ mod tests {
         let document = failure(25).document();
         assert_eq!((&document["error"], &document["hint"]), (&json!("lines refused"), &json!("Correct them.")));
         assert_eq!(document["refused"].as_array().map(Vec::len), Some(25));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(shortened(&"é".repeat(200_000)).chars().count(), MAX_QUOTED_CHARS + 1);
+        assert_eq!(shortened("short"), "short");
     }
 }

@@ -8,21 +8,17 @@ mod feed;
 mod import;
 mod input;
 mod keys;
-mod output;
-mod remedy;
 pub mod repair;
 mod restore;
 mod session;
-mod text;
-mod unreadable;
 mod webhooks;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use terminal::Output;
 
 use cli::{Arguments, Command, FeedCommand};
-use output::Output;
 
 /// Runs the program with the arguments of the process.
 pub async fn run() -> ExitCode {
@@ -40,9 +36,6 @@ pub async fn run() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output.print_failure(&failure);
-            failure.into()
-        }
+        Err(failure) => failure.print(output),
     }
 }

@@ -17,15 +17,12 @@ use platform::preflight::{Problem, ResourceKind};
 use platform::resources::{Queue, Resources, Table};
 use platform::store::causes;
 use secrets::KeyringCache;
-use thiserror::Error;
 use types::clock::{Clock, SystemClock};
 use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
-use crate::failure::CommandFailure;
-use crate::remedy::with_remedy;
-use crate::text::shortened;
+use crate::failure::{CommandFailure, shortened, with_remedy};
 
 /// A stack and the AWS configuration to reach it.
 pub(crate) struct Session {
@@ -35,37 +32,12 @@ pub(crate) struct Session {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// Why a session lacks what a command needs.
-#[derive(Debug, Error)]
-pub(crate) enum SessionError {
-    #[error("no AWS region is set")]
-    RegionNotSet,
-    #[error("no AWS credentials were found: {}", shortened(.0))]
-    CredentialsNotFound(String),
-    #[error("nothing was done: {0}")]
-    QueueNotUsable(String),
-    #[error("nothing was done: the credentials do not tell the account, which is in the bucket's name: {0}")]
-    BucketNotKnown(String),
-}
-
-impl From<SessionError> for CommandFailure {
-    fn from(error: SessionError) -> Self {
-        let hint = match &error {
-            SessionError::RegionNotSet => "Set AWS_REGION, or set AWS_PROFILE to a profile that has a region.",
-            SessionError::CredentialsNotFound(_) => {
-                "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            }
-            SessionError::QueueNotUsable(_) | SessionError::BucketNotKnown(_) => {
-                "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used."
-            }
-        };
-        Self::new(error.to_string(), hint)
-    }
-}
+/// What to do if a queue or the bucket cannot be used.
+const CHECK_HINT: &str = "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used.";
 
 impl Session {
     /// Opens a session with the region, credentials and endpoint that every AWS tool would use.
-    pub(crate) async fn open(stack: &str) -> Result<Self, SessionError> {
+    pub(crate) async fn open(stack: &str) -> Result<Self, CommandFailure> {
         let patience = Patience::Bulk;
         let config = aws_config::defaults(BehaviorVersion::latest())
             .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
@@ -74,14 +46,17 @@ impl Session {
             .load()
             .await;
         if config.region().is_none() {
-            return Err(SessionError::RegionNotSet);
+            let hint = "Set AWS_REGION, or set AWS_PROFILE to a profile that has a region.";
+            return Err(CommandFailure::new("no AWS region is set", hint));
         }
         // Fetched here so that an expired login is reported as such, and not as a failed call.
         if let Some(credentials) = config.credentials_provider() {
-            credentials
-                .provide_credentials()
-                .await
-                .map_err(|error| SessionError::CredentialsNotFound(causes(&error)))?;
+            credentials.provide_credentials().await.map_err(|error| {
+                CommandFailure::new(
+                    format!("no AWS credentials were found: {}", shortened(&causes(&error))),
+                    "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+                )
+            })?;
         }
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
         Ok(Self { config, resources: Resources::new(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
@@ -96,9 +71,9 @@ impl Session {
         KeyAdmin::new(self.dynamodb.clone(), self.resources.table(Table::Keys), Arc::clone(&self.clock))
     }
 
-    pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, SessionError> {
-        let queue = async |queue| self.queue_url(queue).await.map_err(SessionError::QueueNotUsable);
-        let slow = queue(Queue::WebhooksSlow).await?;
+    pub(crate) async fn webhooks(&self) -> Result<WebhookAdmin, CommandFailure> {
+        let slow = self.queue_url(Queue::WebhooksSlow).await;
+        let slow = slow.map_err(|reason| CommandFailure::new(format!("nothing was done: {reason}"), CHECK_HINT))?;
         let store = WebhookStore::new(self.dynamodb.clone(), self.resources.table(Table::Webhooks));
         Ok(WebhookAdmin {
             drains: Drains::new(store.clone(), Queues::new(self.sqs(), [(Lane::Slow, slow)]), Schedule::default()),
@@ -149,8 +124,11 @@ impl Session {
     }
 
     /// Returns the bucket.
-    pub(crate) async fn objects(&self) -> Result<Objects, SessionError> {
-        let bucket = self.bucket().await.map_err(|problem| SessionError::BucketNotKnown(problem.to_string()))?;
+    pub(crate) async fn objects(&self) -> Result<Objects, CommandFailure> {
+        let bucket = self.bucket().await.map_err(|problem| {
+            let what = "the credentials do not tell the account, which is in the bucket's name";
+            CommandFailure::new(format!("nothing was done: {what}: {problem}"), CHECK_HINT)
+        })?;
         Ok(Objects::new(self.s3(), bucket, Patience::Bulk))
     }
 

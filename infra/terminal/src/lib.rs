@@ -1,12 +1,67 @@
-//! What the programs for people show on a terminal: tables, and progress bars. `local`, `marketctl` and `bench` share it.
+//! What the programs for people show on a terminal: results, tables, and progress bars. `local`, `marketctl` and `bench`
+//! share it.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use serde::Serialize;
+use thiserror::Error;
+use types::timestamp::Timestamp;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The form in which a program prints its results: text and tables for people, or one JSON document for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    Text,
+    Json,
+}
+
+/// A result that standard output did not take.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct NotPrinted(#[from] io::Error);
+
+impl From<NotPrinted> for String {
+    fn from(error: NotPrinted) -> Self {
+        error.to_string()
+    }
+}
+
+impl Output {
+    pub const fn from_json_flag(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+
+    /// Prints a result to standard output.
+    pub fn print<D: Serialize>(self, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), NotPrinted> {
+        let result = match self {
+            Self::Text => text(document),
+            Self::Json => serde_json::to_string(document).map_err(io::Error::from)?,
+        };
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{result}")?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Prints a part of the results as soon as it is known, for people, who are waiting.
+    pub fn part(self, text: impl FnOnce() -> String) {
+        if self == Self::Text {
+            println!("{}\n", text());
+        }
+    }
+
+    /// Prints the whole result for programs. People have seen its parts.
+    pub fn whole<D: Serialize>(self, document: &D) -> Result<(), NotPrinted> {
+        match self {
+            Self::Text => Ok(()),
+            Self::Json => self.print(document, |_| String::new()),
+        }
+    }
+}
 
 /// Formats rows under a header, with aligned columns.
 pub fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
@@ -38,6 +93,15 @@ pub fn printable(text: &str) -> String {
         c => c,
     };
     text.chars().map(shown).collect()
+}
+
+/// Formats a time to the minute, because a table has no room for more.
+pub fn minute(at: Option<Timestamp>) -> String {
+    let Some(at) = at else { return "-".to_owned() };
+    let mut text = at.to_string().replace('T', " ");
+    text.truncate("YYYY-MM-DD HH:MM".len());
+    text.push('Z');
+    text
 }
 
 /// Formats a number with commas between thousands.
@@ -105,5 +169,11 @@ mod tests {
         let shown = table(["name"], [["\u{1b}[2Jgone\nwild".to_owned()]]);
         assert!(shown.contains("gone wild"));
         assert!(!shown.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_time_is_shown_to_the_minute() {
+        assert_eq!(minute(None), "-");
+        assert_eq!(minute("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00Z");
     }
 }

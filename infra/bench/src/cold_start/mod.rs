@@ -6,12 +6,12 @@ mod programs;
 
 use local::demo::LargeMarket;
 use serde::Serialize;
-use terminal::number_table;
+use terminal::{Output, number_table};
 use types::clock::{Clock, SystemClock};
 use types::records::{PublicItem, PublicListing};
 
 use crate::cli::ColdStartOptions;
-use crate::figures::{Output, Percentiles, bar, megabytes, number, text};
+use crate::figures::{Percentiles, bar, megabytes, number, text};
 use crate::process::Machine;
 use crate::stack::{AwsProcess, fill, pack};
 use instance::StartTimes;
@@ -73,7 +73,7 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
         ColdStartReport { machine: Machine::this(), items: options.items, starts: options.starts, programs: reports };
     let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
-    output.whole(&report)
+    Ok(output.whole(&report)?)
 }
 
 impl ProgramReport {

@@ -3,25 +3,23 @@
 
 mod ask;
 mod subject;
-mod usual;
-pub(crate) mod usual_side;
+pub(crate) mod usual;
 
 use std::time::{Duration, Instant};
 
 use local::demo::LargeMarket;
 use serde::Serialize;
-use terminal::number_table;
+use terminal::{Output, number_table};
 use types::clock::{Clock, SystemClock};
 use types::records::{PublicItem, PublicListing};
 
 use crate::cli::{ReadModelOptions, ReplicaStream};
-use crate::figures::{Output, Percentiles, bar, number};
+use crate::figures::{Percentiles, bar, number};
 use crate::process::Machine;
 use crate::stack::{AwsProcess, fill, pack};
 use ask::{IndexTimes, MeasuredFunction, RequestTimes, Warm};
 use subject::{CatalogSubject, Depth, ListingsSubject, QuestionKind, Subject};
-use usual::Cost;
-use usual_side::UsualSide;
+use usual::{Cost, UsualSide};
 
 /// What a page of one kind of question takes in an index.
 #[derive(Debug, Serialize)]
@@ -116,7 +114,7 @@ pub(crate) async fn run(options: &ReadModelOptions) -> Result<(), String> {
     for &size in &options.sizes {
         report.markets.push(measure(size, output).await?);
     }
-    output.whole(&report)
+    Ok(output.whole(&report)?)
 }
 
 /// Stores a market of this size in both ways and measures it. Each part is printed as soon as it is known.
@@ -168,7 +166,7 @@ impl Bench {
         let asked = kind.queries.get(middle).zip(totals.get(middle));
         let (query, total) = asked.ok_or_else(|| format!("{}: there is no question", kind.name))?;
         let paging = Depth::Middle.paging(*total);
-        let asked = self.usual.asker.ask(&S::plan(query), paging).await;
+        let asked = self.usual.ask(&S::plan(query), paging).await;
         let (records, counted, cost) = asked.map_err(|error| format!("{}: {error}", kind.name))?;
         let expected = paging.take().min(total.saturating_sub(paging.skip()));
         if (counted, records.len()) != (*total, expected) {

@@ -6,35 +6,56 @@
 //! read holds ten thousand entries. If the index is sorted by price, a price range is a key condition. The walk that
 //! counts also finds the page, and the page's records are fetched by one call. Reads are eventually consistent, which
 //! halves their price. All entries of an index lie in one partition; on AWS that limits a walk to 24 MB per second.
+//!
+//! A process of its own fills these tables and then serves them.
 
 use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
+use dynoxide::{AttributeValue as StoredValue, Database, ImportOptions, Item};
+use local::aws::AwsSide;
+use local::demo::LargeMarket;
+use local::environment::Variables;
 use local::meter::CostMeter;
+use platform::aws::{Environment, Patience};
 use platform::store::{Row, StoreError, n, s};
 use replica::{CatalogQuery, ListingQuery};
 use serde::Serialize;
+use serde_json::{Value, json};
+use terminal::Bar;
+use tokio::process::Child;
 use types::money::Usd;
 use types::paging::Paging;
+use types::records::{PublicItemDetail, PublicListing};
 use types::sort::Sort;
+use types::timestamp::Timestamp;
+
+use crate::figures::text;
+use crate::stack::{parent_ended, start_child};
 
 /// The table of listings.
-pub(super) const LISTINGS_TABLE: &str = "usual-listings";
+const LISTINGS_TABLE: &str = "usual-listings";
 /// The table of items.
-pub(super) const ITEMS_TABLE: &str = "usual-items";
+const ITEMS_TABLE: &str = "usual-items";
 /// The key of both tables.
-pub(super) const ID_ATTRIBUTE: &str = "id";
+const ID_ATTRIBUTE: &str = "id";
 /// An attribute that has the value [`ALL_VALUE`] in all records of a table.
-pub(super) const ALL_ATTRIBUTE: &str = "all";
+const ALL_ATTRIBUTE: &str = "all";
 /// The value of [`ALL_ATTRIBUTE`].
-pub(super) const ALL_VALUE: &str = "1";
+const ALL_VALUE: &str = "1";
 
 /// More entries than a megabyte holds, so that this limit never ends a page. Without any limit, the embedded DynamoDB
 /// would read the rest of the partition for each page.
 const MAX_PAGE_ENTRIES: i32 = 20_000;
+
+/// The name of the subcommand.
+const SUBCOMMAND: &str = "usual-side";
+/// The number of items, and of listings, that are stored at a time.
+const CHUNK_RECORDS: u64 = 10_000;
 
 /// What one question costs.
 #[derive(Clone, Debug, Serialize)]
@@ -44,19 +65,33 @@ pub(super) struct Cost {
     pub(super) read_units: f64,
 }
 
-/// Asks the tables that the usual way needs.
-pub(super) struct Asker {
-    client: Client,
-    meter: CostMeter,
-}
-
 /// A number of matches, and where the walk stood when it had counted them.
 type Mark = (usize, Option<Row>);
 
-impl Asker {
-    pub(super) fn new(client: &Client) -> Self {
-        let meter = CostMeter::default();
-        Self { client: meter.attach(client), meter }
+/// The running process with the tables that the usual way needs. It ends when this is dropped.
+pub(super) struct UsualSide {
+    client: Client,
+    meter: CostMeter,
+    _process: Child,
+}
+
+impl UsualSide {
+    /// Starts the process and waits until it holds the market.
+    pub(super) async fn start(market: &LargeMarket, bar: &Bar) -> Result<Self, String> {
+        let (size, now) = (market.size().to_string(), market.now().millis().to_string());
+        let (process, mut lines) = start_child([SUBCOMMAND, &size, &now])?;
+        while let Some(line) = lines.next_line().await.map_err(text)? {
+            if let Ok(stored) = line.parse() {
+                bar.advance(stored);
+                continue;
+            }
+            let variables = Variables::new(&line);
+            let meter = CostMeter::default();
+            let environment = Environment::read(&|name| variables.get(name)).map_err(text)?;
+            let client = environment.watched_by(meter.interceptor()).dynamodb(Patience::Bulk);
+            return Ok(Self { client, meter, _process: process });
+        }
+        Err("the usual side did not start".to_owned())
     }
 
     /// Returns the page's records, the total, and what they cost.
@@ -135,17 +170,17 @@ impl Asker {
 /// A question in the form in which DynamoDB is asked.
 #[derive(Debug, Default)]
 pub(super) struct QueryPlan {
-    pub(super) table: &'static str,
-    pub(super) index: String,
-    pub(super) condition: Vec<String>,
-    pub(super) filter: Vec<String>,
-    pub(super) names: HashMap<String, String>,
-    pub(super) values: HashMap<String, AttributeValue>,
-    pub(super) is_backward: bool,
+    table: &'static str,
+    index: String,
+    condition: Vec<String>,
+    filter: Vec<String>,
+    names: HashMap<String, String>,
+    values: HashMap<String, AttributeValue>,
+    is_backward: bool,
 }
 
 /// Returns the name of an index with these keys.
-pub(super) fn index(partition: &str, order: &str) -> String {
+fn index(partition: &str, order: &str) -> String {
     format!("{partition}-{order}")
 }
 
@@ -222,4 +257,110 @@ impl QueryPlan {
         self.names.insert(name.clone(), attribute.to_owned());
         name
     }
+}
+
+/// Runs as that process until standard input ends. Prints after each chunk how many records that were, and in the end
+/// the URL that it serves.
+pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
+    let database = Database::memory().map_err(text)?;
+    for table in [listings_table(), items_table()] {
+        database.create_table(serde_json::from_value(table).map_err(text)?).map_err(text)?;
+    }
+    let market = LargeMarket::new(size, Timestamp::from_millis(now_millis));
+    for start in (0..size).step_by(CHUNK_RECORDS as usize) {
+        let numbers = || start..(start + CHUNK_RECORDS).min(size);
+        let listings = numbers().filter_map(|number| market.listing(number)).map(listing).collect();
+        database.import_items(LISTINGS_TABLE, listings, ImportOptions::default()).map_err(text)?;
+        let items = numbers().filter_map(|number| market.item(number)).map(item).collect();
+        database.import_items(ITEMS_TABLE, items, ImportOptions::default()).map_err(text)?;
+        println!("{}", numbers().count() * 2);
+    }
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let aws = AwsSide::with_tables(any_port, database, None).await.map_err(text)?;
+    println!("{}", aws.endpoint_url);
+    parent_ended().await
+}
+
+fn listings_table() -> Value {
+    let all =
+        [(ALL_ATTRIBUTE, &["price_usd"][..]), ("item_id", &["price_usd"]), ("variant_id", &["item_id", "price_usd"])];
+    let indexes = all.into_iter().flat_map(|(partition, filters)| {
+        [("created_at", filters), ("price_usd", &filters[..filters.len() - 1])]
+            .map(|(order, filters)| global_index(partition, order, filters))
+    });
+    table(
+        LISTINGS_TABLE,
+        &[ID_ATTRIBUTE, ALL_ATTRIBUTE, "item_id", "variant_id", "created_at"],
+        &["price_usd"],
+        &indexes.collect::<Vec<_>>(),
+    )
+}
+
+fn items_table() -> Value {
+    let indexes = [ALL_ATTRIBUTE, "kind"].map(|partition| global_index(partition, "name", &["search"]));
+    table(ITEMS_TABLE, &[ID_ATTRIBUTE, ALL_ATTRIBUTE, "kind", "name"], &[], &indexes)
+}
+
+fn table(name: &str, texts: &[&str], numbers: &[&str], indexes: &[Value]) -> Value {
+    let define = |kind: &'static str| move |name: &&str| json!({"AttributeName": name, "AttributeType": kind});
+    let attributes: Vec<Value> = texts.iter().map(define("S")).chain(numbers.iter().map(define("N"))).collect();
+    json!({
+        "TableName": name,
+        "KeySchema": [{"AttributeName": ID_ATTRIBUTE, "KeyType": "HASH"}],
+        "AttributeDefinitions": attributes,
+        "BillingMode": "PAY_PER_REQUEST",
+        "GlobalSecondaryIndexes": indexes,
+    })
+}
+
+fn global_index(partition: &str, order: &str, filters: &[&str]) -> Value {
+    let projection = match filters {
+        [] => json!({"ProjectionType": "KEYS_ONLY"}),
+        filters => json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": filters}),
+    };
+    json!({
+        "IndexName": index(partition, order),
+        "KeySchema": [
+            {"AttributeName": partition, "KeyType": "HASH"},
+            {"AttributeName": order, "KeyType": "RANGE"},
+        ],
+        "Projection": projection,
+    })
+}
+
+fn listing(listing: PublicListing) -> Item {
+    let PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name } =
+        listing;
+    let kind = if kind == types::records::ListingKind::Bot { "bot" } else { "p2p" };
+    let mut item = texts([
+        (ID_ATTRIBUTE, Some(id.to_string())),
+        (ALL_ATTRIBUTE, Some(ALL_VALUE.to_owned())),
+        ("id8", Some(id8.to_string())),
+        ("kind", Some(kind.to_owned())),
+        ("created_at", Some(created_at.to_string())),
+        ("item_id", item_id.map(|id| id.to_string())),
+        ("variant_id", variant_id.map(|id| id.to_string())),
+        ("market_hash_name", market_hash_name.map(|name| name.to_string())),
+    ]);
+    item.insert("price_usd".to_owned(), StoredValue::N(price_usd.to_string()));
+    item.insert("is_auction".to_owned(), StoredValue::BOOL(is_auction));
+    item
+}
+
+fn item(detail: PublicItemDetail) -> Item {
+    let item = detail.item;
+    texts([
+        (ID_ATTRIBUTE, Some(item.id.to_string())),
+        (ALL_ATTRIBUTE, Some(ALL_VALUE.to_owned())),
+        ("kind", Some(item.kind.to_string())),
+        ("search", item.name.as_ref().map(|name| name.as_str().to_lowercase())),
+        ("name", item.name.map(|name| name.to_string())),
+        ("slug", item.slug.map(|slug| slug.to_string())),
+        ("image", item.image.map(|image| image.to_string())),
+    ])
+}
+
+fn texts<const N: usize>(attributes: [(&str, Option<String>); N]) -> Item {
+    let attributes = attributes.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
+    attributes.map(|(name, text)| (name, StoredValue::S(text))).collect()
 }

@@ -3,16 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::config::interceptors::{
-    BeforeSerializationInterceptorContextMut, BeforeTransmitInterceptorContextRef,
-};
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
-use aws_sdk_dynamodb::error::BoxError;
-use aws_sdk_dynamodb::operation::query::QueryInput;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base::{Compacted, RebuildLimits};
 use dynoxide::{Database, ImportOptions, Item};
@@ -24,7 +16,7 @@ use platform::aws::{Environment, Patience};
 use platform::resources::{PARTITION_KEY, Resources, Table};
 use platform::store::Attributes;
 use serde::{Deserialize, Serialize};
-use terminal::number_table;
+use terminal::{Output, number_table};
 use types::clock::{Clock, SystemClock};
 use types::ids::{Id8, ListingId};
 use types::records::PublicListing;
@@ -32,13 +24,12 @@ use types::records::PublicListing;
 use crate::cli::ScaleOptions;
 use crate::figures::{Figures, bar, megabytes, number, text};
 use crate::process::{Memory, Stopwatch};
-use crate::stack::{AwsProcess, StreamStore, add_listings, child_command};
+use crate::stack::{AwsProcess, StreamStore, add_listings};
 
 /// The name of the subcommand.
 const SUBCOMMAND: &str = "rebuild";
 
-/// More rows than are in a page of 1 MB. Without a limit, the embedded DynamoDB reads the rest of the partition for
-/// every page. DynamoDB does not.
+/// More rows than a page of 1 MB has, for [`CostMeter::with_page_limit`].
 const MAX_PAGE_ROWS: i32 = 15_000;
 
 /// The number of listings that are removed for each that is live.
@@ -118,7 +109,9 @@ pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures
     drop(database);
 
     let aws = AwsProcess::start_in(folder.path()).await?;
-    let rebuilt = in_own_process(&aws, options).await?;
+    let (memory, read_units) =
+        (options.compact_memory_mb.to_string(), options.read_units.unwrap_or(u32::MAX).to_string());
+    let rebuilt: Rebuilt = aws.run_child(&[SUBCOMMAND, &memory, &read_units]).await?;
     aws.stop().await?;
     folder.close().map_err(text)?;
     let live = size + FED_LISTINGS;
@@ -215,16 +208,6 @@ fn embedded(value: AttributeValue) -> Result<dynoxide::AttributeValue, String> {
     }
 }
 
-/// Makes the base of the listings in a process of its own.
-async fn in_own_process(aws: &AwsProcess, options: &ScaleOptions) -> Result<Rebuilt, String> {
-    let read_units = options.read_units.unwrap_or(u32::MAX);
-    let mut command = child_command(SUBCOMMAND)?;
-    command.args([options.compact_memory_mb.to_string(), read_units.to_string()]);
-    let output = command.env_clear().envs(aws.variables.iter()).output().await.map_err(text)?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("rebuild: {error}: {}", String::from_utf8_lossy(&output.stderr)))
-}
-
 /// Runs as the process that makes the base.
 pub(crate) async fn run(memory_mb: usize, read_units: u32) -> Result<(), String> {
     let limits = RebuildLimits {
@@ -233,85 +216,35 @@ pub(crate) async fn run(memory_mb: usize, read_units: u32) -> Result<(), String>
         ..RebuildLimits::default()
     };
     let rebuilt = run_until_written(limits).await?;
-    println!("{}", serde_json::to_string(&rebuilt).map_err(text)?);
-    Ok(())
+    Ok(Output::Json.whole(&rebuilt)?)
 }
 
 /// Lets run after run do its part until the base is in place.
 async fn run_until_written(limits: RebuildLimits) -> Result<Rebuilt, String> {
-    let (watch, meter) = (Watch::default(), CostMeter::default());
+    let meter = CostMeter::with_page_limit(MAX_PAGE_ROWS);
     let environment = Environment::read(&|name| std::env::var(name).ok()).map_err(text)?;
-    let environment = environment.watched_by(meter.interceptor()).watched_by(SharedInterceptor::new(watch.clone()));
+    let environment = environment.watched_by(meter.interceptor());
     let compaction = StreamStore::<PublicListing>::open(&environment, Patience::Bulk).compaction(limits);
-    let mut runs = Vec::new();
+    let (mut runs, mut objects, mut object_bytes) = (Vec::new(), 0, 0);
     loop {
         let stopwatch = Stopwatch::start();
         let outcome = compaction.run().await.map_err(text)?;
-        let spent = stopwatch.spent();
+        let (spent, bill) = (stopwatch.spent(), meter.take());
+        objects += bill.objects;
+        object_bytes += bill.object_bytes;
         runs.push(RebuildRun {
             cpu_ms: spent.cpu.as_secs_f64() * 1e3,
             wall_ms: spent.wall.as_secs_f64() * 1e3,
-            read_units: meter.take().read_units,
+            read_units: bill.read_units,
         });
         match outcome {
             Compacted::Reading { .. } => {}
             Compacted::Written { records, parts, from_entities: true } => {
-                let (objects, object_bytes) = watch.puts();
                 let peak_bytes = Memory::now().peak;
                 return Ok(Rebuilt { runs, records, parts, objects, object_bytes, peak_bytes });
             }
             other => return Err(format!("a run did something else: {other:?}")),
         }
-    }
-}
-
-/// Counts the objects that clients put, repeated attempts included, and limits the rows of their queries.
-#[derive(Clone, Debug, Default)]
-struct Watch(Arc<Puts>);
-
-#[derive(Debug, Default)]
-struct Puts {
-    objects: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Watch {
-    /// Returns how many objects were put, and their bytes.
-    fn puts(&self) -> (u64, u64) {
-        (self.0.objects.load(Ordering::Relaxed), self.0.bytes.load(Ordering::Relaxed))
-    }
-}
-
-impl Intercept for Watch {
-    fn name(&self) -> &'static str {
-        "watch"
-    }
-
-    fn modify_before_serialization(
-        &self,
-        context: &mut BeforeSerializationInterceptorContextMut<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        if let Some(query) = context.input_mut().downcast_mut::<QueryInput>() {
-            query.limit = query.limit.or(Some(MAX_PAGE_ROWS));
-        }
-        Ok(())
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let request = context.request();
-        if request.method() == "PUT" {
-            let bytes = request.headers().get("content-length").and_then(|bytes| bytes.parse::<u64>().ok());
-            self.0.objects.fetch_add(1, Ordering::Relaxed);
-            self.0.bytes.fetch_add(bytes.unwrap_or_default(), Ordering::Relaxed);
-        }
-        Ok(())
     }
 }
 

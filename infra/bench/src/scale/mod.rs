@@ -8,9 +8,10 @@ mod starts;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
+use terminal::Output;
 
 use crate::cli::{ScaleOptions, ScaleSection};
-use crate::figures::{Figures, Output};
+use crate::figures::Figures;
 use crate::process::Machine;
 
 /// Everything that was measured.
@@ -40,7 +41,7 @@ pub(crate) async fn run(options: &ScaleOptions) -> Result<(), String> {
             report.sections.push(SectionReport { section, size, figures: document });
         }
     }
-    output.whole(&report)
+    Ok(output.whole(&report)?)
 }
 
 impl ScaleSection {

@@ -6,14 +6,14 @@ use local::demo::LargeMarket;
 use platform::aws::{Environment, Patience};
 use replica::{Catalog, Listings, Replica, View};
 use serde::{Deserialize, Serialize};
-use terminal::number_table;
+use terminal::{Output, number_table};
 use types::clock::{Clock, SystemClock};
 
 use crate::cli::ReplicaStream;
 use crate::figures::{Figures, Percentiles, megabytes, number, text};
 use crate::process::{Memory, Stopwatch};
 use crate::read_model::{KindTimes, ask_index};
-use crate::stack::{AwsProcess, StreamStore, child_command, write_base};
+use crate::stack::{AwsProcess, StreamStore, write_base};
 
 /// The name of the subcommand.
 const SUBCOMMAND: &str = "cold-load";
@@ -55,9 +55,11 @@ async fn replica(size: u64, stream: ReplicaStream) -> Result<ReplicaFigures, Str
     let market = LargeMarket::new(size, SystemClock::new().now());
     let aws = AwsProcess::start().await?;
     write_base(&aws.environment()?, &market, stream).await?;
-    let mut load = load_in_own_process(&aws, stream).await?;
+    // Each load has a process of its own, as in a function's instance.
+    let command = [SUBCOMMAND, stream.as_str()];
+    let mut load: Load = aws.run_child(&command).await?;
     for _ in 1..TRIES {
-        let another = load_in_own_process(&aws, stream).await?;
+        let another: Load = aws.run_child(&command).await?;
         if another.cpu_ms < load.cpu_ms {
             load = another;
         }
@@ -66,23 +68,13 @@ async fn replica(size: u64, stream: ReplicaStream) -> Result<ReplicaFigures, Str
     Ok(ReplicaFigures { stream, load, kinds })
 }
 
-/// Loads a replica in a process of its own, as in a function's instance.
-async fn load_in_own_process(aws: &AwsProcess, stream: ReplicaStream) -> Result<Load, String> {
-    let mut command = child_command(SUBCOMMAND)?;
-    command.arg(stream.as_str()).env_clear().envs(aws.variables.iter());
-    let output = command.output().await.map_err(text)?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("cold load: {error}: {}", String::from_utf8_lossy(&output.stderr)))
-}
-
 /// Runs as the process that loads a replica from its base. It does nothing else.
 pub(crate) async fn run(stream: ReplicaStream) -> Result<(), String> {
     let load = match stream {
         ReplicaStream::Catalog => load::<Catalog>().await?,
         ReplicaStream::Listings => load::<Listings>().await?,
     };
-    println!("{}", serde_json::to_string(&load).map_err(text)?);
-    Ok(())
+    Ok(Output::Json.whole(&load)?)
 }
 
 async fn load<V: View>() -> Result<Load, String> {

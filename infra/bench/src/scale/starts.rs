@@ -88,20 +88,6 @@ impl Simulation {
         self.aws.environment().map_err(text)
     }
 
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    /// Returns the simulated time since the start.
-    fn elapsed(&self) -> Duration {
-        self.clock.monotonic()
-    }
-
-    /// Returns the simulated time since a moment, which is given by the time from the start to it.
-    fn since(&self, moment: Duration) -> Duration {
-        self.elapsed().saturating_sub(moment)
-    }
-
     /// Builds an instance of `listings`. Nothing is loaded yet.
     fn cold_listings(&self) -> Result<SimulatedInstance, String> {
         let variables = Variables::new(&InMemoryAws::endpoint_url());
@@ -132,14 +118,15 @@ pub(super) async fn measure(size: u64, crowd: usize) -> Result<Figures, String> 
 
 async fn measure_simulated(size: u64, crowd: usize) -> Result<Figures, String> {
     let simulation = Simulation::start().await?;
-    let market = LargeMarket::new(size, simulation.now());
+    let (now, total) = (simulation.clock.now(), size + TAIL_CHANGES);
+    let market = LargeMarket::new(size, now);
     write_base(&simulation.environment()?, &market, ReplicaStream::Listings).await?;
-    add_listings(simulation.admin.stores(), &market, size..size + TAIL_CHANGES, simulation.now()).await?;
+    add_listings(simulation.admin.stores(), &market, size..total, now).await?;
     let mut keys = Vec::with_capacity(crowd);
     for _ in 0..crowd.max(1) {
         keys.push(authorization(&simulation.admin).await?);
     }
-    let (one, total) = (keys.get(..1).unwrap_or_default(), size + TAIL_CHANGES);
+    let one = keys.get(..1).unwrap_or_default();
     let mut measured = vec![start_all(&simulation, "one start", one, total).await?];
     if size <= MAX_SIZE_FOR_CROWDS {
         measured.push(start_all(&simulation, &format!("{crowd} starts at once"), &keys, total).await?);
@@ -168,13 +155,14 @@ async fn start_all(simulation: &Simulation, name: &str, keys: &[String], total: 
 /// Starts an instance and asks it until it answers, which must be right. Returns how long that took, and how many
 /// requests were 503 before. The instance ends then, because all of them together would need much memory.
 async fn start(simulation: &Simulation, key: &str, total: u64) -> Result<(Duration, u64), String> {
-    let since = simulation.elapsed();
+    let began = simulation.clock.monotonic();
+    let taken = || simulation.clock.monotonic().saturating_sub(began);
     let mut instance = simulation.cold_listings()?;
     instance.init().await.map_err(text)?;
     let mut unavailable = 0;
-    while simulation.since(since) < PATIENCE {
+    while taken() < PATIENCE {
         match ask(&instance, key).await? {
-            Some(found) if found == total => return Ok((simulation.since(since), unavailable)),
+            Some(found) if found == total => return Ok((taken(), unavailable)),
             Some(found) => return Err(format!("a start answered with {found} of {total} listings")),
             None => {
                 unavailable += 1;

@@ -1,20 +1,18 @@
 //! Measures what webhooks cost, from an event in the feed to a POST at a receiver.
 
-mod compare;
-mod isolation;
-mod peer;
+mod adapter;
 pub(crate) mod receiver;
 mod stack;
 mod throughput;
+mod turns;
 
 use serde::Serialize;
+use terminal::Output;
 
 use crate::cli::{WebhookOptions, WebhookSection};
-use crate::figures::Output;
 use crate::process::Machine;
-use isolation::Isolation;
 use stack::Load;
-use throughput::Throughput;
+use throughput::{Isolation, Throughput};
 
 /// Everything that was measured. Parts that were not asked for are missing.
 #[derive(Debug, Serialize)]
@@ -34,10 +32,10 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
         return Err("each of the --stores needs one of the --endpoints".to_owned());
     }
     if let Some(command) = &options.peer {
-        return peer::run(command, options.pairs, load, output).await;
+        return turns::with_peer(command, options.pairs, load, output).await;
     }
     if let Some(older) = &options.compare {
-        return compare::run(older, options.pairs, load, output).await;
+        return turns::with_build(older, options.pairs, load, output).await;
     }
     let is_asked = |section| options.only.is_empty() || options.only.contains(&section);
     let mut report = WebhooksReport { machine: Machine::this(), throughput: None, isolation: None };
@@ -46,8 +44,8 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
         output.part(|| throughput.table());
     }
     if is_asked(WebhookSection::Isolation) {
-        let isolation = report.isolation.insert(Box::pin(isolation::measure(load.endpoints)).await?);
+        let isolation = report.isolation.insert(Box::pin(throughput::isolation(load.endpoints)).await?);
         output.part(|| isolation.table());
     }
-    output.whole(&report)
+    Ok(output.whole(&report)?)
 }

@@ -2,7 +2,6 @@
 //! else at once. It records how long after its event each delivery arrived.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,14 +11,13 @@ use hyper::body::Incoming;
 use local::server::{Body, Server};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use types::clock::{Clock, SystemClock};
 use types::timestamp::Timestamp;
 
 use crate::figures::text;
 use crate::process::child_time;
-use crate::stack::{child_command, parent_ended};
+use crate::stack::{parent_ended, start_child};
 
 const SUBCOMMAND: &str = "receiver";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -50,11 +48,8 @@ struct Envelope {
 
 impl Receiver {
     pub(super) async fn start() -> Result<Self, String> {
-        let mut process =
-            child_command(SUBCOMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
-        let stdout = process.stdout.take().ok_or("the receiver has no standard output")?;
-        let line = BufReader::new(stdout).lines().next_line().await.map_err(text)?;
-        let url = line.ok_or("the receiver did not start")?;
+        let (process, mut lines) = start_child([SUBCOMMAND])?;
+        let url = lines.next_line().await.map_err(text)?.ok_or("the receiver did not start")?;
         let client = reqwest::Client::builder().no_proxy().build().map_err(text)?;
         Ok(Self { url, client, process })
     }

@@ -1,28 +1,21 @@
 //! The command line. All arguments are parsed here, and wrong usage ends with exit code 2.
 
-mod duration;
-mod repair;
-mod restore;
-mod standard_input;
-mod table;
 mod webhooks;
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand};
-use platform::resources::Resources;
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
+use platform::resources::{Resources, Table};
 use types::ids::{KeyId, UserId};
 use types::scope::{Scope, Tier};
-use types::timestamp::Timestamp;
+use types::timestamp::{Timestamp, TimestampError};
 
-pub(crate) use repair::RepairOptions;
-pub(crate) use restore::RestoreOptions;
 pub(crate) use webhooks::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
 
 use crate::input::Source;
-use duration::parse_duration;
-use standard_input::OnlyStandardInput;
 
 /// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks, repairs
 /// and restores.
@@ -123,7 +116,7 @@ pub(crate) enum KeyCommand {
         key_id: KeyId,
         /// How long the old key is still accepted, such as 90s, 15m, 24h or 7d: at most 7 days, and not beyond its own
         /// expiry
-        #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
         overlap: Duration,
     },
 }
@@ -179,16 +172,126 @@ pub(crate) struct KeyChanges {
     pub(crate) preview: bool,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct RepairOptions {
+    /// Only say what is not in line; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The tables were restored: make running instances forget what they remember, even if all is in line
+    #[arg(long)]
+    pub(crate) restored: bool,
+    /// Only look at this table; at all four, if this is not given
+    #[arg(long, value_enum)]
+    pub(crate) table: Option<TableArgument>,
+    /// The table's name, if it does not have the stack's yet
+    #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
+    /// Also revoke the keys that are revoked or replaced in this table, the damaged one; only with --table keys
+    #[arg(long, value_name = "TABLE", requires = "name", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) revoked_in: Option<String>,
+    /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
+    /// balance, and the ID of a balance is its user's
+    #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]
+    #[arg(conflicts_with_all = ["dry_run", "restored", "table"])]
+    pub(crate) reset_version: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RestoreOptions {
+    /// The table to restore
+    #[arg(value_enum)]
+    pub(crate) table: TableArgument,
+    /// The moment before the damage, a whole second such as 2026-11-20T10:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = whole_second)]
+    pub(crate) to: Timestamp,
+    /// Only say what was found and which steps are left; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// At the end, leave stopped what was stopped; the same command without this starts it
+    #[arg(long)]
+    pub(crate) no_start: bool,
+    /// Open the API after a restore of keys: what was revoked since that moment is revoked again
+    #[arg(long, conflicts_with = "no_start")]
+    pub(crate) keys_revoked: bool,
+}
+
+/// Parses a time to which DynamoDB can restore a table.
+fn whole_second(text: &str) -> Result<Timestamp, String> {
+    let at: Timestamp = text.parse().map_err(|error: TimestampError| error.to_string())?;
+    if at.millis().rem_euclid(1_000) == 0 { Ok(at) } else { Err("must be a whole second".to_owned()) }
+}
+
+/// A table of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableArgument {
+    /// API keys
+    Keys,
+    /// Items, listings, marketplaces and quotes
+    Market,
+    /// Orders and balances
+    Accounts,
+    /// Webhook endpoints and deliveries
+    Webhooks,
+}
+
+impl From<TableArgument> for Table {
+    fn from(table: TableArgument) -> Self {
+        match table {
+            TableArgument::Keys => Self::Keys,
+            TableArgument::Market => Self::Market,
+            TableArgument::Accounts => Self::Accounts,
+            TableArgument::Webhooks => Self::Webhooks,
+        }
+    }
+}
+
+/// Takes `-`, which is standard input. Shells remember command lines, and other users see them. So everything else is
+/// refused, and not repeated, because it may be a secret.
+#[derive(Clone, Copy, Debug)]
+struct OnlyStandardInput;
+
+impl TypedValueParser for OnlyStandardInput {
+    type Value = Source;
+
+    fn parse_ref(&self, command: &clap::Command, _: Option<&Arg>, value: &OsStr) -> Result<Source, clap::Error> {
+        if value == "-" {
+            return Ok(Source::Stdin);
+        }
+        let refusal =
+            "give the text on standard input and `-` as the only argument; a key on a command line is not secret\n";
+        Err(clap::Error::raw(ErrorKind::ValueValidation, refusal).with_cmd(command))
+    }
+}
+
+/// Parses a whole number with its unit, such as `90s`, `15m`, `24h` or `7d`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parse = || {
+        let (unit_at, unit) = text.char_indices().next_back()?;
+        let unit_seconds = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 60 * 60,
+            'd' => 24 * 60 * 60,
+            _ => return None,
+        };
+        let number: u32 = text[..unit_at].parse().ok()?;
+        Some(Duration::from_secs(u64::from(number) * unit_seconds))
+    };
+    parse().ok_or_else(|| "must be a whole number and a unit: s, m, h or d, such as 24h".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use clap::error::ErrorKind;
+    use types::event::EventKind;
 
-    const USER: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+    const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 
-    fn refused(line: &str) -> ErrorKind {
-        Arguments::try_parse_from(line.split_whitespace()).unwrap_err().kind()
+    /// Parses a command without the program's name. `ID` stands for a UUID.
+    fn parsed(line: &str) -> Result<Command, clap::Error> {
+        let line = format!("marketctl {}", line.replace("ID", ID));
+        Arguments::try_parse_from(line.split_whitespace()).map(|arguments| arguments.command)
     }
 
     #[test]
@@ -204,17 +307,19 @@ mod tests {
     }
 
     #[test]
-    fn the_help_names_every_scope_and_every_tier() {
+    fn the_help_names_every_scope_every_tier_and_every_event() {
         let scopes = help::<CreateKey>("scopes");
         assert!(Scope::ALL.iter().all(|scope| scopes.contains(scope.as_str())), "{scopes}");
         for tiers in [help::<CreateKey>("tier"), help::<KeyChanges>("tier")] {
             assert!(Tier::ALL.iter().all(|tier| tiers.contains(tier.as_str())), "{tiers}");
         }
+        let events = help::<AddEndpoint>("events");
+        assert!(EventKind::ALL.iter().all(|event| events.contains(event.as_str())), "{events}");
     }
 
     #[test]
     fn scopes_repeat_and_the_common_options_stand_anywhere() {
-        let line = format!("marketctl keys create --user {USER} --scope orders:read --scope wallet:read --json");
+        let line = format!("marketctl keys create --user {ID} --scope orders:read --scope wallet:read --json");
         let arguments = Arguments::parse_from(line.split_whitespace());
         assert!(arguments.json);
         assert_eq!(arguments.stack, "marketplace");
@@ -224,15 +329,125 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_its_form_is_wrong_usage() {
-        assert_eq!(refused("marketctl keys list --user nobody"), ErrorKind::ValueValidation);
-        assert_eq!(refused("marketctl keys revoke 42"), ErrorKind::ValueValidation);
-        assert_eq!(refused(&format!("marketctl keys rotate {USER} --overlap soon")), ErrorKind::ValueValidation);
-        for bad in
-            ["--scope catalog:write", "--scope catalog:read --tier gold", "--scope catalog:read --expires-at soon"]
-        {
-            assert_eq!(refused(&format!("marketctl keys create --user {USER} {bad}")), ErrorKind::ValueValidation);
+    fn what_can_be_left_out_may_be_left_out() {
+        for line in [
+            "webhooks update ID --url https://a.example",
+            "webhooks update ID --event listing.sold --event order.completed",
+            "webhooks rotate-secret ID",
+            "webhooks test ID",
+            "webhooks deliveries ID",
+            "webhooks resend ID",
+            "webhooks enable ID",
+            "webhooks repair",
+            "webhooks rotate-keyring",
+            "repair",
+            "repair --reset-version item a",
+            "repair --table keys --name a --revoked-in b",
+            "repair --dry-run --restored --table market --name a",
+            "repair --table accounts",
+            "repair --table webhooks",
+            "restore accounts --to 2026-11-20T10:00:00Z --dry-run",
+        ] {
+            assert!(parsed(line).is_ok(), "{line}");
         }
-        assert_eq!(refused(&format!("marketctl keys create --user {USER}")), ErrorKind::MissingRequiredArgument);
+    }
+
+    #[test]
+    fn what_does_not_belong_together_or_is_missing_is_wrong_usage() {
+        for (kind, lines) in [
+            (
+                ErrorKind::MissingRequiredArgument,
+                &[
+                    "keys create --user ID",
+                    "keys identify",
+                    "webhooks add --user ID --url https://a.example",
+                    "webhooks add --user ID --event listing.sold",
+                    "webhooks list",
+                    "webhooks enable",
+                    "webhooks update ID",
+                    "webhooks resend",
+                    "webhooks resend --status held",
+                    "webhooks resend --since 2026-11-20T10:00:00Z",
+                    "webhooks resend --until 2026-11-20T10:00:00Z",
+                    "webhooks resend --dry-run",
+                    "repair --name a",
+                    "repair --table keys --revoked-in b",
+                    "restore accounts",
+                ][..],
+            ),
+            (
+                ErrorKind::ArgumentConflict,
+                &[
+                    "webhooks resend ID --endpoint ID",
+                    "webhooks resend ID --status held",
+                    "webhooks resend ID --since 2026-11-20T10:00:00Z",
+                    "webhooks resend ID --until 2026-11-20T10:00:00Z",
+                    "webhooks resend ID --dry-run",
+                    "repair --dry-run --reset-version item a",
+                    "restore keys --to 2026-11-20T10:00:00Z --no-start --keys-revoked",
+                ],
+            ),
+            (ErrorKind::WrongNumberOfValues, &["repair --reset-version item"]),
+        ] {
+            for line in lines {
+                assert_eq!(parsed(line).unwrap_err().kind(), kind, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_its_form_is_wrong_usage() {
+        for line in [
+            "keys list --user nobody",
+            "keys revoke 42",
+            "keys rotate ID --overlap soon",
+            "keys create --user ID --scope catalog:write",
+            "keys create --user ID --scope catalog:read --tier gold",
+            "keys create --user ID --scope catalog:read --expires-at soon",
+            "webhooks add --user ID --url https://a.example --event all",
+            "webhooks add --user ID --url https://a.example --event Listing.Sold",
+            "webhooks add --user me --url https://a.example --event listing.sold",
+            "webhooks list --user me",
+            "webhooks remove 42",
+            "webhooks show-endpoint 42",
+            "webhooks test ID --event listing",
+            "webhooks deliveries ID --status gone",
+            "webhooks deliveries ID --limit 0",
+            "webhooks deliveries ID --event all",
+            "webhooks deliveries ID --since yesterday",
+            "webhooks show 42",
+            "webhooks resend 42",
+            "webhooks resend --endpoint 42",
+            "webhooks resend --endpoint ID --status pending",
+            "webhooks resend --endpoint ID --status held,delivered",
+            "webhooks resend --endpoint ID --since yesterday",
+            "restore accounts --to 2026-11-20T10:00:00.5Z",
+        ] {
+            assert_eq!(parsed(line).unwrap_err().kind(), ErrorKind::ValueValidation, "{line}");
+        }
+        let unknown_table = parsed("restore orders --to 2026-11-20T10:00:00Z").unwrap_err();
+        assert_eq!(unknown_table.kind(), ErrorKind::InvalidValue);
+    }
+
+    #[test]
+    fn a_key_on_the_command_line_is_refused_and_not_repeated() {
+        let accepted = parsed("keys identify - --json").unwrap();
+        assert!(matches!(accepted, Command::Keys(KeyCommand::Identify { .. })));
+        for line in ["identify sk_secret", "identify - sk_secret", "identify sk_secret --json", "identify -- sk_secret"]
+        {
+            let refused = parsed(&format!("keys {line}")).unwrap_err();
+            assert_eq!(refused.exit_code(), 2, "{line}");
+            assert!(!refused.to_string().contains("sk_"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_length_of_time_is_a_whole_number_and_a_unit() {
+        for (text, seconds) in [("0s", 0), ("90s", 90), ("15m", 900), ("24h", 86_400), ("7d", 604_800)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for malformed in ["", "7", "d", "1.5h", "-1h", "7 d", "7w", "1h30m", "4294967296s", "7é"] {
+            assert!(duration(malformed).is_err(), "{malformed}");
+        }
     }
 }

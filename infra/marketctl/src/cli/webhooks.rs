@@ -173,122 +173,32 @@ mod tests {
     use super::*;
     use crate::cli::{Arguments, Command};
     use clap::Parser;
-    use clap::error::ErrorKind;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 
-    fn parsed(rest: &str) -> Result<WebhookCommand, ErrorKind> {
-        let line = format!("marketctl webhooks {}", rest.replace("ID", ID));
-        let arguments = Arguments::try_parse_from(line.split_whitespace()).map_err(|error| error.kind())?;
-        let Command::Webhooks(command) = arguments.command else { panic!("another command") };
-        Ok(command)
-    }
-
     #[test]
-    fn events_repeat_and_every_one_of_them_is_named_in_the_help() {
-        let events = EventKind::ALL.map(|event| format!("--event {event}")).join(" ");
-        let Ok(WebhookCommand::Add(add)) = parsed(&format!("add --user ID --url https://a.example {events}")) else {
+    fn lists_are_narrowed_by_every_option() {
+        let line = format!("marketctl webhooks deliveries {ID} --status held --event listing.sold --limit 7");
+        let line = format!("{line} --since 2026-11-20T10:00:00Z --until 2026-11-21T12:00:00+02:00");
+        let Command::Webhooks(WebhookCommand::Deliveries(list)) =
+            Arguments::parse_from(line.split_whitespace()).command
+        else {
             panic!("another command")
         };
-        assert_eq!(add.events, EventKind::ALL);
-        let arguments = AddEndpoint::augment_args(clap::Command::new("add"));
-        let events = arguments.get_arguments().find(|argument| argument.get_id() == "events").unwrap();
-        let help = events.get_help().unwrap().to_string();
-        assert!(EventKind::ALL.iter().all(|event| help.contains(event.as_str())), "{help}");
+        let ListDeliveries { status, event, since, until, limit, .. } = list;
+        assert_eq!((status, event), (Some(Status::Held), Some(EventKind::ListingSold)));
+        assert_eq!((since < until, limit.map(NonZeroUsize::get)), (true, Some(7)));
+        assert_eq!(until.map(|until| until.to_string()).as_deref(), Some("2026-11-21T10:00:00.000Z"));
     }
 
     #[test]
-    fn options_are_optional() {
-        assert!(matches!(parsed("rotate-secret ID"), Ok(WebhookCommand::RotateSecret { activate: false, .. })));
-        assert!(matches!(
-            parsed("rotate-secret ID --activate"),
-            Ok(WebhookCommand::RotateSecret { activate: true, expire_old: false, .. })
-        ));
-        assert!(matches!(
-            parsed("rotate-secret ID --expire-old"),
-            Ok(WebhookCommand::RotateSecret { activate: false, expire_old: true, .. })
-        ));
-        assert!(matches!(parsed("test ID"), Ok(WebhookCommand::Test { event: None, .. })));
-        let deliveries = |rest: &str| match parsed(&format!("deliveries ID {rest}")) {
-            Ok(WebhookCommand::Deliveries(list)) => list,
-            _ => panic!("another command"),
+    fn the_statuses_of_deliveries_to_resend_are_a_list() {
+        let line = format!("marketctl webhooks resend --endpoint {ID} --status held,failed --dry-run");
+        let Command::Webhooks(WebhookCommand::Resend(options)) = Arguments::parse_from(line.split_whitespace()).command
+        else {
+            panic!("another command")
         };
-        let all = deliveries("");
-        assert_eq!((all.status, all.event, all.since, all.until, all.limit), (None, None, None, None, None));
-        let some = deliveries("--status held --event listing.sold --since 2026-11-20T10:00:00Z --limit 7");
-        assert_eq!((some.status, some.limit.map(NonZeroUsize::get)), (Some(Status::Held), Some(7)));
-        assert_eq!((some.event, some.since.is_some(), some.until), (Some(EventKind::ListingSold), true, None));
-        for (line, url, events) in
-            [("--url https://a.example", true, 0), ("--event listing.sold --event order.completed", false, 2)]
-        {
-            let Ok(WebhookCommand::Update(update)) = parsed(&format!("update ID {line}")) else {
-                panic!("another command")
-            };
-            assert_eq!((update.url.is_some(), update.events.len()), (url, events));
-        }
-        assert!(matches!(parsed("repair"), Ok(WebhookCommand::Repair { dry_run: false })));
-        assert!(matches!(parsed("repair --dry-run"), Ok(WebhookCommand::Repair { dry_run: true })));
-        assert!(matches!(parsed("rotate-keyring"), Ok(WebhookCommand::RotateKeyring { remove_old: false })));
-    }
-
-    #[test]
-    fn one_delivery_is_sent_again_or_those_of_an_endpoint() {
-        let resend = |rest: &str| match parsed(&format!("resend {rest}")) {
-            Ok(WebhookCommand::Resend(options)) => Ok(options),
-            Ok(_) => panic!("another command"),
-            Err(error) => Err(error),
-        };
-        let one = resend("ID").unwrap();
-        assert_eq!((one.id, one.endpoint), (ID.parse().ok(), None));
-        let all = resend("--endpoint ID").unwrap();
-        assert_eq!((all.id, all.endpoint, all.dry_run), (None, ID.parse().ok(), false));
-        assert_eq!((all.status.len(), all.since, all.until), (0, None, None));
-        let times = "--since 2026-11-20T10:00:00Z --until 2026-11-21T12:00:00+02:00";
-        let some = resend(&format!("--endpoint ID --status held,failed {times} --dry-run")).unwrap();
-        assert_eq!((some.status, some.dry_run), (vec![Recoverable::Held, Recoverable::Failed], true));
-        assert_eq!(some.until.map(|until| until.to_string()).as_deref(), Some("2026-11-21T10:00:00.000Z"));
-
-        assert_eq!(resend("").map(drop), Err(ErrorKind::MissingRequiredArgument));
-        for option in ["--status held", "--since 2026-11-20T10:00:00Z", "--until 2026-11-20T10:00:00Z", "--dry-run"] {
-            assert_eq!(resend(option).map(drop), Err(ErrorKind::MissingRequiredArgument), "{option}");
-            assert_eq!(resend(&format!("ID {option}")).map(drop), Err(ErrorKind::ArgumentConflict), "{option}");
-        }
-        assert_eq!(resend("ID --endpoint ID").map(drop), Err(ErrorKind::ArgumentConflict));
-        assert!(matches!(parsed("enable ID"), Ok(WebhookCommand::Enable { resend_held: false, .. })));
-        assert!(matches!(parsed("enable ID --resend-held"), Ok(WebhookCommand::Enable { resend_held: true, .. })));
-    }
-
-    #[test]
-    fn what_is_not_of_its_form_is_wrong_usage() {
-        for bad in [
-            "add --user ID --url https://a.example --event all",
-            "add --user ID --url https://a.example --event Listing.Sold",
-            "add --user me --url https://a.example --event listing.sold",
-            "list --user me",
-            "remove 42",
-            "show-endpoint 42",
-            "test ID --event listing",
-            "deliveries ID --status gone",
-            "deliveries ID --limit 0",
-            "deliveries ID --event all",
-            "deliveries ID --since yesterday",
-            "show 42",
-            "resend 42",
-            "resend --endpoint 42",
-            "resend --endpoint ID --status pending",
-            "resend --endpoint ID --status held,delivered",
-            "resend --endpoint ID --since yesterday",
-        ] {
-            assert_eq!(parsed(bad).map(drop), Err(ErrorKind::ValueValidation), "{bad}");
-        }
-        for bad in [
-            "add --user ID --url https://a.example",
-            "add --user ID --event listing.sold",
-            "list",
-            "enable",
-            "update ID",
-        ] {
-            assert_eq!(parsed(bad).map(drop), Err(ErrorKind::MissingRequiredArgument), "{bad}");
-        }
+        assert_eq!((options.id, options.endpoint, options.dry_run), (None, ID.parse().ok(), true));
+        assert_eq!(options.status, [Recoverable::Held, Recoverable::Failed]);
     }
 }

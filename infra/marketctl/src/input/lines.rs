@@ -1,14 +1,87 @@
-//! Reads the lines of a stream, up to a maximum length. A longer line is skipped and never held in memory.
+//! Reads the lines of a stream, parses them into messages and groups them into chunks, each of which is worked on as a
+//! whole. A line that is longer than allowed is skipped and never held in memory.
 
 use std::io::{self, BufRead, Read};
 
-use thiserror::Error;
+use feed::Rejection;
 
+/// The most lines of a chunk: enough to fill its transactions and to keep many of them in flight.
+const MAX_CHUNK_LINES: u64 = 4_000;
+/// A chunk ends with the line that brings it to this many bytes, so that very long lines do not fill the memory.
+const MAX_CHUNK_BYTES: u64 = 16 * 1_024 * 1_024;
 /// The bytes of the longest line ending, `\r\n`.
 const MAX_ENDING_BYTES: u64 = 2;
 
+/// Parses a line into a message.
+pub(super) type Parse<M> = Box<dyn FnMut(&str) -> Result<M, Rejection> + Send>;
+
+/// Consecutive lines. Each message and each refusal carries its line number, counted from 1.
+#[derive(Debug)]
+pub(crate) struct Chunk<M> {
+    pub(crate) messages: Vec<(u64, M)>,
+    pub(crate) refused: Vec<(u64, Rejection)>,
+    pub(super) lines: u64,
+    pub(super) bytes: u64,
+}
+
+/// Splits a stream into chunks. If reading fails, the lines read so far come first, and the error follows.
+pub(super) struct Chunks<R, M> {
+    lines: Lines<R>,
+    parse: Parse<M>,
+    lines_read: u64,
+    error: Option<io::Error>,
+}
+
+impl<R: BufRead, M> Chunks<R, M> {
+    /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
+    pub(super) fn new(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
+        Self { lines: Lines { stream, max_bytes, buffer: Vec::new() }, parse, lines_read: 0, error: None }
+    }
+
+    fn next_chunk(&mut self) -> io::Result<Option<Chunk<M>>> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let mut chunk = Chunk { messages: Vec::new(), refused: Vec::new(), lines: 0, bytes: 0 };
+        while chunk.lines < MAX_CHUNK_LINES && chunk.bytes < MAX_CHUNK_BYTES {
+            match self.lines.next() {
+                Ok(Some(line)) => {
+                    self.lines_read += 1;
+                    chunk.add(self.lines_read, line, &mut self.parse);
+                }
+                Ok(None) => break,
+                Err(error) if chunk.lines == 0 => return Err(error),
+                Err(error) => {
+                    self.error = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok((chunk.lines > 0).then_some(chunk))
+    }
+}
+
+impl<R: BufRead, M> Iterator for Chunks<R, M> {
+    type Item = io::Result<Chunk<M>>;
+
+    fn next(&mut self) -> Option<io::Result<Chunk<M>>> {
+        self.next_chunk().transpose()
+    }
+}
+
+impl<M> Chunk<M> {
+    fn add(&mut self, number: u64, line: Line<'_>, parse: &mut Parse<M>) {
+        self.lines += 1;
+        self.bytes += line.bytes;
+        match line.text.map_err(|reason| Rejection::new("", reason)).and_then(parse) {
+            Ok(message) => self.messages.push((number, message)),
+            Err(rejection) => self.refused.push((number, rejection)),
+        }
+    }
+}
+
 /// Reads lines one by one into one buffer.
-pub(super) struct InputLines<R> {
+struct Lines<R> {
     stream: R,
     max_bytes: usize,
     buffer: Vec<u8>,
@@ -16,66 +89,151 @@ pub(super) struct InputLines<R> {
 
 /// A line and its length in the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct InputLine<'a> {
-    /// The text without its line ending.
-    pub(super) text: Result<&'a str, UnreadableLine>,
+struct Line<'a> {
+    /// The text without its line ending, or why it cannot hold a message.
+    text: Result<&'a str, String>,
     /// Its bytes in the stream, line ending included.
-    pub(super) bytes: u64,
+    bytes: u64,
 }
 
-/// Why a line cannot hold a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(super) enum UnreadableLine {
-    #[error("must not be an empty line")]
-    Empty,
-    #[error("must be UTF-8")]
-    NotUtf8,
-    #[error("must have at most {max_bytes} bytes")]
-    TooLong { max_bytes: usize },
-}
-
-impl<R: BufRead> InputLines<R> {
-    /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
-    pub(super) fn new(stream: R, max_bytes: usize) -> Self {
-        Self { stream, max_bytes, buffer: Vec::new() }
-    }
-
+impl<R: BufRead> Lines<R> {
     /// Returns the next line, or `None` at the end. One empty line at the very end is ignored.
-    pub(super) fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
+    fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.buffer.clear();
         let longest = self.max_bytes as u64 + MAX_ENDING_BYTES;
         let mut bytes = (&mut self.stream).take(longest).read_until(b'\n', &mut self.buffer)? as u64;
         if bytes == 0 {
             return Ok(None);
         }
-        let ended = self.buffer.ends_with(b"\n");
-        if !ended && bytes == longest {
+        if !self.buffer.ends_with(b"\n") && bytes == longest {
             bytes += self.stream.skip_until(b'\n')? as u64;
-            return Ok(Some(InputLine { text: Err(UnreadableLine::TooLong { max_bytes: self.max_bytes }), bytes }));
+            return Ok(Some(Line { text: Err(too_long(self.max_bytes)), bytes }));
         }
-        let text = without_ending(&self.buffer);
-        if text.is_empty() && self.stream.fill_buf()?.is_empty() {
+        let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() && self.stream.fill_buf()?.is_empty() {
             return Ok(None);
         }
-        Ok(Some(InputLine { text: readable(text, self.max_bytes), bytes }))
+        Ok(Some(Line { text: readable(line, self.max_bytes), bytes }))
     }
 }
 
-fn without_ending(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
+fn readable(line: &[u8], max_bytes: usize) -> Result<&str, String> {
+    if line.len() > max_bytes {
+        return Err(too_long(max_bytes));
+    }
+    if line.is_empty() {
+        return Err("must not be an empty line".to_owned());
+    }
+    str::from_utf8(line).map_err(|_| "must be UTF-8".to_owned())
 }
 
-fn readable(text: &[u8], max_bytes: usize) -> Result<&str, UnreadableLine> {
-    if text.len() > max_bytes {
-        return Err(UnreadableLine::TooLong { max_bytes });
-    }
-    if text.is_empty() {
-        return Err(UnreadableLine::Empty);
-    }
-    str::from_utf8(text).map_err(|_| UnreadableLine::NotUtf8)
+fn too_long(max_bytes: usize) -> String {
+    format!("must have at most {max_bytes} bytes")
 }
 
 #[cfg(test)]
-#[path = "lines_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+    use feed::{MAX_MESSAGE_BYTES, Message, parse};
+    use std::io::BufReader;
+    use types::timestamp::Timestamp;
+
+    const REMOVED: &str = "{\"type\":\"item\",\"id\":\"ak-47\",\"removed\":true,\"version\":2}\n";
+    const MAX_LINE_BYTES: usize = 1_000;
+
+    /// A stream that cannot be read.
+    struct BrokenStream;
+
+    impl Read for BrokenStream {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::ConnectionReset.into())
+        }
+    }
+
+    fn chunks<R: Read>(stream: R) -> Chunks<BufReader<R>, Message> {
+        let parse = |line: &str| parse(line, Timestamp::from_millis(0));
+        Chunks::new(BufReader::new(stream), MAX_MESSAGE_BYTES, Box::new(parse))
+    }
+
+    fn lines<R>(stream: R) -> Lines<R> {
+        Lines { stream, max_bytes: MAX_LINE_BYTES, buffer: Vec::new() }
+    }
+
+    /// Reads every line of the stream through a buffer of seven bytes, so that longer lines take several reads. A line
+    /// that cannot hold a message is shown as the reason in brackets.
+    fn read(stream: &[u8]) -> Vec<String> {
+        let mut lines = lines(BufReader::with_capacity(7, stream));
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        while let Some(line) = lines.next().unwrap() {
+            bytes += line.bytes;
+            found.push(line.text.map_or_else(|reason| format!("<{reason}>"), str::to_owned));
+        }
+        assert!(bytes <= stream.len() as u64);
+        found
+    }
+
+    #[test]
+    fn good_lines_are_kept_and_bad_ones_named_by_number_and_field() {
+        let stream = format!("{REMOVED}nonsense\n\n{{\"type\":\"item\",\"id\":\"ak 47\",\"version\":1}}\n{REMOVED}");
+        let chunk = chunks(stream.as_bytes()).next().unwrap().unwrap();
+        assert_eq!(chunk.messages.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 5]);
+        let refused: Vec<_> = chunk.refused.iter().map(|(line, rejection)| (*line, rejection.field.as_str())).collect();
+        assert_eq!(refused, [(2, ""), (3, ""), (4, "id")]);
+        assert_eq!((chunk.lines, chunk.bytes), (5, stream.len() as u64));
+    }
+
+    #[test]
+    fn line_numbers_go_on_from_chunk_to_chunk() {
+        let stream = REMOVED.repeat(9_000);
+        let found: Vec<_> = chunks(stream.as_bytes()).map(Result::unwrap).collect();
+        assert_eq!(found.iter().map(|chunk| chunk.lines).collect::<Vec<_>>(), [4_000, 4_000, 1_000]);
+        assert_eq!(found[2].messages.last().unwrap().0, 9_000);
+    }
+
+    #[test]
+    fn what_was_read_before_an_error_comes_first() {
+        let mut chunks = chunks(REMOVED.as_bytes().chain(BrokenStream));
+        assert_eq!(chunks.next().unwrap().unwrap().lines, 1);
+        assert_eq!(chunks.next().unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn a_last_line_needs_no_ending_an_ending_may_be_that_of_windows_and_only_the_last_line_may_be_empty() {
+        let empty = "<must not be an empty line>";
+        for (stream, expected) in [
+            (&b""[..], &[][..]),
+            (b"{1}", &["{1}"]),
+            (b"{1}\n{2}", &["{1}", "{2}"]),
+            (b"{1}\r\n{2}\r\n", &["{1}", "{2}"]),
+            (b"\n", &[]),
+            (b"{1}\n\n", &["{1}"]),
+            (b"{1}\r\n\r\n", &["{1}"]),
+            (b"{1}\n\n{2}\n", &["{1}", empty, "{2}"]),
+            (b"{1}\n\n\n", &["{1}", empty]),
+            (b"{1}\n \t\n", &["{1}", " \t"]),
+            (b"{1}\n\xff\xfe\n{2}\n", &["{1}", "<must be UTF-8>", "{2}"]),
+        ] {
+            assert_eq!(read(stream), expected, "{}", stream.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn the_longest_line_is_read_and_a_longer_one_is_not_held() {
+        let longest = "é".repeat(MAX_LINE_BYTES / 2);
+        for ending in ["", "\n", "\r\n", "\n{2}", "\r\n{2}"] {
+            let found = read(format!("{longest}{ending}").as_bytes());
+            assert_eq!(found[0].len(), MAX_LINE_BYTES);
+            assert_eq!(found.len(), if ending.ends_with('}') { 2 } else { 1 });
+        }
+        for extra in [1, 2, 3, 1_000_000] {
+            let stream = format!("{longest}{}\n{{2}}\n", "x".repeat(extra));
+            let mut long = lines(stream.as_bytes());
+            let line = long.next().unwrap().unwrap();
+            assert_eq!(line, Line { text: Err(too_long(MAX_LINE_BYTES)), bytes: (MAX_LINE_BYTES + extra + 1) as u64 });
+            assert_eq!(long.next().unwrap().unwrap().text, Ok("{2}"));
+            assert!(long.buffer.capacity() <= 4 * MAX_LINE_BYTES);
+        }
+        assert_eq!(read(format!("{longest}xxx").as_bytes()), ["<must have at most 1000 bytes>"]);
+    }
+}

@@ -1,24 +1,28 @@
 //! The `keys` commands.
 
-mod details;
-mod error;
-mod identify;
 mod show;
 
+use std::io::Read;
+
+use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
+use auth::{KeyRecord, KeyText, KeyTextError};
+use platform::store::StoreError;
+use serde_json::json;
+use terminal::Output;
+use types::ids::KeyId;
 use types::scope::Tier;
-
-use error::{ComingSoon, RotationInDoubt};
-use identify::{IdentifyError, read_key};
 
 use crate::audit::{Asked, Audit};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
-use crate::failure::CommandFailure;
-use crate::output::Output;
+use crate::failure::{CommandFailure, none_left_out, shortened};
+use crate::input::Source;
 use crate::session::Session;
-use crate::unreadable::none_left_out;
+
+/// The most bytes that are read of a leaked text: more than a key and the white space around it.
+const MAX_LEAKED_BYTES: u64 = 4_096;
 
 pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
@@ -44,34 +48,37 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
             let new = new_key(create)?;
             let (text, record) = Session::open(stack).await?.keys().create(new).await?;
             audit.made(record.key_id);
-            output.print(&KeyWithText::new(&text, &record), show::created)
+            output.print(&KeyWithText::new(&text, &record), show::created)?;
         }
         KeyCommand::List { user } => {
             let session = Session::open(stack).await?;
             let keys = session.keys().list(user).await?;
             output.print(&keys.readable, |keys| show::list(user, keys, session.clock.now()))?;
-            none_left_out(keys.unreadable)
+            none_left_out(&keys.unreadable)?;
         }
         KeyCommand::Show { key_id } => {
             let session = Session::open(stack).await?;
             let (record, usage) = session.keys().show(key_id).await?;
             let key = KeyWithUsage { record: &record, usage: &usage };
-            output.print(&key, |key| details::shown(key, session.clock.now()))
+            output.print(&key, |key| show::shown(key, session.clock.now()))?;
         }
         KeyCommand::Identify { text } => {
-            let text = read_key(&text)?;
+            let text = leaked_key(&text)?;
             let session = Session::open(stack).await?;
-            let key = session.keys().identify(&text).await?.ok_or(IdentifyError::Unknown)?;
-            output.print(&key, |key| details::identified(key, session.clock.now()))
+            let key = session.keys().identify(&text).await?.ok_or_else(|| {
+                let hint = "Its checksum is right, so it may be a key of another stack: name that with --stack. Every stack refuses a key that it does not have.";
+                CommandFailure::new("no key of this stack has this text", hint).with_member("reason", "unknown")
+            })?;
+            output.print(&key, |key| show::identified(key, session.clock.now()))?;
         }
         KeyCommand::Update { key_id, changes } => {
             let update = key_update(changes)?;
             let record = Session::open(stack).await?.keys().update(key_id, update).await?;
-            output.print(&record, show::updated)
+            output.print(&record, show::updated)?;
         }
         KeyCommand::Revoke { key_id } => match Session::open(stack).await?.keys().revoke(key_id).await? {
-            Some(record) => output.print(&record, show::revoked),
-            None => output.print(&RevokedKey::new(key_id), show::revoked_unread),
+            Some(record) => output.print(&record, show::revoked)?,
+            None => output.print(&RevokedKey::new(key_id), show::revoked_unread)?,
         },
         KeyCommand::Rotate { key_id, overlap } => {
             let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
@@ -80,47 +87,110 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
                 audit.doubt();
             }
             output.print(&RotatedKey::new(key_id, &rotated), show::rotated)?;
-            let Some(cause) = rotated.doubt else { return Ok(()) };
-            Err(RotationInDoubt { old: key_id, new: rotated.record, cause }.into())
+            if let Some(cause) = rotated.doubt {
+                return Err(in_doubt(key_id, &rotated.record, &cause));
+            }
         }
     }
+    Ok(())
 }
 
-fn new_key(create: CreateKey) -> Result<NewKey, ComingSoon> {
+fn new_key(create: CreateKey) -> Result<NewKey, CommandFailure> {
     let CreateKey { user, name, tier, scopes, expires_at, preview } = create;
     check_offered(tier, preview)?;
     Ok(NewKey { user_id: user, name, tier, limit_override: None, scopes: scopes.into_iter().collect(), expires_at })
 }
 
-fn key_update(changes: KeyChanges) -> Result<KeyUpdate, ComingSoon> {
+fn key_update(changes: KeyChanges) -> Result<KeyUpdate, CommandFailure> {
     let KeyChanges { name, tier, limit, follow_tier, preview } = changes;
     tier.map_or(Ok(()), |tier| check_offered(tier, preview))?;
     let limit = if follow_tier { Some(LimitChange::FollowTier) } else { limit.map(LimitChange::Own) };
     Ok(KeyUpdate { name, tier, limit })
 }
 
-fn check_offered(tier: Tier, preview: bool) -> Result<(), ComingSoon> {
-    if tier.is_coming_soon() && !preview { Err(ComingSoon(tier)) } else { Ok(()) }
+/// Refuses a tier that is coming soon, unless `--preview` is given.
+fn check_offered(tier: Tier, preview: bool) -> Result<(), CommandFailure> {
+    if !tier.is_coming_soon() || preview {
+        return Ok(());
+    }
+    let message = format!("the tier {} is coming soon", tier.as_str());
+    let hint = "Add --preview to give the key this tier anyway, or choose --tier free.";
+    Err(CommandFailure::new(message, hint).with_code(ErrorCode::Invalid))
+}
+
+/// Reads a leaked text that may be a key. No error repeats the text.
+fn leaked_key(source: &Source) -> Result<KeyText, CommandFailure> {
+    let mut bytes = Vec::new();
+    source.open()?.stream.take(MAX_LEAKED_BYTES).read_to_end(&mut bytes).map_err(|error| {
+        let message = format!("standard input cannot be read: {error}");
+        CommandFailure::new(message, "Give the text on standard input.").with_member("reason", "unread")
+    })?;
+    let text = str::from_utf8(&bytes).map_err(|_| KeyTextError::NotAKey);
+    text.and_then(|text| KeyText::examine(text.trim())).map_err(|error| match error {
+        KeyTextError::NotAKey => {
+            let hint =
+                "A key is `sk_` and 49 letters and digits. Give it alone, without quotes and without other text.";
+            CommandFailure::new("the text is not an API key", hint).with_member("reason", "not_a_key")
+        }
+        KeyTextError::WrongChecksum => {
+            let hint = "No stack has a key with this text: a character is wrong, or somebody made it up.";
+            CommandFailure::new("the text looks like an API key, but its checksum is wrong", hint)
+                .with_member("reason", "wrong_checksum")
+        }
+    })
+}
+
+/// It is not known whether `new` has replaced the key `old`.
+fn in_doubt(old: KeyId, new: &KeyRecord, cause: &StoreError) -> CommandFailure {
+    let KeyRecord { key_id, user_id, last4, .. } = new;
+    let message = format!("it is not known whether key {old} was replaced: {cause}");
+    CommandFailure::new(shortened(&message), "Keep the printed text until you know.")
+        .with_details([
+            format!("To find out: marketctl keys list --user {user_id}"),
+            format!("If it lists key {key_id}, with the last 4 characters {last4}: the new key replaced key {old}. Use the printed text."),
+            "If it does not list that key after a minute: nothing was changed, and the printed text is worthless. Rotate the key again.".to_owned(),
+        ])
+        .with_member("in_doubt", json!({ "user_id": user_id, "old_key_id": old, "new_key_id": key_id, "new_last4": last4 }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use auth::KeyStatus;
     use types::scope::Scope;
+    use types::timestamp::Timestamp;
 
-    const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
-
-    fn asked(tier: Tier, preview: bool) -> CreateKey {
-        let user = ID.parse().unwrap();
-        CreateKey { user, name: None, tier, scopes: vec![Scope::CatalogRead], expires_at: None, preview }
-    }
+    const OLD: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+    const NEW: &str = "6f9619ff-8b86-d011-b42d-00c04fc96400";
 
     #[test]
     fn a_tier_that_is_coming_soon_needs_preview() {
-        assert!(new_key(asked(Tier::Free, false)).is_ok());
+        assert!(check_offered(Tier::Free, false).is_ok());
         for tier in [Tier::Pro, Tier::Business] {
-            assert!(matches!(new_key(asked(tier, false)), Err(ComingSoon(refused)) if refused == tier));
-            assert!(new_key(asked(tier, true)).is_ok());
+            assert_eq!(check_offered(tier, false).unwrap_err().code(), Some(ErrorCode::Invalid));
+            assert!(check_offered(tier, true).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_rotation_in_doubt_says_where_to_look() {
+        let new = KeyRecord {
+            key_id: NEW.parse().unwrap(),
+            user_id: OLD.parse().unwrap(),
+            name: None,
+            tier: Tier::Free,
+            scopes: [Scope::CatalogRead].into(),
+            limit: Tier::Free.limit(),
+            limit_override: None,
+            status: KeyStatus::Active,
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+            last_used_at: None,
+            last4: "k8Ez".to_owned(),
+        };
+        let text = in_doubt(OLD.parse().unwrap(), &new, &StoreError::Unavailable("no answer".to_owned())).text();
+        for expected in [format!("keys list --user {OLD}"), format!("key {NEW}"), "k8Ez".to_owned()] {
+            assert!(text.contains(&expected), "{text}");
         }
     }
 }

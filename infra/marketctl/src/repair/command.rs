@@ -6,111 +6,118 @@ use accounts::Accounts;
 use admin::keys::KeyAdmin;
 use market::Market;
 use platform::resources::Table;
-use platform::store::StoreError;
 use serde_json::json;
-use terminal::{Bar, count};
-use thiserror::Error;
+use terminal::{Bar, Output, count};
 use webhooks::store::WebhookStore;
 
 use super::Repair;
 use super::mode::{Mode, Progress, RepairError};
 use super::report::Report;
 use super::rows::Keys;
-use super::versions::{NotVersioned, ResetReport, Versioned};
+use super::versions::{ResetReport, Versioned};
 use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
-use crate::output::Output;
 use crate::session::Session;
+
+const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
+const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
 pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let RepairOptions { dry_run, restored, table, name, revoked_in, reset_version } = options;
     let table = table.map(Table::from);
     if revoked_in.is_some() && table != Some(Table::Keys) {
-        return Err(RepairFailed::NoKeys.into());
+        let hint = "Name the restored table of keys with --table keys and --name.";
+        return Err(CommandFailure::new("nothing was done: --revoked-in is for keys", hint));
     }
-    let versioned = match reset_version.as_slice() {
-        [kind, id] => Some((format!("{kind} {id}"), Versioned::parse(kind, id).map_err(RepairFailed::from)?)),
-        _ => None,
-    };
+    if let [kind, id] = reset_version.as_slice() {
+        return reset(kind, id, stack, output).await;
+    }
     let session = Session::open(stack).await?;
     let name = |of: Table| name.clone().unwrap_or_else(|| session.resources.table(of));
-    let market = Market::new(session.dynamodb.clone(), name(Table::Market));
-    let accounts = Accounts::new(session.dynamodb.clone(), name(Table::Accounts));
-    if let Some((entity, versioned)) = versioned {
-        let version = versioned.reset(&market, &accounts).await.map_err(RepairFailed::from)?;
-        let version = version.ok_or_else(|| RepairFailed::Missing(entity.clone()))?;
-        return output.print(&ResetReport { entity, version }, ResetReport::text);
-    }
-    let clock = Arc::clone(&session.clock);
-    let has = |one: Table| table.is_none_or(|table| table == one);
-    let market = if has(Table::Market) { Some((market, session.objects().await?)) } else { None };
-    let accounts = has(Table::Accounts).then_some(accounts);
-    let key_admin = |table: String| KeyAdmin::new(session.dynamodb.clone(), table, Arc::clone(&clock));
-    let keys = || Keys { table: key_admin(name(Table::Keys)), damaged: revoked_in.map(key_admin) };
-    let keys = has(Table::Keys).then(keys);
-    let webhooks = || WebhookStore::new(session.dynamodb.clone(), name(Table::Webhooks));
-    let webhooks = has(Table::Webhooks).then(webhooks);
-    let repair = Repair { market, accounts, keys, webhooks, clock, mode: Mode { dry_run, restored } };
+    let repair = Repair::of(&session, table, name, revoked_in, Mode { dry_run, restored }).await?;
     let progress = RepairProgress::start();
-    let found = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(RepairFailed::from)?;
+    let found = Box::pin(repair.run(&|at| progress.show(at))).await?;
     drop(progress);
     let report = Report::new(found, dry_run);
     output.print(&report, Report::text)?;
-    if report.is_complete() { Ok(()) } else { Err(RepairFailed::Incomplete(report).into()) }
+    if report.is_complete() {
+        return Ok(());
+    }
+    let Report { failed, unreadable, .. } = report;
+    let what = "users whose orders could not be repaired";
+    let message = format!("{what}: {}; rows that cannot be read: {}", failed.len(), unreadable.len());
+    let users = failed.iter().map(|failed| format!("user {}: {}", failed.user_id, failed.reason));
+    let rows = unreadable.iter().map(|unreadable| format!("{}: {}", unreadable.row, unreadable.what));
+    let all = failed.iter().map(|failed| json!(failed)).chain(unreadable.iter().map(|unreadable| json!(unreadable)));
+    Err(CommandFailure::new(
+        message,
+        "Everything else is in line. Look at the rows of these users and at these rows, then repeat the repair.",
+    )
+    .with_details(users.chain(rows))
+    .with_member("failed", all.collect::<Vec<_>>()))
 }
 
-#[derive(Debug, Error)]
-enum RepairFailed {
-    #[error("nothing was done: {0}")]
-    Version(#[from] NotVersioned),
-    #[error("nothing was done: there is no {0}")]
-    Missing(String),
-    #[error("nothing was done: --revoked-in is for keys")]
-    NoKeys,
-    #[error("the repair ended early: {0}")]
-    Ended(#[from] RepairError),
-    #[error(
-        "users whose orders could not be repaired: {}; rows that cannot be read: {}",
-        .0.failed.len(), .0.unreadable.len()
-    )]
-    Incomplete(Report),
+/// Sets the version of an entity to 0.
+async fn reset(kind: &str, id: &str, stack: &str, output: Output) -> Result<(), CommandFailure> {
+    let failure = |why: String| {
+        let hint =
+            "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's.";
+        CommandFailure::new(format!("nothing was done: {why}"), hint)
+    };
+    let (entity, versioned) = (format!("{kind} {id}"), Versioned::parse(kind, id));
+    let versioned = versioned.map_err(|error| failure(error.to_string()))?;
+    let session = Session::open(stack).await?;
+    let market = Market::new(session.dynamodb.clone(), session.resources.table(Table::Market));
+    let accounts = Accounts::new(session.dynamodb.clone(), session.resources.table(Table::Accounts));
+    let version = versioned.reset(&market, &accounts).await.map_err(RepairError::from)?;
+    let version = version.ok_or_else(|| failure(format!("there is no {entity}")))?;
+    Ok(output.print(&ResetReport { entity, version }, ResetReport::text)?)
 }
 
-impl From<StoreError> for RepairFailed {
-    fn from(error: StoreError) -> Self {
-        Self::Ended(error.into())
+impl Repair {
+    /// Returns the repair of one table of a stack, or of all four. `name` says what a table is called. Keys that are
+    /// revoked in the table `damaged` are revoked, too.
+    pub(crate) async fn of(
+        session: &Session,
+        table: Option<Table>,
+        name: impl Fn(Table) -> String,
+        damaged: Option<String>,
+        mode: Mode,
+    ) -> Result<Self, CommandFailure> {
+        let (client, clock) = (&session.dynamodb, Arc::clone(&session.clock));
+        let has = |one: Table| table.is_none_or(|table| table == one);
+        let key_admin = |table: String| KeyAdmin::new(client.clone(), table, Arc::clone(&clock));
+        let mut repair =
+            Self { market: None, accounts: None, keys: None, webhooks: None, clock: Arc::clone(&clock), mode };
+        if has(Table::Market) {
+            repair.market = Some((Market::new(client.clone(), name(Table::Market)), session.objects().await?));
+        }
+        if has(Table::Accounts) {
+            repair.accounts = Some(Accounts::new(client.clone(), name(Table::Accounts)));
+        }
+        if has(Table::Keys) {
+            repair.keys = Some(Keys { table: key_admin(name(Table::Keys)), damaged: damaged.map(key_admin) });
+        }
+        if has(Table::Webhooks) {
+            repair.webhooks = Some(WebhookStore::new(client.clone(), name(Table::Webhooks)));
+        }
+        Ok(repair)
     }
 }
 
-impl From<RepairFailed> for CommandFailure {
-    fn from(error: RepairFailed) -> Self {
+impl From<RepairError> for CommandFailure {
+    fn from(error: RepairError) -> Self {
         let hint = match &error {
-            RepairFailed::Version(_) | RepairFailed::Missing(_) => {
-                "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's."
-            }
-            RepairFailed::NoKeys => "Name the restored table of keys with --table keys and --name.",
-            RepairFailed::Ended(RepairError::Written(_)) => {
+            RepairError::Written(_) => {
                 "Stop `ingest`, `compact` and every import, then repeat the repair; what is in line already stays as it is."
             }
-            RepairFailed::Ended(RepairError::Store(_)) => {
+            RepairError::Store(_) => {
                 "Fix the cause (`marketctl check` helps), then repeat the repair; what is in line already stays as it is."
             }
-            RepairFailed::Incomplete(_) => {
-                "Everything else is in line. Look at the rows of these users and at these rows, then repeat the repair."
-            }
         };
-        let failure = Self::new(error.to_string(), hint);
-        let RepairFailed::Incomplete(report) = error else { return failure };
-        let users = report.failed.iter().map(|failed| format!("user {}: {}", failed.user_id, failed.reason));
-        let rows = report.unreadable.iter().map(|unreadable| format!("{}: {}", unreadable.row, unreadable.what));
-        let failed = report.failed.iter().map(|failed| json!(failed));
-        let failed = failed.chain(report.unreadable.iter().map(|unreadable| json!(unreadable))).collect();
-        failure.with_details(users.chain(rows)).with_member("failed", failed)
+        Self::new(format!("the repair ended early: {error}"), hint)
     }
 }
-
-const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
-const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
 /// Shows how far a repair is, on standard error, if that is a terminal.
 pub(crate) struct RepairProgress {

@@ -4,13 +4,13 @@ use accounts::OrderFindings;
 use admin::keys::KeyProblem;
 use platform::rows::Unreadable;
 use serde::Serialize;
+use terminal::table;
 use types::ids::{EndpointId, KeyId, UserId};
 use webhooks::store::EndpointProblem;
 
 use super::RepairReport;
 use super::rows::{EndpointsReport, KeysReport};
 use super::streams::StreamReport;
-use crate::text::table;
 
 /// The result of a repair.
 #[derive(Debug, Serialize)]

@@ -4,36 +4,27 @@
 //! with another name, the copy is repaired and backed up, and the backup is restored in the place of the damaged table.
 //! Functions know only the table's own name, so nobody writes to the copy but the repair.
 
-mod error;
-mod mend;
-mod pause;
-mod plan;
-mod progress;
-mod report;
-mod settings;
 mod state;
-mod step;
+mod steps;
 mod tables;
 mod writers;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use inventory::check_table;
+use platform::preflight::ResourceKind;
 use platform::resources::Table;
+use terminal::Output;
 use types::timestamp::Timestamp;
 
-use error::{Cause, RestoreFailed};
-use mend::Mended;
-use plan::steps_left;
-use progress::RestoreProgress;
-use report::Report;
-use state::Found;
-use step::Step;
+use state::{Cause, Found};
+use steps::{Progress, Report, Step, steps_left};
 use writers::{WriterState, Writers};
 
 use crate::cli::RestoreOptions;
-use crate::failure::CommandFailure;
-use crate::output::Output;
+use crate::failure::{CommandFailure, with_remedy};
+use crate::repair::{Mode, Repair, RepairProgress};
 use crate::session::Session;
 
 /// A restore under way.
@@ -44,7 +35,8 @@ struct Restore {
     writers: Writers,
     /// When the writers were seen to be stopped, in seconds since the Unix epoch.
     stopped_at: i64,
-    mended: Option<Mended>,
+    /// Whether the copy was in line before its repair, if this run repaired it.
+    in_line: Option<bool>,
 }
 
 pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
@@ -52,31 +44,36 @@ pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) ->
     let (session, table) = (Session::open(stack).await?, Table::from(table));
     let resources = Arc::new(session.resources.clone());
     let writers = Writers::of(table, resources, session.lambda(), session.events());
-    let mut restore = Restore { session, table, to, writers, stopped_at: 0, mended: None };
-    let found = restore.look().await.map_err(RestoreFailed::from)?;
+    let mut restore = Restore { session, table, to, writers, stopped_at: 0, in_line: None };
+    let not_begun = |cause: Cause| {
+        let hint = "Allow these calls to DynamoDB, Lambda and EventBridge, or use another profile; then run it again.";
+        CommandFailure::new(format!("nothing was done: {cause}"), hint)
+    };
+    let found = restore.look().await.map_err(not_begun)?;
     // Keys that were revoked since the moment are valid again in the restored table.
     let must_revoke = restore.table == Table::Keys && !keys_revoked;
     let starts = !no_start && !must_revoke;
-    let steps = steps_left(&found, starts).map_err(RestoreFailed::from)?;
-    // An error here is one before anything was done.
-    let listed = restore.writers.list().await.map_err(RestoreFailed::from)?;
+    let steps = steps_left(&found, starts)?;
+    let listed = restore.writers.list().await.map_err(not_begun)?;
     if dry_run {
-        return output
-            .print(&Report::new(found, Vec::new(), steps, listed).of_dry_run(), |report| report.text_of(must_revoke));
+        let mut report = Report::new(found, Vec::new(), steps, listed);
+        report.dry_run = true;
+        return Ok(output.print(&report, |report| report.text_of(must_revoke))?);
     }
-    let mut progress = RestoreProgress::start(steps.len());
+    let mut progress = Progress::start(steps.len());
     for step in &steps {
         progress.begin(*step);
-        Box::pin(restore.perform(*step)).await.map_err(|cause| RestoreFailed::Ended { step: *step, cause })?;
+        Box::pin(restore.perform(*step)).await.map_err(|cause| step.failed(&cause))?;
     }
     drop(progress);
-    let ended = |cause| RestoreFailed::Ended { step: Step::Check, cause };
+    let ended = |cause: Cause| Step::Check.failed(&cause);
     let found = restore.look().await.map_err(ended)?;
     let listed = restore.writers.list().await.map_err(ended)?;
     let is_running = listed.iter().all(|writer| writer.state == WriterState::On);
     let left = if is_running { Vec::new() } else { vec![Step::Start] };
-    let report = Report::new(found, steps, left, listed).with_mended(restore.mended);
-    output.print(&report, |report| report.text_of(must_revoke))
+    let mut report = Report::new(found, steps, left, listed);
+    report.in_line = restore.in_line;
+    Ok(output.print(&report, |report| report.text_of(must_revoke))?)
 }
 
 impl Restore {
@@ -93,14 +90,12 @@ impl Restore {
             Step::Stop => self.stop(&found).await,
             Step::Copy => tables::copy(client, &found).await,
             Step::Note => match (&found.table, &found.copy) {
-                (Some(table), Some(copy)) => settings::note(client, table, copy).await,
+                (Some(table), Some(copy)) => tables::note(client, table, copy).await,
                 _ => Err(Cause(format!("{name} or {copy_name} is gone"))),
             },
             Step::Repair => {
-                self.mended = Some(
-                    mend::mend(&self.session, self.table, copy_name, found.table.as_ref().map(|_| name.as_str()))
-                        .await?,
-                );
+                let damaged = found.table.as_ref().map(|_| name.as_str());
+                self.in_line = Some(repair(&self.session, self.table, copy_name, damaged).await?);
                 Ok(())
             }
             Step::BackUp => {
@@ -113,8 +108,8 @@ impl Restore {
                 tables::delete(client, name).await
             }
             Step::Swap => tables::swap(client, name, backup(&found)?).await,
-            Step::Settings => settings::apply(client, name, found.copy.as_ref()).await,
-            Step::Check => mend::check(&self.session, self.table, name).await,
+            Step::Settings => tables::set_up(client, name, found.copy.as_ref()).await,
+            Step::Check => check(&self.session, self.table, name).await,
             Step::Start if found.is_swapped => self.writers.switch(true).await.map(drop),
             Step::Start => Err(Cause(format!("{name} is not the table that was repaired"))),
         }
@@ -147,4 +142,29 @@ impl Restore {
 /// Returns the backup of the repaired copy, without which nothing is deleted.
 fn backup(found: &Found) -> Result<&str, Cause> {
     found.backup.as_deref().ok_or_else(|| Cause(format!("there is no backup {}", found.backup_name())))
+}
+
+/// Brings the copy in line, where nobody reads it yet, and returns whether it was. Keys that are revoked in the damaged
+/// table, if there still is one, are revoked in the copy too. Does nothing wrong if it is repeated.
+async fn repair(session: &Session, table: Table, copy: &str, damaged: Option<&str>) -> Result<bool, Cause> {
+    check(session, table, copy).await?;
+    let mode = Mode { dry_run: false, restored: true };
+    let repair = Repair::of(session, Some(table), |_| copy.to_owned(), damaged.map(ToOwned::to_owned), mode).await;
+    let repair = repair.map_err(|failure| Cause(failure.message().to_owned()))?;
+    let progress = RepairProgress::start();
+    let report = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(|error| Cause(error.to_string()))?;
+    let left = report.orders.failed.len() + report.keys.unreadable.len() + report.endpoints.unreadable.len();
+    if left > 0 {
+        let table = table.suffix();
+        return Err(Cause(format!(
+            "{left} users or rows could not be repaired; `marketctl repair --restored --table {table} --name {copy}` names them"
+        )));
+    }
+    Ok(report.is_in_line())
+}
+
+/// Checks that a table and its indexes can be used.
+async fn check(session: &Session, table: Table, name: &str) -> Result<(), Cause> {
+    let checked = check_table(&session.dynamodb, name, table.indexes()).await;
+    checked.map_err(|problem| Cause(with_remedy(&problem, ResourceKind::Table, name)))
 }

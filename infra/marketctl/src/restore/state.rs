@@ -1,13 +1,35 @@
 //! How far a restore is, as AWS shows it.
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::primitives::DateTime;
 use aws_sdk_dynamodb::types::{BackupStatus, TableDescription, TableStatus};
 use platform::resources::{Resources, Table};
+use platform::store::explain;
+use thiserror::Error;
 use types::timestamp::Timestamp;
 
-use super::error::Cause;
+/// What went wrong, in one line.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct Cause(pub(super) String);
+
+impl<E> From<SdkError<E, HttpResponse>> for Cause
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
+        Self(explain(&error))
+    }
+}
+
+impl From<BuildError> for Cause {
+    fn from(error: BuildError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// What was found of the table, of its copy and of the copy's backup.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use aws_sdk_lambda::Client as Lambda;
 use platform::resources::{ALIAS, Resources, Table};
 use serde::Serialize;
 
-use super::error::Cause;
-use super::pause::Pauses;
+use super::state::Cause;
+use super::tables::Pauses;
 
 /// What writes to one table.
 pub(super) struct Writers {

@@ -2,13 +2,10 @@
 
 use admin::webhooks::{Resealed, WebhookAdmin};
 use serde::Serialize;
-use serde_json::json;
-use terminal::{Bar, count};
-use thiserror::Error;
+use terminal::{Bar, Output, count};
 use types::ids::EndpointId;
 
 use crate::failure::CommandFailure;
-use crate::output::Output;
 
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
@@ -27,23 +24,6 @@ struct KeyringReport {
     removed_keys: usize,
 }
 
-/// Some endpoints cannot be read, or have a secret that the keyring cannot open.
-#[derive(Debug, Error)]
-#[error("endpoints that cannot be read, or have a secret that the keyring cannot open: {}", .0.failed.len())]
-struct SecretsNotOpened(KeyringReport);
-
-impl From<SecretsNotOpened> for CommandFailure {
-    fn from(error: SecretsNotOpened) -> Self {
-        let failed = &error.0.failed;
-        Self::new(
-            error.to_string(),
-            "Deliveries to them cannot be signed. Restore a keyring that has their key, or remove them and add them again.",
-        )
-        .with_details(failed.iter().map(|id| format!("endpoint {id}")))
-        .with_member("failed", json!(failed))
-    }
-}
-
 pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), CommandFailure> {
     let key_id = admin.rotate_keyring().await?;
     let spinner = Bar::spinner(SPINNER_TEMPLATE);
@@ -58,7 +38,17 @@ pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Outpu
     let Resealed { resealed, unchanged, failed } = done;
     let report = KeyringReport { key_id, resealed, unchanged, failed, removed_keys };
     output.print(&report, text)?;
-    if report.failed.is_empty() { Ok(()) } else { Err(SecretsNotOpened(report).into()) }
+    let failed = &report.failed;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let what = "endpoints that cannot be read, or have a secret that the keyring cannot open";
+    Err(CommandFailure::new(
+        format!("{what}: {}", failed.len()),
+        "Deliveries to them cannot be signed. Restore a keyring that has their key, or remove them and add them again.",
+    )
+    .with_details(failed.iter().map(|id| format!("endpoint {id}")))
+    .with_member("failed", failed))
 }
 
 fn progress(done: &Resealed) -> String {
@@ -72,18 +62,4 @@ fn text(report: &KeyringReport) -> String {
         count => format!("Older keys removed from the keyring: {count}."),
     };
     format!("Key {key_id} seals secrets from now on. Endpoints resealed with it: {resealed}.\n{older}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_document_names_key_counts_and_failures() {
-        let id = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
-        let failed = vec![id.parse().unwrap()];
-        let report = KeyringReport { key_id: "a".to_owned(), resealed: 3, unchanged: 2, failed, removed_keys: 1 };
-        let expected = json!({ "key_id": "a", "resealed": 3, "unchanged": 2, "failed": [id], "removed_keys": 1 });
-        assert_eq!(serde_json::to_value(&report).unwrap(), expected);
-    }
 }

@@ -1,6 +1,5 @@
 //! The `webhooks` commands.
 
-mod error;
 mod keyring;
 mod recovery;
 mod repair;
@@ -16,14 +15,13 @@ use admin::webhooks::document::{
 };
 use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WantedDeliveries, WebhookAdmin};
 use platform::rows::Rows;
+use terminal::Output;
 use webhooks::endpoint::Endpoints;
 
 use crate::audit::{Asked, Audit};
 use crate::cli::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
-use crate::failure::CommandFailure;
-use crate::output::Output;
+use crate::failure::{CommandFailure, none_left_out};
 use crate::session::Session;
-use crate::unreadable::none_left_out;
 
 /// What to do if the URL is refused because it leads to this machine.
 const LOOPBACK_HINT: &str = "Nothing was changed. To allow endpoints on this machine, start the stack with \
@@ -89,68 +87,70 @@ async fn perform(
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
             audit.made(endpoint.id);
-            output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))
+            output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))?;
         }
         WebhookCommand::List { user } => {
             let Endpoints { readable, unreadable } = admin.list(user).await?;
             let rows: Vec<_> = readable.iter().map(EndpointDocument::from).collect();
             output.print(&rows, |rows| show::endpoints(user, rows))?;
-            none_left_out(unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect())
+            let unreadable: Vec<_> = unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect();
+            none_left_out(&unreadable)?;
         }
         WebhookCommand::ShowEndpoint { id } => {
             let (endpoint, health) = admin.endpoint(id).await?;
             let shown = EndpointWithHealth { endpoint: EndpointDocument::from(&endpoint), health };
-            output.print(&shown, show::endpoint)
+            output.print(&shown, show::endpoint)?;
         }
         WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
             let events = (!events.is_empty()).then(|| events.into_iter().collect());
             let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::changed)
+            output.print(&EndpointDocument::from(&endpoint), show::changed)?;
         }
         WebhookCommand::Remove { id } => {
             let removal = admin.remove(id).await?;
             output.print(&RemovedEndpoint::new(id, &removal), show::removed)?;
-            none_left_out(removal.unreadable)
+            none_left_out(&removal.unreadable)?;
         }
         WebhookCommand::Enable { id, resend_held: false } => {
             let endpoint = admin.enable(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::enabled)
+            output.print(&EndpointDocument::from(&endpoint), show::enabled)?;
         }
-        WebhookCommand::Enable { id, resend_held: true } => recovery::enable(admin, id, output).await,
+        WebhookCommand::Enable { id, resend_held: true } => recovery::enable(admin, id, output).await?,
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::disabled)
+            output.print(&EndpointDocument::from(&endpoint), show::disabled)?;
         }
         WebhookCommand::RotateSecret { id, expire_old: true, .. } => {
             let endpoint = admin.expire_old_secret(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::expired)
+            output.print(&EndpointDocument::from(&endpoint), show::expired)?;
         }
         WebhookCommand::RotateSecret { id, activate: false, .. } => {
             let (endpoint, secret) = admin.rotate_secret(id).await?;
-            output.print(&EndpointWithSecret::new(&endpoint, &secret), show::rotated)
+            output.print(&EndpointWithSecret::new(&endpoint, &secret), show::rotated)?;
         }
         WebhookCommand::RotateSecret { id, activate: true, .. } => {
             let endpoint = admin.activate_secret(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::activated)
+            output.print(&EndpointDocument::from(&endpoint), show::activated)?;
         }
         WebhookCommand::Test { id, event } => {
             let delivery_id = admin.test(id, event).await?;
             audit.made(Subject { endpoint_id: Some(id), ..delivery_id.into() });
-            output.print(&SentDelivery { delivery_id }, show::sent)
+            output.print(&SentDelivery { delivery_id }, show::sent)?;
         }
         WebhookCommand::Deliveries(list) => {
             let rows = deliveries(admin, &list).await?;
             output.print(&rows.readable, |rows| show::deliveries(&list, rows))?;
-            none_left_out(rows.unreadable)
+            none_left_out(&rows.unreadable)?;
         }
         WebhookCommand::Show { id } => {
             let delivery = admin.delivery(id).await?;
-            output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)
+            output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)?;
         }
-        WebhookCommand::Resend(options) => resend(admin, options, output).await,
-        WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await,
-        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output).await,
+        WebhookCommand::Resend(options) => resend(admin, options, output).await?,
+        WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await?,
+        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output).await?,
     }
+    Ok(())
 }
 
 /// Sends the delivery that was named again, or those of the endpoint that was named.

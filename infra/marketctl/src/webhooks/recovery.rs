@@ -3,16 +3,13 @@
 use admin::webhooks::document::{EndpointDocument, SentDeliveries, SkippedDeliveries};
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
 use serde::Serialize;
-use thiserror::Error;
+use terminal::{Output, minute};
 use types::ids::EndpointId;
 use types::timestamp::Timestamp;
 use webhooks::delivery::MAX_ROUNDS;
 
-use crate::failure::CommandFailure;
-use crate::output::Output;
+use crate::failure::{CommandFailure, none_left_out, shortened};
 use crate::repair::RepairProgress;
-use crate::text::{minute, shortened};
-use crate::unreadable::none_left_out;
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]
@@ -37,35 +34,6 @@ struct EnabledEndpoint<'a> {
     recovery: RecoveryReport,
 }
 
-/// Why not everything was sent again.
-#[derive(Debug, Error)]
-enum RecoveryFailed {
-    #[error("stopped: {cause}; deliveries sent again: {sent}, left: {left}")]
-    Stopped { cause: WebhookAdminError, sent: u64, left: u64 },
-    #[error("deliveries that have had {MAX_ROUNDS} rounds of attempts and cannot be sent again: {0}")]
-    TooManyRounds(u64),
-}
-
-impl From<RecoveryFailed> for CommandFailure {
-    fn from(error: RecoveryFailed) -> Self {
-        let hint = match &error {
-            RecoveryFailed::Stopped { cause: WebhookAdminError::Disabled(_), .. } => {
-                "What is left stays as it is. Once the receiver works, run `marketctl webhooks enable ID`, then this command again."
-            }
-            RecoveryFailed::Stopped { cause: WebhookAdminError::Removed(_), .. } => {
-                "Its deliveries ended with it, and cannot be sent any more."
-            }
-            RecoveryFailed::Stopped { .. } => {
-                "Run this command again: it sends what is left. `marketctl check` finds what is wrong."
-            }
-            RecoveryFailed::TooManyRounds(_) => {
-                "`marketctl webhooks deliveries ID` lists them, and `marketctl webhooks show DELIVERY_ID` shows a body, which you can hand to the receiver yourself."
-            }
-        };
-        Self::new(shortened(&error.to_string()), hint)
-    }
-}
-
 /// Sends the selected deliveries again, or only counts them.
 pub(super) async fn resend(
     admin: &WebhookAdmin,
@@ -79,11 +47,11 @@ pub(super) async fn resend(
         let found = Box::pin(admin.survey(id, selection, |at| progress.show(at))).await?;
         drop(progress);
         output.print(&RecoveryReport::counted(id, &found), RecoveryReport::text)?;
-        return none_left_out(found.unreadable);
+        return none_left_out(&found.unreadable);
     }
     let recovery = recover(admin, id, selection, output).await?;
     output.print(&RecoveryReport::new(id, &recovery), RecoveryReport::text)?;
-    complete(recovery)
+    complete(&recovery)
 }
 
 /// Switches an endpoint on and sends its held deliveries again.
@@ -93,7 +61,7 @@ pub(super) async fn enable(admin: &WebhookAdmin, id: EndpointId, output: Output)
     let recovery = recover(admin, id, &selection, output).await?;
     let (endpoint, report) = (EndpointDocument::from(&endpoint), RecoveryReport::new(id, &recovery));
     output.print(&EnabledEndpoint { endpoint, recovery: report }, EnabledEndpoint::text)?;
-    complete(recovery)
+    complete(&recovery)
 }
 
 async fn recover(
@@ -106,16 +74,29 @@ async fn recover(
     Box::pin(admin.recover(id, selection, |at| progress.show(at))).await
 }
 
-/// Returns an error unless everything was sent again that could be.
-fn complete(recovery: Recovery) -> Result<(), CommandFailure> {
+/// Returns an error unless everything was sent again that could be. It has no code, because deliveries may have been sent.
+fn complete(recovery: &Recovery) -> Result<(), CommandFailure> {
     let Recovery { found, sent, too_many_rounds, left, stopped_by, .. } = recovery;
-    if let Some(cause) = stopped_by {
-        return Err(RecoveryFailed::Stopped { cause, sent, left }.into());
-    }
-    if too_many_rounds > 0 {
-        return Err(RecoveryFailed::TooManyRounds(too_many_rounds).into());
-    }
-    none_left_out(found.unreadable)
+    let (message, hint) = match stopped_by {
+        None if *too_many_rounds == 0 => return none_left_out(&found.unreadable),
+        None => (
+            format!(
+                "deliveries that have had {MAX_ROUNDS} rounds of attempts and cannot be sent again: {too_many_rounds}"
+            ),
+            "`marketctl webhooks deliveries ID` lists them, and `marketctl webhooks show DELIVERY_ID` shows a body, which you can hand to the receiver yourself.",
+        ),
+        Some(cause) => (
+            format!("stopped: {cause}; deliveries sent again: {sent}, left: {left}"),
+            match cause {
+                WebhookAdminError::Disabled(_) => {
+                    "What is left stays as it is. Once the receiver works, run `marketctl webhooks enable ID`, then this command again."
+                }
+                WebhookAdminError::Removed(_) => "Its deliveries ended with it, and cannot be sent any more.",
+                _ => "Run this command again: it sends what is left. `marketctl check` finds what is wrong.",
+            },
+        ),
+    };
+    Err(CommandFailure::new(shortened(&message), hint))
 }
 
 /// Shows people how far a recovery is.
@@ -236,16 +217,17 @@ mod tests {
 
     #[test]
     fn a_recovery_that_stopped_says_why_and_what_is_left() {
-        let failure = complete(recovery(Some(WebhookAdminError::Disabled(id())))).unwrap_err().text();
+        let stopped_by = |cause| complete(&recovery(Some(cause))).unwrap_err();
+        let disabled = stopped_by(WebhookAdminError::Disabled(id()));
         let stopped = format!("error: stopped: endpoint {ID} is disabled; deliveries sent again: 20, left: 8\n");
-        assert!(failure.starts_with(&stopped) && failure.contains("webhooks enable ID"), "{failure}");
+        let text = disabled.text();
+        assert!(text.starts_with(&stopped) && text.contains("webhooks enable ID"), "{text}");
         // Deliveries were sent, so the audit line must not take it for a refusal.
-        let code = complete(recovery(Some(WebhookAdminError::Disabled(id())))).unwrap_err().code();
-        assert_eq!(code, None);
-        let failure = complete(recovery(Some(WebhookAdminError::Removed(id())))).unwrap_err().text();
-        assert!(failure.contains("was removed") && failure.contains("ended with it"), "{failure}");
-        let failure = complete(recovery(None)).unwrap_err().text();
-        assert!(failure.starts_with("error: deliveries that have had 100 rounds"), "{failure}");
-        assert!(complete(Recovery { found: survey(), sent: 34, ..Recovery::default() }).is_ok());
+        assert_eq!(disabled.code(), None);
+        let text = stopped_by(WebhookAdminError::Removed(id())).text();
+        assert!(text.contains("was removed") && text.contains("ended with it"), "{text}");
+        let text = complete(&recovery(None)).unwrap_err().text();
+        assert!(text.starts_with("error: deliveries that have had 100 rounds"), "{text}");
+        assert!(complete(&Recovery { found: survey(), sent: 34, ..Recovery::default() }).is_ok());
     }
 }

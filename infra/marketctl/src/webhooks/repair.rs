@@ -2,15 +2,14 @@
 
 use admin::webhooks::{RowRepair, WebhookAdmin};
 use serde::Serialize;
+use terminal::{Output, minute, table};
 use thiserror::Error;
 use types::ids::{EndpointId, UserId};
 use types::timestamp::Timestamp;
 use webhooks::store::{RowKind, UnreadableRow};
 
 use crate::failure::CommandFailure;
-use crate::output::Output;
 use crate::repair::RepairProgress;
-use crate::text::{minute, table};
 
 /// The result of a repair.
 #[derive(Debug, Serialize)]

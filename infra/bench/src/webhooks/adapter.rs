@@ -15,9 +15,9 @@ use types::clock::{Clock, SystemClock};
 use types::ids::UserId;
 use uuid::Uuid;
 
+use super::stack::{account, event_data};
 use crate::figures::text;
 use crate::process::ProcessTree;
-use crate::webhooks::stack::{account, event_data};
 
 const BATCH_EVENTS: u64 = 10;
 /// The most events that were sent and are not accepted. The functions' feed gets four batches at a time as well.

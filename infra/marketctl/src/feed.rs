@@ -1,44 +1,121 @@
-//! Sends batches of messages to the feed queue.
+//! `marketctl feed send`: puts messages into the feed queue, as the marketplace's own systems do. Their content
+//! is not checked, because an operator may send invalid messages on purpose.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use futures_util::{StreamExt, stream};
 use platform::backoff::full_jitter;
 use platform::resources::Queue;
 use platform::store::explain;
+use queues::MAX_BATCH_BYTES;
+use serde::Serialize;
+use terminal::Output;
 
+use crate::failure::{CommandFailure, shortened};
+use crate::input::{Input, RefusedLine, Source, Words};
 use crate::session::Session;
 
+/// The most calls in flight at a time.
+const MAX_CALLS_IN_FLIGHT: usize = 16;
 /// A message that SQS fails to accept, and not by the message's fault, is sent at most this many times.
 const MAX_ATTEMPTS: u32 = 5;
 /// The pause after the first attempt is random and below this. The ceiling doubles with each further attempt.
 const FIRST_CEILING: Duration = Duration::from_millis(320);
 
+const WORDS: Words = Words {
+    done: "sent",
+    refused: "not sent",
+    refused_hint: "All other lines are in the feed queue. Correct these and send them again.",
+    stopped_hint: "Fix the cause (`marketctl check` helps) and send the file again; a message that arrives twice is applied once.",
+};
+
+/// How many lines were sent, and which were refused.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    sent: u64,
+    /// In the order of their line numbers.
+    refused: Vec<RefusedLine>,
+}
+
+pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
+    let opened = source.open()?;
+    let session = Session::open(stack).await?;
+    let mut input = Input::start(opened, &session.clock, MAX_BATCH_BYTES, |line| Ok(line.to_owned()));
+    let mut report = Report::default();
+    let ended = send_all(&session, &mut input, &mut report).await;
+    let lines_read = input.finish(&mut report.refused);
+    output.print(&report, Report::text)?;
+    WORDS.result(ended, lines_read, report.sent + report.refused.len() as u64, &report.refused)
+}
+
+/// Sends all messages, chunk by chunk. The report has every line that was read, even if sending stops before the end.
+async fn send_all(session: &Session, input: &mut Input<String>, report: &mut Report) -> Result<(), String> {
+    let queue = FeedQueue { client: session.sqs(), url: session.queue_url(Queue::Feed).await? };
+    while let Some(chunk) = input.next().await? {
+        for (line, rejection) in &chunk.refused {
+            report.refuse(*line, &rejection.reason);
+        }
+        let mut open: BTreeSet<u64> = chunk.messages.iter().map(|(line, _)| *line).collect();
+        let batches = queues::batches(chunk.messages, |(_, text)| text.len()).into_iter();
+        let mut calls = stream::iter(batches.map(|batch| queue.send(batch))).buffer_unordered(MAX_CALLS_IN_FLIGHT);
+        while let Some(sent) = calls.next().await {
+            match sent {
+                Ok(outcomes) => {
+                    for (line, outcome) in outcomes {
+                        open.remove(&line);
+                        match outcome {
+                            Ok(()) => report.sent += 1,
+                            Err(reason) => report.refuse(line, &reason),
+                        }
+                    }
+                }
+                Err(reason) => {
+                    let unknown = format!("this may or may not have been sent: {reason}");
+                    for line in open {
+                        report.refuse(line, &unknown);
+                    }
+                    return Err(reason);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Report {
+    fn refuse(&mut self, line: u64, reason: &str) {
+        self.refused.push(RefusedLine { line, field: None, reason: shortened(reason), others: Vec::new() });
+    }
+
+    fn text(&self) -> String {
+        match (self.sent, self.refused.len()) {
+            (0, 0) => "Nothing was sent.".to_owned(),
+            (sent, 0) => format!("{sent} sent."),
+            (sent, refused) => format!("{sent} sent, {refused} refused."),
+        }
+    }
+}
+
 /// The feed queue of a stack.
-#[derive(Clone)]
-pub(super) struct FeedQueue {
+struct FeedQueue {
     client: Client,
     url: String,
 }
 
 /// A message with its line number.
-pub(super) type NumberedMessage = (u64, String);
+type NumberedMessage = (u64, String);
 
 /// A line's number, and whether SQS accepted its message. The error is the reason in SQS's words.
-pub(super) type SendOutcome = (u64, Result<(), String>);
+type SendOutcome = (u64, Result<(), String>);
 
 impl FeedQueue {
-    /// Looks up the queue's URL.
-    pub(super) async fn find(session: &Session) -> Result<Self, String> {
-        Ok(Self { client: session.sqs(), url: session.queue_url(Queue::Feed).await? })
-    }
-
     /// Sends a batch and returns the outcome of each message. An error means that a call failed as a whole: any
     /// of the messages may or may not have been sent.
-    pub(super) async fn send(self, batch: Vec<NumberedMessage>) -> Result<Vec<SendOutcome>, String> {
+    async fn send(&self, batch: Vec<NumberedMessage>) -> Result<Vec<SendOutcome>, String> {
         let (mut left, mut outcomes) = (batch, Vec::new());
         for attempt in 1..=MAX_ATTEMPTS {
             let answer = self.call(&left).await?;

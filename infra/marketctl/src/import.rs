@@ -1,0 +1,201 @@
+//! `marketctl import`: writes messages straight to the tables, in bulk. An import can be repeated safely, because
+//! a message changes nothing unless it is newer than what is stored.
+//!
+//! A writer repeats a call many times before it gives up and moves on to the next one. If the store is down, it would take
+//! hours to get through a file in this way. So the tables are checked from time to time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use feed::{Applier, ApplyOutcome, BadField, MAX_MESSAGE_BYTES, Message, Rejection, TaggedOutcome, parse};
+use inventory::check_table;
+use platform::preflight::{Problem, ResourceKind};
+use platform::resources::Table;
+use serde::Serialize;
+use terminal::Output;
+
+use crate::failure::{CommandFailure, shortened, with_remedy};
+use crate::input::{Input, RefusedField, RefusedLine, Source, Words};
+use crate::session::Session;
+
+/// The pause before each check of the tables. A chunk that is written sooner than this causes no check at all.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// If all messages of a chunk fail, and there are at least this many, the fault lies with the store.
+const MIN_MESSAGES_OF_OUTAGE: usize = 20;
+
+const WORDS: Words = Words {
+    done: "imported",
+    refused: "refused",
+    refused_hint: "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing.",
+    stopped_hint: "Fix the cause (`marketctl check` helps) and import the file again; lines that are already stored change nothing.",
+};
+
+pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
+    let opened = source.open()?;
+    let session = Session::open(stack).await?;
+    let clock = Arc::clone(&session.clock);
+    let mut input = Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, move |line| parse(line, clock.now()));
+    let mut report = Report::default();
+    let ended = import(&session, &mut input, &mut report).await;
+    let lines_read = input.finish(&mut report.refused);
+    output.print(&report, Report::text)?;
+    WORDS.result(ended, lines_read, report.lines(), &report.refused)
+}
+
+/// Imports all messages, chunk by chunk. The report has every line that was read, even if the import stops before the
+/// end.
+async fn import(session: &Session, input: &mut Input<Message>, report: &mut Report) -> Result<(), String> {
+    check_tables(session).await?;
+    let mut applier = Applier::new(session.stores());
+    while let Some(chunk) = input.next().await? {
+        report.refused.extend(chunk.refused.iter().map(|(line, rejection)| from_rejection(*line, rejection)));
+        let lines: Vec<u64> = chunk.messages.iter().map(|(line, _)| *line).collect();
+        let outcomes = Box::pin(applier.apply(chunk.messages, session.clock.now()));
+        tokio::select! {
+            biased;
+            outcomes = outcomes => report.settle(outcomes)?,
+            reason = wait_for_outage(session) => {
+                report.abandon(&lines, &reason);
+                return Err(reason);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns an error if nothing can be written to one of the tables.
+async fn check_tables(session: &Session) -> Result<(), String> {
+    for table in [Table::Market, Table::Accounts] {
+        let name = session.resources.table(table);
+        match check_table(&session.dynamodb, &name, &[]).await {
+            Err(problem @ (Problem::Missing | Problem::Refused(_) | Problem::Unreachable(_))) => {
+                return Err(with_remedy(&problem, ResourceKind::Table, &name));
+            }
+            // The table is being changed, or we may not describe it. Writing to it may still succeed.
+            Err(Problem::NotActive(_) | Problem::NoIndex(_) | Problem::Content(_) | Problem::Denied(_)) | Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the tables cannot be written to, and returns the reason.
+async fn wait_for_outage(session: &Session) -> String {
+    let mut failed_before = false;
+    loop {
+        tokio::time::sleep(CHECK_INTERVAL).await;
+        // A single failed check proves little: throttled writes may have used up the client's retries.
+        match check_tables(session).await {
+            Err(reason) if failed_before => return reason,
+            checked => failed_before = checked.is_err(),
+        }
+    }
+}
+
+/// How many lines were applied or changed nothing, and which were refused.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    applied: u64,
+    unchanged: u64,
+    /// In the order of their line numbers.
+    refused: Vec<RefusedLine>,
+}
+
+impl Report {
+    /// Returns the number of lines in the report.
+    fn lines(&self) -> u64 {
+        self.applied + self.unchanged + self.refused.len() as u64
+    }
+
+    /// Counts the outcomes of a chunk's messages. Returns an error if all of them failed, and there are at least
+    /// [`MIN_MESSAGES_OF_OUTAGE`]: then the store is down.
+    fn settle(&mut self, outcomes: Vec<TaggedOutcome<u64>>) -> Result<(), String> {
+        let (messages, mut errors) = (outcomes.len(), Vec::new());
+        for (line, outcome) in outcomes {
+            match outcome {
+                Ok(ApplyOutcome::Changed) => self.applied += 1,
+                Ok(ApplyOutcome::Unchanged) => self.unchanged += 1,
+                Ok(ApplyOutcome::Rejected(rejection)) => self.refused.push(from_rejection(line, &rejection)),
+                Err(error) => errors.push(whole(line, &error.to_string())),
+            }
+        }
+        let away = errors.first().filter(|_| errors.len() == messages && messages >= MIN_MESSAGES_OF_OUTAGE);
+        let ended = away.map(|error| format!("none of {messages} messages could be stored: {}", error.reason));
+        self.refused.append(&mut errors);
+        ended.map_or(Ok(()), Err)
+    }
+
+    /// Counts messages as refused, because the import stopped before their outcome was known.
+    fn abandon(&mut self, lines: &[u64], reason: &str) {
+        let reason = format!("this may or may not have been stored: {reason}");
+        self.refused.extend(lines.iter().map(|line| whole(*line, &reason)));
+    }
+
+    fn text(&self) -> String {
+        let Self { applied, unchanged, refused } = self;
+        if self.lines() == 0 {
+            return "Nothing was imported.".to_owned();
+        }
+        let why = if *unchanged > 0 { " (stored already, in this version or a newer one)" } else { "" };
+        let refused = match refused.len() {
+            0 => String::new(),
+            count => format!(", {count} refused"),
+        };
+        format!("{applied} applied, {unchanged} unchanged{why}{refused}.")
+    }
+}
+
+fn from_rejection(line: u64, rejection: &Rejection) -> RefusedLine {
+    let other = |bad: &BadField| RefusedField { field: shortened(&bad.field), reason: shortened(&bad.reason) };
+    let others = rejection.others.iter().map(other).collect();
+    RefusedLine { line, field: Some(shortened(&rejection.field)), reason: shortened(&rejection.reason), others }
+}
+
+/// Refuses a line as a whole and not because of one of its fields.
+fn whole(line: u64, reason: &str) -> RefusedLine {
+    from_rejection(line, &Rejection::new("", reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::store::StoreError;
+    use serde_json::json;
+
+    #[test]
+    fn the_document_names_line_field_and_reason() {
+        let refused = vec![from_rejection(3, &Rejection::new("variants[0].wear", "missing")), whole(4, "no")];
+        let report = Report { applied: 2, unchanged: 1, refused };
+        let expected = json!({ "applied": 2, "unchanged": 1, "refused": [
+            { "line": 3, "field": "variants[0].wear", "reason": "missing" },
+            { "line": 4, "field": "", "reason": "no" },
+        ]});
+        assert_eq!(serde_json::to_value(&report).unwrap(), expected);
+        assert_eq!(report.lines(), 5);
+    }
+
+    #[test]
+    fn every_bad_field_of_a_line_is_named() {
+        let line = r#"{"type":"item","id":"no spaces","variants":[{"variant_id":"x","colour":"red"}],"version":1}"#;
+        let rejection = parse(line, types::timestamp::Timestamp::from_millis(0)).unwrap_err();
+        let refused = from_rejection(7, &rejection);
+        let document = json!(refused);
+        let others = document["others"].as_array().unwrap();
+        let named: Vec<_> = others.iter().map(|other| other["field"].as_str().unwrap()).collect();
+        assert_eq!(document["field"], "id");
+        assert_eq!(named, ["variants[0].stattrak", "variants[0].colour", "variants[0].variant_id"]);
+        let text = refused.to_string();
+        assert!(text.starts_with("line 7: id: ") && text.contains("; variants[0].variant_id: "), "{text}");
+    }
+
+    #[test]
+    fn messages_that_fail_one_and_all_end_the_import() {
+        let error = || Err(StoreError::Unavailable("away".to_owned()));
+        let mut report = Report::default();
+        assert!(report.settle((1..=19).map(|line| (line, error())).collect()).is_ok());
+        assert!(report.settle((20..=60).map(|line| (line, error())).collect()).is_err());
+        let one_stored = (61..=99).map(|line| (line, error())).chain([(100, Ok(ApplyOutcome::Changed))]);
+        assert!(report.settle(one_stored.collect()).is_ok());
+        assert_eq!((report.applied, report.lines()), (1, 100));
+        assert_eq!(report.refused[0], whole(1, "away"));
+    }
+}
