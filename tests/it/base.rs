@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base::{Columnar, Compacted, Compaction, RebuildLimits, Thresholds};
 use bytes::Bytes;
+use common::clock::Clock;
+use common::records::PublicListing;
+use common::store::Row;
 use market::{ENTITY_PARTITIONS, Manifest, Rebuild};
-use platform::store::Row;
+use replica::base::{Columnar, Compacted, Compaction, RebuildLimits, Thresholds};
 use serde_json::Value;
 use tests::{
     Fault, Proxy, RunningInstance, Simulation, Stack, assert_base_is_exact, base_bucket, compaction, dynamodb, listing,
     sold_listing, uuid,
 };
-use types::clock::Clock;
-use types::records::PublicListing;
 
 const MARKET_TABLE: &str = "marketplace-market";
 const WEEK: Duration = Duration::from_hours(7 * 24);

@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base::{Columns, Compacted, ListingColumns, Load, Thresholds};
 use bytes::Bytes;
+use common::aws::{Environment, Patience};
+use common::clock::Clock;
+use common::preflight::Problem;
+use common::records::{PublicItem, PublicListing};
+use common::resources::BASE_BUCKET_VARIABLE;
+use common::store::StoreError;
 use local::environment::Variables;
 use market::{ChangeOf, Log, Manifest, Market};
-use objects::Objects;
-use platform::aws::{Environment, Patience};
-use platform::preflight::Problem;
-use platform::resources::BASE_BUCKET_VARIABLE;
-use platform::store::StoreError;
+use replica::base::{Columns, Compacted, ListingColumns, Load, Thresholds};
+use replica::objects::Objects;
 use replica::{Replica, View};
 use tests::{AwsCall, Fault, Proxy, Stack, base_bucket, compaction, dynamodb, large_item, listing, sold_listing, uuid};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use types::clock::Clock;
-use types::records::{PublicItem, PublicListing};
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
 
@@ -211,9 +211,9 @@ async fn one_run_at_a_time_reads_the_entities_while_others_continue_the_base() {
     assert_eq!(compact(&stack, endpoint).await, written(4, true), "the lease has run out");
 }
 
-fn client(endpoint: &str) -> objects::Client {
+fn client(endpoint: &str) -> replica::objects::Client {
     let variables = Variables::new(endpoint);
-    objects::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Request)
+    replica::objects::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Request)
 }
 
 fn bucket_name() -> String {
@@ -245,8 +245,8 @@ async fn a_bucket_that_is_missing_is_not_an_object_that_is_missing() {
     let objects = Objects::new(client.clone(), "no-bucket".to_owned(), Patience::Request);
     assert_unavailable(&objects.get("key").await, "NoSuchBucket");
     assert_unavailable(&objects.put("key", Bytes::new()).await, "NoSuchBucket");
-    assert_eq!(objects::probe(&client, "no-bucket").await, Err(Problem::Missing));
-    assert_eq!(objects::probe(&client, &bucket_name()).await, Ok(()));
+    assert_eq!(replica::objects::probe(&client, "no-bucket").await, Err(Problem::Missing));
+    assert_eq!(replica::objects::probe(&client, &bucket_name()).await, Ok(()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,12 +275,12 @@ async fn a_missing_permission_is_named_and_not_asked_again() {
     let stack = Stack::new().await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     proxy.set_fault(Fault::Error("AccessDenied"));
-    let problem = objects::probe(&client(&proxy.url), &bucket_name()).await;
+    let problem = replica::objects::probe(&client(&proxy.url), &bucket_name()).await;
     assert_eq!(problem, Err(Problem::Denied("AccessDenied: injected".to_owned())));
     assert_unavailable(&base_bucket(&proxy.url).get("key").await, "AccessDenied");
     assert_eq!(proxy.take_calls().len(), 2);
     proxy.set_fault(Fault::Error("SlowDown"));
-    let problem = objects::probe(&client(&proxy.url), &bucket_name()).await;
+    let problem = replica::objects::probe(&client(&proxy.url), &bucket_name()).await;
     assert_eq!(problem, Err(Problem::Unreachable("SlowDown: injected".to_owned())));
 }
 

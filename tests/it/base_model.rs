@@ -5,14 +5,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use base::{Compacted, Compaction, RebuildLimits, Thresholds};
+use common::records::PublicListing;
 use local::aws::limits::{Latency, Limits, ObjectLimits};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use replica::base::{Compacted, Compaction, RebuildLimits, Thresholds};
 use serde_json::Value;
 use tests::{Simulation, listing, sold_listing, uuid};
 use tokio::time::sleep;
-use types::records::PublicListing;
 
 /// Low enough that some rounds do everything.
 const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 1, max_deltas: 3 };

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use account::CommandName;
 use api::routes::{ME, ROUTES};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use common::clock::{Clock, SystemClock};
+use common::records::PublicListing;
+use common::resources::Queue;
+use common::scope::{Scope, Tier};
 use local::environment::Variables;
-use platform::resources::Queue;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::{Map, Value, json};
 use tests::webhooks_cli::{OWNER, text};
@@ -17,9 +20,6 @@ use tests::{
     assert_base_is_exact, base_bucket, item, listing, market, marketplace, minute_with, quote, redirect_library, sale,
     uuid,
 };
-use types::clock::{Clock, SystemClock};
-use types::records::PublicListing;
-use types::scope::{Scope, Tier};
 use webhooks::delivery::Status;
 use webhooks::delivery_id;
 

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use admin::keys::{AdminError, KeyUpdate, LimitChange, MAX_LIMIT, NewKey};
-use auth::{KeyStatus, Usage};
+use api::auth::{KeyStatus, Usage};
 use aws_sdk_dynamodb::types::AttributeValue;
+use common::scope::{Scope, Tier};
 use futures_util::future::join_all;
 use tests::{AwsCall, Fault, RunningInstance, Stack, set_key_attribute, stored_key_row, uuid};
-use types::scope::{Scope, Tier};
 
 const PATH: &str = "/v1/public/marketplaces";
 /// The budget of the keys that these tests use, in requests per minute.

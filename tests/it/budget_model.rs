@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use auth::{Gate, KeyText, Refusal};
+use api::auth::{Gate, KeyText, Refusal};
+use common::aws::{Environment, Patience};
+use common::clock::{Clock, ManualClock};
+use common::scope::{Budget, Scope};
 use local::aws::limits::{Latency, Limits, Rate, Throughput};
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
 use proptest::prelude::*;
 use tests::{Fault, Proxy, Stack, play_histories};
-use types::clock::{Clock, ManualClock};
-use types::scope::{Budget, Scope};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -64,7 +64,7 @@ struct World {
     proxy: Proxy,
     gates: Vec<(Gate, Arc<ManualClock>)>,
     text: String,
-    key_id: types::ids::KeyId,
+    key_id: common::ids::KeyId,
 }
 
 const SCOPES: [Scope; 2] = [Scope::CatalogRead, Scope::OrdersRead];
@@ -75,7 +75,7 @@ impl World {
         let proxy = Proxy::start(&stack.aws.endpoint_url).await;
         let variables = Variables::new(&proxy.url);
         let environment = Environment::read(&|name| variables.get(name)).unwrap();
-        let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
+        let noon: common::timestamp::Timestamp = tests::NOON.parse().unwrap();
         let gates = offsets.map(|offset| {
             let clock = Arc::new(ManualClock::at(noon.plus_millis(offset * 1_000)));
             let dyn_clock: Arc<dyn Clock> = clock.clone();

@@ -6,15 +6,15 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use base::{Compacted, RebuildLimits, Thresholds};
+use common::records::PublicListing;
+use common::scope::Scope;
 use futures_util::future::join_all;
 use local::aws::limits::{Latency, Limits, ObjectLimits, Rate, Reason, Report};
 use local::simulation::SimulatedInstance;
+use replica::base::{Compacted, RebuildLimits, Thresholds};
 use serde_json::{Value, json};
 use tests::{HttpReply, Simulation, get_from, listing, sold_listing, uuid};
 use tokio::time::sleep;
-use types::records::PublicListing;
-use types::scope::Scope;
 use uuid::Uuid;
 
 const MARKET: &str = "marketplace-market";

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use admin::keys::{AdminError, KeyUpdate};
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
+use common::resources::Table;
+use common::rows::Unreadable;
+use common::scope::{Scope, Tier};
+use common::store::StoreError;
 use futures_util::future::join_all;
 use local::environment::Variables;
-use platform::resources::Table;
-use platform::rows::Unreadable;
-use platform::store::StoreError;
 use serde_json::{Value, json};
 use tests::{
     Fault, HttpReply, PATHS, RunningInstance, Stack, item, marketctl, marketplace, order, quote, remove_key_attribute,
     set_key_attribute, set_key_text, set_row_number, set_text, uuid,
 };
-use types::scope::{Scope, Tier};
 
 use crate::anywhere::assert_described;
 
@@ -110,7 +110,7 @@ async fn with_the_store_gone_the_process_lives_and_answers_503() {
     let stack = Stack::new().await;
     let variables = Variables::new(&stack.aws.endpoint_url);
     let key = &stack.full_key().await;
-    let clock = Arc::new(types::clock::SystemClock::new());
+    let clock = Arc::new(common::clock::SystemClock::new());
     let host = local::host::Host::new(&variables, clock).unwrap();
     let instance = local::instance::Instance::start("127.0.0.1:0".parse().unwrap(), &host).await.unwrap();
     let client = tests::Client::new(&instance.base_url);

@@ -1,13 +1,13 @@
 //! Messages that go through the feed queue: what is applied, what is refused, what waits.
 
 use aws_sdk_sqs::types::QueueAttributeName;
-use platform::store::StoreError;
+use common::clock::Clock;
+use common::store::StoreError;
+use common::timestamp::DAY_MILLIS;
 use serde_json::{Value, json};
 use tests::{
     AwsCall, Fault, Stack, balance, dynamodb, item, listing, marketplace, order, quote, sold_listing, tables, uuid,
 };
-use types::clock::Clock;
-use types::timestamp::DAY_MILLIS;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 

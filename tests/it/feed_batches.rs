@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use common::clock::Clock;
+use common::resources::{Batching, INGEST_TIMEOUT};
+use common::runtime::Worker;
 use feed::{Applier, ApplyOutcome};
 use local::workers::{EventSource, poll};
-use platform::resources::{Batching, INGEST_TIMEOUT};
-use runtime::Worker;
 use serde_json::{Value, json};
 use tests::{AwsCall, Client, Fault, FeedQueue, Proxy, Stack, listing, local, order, set_limit, tables, uuid};
 use tokio::time::Instant;
-use types::clock::Clock;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 /// Batches that are handed over once they are full.

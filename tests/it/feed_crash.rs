@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
+use common::clock::{Clock, SystemClock};
+use common::ids::UserId;
+use common::timestamp::Timestamp;
 use local::aws::limits::Limits;
 use local::environment::Variables;
 use proptest::collection::vec;
@@ -20,9 +23,6 @@ use tests::{
     local, marketctl, marketplace, order, quote, tables, uuid,
 };
 use tokio::process::Child;
-use types::clock::{Clock, SystemClock};
-use types::ids::UserId;
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 /// A queue that takes longer than this will never get so short.

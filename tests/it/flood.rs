@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::keys::NewKey;
-use auth::{Gate, KeyText, Refusal};
+use api::auth::{Gate, KeyText, Refusal};
+use common::aws::{Environment, Patience};
+use common::clock::ManualClock;
+use common::scope::{Budget, Scope, Tier};
+use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
 use tests::{AwsCall, Fault, HttpReply, PATHS, RunningInstance, Stack, uuid};
-use types::clock::ManualClock;
-use types::scope::{Budget, Scope, Tier};
-use types::timestamp::Timestamp;
 
 const ME: &str = "/v1/public/me";
 const LISTINGS: &str = "/v1/public/listings";

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use admin::keys::NewKey;
 use aws_sdk_dynamodb::types::ReturnValue;
+use common::records::{PublicItem, PublicListing};
+use common::scope::{Scope, Tier};
 use futures_util::future::join_all;
 use local::aws::limits::{Latency, Limits};
 use local::simulation::SimulatedInstance;
@@ -18,8 +20,6 @@ use tests::{
     uuid,
 };
 use tokio::time::{MissedTickBehavior, interval, sleep};
-use types::records::{PublicItem, PublicListing};
-use types::scope::{Scope, Tier};
 
 const MARKET_TABLE: &str = "marketplace-market";
 

@@ -7,18 +7,18 @@ use std::iter::repeat_with;
 use std::slice;
 
 use admin::webhooks::NewEndpoint;
-use auth::KeyText;
+use api::auth::KeyText;
+use common::clock::{Clock, SystemClock};
+use common::event::EventKind;
+use common::ids::UserId;
+use common::timestamp::Timestamp;
 use feed::{Rejection, parse};
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue};
 use regex::Regex;
-use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde_json::{Value, json};
 use tests::{DeadLetter, NOON, Receiver, SignatureValidity, Stack, Verifier, market, sale, tables, to_loopback};
-use types::clock::{Clock, SystemClock};
-use types::event::EventKind;
-use types::ids::UserId;
-use types::timestamp::Timestamp;
+use webhooks::secrets::{EndpointSecret, service_signature, standard_signature};
 
 /// Returns the text of a file in `docs`.
 fn read(path: &str) -> String {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::clock::{Clock, SystemClock};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use http::request::Parts;
 use local::inbox::{Inbox, SecretSource};
 use local::server::Server;
-use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde_json::{Value, json};
 use tests::{Client, NOON, RunningInstance, Stack};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use types::clock::{Clock, SystemClock};
+use webhooks::secrets::{EndpointSecret, service_signature, standard_signature};
 
 /// Reads Server-Sent Events as they come.
 struct Follower {

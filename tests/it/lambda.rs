@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE};
+use common::aws::{Environment, Patience};
+use common::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources, Table};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
-use platform::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources, Table};
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, LogLine, Proxy, RuntimeApi, Stack, Template, binary, marketctl};
 
@@ -58,18 +58,18 @@ async fn every_function_names_all_that_it_lacks_in_one_line_as_check_does() {
     let variables = Variables::new(&stack.aws.endpoint_url);
     let environment = Environment::read(&|name| variables.get(name)).unwrap();
     let resources = Resources::new(Resources::DEFAULT_STACK);
-    let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), queues::client(&environment, Patience::Bulk));
+    let (dynamodb, sqs) = (environment.dynamodb(Patience::Bulk), common::queues::client(&environment, Patience::Bulk));
     for table in Table::ALL {
         dynamodb.delete_table().table_name(resources.table(table)).send().await.unwrap();
     }
     for queue in Queue::ALL {
         sqs.delete_queue().set_queue_url(variables.get(queue.variable())).send().await.unwrap();
     }
-    let secrets = secrets::client(&environment, Patience::Bulk);
+    let secrets = webhooks::secrets::client(&environment, Patience::Bulk);
     let delete = secrets.delete_secret().secret_id(resources.keyring()).force_delete_without_recovery(true);
     delete.send().await.unwrap();
     let bucket = variables.get(BASE_BUCKET_VARIABLE).unwrap();
-    objects::client(&environment, Patience::Bulk).delete_bucket().bucket(&bucket).send().await.unwrap();
+    replica::objects::client(&environment, Patience::Bulk).delete_bucket().bucket(&bucket).send().await.unwrap();
 
     let checked = checked(&variables).await;
     assert_eq!(checked.len(), 4 + 7 + 1 + 1);
@@ -102,7 +102,7 @@ async fn a_resource_of_another_form_or_name_is_named() {
     let bare = problem("sweep", &with(Table::Webhooks.variable(), "bare-webhooks")).await;
     assert!(bare.starts_with("table bare-webhooks cannot be used (ValidationException"), "{bare}");
 
-    let secrets = secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
+    let secrets = webhooks::secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let put = secrets.put_secret_value().secret_id("marketplace-keyring");
     put.secret_string(r#"{"current":"a","keys":[{"id":"a","key":"c2VjcmV0"}]}"#).send().await.unwrap();
     let spoiled = problem("webhook", &variables).await;

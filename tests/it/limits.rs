@@ -12,18 +12,18 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Put, TransactWriteItem};
 use bytes::Bytes;
+use common::aws::Patience;
+use common::resources::{BASE_BUCKET_VARIABLE, CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID};
+use common::scope::Scope;
+use common::store::StoreError;
 use local::aws::limits::{
     Access, Latency, Limits, ObjectLimits, ObjectReport, Rate, Reason, Refusal, Resource, Throughput, Units,
 };
 use local::environment::Variables;
-use objects::Objects;
-use platform::aws::Patience;
-use platform::resources::{BASE_BUCKET_VARIABLE, CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID};
-use platform::store::StoreError;
+use replica::objects::Objects;
 use tests::{PATHS, Simulation, Stack, uuid};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use types::scope::Scope;
 
 const MARKET: &str = "marketplace-market";
 const WEBHOOKS: &str = "marketplace-webhooks";
@@ -226,7 +226,7 @@ async fn a_throttled_transaction_names_the_item_and_writes_nothing() {
     assert_eq!(refused, [Some("a")]);
 
     let again = client.transact_write_items().set_transact_items(Some(puts(&["a"], "1")));
-    let sent = platform::transaction::send(again).await;
+    let sent = common::transaction::send(again).await;
     assert!(matches!(sent, Err(StoreError::Conflict)), "the service would repeat it: {sent:?}");
     simulation.aws.limits().lift();
     assert_eq!(get(&client, "b", "2").await.unwrap().item, None);
@@ -331,7 +331,7 @@ async fn eventually_consistent_reads_lag_behind_a_transaction_that_was_acknowled
 #[tokio::test(start_paused = true)]
 async fn an_object_takes_its_time_and_a_prefix_that_is_used_up_is_to_be_asked_more_slowly() {
     let simulation = Simulation::new().await;
-    let sdk = objects::client(&simulation.aws.environment().unwrap(), Patience::Bulk);
+    let sdk = replica::objects::client(&simulation.aws.environment().unwrap(), Patience::Bulk);
     let bucket = Variables::new("").get(BASE_BUCKET_VARIABLE).unwrap();
     let objects = Objects::new(sdk.clone(), bucket.clone(), Patience::Bulk);
     for key in ["a/1", "b/1"] {
@@ -341,7 +341,7 @@ async fn an_object_takes_its_time_and_a_prefix_that_is_used_up_is_to_be_asked_mo
     let once = ObjectLimits { gets: Rate::once(1.0), ..ObjectLimits::UNLIMITED };
     simulation.aws.limits().set(limits(once));
     let config = sdk.config().to_builder().retry_config(aws_sdk_s3::config::retry::RetryConfig::disabled()).build();
-    let impatient = objects::Client::from_conf(config);
+    let impatient = replica::objects::Client::from_conf(config);
     for (key, expected) in [("a/1", None), ("a/1", Some((503, "SlowDown"))), ("b/1", None)] {
         let got = impatient.get_object().bucket(&bucket).key(key).send().await;
         let refused = got.as_ref().err().map(|error| {

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use accounts::{Accounts, OrderPages};
+use common::clock::Clock;
+use common::ids::UserId;
+use common::paging::Paging;
+use common::records::PublicOrder;
+use common::resources::{Resources, Table};
+use common::scope::Scope;
 use feed::ApplyOutcome::{Changed, Rejected, Unchanged};
 use feed::{ApplyOutcome, Stores};
 use local::environment::Variables;
 use local::meter::{Bill, CostMeter};
 use local::seed::StackAdmin;
-use platform::resources::{Resources, Table};
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Proxy, Stack, dynamodb, order, uuid};
-use types::clock::Clock;
-use types::ids::UserId;
-use types::paging::Paging;
-use types::records::PublicOrder;
-use types::scope::Scope;
 
 async fn key(stack: &Stack, user: UserId) -> String {
     stack.key_of(user, &[Scope::OrdersRead]).await.0

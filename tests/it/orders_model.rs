@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use accounts::OrderPages;
+use common::ids::UserId;
+use common::paging::Paging;
 use feed::{ApplyOutcome, Stores};
 use local::aws::limits::{Latency, Limits};
 use serde_json::{Value, json};
 use tests::{Administrator, HttpReply, Simulation, Stack, order, uuid};
 use tokio::time::sleep;
-use types::ids::UserId;
-use types::paging::Paging;
 
 const ORDERS: u32 = 160;
 /// How many orders a block of a busy month holds here.
@@ -97,7 +97,7 @@ async fn insert_and_change(stack: &Stack) {
         for round in 0.. {
             let (page, size) = ([1, 1, 2, 3, 9][round % 5], [10, 50, 7, 3][round % 4]);
             let before = inserted.load(Ordering::SeqCst);
-            let (key, _) = stack.key_of(user, &[types::scope::Scope::OrdersRead]).await;
+            let (key, _) = stack.key_of(user, &[common::scope::Scope::OrdersRead]).await;
             for _ in 0..2 {
                 let acknowledged = updated.load(Ordering::SeqCst);
                 let reply = client.get(&key, &format!("/v1/public/orders?page={page}&page_size={size}")).await;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use platform::resources::Queue;
+use common::resources::Queue;
+use common::runtime::{Error, Worker};
 use pretraffic::{HookEvent, MAX_DELAYS, MAX_FAILURES, Pretraffic};
-use runtime::{Error, Worker};
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, Proxy, RunningInstance, Stack, Template};
 

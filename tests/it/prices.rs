@@ -81,7 +81,7 @@ fn feed_message(message: &PriceMessage) -> Value {
         PriceMessage::Quote { place, minutes, asks } => {
             let asks: Vec<String> = asks.iter().map(|cents| usd(*cents)).collect();
             let asks: Vec<&str> = asks.iter().map(String::as_str).collect();
-            let noon: types::timestamp::Timestamp = tests::NOON.parse().unwrap();
+            let noon: common::timestamp::Timestamp = tests::NOON.parse().unwrap();
             let observed_at = noon.plus_millis(-60_000 * i64::from(*minutes)).to_string();
             quote(uuid(7), MARKETPLACES[*place], &asks, &observed_at)
         }

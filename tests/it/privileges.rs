@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use common::ids::UserId;
+use common::resources::Queue;
+use common::runtime::Worker;
+use common::scope::Scope;
 use local::workers::INGEST_INSTANCES;
-use platform::resources::Queue;
-use runtime::Worker;
 use serde_json::Value;
 use tests::{Fault, FunctionGrant, PATHS, Receiver, Stack, Template, balance, hand, market, order, sale, uuid};
-use types::ids::UserId;
-use types::scope::Scope;
 use webhooks::delivery::Status;
 
 use crate::account::Settings;

@@ -9,18 +9,18 @@ use std::process::Stdio;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use bytes::Bytes;
+use common::aws::{Environment, Patience};
+use common::clock::{Clock, SystemClock};
+use common::event::EventKind;
+use common::resources::Queue;
+use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
-use platform::resources::Queue;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{Client, FeedQueue, Stack, base_bucket, binary, listing, local, marketctl, uuid};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
-use types::clock::{Clock, SystemClock};
-use types::event::EventKind;
-use types::timestamp::Timestamp;
 use webhooks::delivery::{Delivery, Lane, Progress, Status};
 
 fn variables(stack: &Stack) -> Variables {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use common::clock::Clock;
+use common::records::{PublicItem, PublicListing};
 use local::aws::limits::{Latency, Limits, Rate, Throughput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, RunningInstance, Stack, base_bucket, compaction, item, listing, play_histories, uuid};
-use types::clock::Clock;
-use types::records::{PublicItem, PublicListing};
 
 #[derive(Clone, Debug)]
 enum Step {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use admin::keys::{AdminError, KeyAdmin, KeyUpdate, LimitChange, MAX_OVERLAP, NewKey};
-use auth::{KeyRecord, KeyStatus};
+use api::auth::{KeyRecord, KeyStatus};
+use common::aws::{Environment, Patience};
+use common::scope::{Scope, Tier};
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
-use platform::store::StoreError;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, RunningInstance, Stack, audited_marketctl, uuid};
-use types::scope::{Scope, Tier};
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use crate::repair::rows;

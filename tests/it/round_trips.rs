@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use api::origin::ORIGIN_HEADER;
+use common::scope::Scope;
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, PATHS, Stack, item, market, uuid};
-use types::scope::Scope;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_warm_request_costs_one_round_trip() {

@@ -8,15 +8,15 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::DateTime;
 use aws_sdk_dynamodb::types::{AttributeValue, PointInTimeRecoverySpecification, Put, TransactWriteItem};
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use common::aws::{Environment, Patience};
+use common::resources::Queue;
+use common::scope::Scope;
+use common::timestamp::Timestamp;
 use local::aws::limits::{Latency, Limits, Rate, Throughput};
 use local::environment::Variables;
 use local::simulation::SimulatedInstance;
-use platform::aws::{Environment, Patience};
-use platform::resources::Queue;
 use tests::{Simulation, Stack, dynamodb, get_from};
 use tokio::time::Instant;
-use types::scope::Scope;
-use types::timestamp::Timestamp;
 
 const MARKET: &str = "marketplace-market";
 const KEYS: &str = "marketplace-keys";
@@ -130,7 +130,7 @@ async fn a_table_is_restored_to_a_moment_and_may_lack_rows_of_its_last_transacti
 async fn delayed_messages_are_counted_and_come_when_they_are_due() {
     let stack = Stack::new().await;
     let variables = Variables::new(&stack.aws.endpoint_url);
-    let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
+    let client = common::queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let entry = |(body, delay): (&str, i32)| {
         let entry = SendMessageBatchRequestEntry::builder().id(body).message_body(body).message_group_id("a");
         entry.delay_seconds(delay).build().unwrap()

@@ -2,10 +2,10 @@
 //! state.
 
 use admin::keys::NewKey;
+use common::scope::{Scope, Tier};
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, RunningInstance, Stack, Walker, item, listing, marketplace, quote, sold_listing, uuid};
 use tokio::sync::watch;
-use types::scope::{Scope, Tier};
 use uuid::Uuid;
 
 /// A program asks for two records at a time.

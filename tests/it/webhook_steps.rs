@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::event::EventKind;
+use common::ids::DeliveryId;
+use common::timestamp::Timestamp;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use tests::{NOON, Stack, dynamodb, play_histories, uuid};
 use tokio::sync::OnceCell;
-use types::event::EventKind;
-use types::ids::DeliveryId;
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::Schedule;
 use webhooks::delivery::{

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use api::routes::ROUTES;
+use common::ids::UserId;
+use common::scope::Scope;
 use serde_json::{Value, json};
-use types::ids::UserId;
-use types::scope::Scope;
 use uuid::Uuid;
 
 /// A path of each route that needs a key, and the scope it needs. After [`market()`] each answers with 200.

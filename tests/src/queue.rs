@@ -9,10 +9,10 @@ use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName::QueueArn;
 use aws_sdk_sqs::types::{Message, QueueAttributeName, SendMessageBatchRequestEntry};
+use common::aws::{Environment, Patience};
+use common::resources::Queue;
 use local::environment::Variables;
 use local::workers::Backlog;
-use platform::aws::{Environment, Patience};
-use platform::resources::Queue;
 use tokio::time::{Instant, sleep};
 use webhooks::notice::{DisabledNotice, EndpointNotice};
 
@@ -41,7 +41,7 @@ pub struct DeadLetter {
 
 impl FeedQueue {
     pub fn from_variables(variables: &Variables) -> Self {
-        let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
+        let client = common::queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let [url, dead_url] = [Queue::Feed, Queue::FeedDead].map(|queue| variables.get(queue.variable()).unwrap());
         let backlog = Backlog::new(client.clone(), url.clone());
         Self { client, url, dead_url, backlog }
@@ -138,7 +138,7 @@ impl Stack {
     /// Returns a queue of the stack.
     pub async fn queue(&self, queue: Queue) -> TestQueue {
         let variables = Variables::new(&self.aws.endpoint_url);
-        let client = queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
+        let client = common::queues::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
         let url = variables.get(queue.variable()).unwrap();
         let found = client.get_queue_attributes().queue_url(&url).attribute_names(QueueArn).send().await.unwrap();
         let arn = found.attributes.unwrap().remove(&QueueArn).unwrap();

@@ -12,11 +12,11 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use local::server::{Body, Server};
 use ring::hmac::{HMAC_SHA256, Key, sign};
-use secrets::EndpointSecret;
 use serde_json::Value;
 use standardwebhooks::Webhook;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use webhooks::secrets::EndpointSecret;
 
 use crate::guides::SignatureValidity;
 

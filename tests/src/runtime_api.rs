@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use common::clock::{Clock, SystemClock};
+use common::logging::FUNCTION_VARIABLE;
+use common::metrics::NAMESPACE_VARIABLE;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -17,13 +20,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use local::environment::Variables;
-use platform::logging::FUNCTION_VARIABLE;
-use platform::metrics::NAMESPACE_VARIABLE;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, Notify, mpsc};
-use types::clock::{Clock, SystemClock};
 
 use crate::binaries::binary;
 use crate::metrics::{LogLine, NAMESPACE};

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use api::Handler;
 use aws_lambda_events::encodings::Body;
-use base::{Columnar, Compaction};
+use common::aws::Missing;
+use common::clock::Clock;
+use common::service::Service;
 use http::Request;
 use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;
 use local::host::Host;
 use local::simulation::{SimulatedClock, SimulatedInstance};
 use market::Log;
-use platform::aws::Missing;
-use platform::service::Service;
-use types::clock::Clock;
+use replica::base::{Columnar, Compaction};
 
 use crate::client::HttpReply;
 use crate::privileges::Ledger;

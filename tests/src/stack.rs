@@ -9,8 +9,16 @@ use std::time::Duration;
 
 use account::Account;
 use admin::keys::NewKey;
+use api::auth::KeyRecord;
 use api::origin::ORIGIN_VARIABLE;
-use auth::KeyRecord;
+use common::aws::{Environment, Patience};
+use common::clock::{Clock, ManualClock, SystemClock};
+use common::ids::UserId;
+use common::logging::FUNCTION_VARIABLE;
+use common::metrics::NAMESPACE_VARIABLE;
+use common::resources::Queue;
+use common::scope::{Scope, Tier};
+use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Stores, parse};
 use ingest::Ingest;
 use local::aws::AwsSide;
@@ -20,16 +28,8 @@ use local::host::Host;
 use local::instance::Instance;
 use local::seed::StackAdmin;
 use local::workers::{SenderConfig, Workers};
-use platform::aws::{Environment, Patience};
-use platform::logging::FUNCTION_VARIABLE;
-use platform::metrics::NAMESPACE_VARIABLE;
-use platform::resources::Queue;
 use pretraffic::{Pretraffic, STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::Value;
-use types::clock::{Clock, ManualClock, SystemClock};
-use types::ids::UserId;
-use types::scope::{Scope, Tier};
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -171,7 +171,7 @@ impl Stack {
     pub async fn remove_queue(&self, queue: Queue) {
         let variables = variables(&self.aws.endpoint_url);
         let environment = Environment::read(&|name| variables.get(name)).unwrap();
-        let sqs = queues::client(&environment, Patience::Bulk);
+        let sqs = common::queues::client(&environment, Patience::Bulk);
         sqs.delete_queue().set_queue_url(variables.get(queue.variable())).send().await.unwrap();
     }
 

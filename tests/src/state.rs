@@ -9,23 +9,23 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base::{Columnar, Columns, Compaction, Load};
+use common::aws::{Environment, Patience};
+use common::clock::Clock;
+use common::ids::UserId;
+use common::records::{PublicItem, PublicListing};
+use common::resources::Resources;
+use common::scope::Scope;
+use common::sort::Sort;
+use common::timestamp::Timestamp;
 use feed::Stores;
 use local::environment::{ACCOUNT_ID, REGION, Variables};
 use local::seed::StackAdmin;
 use market::{Change, ENTITY_PARTITIONS, Log, Manifest, Market, Record};
-use objects::Objects;
-use platform::aws::{Environment, Patience};
-use platform::resources::Resources;
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, TestRunner};
+use replica::base::{Columnar, Columns, Compaction, Load};
+use replica::objects::Objects;
 use serde_json::{Value, json};
-use types::clock::Clock;
-use types::ids::UserId;
-use types::records::{PublicItem, PublicListing};
-use types::scope::Scope;
-use types::sort::Sort;
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -251,7 +251,7 @@ pub(crate) async fn read_base<R: Columnar>(log: &Log<R>, bucket: Objects, clock:
 
 pub(crate) fn bucket_in(environment: &Environment) -> Objects {
     let bucket = Resources::new(Resources::DEFAULT_STACK).base_bucket(ACCOUNT_ID, REGION);
-    Objects::new(objects::client(environment, Patience::Request), bucket, Patience::Request)
+    Objects::new(replica::objects::client(environment, Patience::Request), bucket, Patience::Request)
 }
 
 /// Plays `cases` random histories, one after the other. The first that panics is shrunk and shown.

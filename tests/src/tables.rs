@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use auth::KeyText;
+use api::auth::KeyText;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
+use common::aws::{Environment, Patience};
+use common::resources::{Resources, Table};
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
-use platform::resources::{Resources, Table};
 
 use crate::stack::Stack;
 

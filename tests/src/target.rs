@@ -8,14 +8,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::clock::SystemClock;
+use common::resources::Resources;
 use feed::ApplyOutcome;
 use local::environment::Variables;
 use local::workers::Workers;
-use platform::resources::Resources;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
-use types::clock::SystemClock;
 use uuid::Uuid;
 
 use crate::client::{Client, HttpReply};

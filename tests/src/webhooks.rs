@@ -7,33 +7,33 @@ use std::sync::Arc;
 
 use admin::webhooks::{NewEndpoint, WantedDeliveries, WebhookAdmin};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use common::aws::{Missing, Patience};
+use common::clock::Clock;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId, UserId};
+use common::logging::FUNCTION_VARIABLE;
+use common::preflight;
+use common::resources::Queue;
+use common::runtime::Worker;
+use common::service::Service;
+use common::timestamp::Timestamp;
 use compact::Compact;
 use feed::{Message, parse};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use guard::{Policy, SystemResolver};
 use ingest::Ingest;
 use local::environment::Variables;
 use local::workers::SenderConfig;
-use platform::aws::{Missing, Patience};
-use platform::logging::FUNCTION_VARIABLE;
-use platform::preflight;
-use platform::resources::Queue;
-use platform::service::Service;
-use runtime::Worker;
-use secrets::{EndpointSecret, KeyringCache};
 use serde_json::{Value, json};
 use sweep::Sweep;
 use tokio::time::{Duration, Instant, sleep};
-use types::clock::Clock;
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 use webhook::Webhook;
 use webhook::transport::{Reach, Transport};
 use webhooks::delivery::{Carried, Delivery, Dispatch, Lane, Progress, Status, overdue_at};
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::guard::{Policy, SystemResolver};
+use webhooks::secrets::{EndpointSecret, KeyringCache};
 use webhooks::store::{Put, WebhookStore};
 use webhooks::{DrainCall, Drains, FanOut, QueueMessage, Queues, Schedule, delivery_id};
 
@@ -102,7 +102,7 @@ impl Stack {
     /// Returns the administration of endpoints at the stack's time, with loopback allowed.
     pub fn webhooks(&self) -> WebhookAdmin {
         self.with_service(|service| {
-            let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow]).unwrap();
+            let (sqs, [slow]) = common::queues::from_service(service, [Queue::WebhooksSlow]).unwrap();
             let store = WebhookStore::from_service(service, Patience::Bulk, preflight::get).unwrap();
             WebhookAdmin {
                 drains: Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default()),
@@ -119,7 +119,7 @@ impl Stack {
     pub fn lanes(&self) -> Queues {
         self.with_service(|service| {
             let lanes = [Queue::WebhooksFirst, Queue::WebhooksRetry];
-            let (sqs, [first, retry]) = queues::from_service(service, lanes).unwrap();
+            let (sqs, [first, retry]) = common::queues::from_service(service, lanes).unwrap();
             Queues::new(sqs, [(Lane::First, first), (Lane::Retry, retry)])
         })
     }

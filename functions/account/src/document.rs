@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use admin::webhooks::document::{DeliveryRow, EndpointDocument, SentDeliveries};
-use auth::KeyRecord;
-use platform::rows::Unreadable;
+use api::auth::KeyRecord;
+use common::ids::{DeliveryId, EndpointId, KeyId};
+use common::rows::Unreadable;
 use serde::Serialize;
-use types::ids::{DeliveryId, EndpointId, KeyId};
 
 /// A user's keys, and the ids of those that cannot be read.
 #[derive(Serialize)]

@@ -18,18 +18,18 @@ use admin::audit::{Change, DONE, IN_DOUBT};
 use admin::keys::KeyAdmin;
 use admin::owner::Owner;
 use admin::webhooks::WebhookAdmin;
+use common::aws::{Missing, Patience};
+use common::metrics::{Meter, Metric};
+use common::preflight;
+use common::resources::{ACCOUNT_TIMEOUT, Queue, Table};
+use common::runtime::{Error, Worker};
+use common::service::Service;
 use futures_util::FutureExt;
-use guard::{Policy, SystemResolver};
-use platform::aws::{Missing, Patience};
-use platform::metrics::{Meter, Metric};
-use platform::preflight;
-use platform::resources::{ACCOUNT_TIMEOUT, Queue, Table};
-use platform::service::Service;
-use runtime::{Error, Worker};
-use secrets::KeyringCache;
 use serde_json::Value;
 use tokio::time::timeout;
 use webhooks::delivery::Lane;
+use webhooks::guard::{Policy, SystemResolver};
+use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
@@ -61,7 +61,7 @@ pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing>
 
 fn webhook_admin(service: &Service<'_>, policy: Policy) -> Result<WebhookAdmin, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
-    let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow])?;
+    let (sqs, [slow]) = common::queues::from_service(service, [Queue::WebhooksSlow])?;
     let drains = Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default());
     Ok(WebhookAdmin {
         store,

@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    runtime::run(account::deployed).await
+    common::runtime::run(account::deployed).await
 }

@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use admin::audit::Subject;
 use admin::webhooks::Recoverable;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId, KeyId};
+use common::scope::Scopes;
+use common::timestamp::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId, KeyId};
-use types::scope::Scopes;
-use types::timestamp::Timestamp;
 use webhooks::delivery::Status;
 use webhooks::store::MAX_PAGE_ROWS;
 

@@ -1,9 +1,9 @@
 //! What every command has in common: its version, the user, its name, and who asked.
 
+use common::closed_enum;
+use common::ids::UserId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use types::closed_enum;
-use types::ids::UserId;
 
 use crate::error::CommandError;
 use crate::parameters::read;

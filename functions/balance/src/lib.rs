@@ -4,11 +4,11 @@ use accounts::Accounts;
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Api, Endpoint, routes};
-use platform::aws::Missing;
-use platform::preflight;
-use platform::service::Service;
-use types::ids::UserId;
-use types::records::PublicBalance;
+use common::aws::Missing;
+use common::ids::UserId;
+use common::preflight;
+use common::records::PublicBalance;
+use common::service::Service;
 
 pub struct Balance {
     accounts: Accounts,

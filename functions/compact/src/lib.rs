@@ -1,24 +1,24 @@
 //! The `compact` function, triggered by a schedule: packs the change log of each stream into deltas and bases.
 //!
-//! Any number of runs may overlap, and any of them may die at any step: see [`base::Compaction`].
+//! Any number of runs may overlap, and any of them may die at any step: see [`replica::base::Compaction`].
 
 use market::Market;
 use std::sync::Arc;
 
-use base::{Columnar, Compacted, Compaction, RebuildLimits};
+use common::aws::{Missing, Patience};
+use common::clock::Clock;
+use common::metrics::{Meter, Metric};
+use common::preflight;
+use common::records::{PublicItem, PublicListing};
+use common::resources::REBUILD_READ_UNITS_VARIABLE;
+use common::runtime::{Error, Worker, names_no_rule};
+use common::service::Service;
+use common::store::StoreError;
 use market::Log;
 use market::Standing;
-use objects::Objects;
-use platform::aws::{Missing, Patience};
-use platform::metrics::{Meter, Metric};
-use platform::preflight;
-use platform::resources::REBUILD_READ_UNITS_VARIABLE;
-use platform::service::Service;
-use platform::store::StoreError;
-use runtime::{Error, Worker, names_no_rule};
+use replica::base::{Columnar, Compacted, Compaction, RebuildLimits};
+use replica::objects::Objects;
 use serde_json::Value;
-use types::clock::Clock;
-use types::records::{PublicItem, PublicListing};
 
 /// The schedule's interval.
 const MINUTE_MILLIS: i64 = 60_000;

@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    runtime::run(compact::worker).await
+    common::runtime::run(compact::worker).await
 }

@@ -3,9 +3,9 @@
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use common::backoff::equal_jitter_seconds;
+use common::queues::{MAX_DELAY_SECONDS, MessageCopy, attribute};
 use feed::Rejection;
-use platform::backoff::equal_jitter_seconds;
-use queues::{MAX_DELAY_SECONDS, MessageCopy, attribute};
 
 /// The message attribute that counts how often a message was postponed.
 const POSTPONED: &str = "postponed";

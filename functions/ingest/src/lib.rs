@@ -22,18 +22,18 @@ use webhooks::delivery::Lane;
 use webhooks::store::WebhookStore;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use common::aws::{Missing, Patience};
+use common::clock::Clock;
+use common::metrics::Meter;
+use common::preflight;
+use common::resources::Queue;
+use common::runtime::{Error, Worker};
+use common::service::Service;
 use feed::{Applier, Message, Stores, parse};
 use futures_util::FutureExt;
 use outbox::Outbox;
 use outcome::MessageOutcome;
-use platform::aws::{Missing, Patience};
-use platform::metrics::Meter;
-use platform::preflight;
-use platform::resources::Queue;
-use platform::service::Service;
-use runtime::{Error, Worker};
 use tokio::sync::Mutex;
-use types::clock::Clock;
 use webhooks::{FanOut, Queues};
 
 /// How long applying a batch may take. Sending copies may take another 2.5 seconds, and the function has fifteen.
@@ -54,7 +54,7 @@ pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
         market: Market::from_service(service, Patience::Request, preflight::get)?,
         accounts: Accounts::from_service(service, preflight::batch_get)?,
     };
-    let (sqs, [feed, dead]) = queues::from_service(service, [Queue::Feed, Queue::FeedDead])?;
+    let (sqs, [feed, dead]) = common::queues::from_service(service, [Queue::Feed, Queue::FeedDead])?;
     Ok(Ingest {
         applier: Mutex::new(Applier::new(stores)),
         // Only events need webhooks. As long as these cannot be sent, they are postponed, and the data goes on.
@@ -67,7 +67,7 @@ pub fn worker(service: &Service<'_>) -> Result<Ingest, Missing> {
 
 fn fan_out(service: &Service<'_>) -> Result<FanOut, Missing> {
     let webhooks = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
-    let (sqs, [first, retry]) = queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
+    let (sqs, [first, retry]) = common::queues::from_service(service, [Queue::WebhooksFirst, Queue::WebhooksRetry])?;
     Ok(FanOut::new(webhooks, Queues::new(sqs, [(Lane::First, first), (Lane::Retry, retry)])))
 }
 

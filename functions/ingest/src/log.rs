@@ -1,8 +1,8 @@
 //! What a batch tells in the log.
 
 use aws_lambda_events::sqs::SqsMessage;
+use common::metrics::{Meter, Metric};
 use feed::Rejection;
-use platform::metrics::{Meter, Metric};
 
 use crate::copies::times_postponed;
 use crate::outcome::MessageOutcome;

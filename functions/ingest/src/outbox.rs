@@ -2,7 +2,7 @@
 
 use aws_lambda_events::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
-use queues::{MessageCopy, UnsentCopy, send_copies};
+use common::queues::{MessageCopy, UnsentCopy, send_copies};
 
 use crate::copies::{postponed, refused};
 use crate::outcome::MessageOutcome;

@@ -1,7 +1,7 @@
 //! The outcome of each message of a batch, and the batch's log lines.
 
+use common::store::StoreError;
 use feed::{ApplyOutcome, Rejection};
-use platform::store::StoreError;
 
 /// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]

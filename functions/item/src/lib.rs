@@ -5,14 +5,14 @@ use std::sync::Arc;
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
+use common::aws::{Missing, Patience};
+use common::ids::ItemId;
+use common::include::ItemInclude;
+use common::preflight;
+use common::records::{IncludedPrices, PublicItemDetail, PublicVariant};
+use common::service::Service;
+use common::store::StoreError;
 use market::{Market, PriceReader};
-use platform::aws::{Missing, Patience};
-use platform::preflight;
-use platform::service::Service;
-use platform::store::StoreError;
-use types::ids::ItemId;
-use types::include::ItemInclude;
-use types::records::{IncludedPrices, PublicItemDetail, PublicVariant};
 
 const INCLUDE: &str = "include";
 

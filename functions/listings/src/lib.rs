@@ -4,16 +4,16 @@ use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use api::{PAGE, PAGE_SIZE, State, Stated};
+use common::aws::{Missing, Patience};
+use common::metrics::ReplicaGauge;
+use common::paging::{Paged, Paging};
+use common::preflight;
+use common::records::PublicListing;
+use common::service::Service;
 use market::Log;
 use market::Market;
-use objects::Objects;
-use platform::aws::{Missing, Patience};
-use platform::metrics::ReplicaGauge;
-use platform::preflight;
-use platform::service::Service;
+use replica::objects::Objects;
 use replica::{ListingQuery, Listings, Replica};
-use types::paging::{Paged, Paging};
-use types::records::PublicListing;
 
 pub struct SearchListings {
     replica: Replica<Listings>,

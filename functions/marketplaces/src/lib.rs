@@ -4,11 +4,11 @@
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, routes};
+use common::aws::{Missing, Patience};
+use common::preflight;
+use common::records::PublicMarketplace;
+use common::service::Service;
 use market::Market;
-use platform::aws::{Missing, Patience};
-use platform::preflight;
-use platform::service::Service;
-use types::records::PublicMarketplace;
 
 pub struct Marketplaces {
     market: Market,

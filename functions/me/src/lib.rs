@@ -1,12 +1,12 @@
 //! `GET /v1/public/me`: returns the API key of the request.
 
+use api::auth::KeyRecord;
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Api, Endpoint, routes};
-use auth::KeyRecord;
-use platform::aws::Missing;
-use platform::service::Service;
-use types::records::PublicMe;
+use common::aws::Missing;
+use common::records::PublicMe;
+use common::service::Service;
 
 pub struct Me;
 

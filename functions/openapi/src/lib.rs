@@ -8,6 +8,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use api::auth::Rate;
 use api::error::ApiError;
 use api::line::{Facts, cause, log, log_waiting};
 use api::origin::Origin;
@@ -16,12 +17,11 @@ use api::refusals::Refusals;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
 use api::{GatewayEvent, Handler, Reply, Response, State};
-use auth::Rate;
+use common::aws::Missing;
+use common::clock::Clock;
+use common::metrics::Meter;
+use common::service::Service;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
-use platform::aws::Missing;
-use platform::metrics::Meter;
-use platform::service::Service;
-use types::clock::Clock;
 
 /// Includes a file that the build made.
 macro_rules! made {

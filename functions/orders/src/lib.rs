@@ -5,12 +5,12 @@ use accounts::OrderPages;
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Api, Endpoint, routes};
-use platform::aws::Missing;
-use platform::preflight;
-use platform::service::Service;
-use types::ids::UserId;
-use types::paging::{Paged, Paging};
-use types::records::PublicOrder;
+use common::aws::Missing;
+use common::ids::UserId;
+use common::paging::{Paged, Paging};
+use common::preflight;
+use common::records::PublicOrder;
+use common::service::Service;
 
 pub struct Orders {
     pages: OrderPages,

@@ -4,9 +4,9 @@ use aws_sdk_codedeploy::Client;
 use aws_sdk_codedeploy::config::Builder;
 use aws_sdk_codedeploy::operation::put_lifecycle_event_hook_execution_status::PutLifecycleEventHookExecutionStatusError;
 use aws_sdk_codedeploy::types::{DeploymentCreator, DeploymentInfo, DeploymentStatus, LifecycleEventStatus};
-use platform::aws::{Environment, Patience};
-use platform::store::explain;
-use runtime::Error;
+use common::aws::{Environment, Patience};
+use common::runtime::Error;
+use common::store::explain;
 use serde::{Deserialize, Serialize};
 
 /// What `CodeDeploy` tells a hook: which deployment waits, and for which report.

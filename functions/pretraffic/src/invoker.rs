@@ -10,9 +10,9 @@ use aws_sdk_lambda::error::ProvideErrorMetadata;
 use aws_sdk_lambda::operation::invoke::InvokeOutput;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::InvocationType;
-use platform::aws::{Environment, Patience};
-use platform::store::explain;
-use runtime::Error;
+use common::aws::{Environment, Patience};
+use common::runtime::Error;
+use common::store::explain;
 use serde_json::Value;
 
 use crate::deployment::HookEvent;

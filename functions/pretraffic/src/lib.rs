@@ -8,18 +8,19 @@
 //! untried. Otherwise a version that is bad could not be taken back.
 
 mod deployment;
+pub mod inventory;
 mod invoker;
 mod trial;
 
 use std::time::Duration;
 
+use common::aws::{Missing, Patience};
+use common::backoff::equal_jitter;
+use common::logging::FUNCTION_VARIABLE;
+use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
+use common::runtime::{Error, Worker};
+use common::service::Service;
 use inventory::{CheckedResource, Clients};
-use platform::aws::{Missing, Patience};
-use platform::backoff::equal_jitter;
-use platform::logging::FUNCTION_VARIABLE;
-use platform::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
-use platform::service::Service;
-use runtime::{Error, Worker};
 use tokio::time::timeout;
 
 use deployment::{Deployments, Direction};
@@ -80,9 +81,9 @@ pub fn worker(service: &Service<'_>) -> Result<Pretraffic, Missing> {
         invoker: Invoker::new(environment),
         clients: Clients {
             dynamodb: environment.dynamodb(patience),
-            sqs: queues::client(environment, patience),
-            secrets: secrets::client(environment, patience),
-            s3: objects::client(environment, patience),
+            sqs: common::queues::client(environment, patience),
+            secrets: webhooks::secrets::client(environment, patience),
+            s3: replica::objects::client(environment, patience),
         },
         stack,
         bucket,

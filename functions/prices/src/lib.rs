@@ -5,12 +5,12 @@ use std::sync::Arc;
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, State, Stated, params, routes};
+use common::aws::{Missing, Patience};
+use common::ids::VariantId;
+use common::preflight;
+use common::records::VariantPrices;
+use common::service::Service;
 use market::{Figures, Market, PriceReader};
-use platform::aws::{Missing, Patience};
-use platform::preflight;
-use platform::service::Service;
-use types::ids::VariantId;
-use types::records::VariantPrices;
 
 pub struct Prices {
     prices: PriceReader,

@@ -7,18 +7,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use common::aws::{Missing, Patience};
+use common::clock::Clock;
+use common::metrics::{Meter, Metric};
+use common::resources::{Queue, SWEEP_PERIOD};
+use common::rows::Unreadable;
+use common::runtime::{Error, Worker, names_no_rule};
+use common::service::Service;
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
-use platform::aws::{Missing, Patience};
-use platform::metrics::{Meter, Metric};
-use platform::resources::{Queue, SWEEP_PERIOD};
-use platform::rows::Unreadable;
-use platform::service::Service;
-use platform::store::StoreError;
-use runtime::{Error, Worker, names_no_rule};
 use serde_json::Value;
-use types::clock::Clock;
-use types::timestamp::Timestamp;
 use webhooks::delivery::Lane;
 use webhooks::store::{Due, StartKey, UnreadableWakeUp, WAKE_SHARDS, WebhookStore};
 use webhooks::{Drains, Notices, Queues, Schedule};
@@ -41,7 +41,7 @@ pub struct Sweep {
 /// Builds the function from its environment. The caller decides how long retries wait.
 pub fn worker(service: &Service<'_>, schedule: Schedule) -> Result<Sweep, Missing> {
     let store = WebhookStore::from_service(service, Patience::Bulk, webhooks::store::probe_wake_index)?;
-    let (sqs, [slow]) = queues::from_service(service, [Queue::WebhooksSlow])?;
+    let (sqs, [slow]) = common::queues::from_service(service, [Queue::WebhooksSlow])?;
     Ok(Sweep {
         notices: Notices::from_service(service, store.clone())?,
         drains: Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), schedule),

@@ -6,5 +6,5 @@ use webhooks::Schedule;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    runtime::run(|service| sweep::worker(service, Schedule::default())).await
+    common::runtime::run(|service| sweep::worker(service, Schedule::default())).await
 }

@@ -4,20 +4,20 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
+use common::rotation::Secrets;
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
-use platform::store::StoreError;
-use secrets::{EndpointSecret, KeyringAccessError, service_signature, standard_signature};
 use tokio::time::{Instant, sleep_until};
-use types::rotation::Secrets;
-use types::timestamp::Timestamp;
 use webhooks::delivery::{
     Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, overdue_at, refusal,
 };
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::promptness::{CONNECT_FOR, SLOW_AFTER};
+use webhooks::secrets::{EndpointSecret, KeyringAccessError, service_signature, standard_signature};
 use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;

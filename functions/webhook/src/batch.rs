@@ -5,12 +5,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
+use common::ids::{EndpointId, UserId};
+use common::queues::{MessageCopy, send_copies};
+use common::store::StoreError;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt, stream};
-use platform::store::StoreError;
-use queues::{MessageCopy, send_copies};
-use types::ids::{EndpointId, UserId};
 use webhooks::QueueMessage;
 use webhooks::delivery::{Carried, Delivery, Dispatch};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use common::ids::{DeliveryId, EndpointId};
+use common::rows::Unreadable;
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use platform::rows::Unreadable;
-use platform::store::StoreError;
 use tokio::time::{Instant, sleep, sleep_until};
-use types::ids::{DeliveryId, EndpointId};
-use types::timestamp::Timestamp;
 use webhooks::DrainCall;
 use webhooks::delivery::{Dispatch, Token, at_once, claim_due, expire};
 use webhooks::drain::{

@@ -17,16 +17,16 @@ pub mod transport;
 use std::sync::{Arc, Mutex};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use platform::aws::{Missing, Patience};
-use platform::metrics::Meter;
-use platform::preflight;
-use platform::resources::Queue;
-use platform::service::Service;
-use runtime::{Error, Worker};
-use secrets::KeyringCache;
-use types::clock::Clock;
+use common::aws::{Missing, Patience};
+use common::clock::Clock;
+use common::metrics::Meter;
+use common::preflight;
+use common::resources::Queue;
+use common::runtime::{Error, Worker};
+use common::service::Service;
 use webhooks::delivery::Lane;
 use webhooks::promptness::Promptness;
+use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Notices, Queues, Schedule};
 
@@ -48,7 +48,7 @@ pub struct Webhook {
     /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
     /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
-    sqs: queues::Client,
+    sqs: common::queues::Client,
     /// The URL of the dead-letter queue.
     dead_queue: String,
 }
@@ -57,7 +57,7 @@ pub struct Webhook {
 pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -> Result<Webhook, Missing> {
     let store = WebhookStore::from_service(service, Patience::Request, preflight::batch_get)?;
     let queues = [Queue::WebhooksRetry, Queue::WebhooksSlow, Queue::WebhooksDead];
-    let (sqs, [retry, slow, dead_queue]) = queues::from_service(service, queues)?;
+    let (sqs, [retry, slow, dead_queue]) = common::queues::from_service(service, queues)?;
     let queues = Queues::new(sqs.clone(), [(Lane::Retry, retry), (Lane::Slow, slow)]);
     Ok(Webhook {
         notices: Notices::from_service(service, store.clone())?,

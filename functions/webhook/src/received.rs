@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use aws_lambda_events::sqs::SqsMessage;
+use common::backoff::equal_jitter_seconds;
+use common::metrics::{Meter, Metric};
+use common::store::StoreError;
 use futures_util::future::join_all;
-use platform::backoff::equal_jitter_seconds;
-use platform::metrics::{Meter, Metric};
-use platform::store::StoreError;
 use webhooks::delivery::{Carried, Dispatch, Lane, overdue_at, wait, watch};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::Put;

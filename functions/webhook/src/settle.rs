@@ -3,9 +3,9 @@
 
 use std::sync::atomic::Ordering;
 
-use platform::store::StoreError;
-use types::ids::NoticeId;
-use types::timestamp::Timestamp;
+use common::ids::NoticeId;
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Lane, StepRefusal, Token, Transition, after_failure, end, hold, refusal,
     succeed,

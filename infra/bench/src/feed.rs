@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::feed::{Applier, ApplyOutcome, Message, Stores, parse};
+use common::aws::Patience;
+use common::clock::{Clock, SystemClock};
+use common::records::PublicListing;
+use common::resources::{Batching, INGEST_TIMEOUT, Queue, Resources};
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use local::demo::{LargeMarket, variant_id};
 use local::meter::{Bill, CostMeter};
 use local::workers::{Backlog, EventSource, INGEST_INSTANCES, poll};
-use platform::aws::Patience;
-use platform::resources::{Batching, INGEST_TIMEOUT, Queue, Resources};
 use serde::Serialize;
 use serde_json::{Value, json};
 use terminal::{Output, number_table};
-use types::clock::{Clock, SystemClock};
-use types::records::PublicListing;
 
 use crate::cli::FeedOptions;
 use crate::figures::{number, text};
@@ -107,13 +107,13 @@ async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, St
 async fn apply_through_queue(way: &'static str, messages: &[String]) -> Result<WayReport, String> {
     let (aws, meter) = (AwsProcess::start().await?, CostMeter::default());
     let lookup = |name: &str| aws.variables.get(name);
-    let sqs = queues::client(&aws.environment()?, Patience::Bulk);
+    let sqs = common::queues::client(&aws.environment()?, Patience::Bulk);
     let service = meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
-    let (_, [feed, dead]) = queues::from_service(&service, [Queue::Feed, Queue::FeedDead]).map_err(text)?;
+    let (_, [feed, dead]) = common::queues::from_service(&service, [Queue::Feed, Queue::FeedDead]).map_err(text)?;
     let sent = messages.chunks(MAX_SENT_MESSAGES).map(|batch| send(&sqs, &feed, batch)).collect::<Vec<_>>();
     stream::iter(sent).buffer_unordered(MAX_CALLS_IN_FLIGHT).try_collect::<Vec<()>>().await?;
 
-    let counted = queues::client(&aws.environment()?.watched_by(meter.interceptor()), Patience::Bulk);
+    let counted = common::queues::client(&aws.environment()?.watched_by(meter.interceptor()), Patience::Bulk);
     let source = EventSource::open(counted, &feed, INGEST_TIMEOUT).await?;
     let workers = (0..INGEST_INSTANCES).map(|_| ingest::worker(&service));
     let workers: Vec<_> = workers.collect::<Result<_, _>>().map_err(text)?;

@@ -25,7 +25,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    platform::logging::to_stderr();
+    common::logging::to_stderr();
     let done = runtime(&arguments.command).and_then(|runtime| {
         runtime.block_on(async {
             match arguments.command {

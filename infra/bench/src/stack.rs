@@ -11,23 +11,23 @@ use std::time::Duration;
 
 use admin::keys::NewKey;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use base::{Columnar, Compaction, RebuildLimits, object_hash, pack_part};
+use common::aws::{Environment, Patience};
+use common::clock::{Clock, SystemClock};
+use common::records::{PublicItem, PublicListing};
+use common::resources::{Resources, Table};
+use common::scope::{Scope, Tier};
+use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Message, Stores};
 use local::demo::LargeMarket;
 use local::environment::{ACCOUNT_ID, REGION, Variables};
 use local::seed::StackAdmin;
 use market::{Log, Manifest, Market, ObjectRef};
-use objects::Objects;
-use platform::aws::{Environment, Patience};
-use platform::resources::{Resources, Table};
+use replica::base::{Columnar, Compaction, RebuildLimits, object_hash, pack_part};
+use replica::objects::Objects;
 use serde::de::DeserializeOwned;
 use terminal::Bar;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
-use types::clock::{Clock, SystemClock};
-use types::records::{PublicItem, PublicListing};
-use types::scope::{Scope, Tier};
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use crate::cli::ReplicaStream;
@@ -183,7 +183,7 @@ pub(crate) async fn send(sqs: &aws_sdk_sqs::Client, queue: &str, messages: &[Str
     });
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
     let sent = sqs.send_message_batch().queue_url(queue).set_entries(Some(entries)).send().await;
-    match sent.map_err(|error| platform::store::explain(&error))?.failed.as_slice() {
+    match sent.map_err(|error| common::store::explain(&error))?.failed.as_slice() {
         [] => Ok(()),
         [failed, ..] => Err(format!("a message was not sent: {failed:?}")),
     }
@@ -201,7 +201,10 @@ impl<R: Columnar> StreamStore<R> {
         let resources = Resources::new(Resources::DEFAULT_STACK);
         let market = Market::new(environment.dynamodb(patience), resources.table(Table::Market));
         let bucket = resources.base_bucket(ACCOUNT_ID, REGION);
-        Self { log: Log::new(market), objects: Objects::new(objects::client(environment, patience), bucket, patience) }
+        Self {
+            log: Log::new(market),
+            objects: Objects::new(replica::objects::client(environment, patience), bucket, patience),
+        }
     }
 
     /// Returns what makes a base of the stream.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use futures_util::future::try_join_all;
-use guard::LOOPBACK_VARIABLE;
-use platform::aws::{Environment, Patience};
-use platform::resources::{
+use common::aws::{Environment, Patience};
+use common::resources::{
     BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, REBUILD_READ_UNITS, REBUILD_READ_UNITS_VARIABLE, Resources, Table,
 };
-use platform::store::explain;
+use common::store::explain;
+use futures_util::future::try_join_all;
 use serde::Serialize;
+use webhooks::guard::LOOPBACK_VARIABLE;
 
 /// The account that everything in our own AWS side belongs to.
 pub const ACCOUNT_ID: &str = "000000000000";
@@ -63,7 +63,7 @@ impl Variables {
             variables.0.extend(own.map(|value| (name.to_owned(), value)));
         }
         let environment = Environment::read(&|name| variables.get(name)).map_err(|error| error.to_string())?;
-        let sqs = &queues::client(&environment, Patience::Request);
+        let sqs = &common::queues::client(&environment, Patience::Request);
         let urls = Queue::ALL.map(|queue| async move {
             let name = resources.queue(queue);
             let found = sqs.get_queue_url().queue_name(&name).send().await;

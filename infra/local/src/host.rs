@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_dynamodb::config::SharedInterceptor;
+use common::aws::{Environment, Missing};
+use common::clock::Clock;
+use common::preflight::Preflight;
+use common::service::Service;
 use futures_util::future::join_all;
-use platform::aws::{Environment, Missing};
-use platform::preflight::Preflight;
-use platform::service::Service;
-use types::clock::Clock;
 
 use crate::environment::Variables;
 use crate::switches::{Invocations, Switches};

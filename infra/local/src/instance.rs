@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use account::Account;
 use api::{GatewayEvent, Handler, Response};
+use common::aws::Missing;
+use common::runtime::{Error, Worker};
+use common::service::Service;
 use futures_util::future::join_all;
-use guard::{LOOPBACK_VARIABLE, Policy};
-use platform::aws::Missing;
-use platform::service::Service;
-use runtime::{Error, Worker};
+use webhooks::guard::{LOOPBACK_VARIABLE, Policy};
 
 use crate::gateway::{self, Functions};
 use crate::host::{Host, log_failed_warm_up};

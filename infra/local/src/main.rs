@@ -14,7 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    platform::logging::to_stderr();
+    common::logging::to_stderr();
     let stack = match RunningStack::start(&options).await {
         Ok(stack) => stack,
         Err(error) => {

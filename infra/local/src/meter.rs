@@ -20,10 +20,10 @@ use aws_sdk_dynamodb::operation::query::{QueryInput, QueryOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsInput, TransactWriteItemsOutput};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-use platform::aws::{Environment, Lookup, Missing};
-use platform::service::Service;
+use common::aws::{Environment, Lookup, Missing};
+use common::clock::Clock;
+use common::service::Service;
 use serde::{Deserialize, Serialize};
-use types::clock::Clock;
 
 /// What clients have cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::keys::{KeyAdmin, NewKey};
-use auth::KeyText;
+use api::auth::KeyText;
+use common::aws::{Environment, Patience};
+use common::clock::Clock;
+use common::ids::UserId;
+use common::resources::{Resources, Table};
+use common::scope::{Scope, Scopes, Tier};
+use common::store::explain;
+use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Stores};
-use platform::aws::{Environment, Patience};
-use platform::resources::{Resources, Table};
-use platform::store::explain;
-use secrets::Keyring;
 use terminal::Bar;
-use types::clock::Clock;
-use types::ids::UserId;
-use types::scope::{Scope, Scopes, Tier};
-use types::timestamp::Timestamp;
+use webhooks::secrets::Keyring;
 
 use crate::aws::setup::{Clients, create};
 use crate::demo;
@@ -62,9 +62,9 @@ impl StackAdmin {
     pub fn with_environment(environment: &Environment, clock: Arc<dyn Clock>) -> Self {
         let clients = Clients {
             dynamodb: environment.dynamodb(Patience::Bulk),
-            sqs: queues::client(environment, Patience::Bulk),
-            s3: objects::client(environment, Patience::Bulk),
-            secrets: secrets::client(environment, Patience::Bulk),
+            sqs: common::queues::client(environment, Patience::Bulk),
+            s3: replica::objects::client(environment, Patience::Bulk),
+            secrets: webhooks::secrets::client(environment, Patience::Bulk),
         };
         Self { clients, resources: Resources::new(Resources::DEFAULT_STACK), clock }
     }

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::{Handler, Response};
+use common::aws::Missing;
+use common::clock::Clock;
+use common::preflight::{Preflight, Unusable};
+use common::service::Service;
+use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use http::Request;
-use platform::aws::Missing;
-use platform::preflight::{Preflight, Unusable};
-use platform::service::Service;
 use tokio::time::Instant;
-use types::clock::Clock;
-use types::timestamp::Timestamp;
 
 use crate::gateway::event;
 use crate::host::Host;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use guard::{LOOPBACK_VARIABLE, Policy};
-use platform::resources::Resources;
+use common::clock::{Clock, SystemClock};
+use common::ids::UserId;
+use common::resources::Resources;
 use serde_json::{Value, json};
-use types::clock::{Clock, SystemClock};
-use types::ids::UserId;
 use webhook::transport::{Reach, Transport};
 use webhooks::Schedule;
+use webhooks::guard::{LOOPBACK_VARIABLE, Policy};
 
 use crate::aws::limits::{Limits, print_refusals};
 use crate::aws::{AwsSide, Relay};

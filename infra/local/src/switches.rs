@@ -7,10 +7,10 @@ use std::iter;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::routes::{DEFAULT, ROUTES};
+use common::resources::Queue;
+use common::runtime::Worker;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use platform::resources::Queue;
-use runtime::Worker;
 use serde_json::Value;
 use tokio::sync::watch;
 

@@ -3,8 +3,8 @@
 
 use admin::ErrorCode;
 use admin::audit::{Change, DONE, IN_DOUBT, Subject};
-use platform::resources::Table;
-use types::ids::UserId;
+use common::ids::UserId;
+use common::resources::Table;
 use webhooks::store::WebhookStore;
 
 use crate::failure::CommandFailure;

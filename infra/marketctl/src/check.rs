@@ -1,8 +1,8 @@
 //! `marketctl check`: reports whether every table, queue, bucket and secret of a stack exists, can be reached and has the
 //! expected form.
 
-use inventory::CheckedResource;
-use platform::preflight::ResourceKind;
+use common::preflight::ResourceKind;
+use pretraffic::inventory::CheckedResource;
 use serde::Serialize;
 use terminal::{Output, table};
 
@@ -27,7 +27,8 @@ struct Check {
 
 pub(crate) async fn run(stack: &str, output: Output) -> Result<(), CommandFailure> {
     let session = Session::open(stack).await?;
-    let checked = Box::pin(inventory::check(&session.clients(), &session.resources, session.bucket())).await;
+    let checked =
+        Box::pin(pretraffic::inventory::check(&session.clients(), &session.resources, session.bucket())).await;
     let checks: Vec<Check> = checked.into_iter().map(Check::from).collect();
     let report = Report { ok: checks.iter().all(|check| check.ok), checks };
     output.print(&report, Report::text)?;

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use admin::ErrorCode;
 use admin::keys::AdminError;
 use admin::webhooks::WebhookAdminError;
-use platform::preflight::{Problem, ResourceKind};
-use platform::rows::Unreadable;
+use common::preflight::{Problem, ResourceKind};
+use common::rotation::RotationError;
+use common::rows::Unreadable;
 use serde::Serialize;
 use serde_json::{Value, json};
 use terminal::{NotPrinted, Output, printable};
-use types::rotation::RotationError;
 
 /// The most details shown as text. The JSON output has all of them.
 const MAX_DETAILS_SHOWN: usize = 20;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use common::backoff::full_jitter;
+use common::queues::MAX_BATCH_BYTES;
+use common::resources::Queue;
+use common::store::explain;
 use futures_util::{StreamExt, stream};
-use platform::backoff::full_jitter;
-use platform::resources::Queue;
-use platform::store::explain;
-use queues::MAX_BATCH_BYTES;
 use serde::Serialize;
 use terminal::Output;
 
@@ -60,7 +60,7 @@ async fn send_all(session: &Session, input: &mut Input<String>, report: &mut Rep
             report.refuse(*line, &rejection.reason);
         }
         let mut open: BTreeSet<u64> = chunk.messages.iter().map(|(line, _)| *line).collect();
-        let batches = queues::batches(chunk.messages, |(_, text)| text.len()).into_iter();
+        let batches = common::queues::batches(chunk.messages, |(_, text)| text.len()).into_iter();
         let mut calls = stream::iter(batches.map(|batch| queue.send(batch))).buffer_unordered(MAX_CALLS_IN_FLIGHT);
         while let Some(sent) = calls.next().await {
             match sent {

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::preflight::{Problem, ResourceKind};
+use common::resources::Table;
 use feed::{Applier, ApplyOutcome, BadField, MAX_MESSAGE_BYTES, Message, Rejection, TaggedOutcome, parse};
-use inventory::check_table;
-use platform::preflight::{Problem, ResourceKind};
-use platform::resources::Table;
+use pretraffic::inventory::check_table;
 use serde::Serialize;
 use terminal::Output;
 
@@ -158,7 +158,7 @@ fn whole(line: u64, reason: &str) -> RefusedLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::store::StoreError;
+    use common::store::StoreError;
     use serde_json::json;
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn every_bad_field_of_a_line_is_named() {
         let line = r#"{"type":"item","id":"no spaces","variants":[{"variant_id":"x","colour":"red"}],"version":1}"#;
-        let rejection = parse(line, types::timestamp::Timestamp::from_millis(0)).unwrap_err();
+        let rejection = parse(line, common::timestamp::Timestamp::from_millis(0)).unwrap_err();
         let refused = from_rejection(7, &rejection);
         let document = json!(refused);
         let others = document["others"].as_array().unwrap();

@@ -23,7 +23,7 @@ use cli::{Arguments, Command, FeedCommand};
 /// Runs the program with the arguments of the process.
 pub async fn run() -> ExitCode {
     let Arguments { stack, json, command } = Arguments::parse();
-    platform::logging::audit_to_stderr();
+    common::logging::audit_to_stderr();
     let output = Output::from_json_flag(json);
     let result = match command {
         Command::Keys(command) => keys::run(command, &stack, output).await,

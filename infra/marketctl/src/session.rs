@@ -8,17 +8,17 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::config::ProvideCredentials;
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use common::aws::Patience;
+use common::clock::{Clock, SystemClock};
+use common::preflight::{Problem, ResourceKind};
+use common::resources::{Queue, Resources, Table};
+use common::store::causes;
 use feed::Stores;
-use guard::{EndpointUrl, LOOPBACK_VARIABLE, Policy, SystemResolver};
-use inventory::Clients;
-use objects::Objects;
-use platform::aws::Patience;
-use platform::preflight::{Problem, ResourceKind};
-use platform::resources::{Queue, Resources, Table};
-use platform::store::causes;
-use secrets::KeyringCache;
-use types::clock::{Clock, SystemClock};
+use pretraffic::inventory::Clients;
+use replica::objects::Objects;
 use webhooks::delivery::Lane;
+use webhooks::guard::{EndpointUrl, LOOPBACK_VARIABLE, Policy, SystemResolver};
+use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
@@ -119,8 +119,8 @@ impl Session {
         aws_sdk_eventbridge::Client::new(&self.config)
     }
 
-    pub(crate) fn s3(&self) -> objects::Client {
-        objects::Client::from_conf(objects::config(&self.config).build())
+    pub(crate) fn s3(&self) -> replica::objects::Client {
+        replica::objects::Client::from_conf(replica::objects::config(&self.config).build())
     }
 
     /// Returns the bucket.

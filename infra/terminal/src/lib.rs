@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
+use common::timestamp::Timestamp;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use thiserror::Error;
-use types::timestamp::Timestamp;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 

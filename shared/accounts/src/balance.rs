@@ -1,9 +1,9 @@
 //! A user's balance, which is one row.
 
 use super::{Accounts, table};
-use platform::store::{Attributes, StoreError, get_row, n, put_newer, reset_version, s};
-use types::ids::UserId;
-use types::records::PublicBalance;
+use common::ids::UserId;
+use common::records::PublicBalance;
+use common::store::{Attributes, StoreError, get_row, n, put_newer, reset_version, s};
 
 impl Accounts {
     /// Reads a user's balance. If none is known, it is six zeros (specification 2.7.3).

@@ -19,10 +19,10 @@ pub use orders::OrderOutcome;
 pub use page::OrderPages;
 pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
 
-use platform::aws::{Missing, Patience};
-use platform::preflight::Probe;
-use platform::resources::Table;
-use platform::service::Service;
+use common::aws::{Missing, Patience};
+use common::preflight::Probe;
+use common::resources::Table;
+use common::service::Service;
 
 /// A month with fewer orders than this has no marks, and its blocks may hold this many.
 const MIN_BLOCK_ORDERS: u64 = 128;

@@ -9,8 +9,8 @@ use super::marks::{Cut, Marks};
 use super::place::Place;
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::store::{Attributes, StoreError, get_row, s};
-use types::ids::UserId;
+use common::ids::UserId;
+use common::store::{Attributes, StoreError, get_row, s};
 
 impl Accounts {
     /// Reads the marks of a month. There are none if it has few orders.

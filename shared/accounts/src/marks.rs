@@ -8,10 +8,10 @@
 use super::place::Place;
 use super::summary::{Start, Summary};
 use super::table;
-use platform::layout::Format;
-use platform::store::{Attributes, Row, StoreError, b, n};
-use types::ids::OrderId;
-use types::timestamp::Timestamp;
+use common::ids::OrderId;
+use common::layout::Format;
+use common::store::{Attributes, Row, StoreError, b, n};
+use common::timestamp::Timestamp;
 
 /// A month has not many more blocks than this: the more orders it has, the larger its blocks may be. So the marks of a
 /// month of 100,000 orders are about 5 KB.

@@ -7,7 +7,7 @@ use lru::LruCache;
 
 use super::marks::Marks;
 use super::summary::{Start, Summary};
-use types::ids::UserId;
+use common::ids::UserId;
 
 /// The most users whose summaries an instance remembers. For one more it forgets the user who asked least recently.
 const MAX_USERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();

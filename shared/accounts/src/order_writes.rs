@@ -4,10 +4,10 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::store::{Row, StoreError, b, n, s};
-use types::ids::{OrderId, UserId};
-use types::records::PublicOrder;
-use types::timestamp::Timestamp;
+use common::ids::{OrderId, UserId};
+use common::records::PublicOrder;
+use common::store::{Row, StoreError, b, n, s};
+use common::timestamp::Timestamp;
 
 /// How many writes of a transaction belong to one order: its authority and its record.
 pub(super) const WRITES_PER_ORDER: usize = 2;

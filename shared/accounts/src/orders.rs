@@ -12,13 +12,13 @@ use super::order_writes::{OrderWrite, WRITES_PER_ORDER};
 use super::place::Place;
 use super::summary::Summary;
 use super::{Accounts, table};
-use platform::backoff::{MAX_RACES, pause};
-use platform::batch_get::get_rows;
-use platform::layout::Format;
-use platform::store::{Attributes, Row, StoreError};
-use platform::transaction;
-use types::ids::{OrderId, UserId};
-use types::records::PublicOrder;
+use common::backoff::{MAX_RACES, pause};
+use common::batch_get::get_rows;
+use common::ids::{OrderId, UserId};
+use common::layout::Format;
+use common::records::PublicOrder;
+use common::store::{Attributes, Row, StoreError};
+use common::transaction;
 
 /// The most orders that are read together. A batch read has at most 100 keys, and one of them is the summary's.
 const ORDERS_PER_READ: usize = 64;

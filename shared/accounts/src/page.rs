@@ -15,7 +15,7 @@
 //! are used only if they count as many orders of the month as the summary does, so they describe the same state. If
 //! there are none that do, the orders of the month are read over, which is slow but exact.
 //!
-//! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`platform::rows`]),
+//! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`common::rows`]),
 //! because then page and total would no longer be exact.
 
 use std::time::Duration;
@@ -25,11 +25,11 @@ use super::memory::{Marking, Memory};
 use super::orders::INSERTS_PER_TRANSACTION;
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
-use platform::backoff::equal_jitter;
-use platform::store::{Attributes, Row, StoreError, s};
-use types::ids::UserId;
-use types::paging::{Paged, Paging};
-use types::records::PublicOrder;
+use common::backoff::equal_jitter;
+use common::ids::UserId;
+use common::paging::{Paged, Paging};
+use common::records::PublicOrder;
+use common::store::{Attributes, Row, StoreError, s};
 
 /// If the user's summary is not remembered, a page after at most this many orders is read from the newest order on. For
 /// a deeper page the summary is read first.

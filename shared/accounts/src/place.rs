@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use types::ids::OrderId;
-use types::timestamp::Timestamp;
+use common::ids::OrderId;
+use common::timestamp::Timestamp;
 
 /// The place of an order, or the place before all orders of a time. Places sort like the positions under which orders
 /// are stored.

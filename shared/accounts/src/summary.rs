@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Accounts, table};
-use platform::store::{Attributes, Row, StoreError, get_row, n, s};
-use types::ids::UserId;
+use common::ids::UserId;
+use common::store::{Attributes, Row, StoreError, get_row, n, s};
 
 /// How many of the latest inserts a summary lists by position.
 const MAX_RECENT_INSERTS: usize = 8;

@@ -1,10 +1,10 @@
 //! The key shapes, attribute names and layouts of the accounts table, in one place.
 
-use platform::layout::Format;
-pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
-use platform::store::{Row, s};
-use types::ids::{OrderId, UserId};
-use types::timestamp::Timestamp;
+use common::ids::{OrderId, UserId};
+use common::layout::Format;
+pub(super) use common::resources::{PARTITION_KEY as PK, SORT_KEY as SK};
+use common::store::{Row, s};
+use common::timestamp::Timestamp;
 
 pub(super) const VERSION: &str = "version";
 pub(super) const DATA: &str = "data";

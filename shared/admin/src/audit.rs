@@ -1,8 +1,8 @@
 //! The audit line: who changed which key, endpoint or delivery of whom. The account function and `marketctl` write the
 //! same line, so that one query of the logs finds the changes of both.
 
-use platform::logging::AUDIT;
-use types::ids::{DeliveryId, EndpointId, KeyId, UserId};
+use common::ids::{DeliveryId, EndpointId, KeyId, UserId};
+use common::logging::AUDIT;
 
 /// The member `outcome` after a command that did what it was to do. After an error it is the error's code.
 pub const DONE: &str = "done";

@@ -2,10 +2,10 @@
 
 use crate::keys::AdminError;
 use crate::webhooks::WebhookAdminError;
-use platform::store::StoreError;
-use secrets::KeyringAccessError;
-use types::closed_enum;
-use types::rotation::RotationError;
+use common::closed_enum;
+use common::rotation::RotationError;
+use common::store::StoreError;
+use webhooks::secrets::KeyringAccessError;
 
 closed_enum! {
     /// What kind of error it is. The message says more, for people.

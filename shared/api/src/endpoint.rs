@@ -8,9 +8,9 @@ use super::error::ApiError;
 use super::params::Input;
 use super::routes::Route;
 use super::state::State;
-use auth::KeyRecord;
-use platform::metrics::ReplicaGauge;
-use types::ids::UserId;
+use crate::auth::KeyRecord;
+use common::ids::UserId;
+use common::metrics::ReplicaGauge;
 
 /// One `GET` of the API.
 pub trait Endpoint: Send + Sync + 'static {

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use auth::Refusal;
-use platform::store::StoreError;
-use types::closed_enum;
-use types::ids::VariantId;
-use types::scope::{Budget, Scope};
+use crate::auth::Refusal;
+use common::closed_enum;
+use common::ids::VariantId;
+use common::scope::{Budget, Scope};
+use common::store::StoreError;
 
 /// An error that a request can end in (specification 7.2.1). A variant carries what its response shows, or the cause
 /// for the log.

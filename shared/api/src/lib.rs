@@ -1,6 +1,7 @@
 //! The HTTP side of the API: the one pipeline that every request takes, what endpoints declare to it, and what answers
 //! look like.
 
+pub mod auth;
 mod endpoint;
 pub mod error;
 pub mod line;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::error::ApiError;
 use super::reply::{GatewayEvent, Reply, Response};
-use platform::metrics::{Line, Meter, Metric, ReplicaGauge};
-use types::ids::KeyId;
+use common::ids::KeyId;
+use common::metrics::{Line, Meter, Metric, ReplicaGauge};
 
 /// What the line says in addition to the request and its response.
 #[derive(Debug, Default)]

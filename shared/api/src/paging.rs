@@ -1,6 +1,6 @@
 //! The parameters `page` and `page_size` (specification 4.2.1 and 4.3).
 
-use types::paging::Paging;
+use common::paging::Paging;
 
 use super::params::{Input, Params, integer};
 

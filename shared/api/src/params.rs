@@ -7,9 +7,9 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::error::{FieldCode, FieldError};
-use types::ids::VariantId;
-use types::money::{Usd, UsdError};
-use types::names::ClosedEnum;
+use common::ids::VariantId;
+use common::money::{Usd, UsdError};
+use common::names::ClosedEnum;
 
 /// The parameters that an endpoint takes.
 pub trait Input: Sized + Clone + Send + Sync {

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::FieldCode::{Duplicate, Malformed, NotAllowed, OutOfRange, Unknown};
-use types::paging::Paging;
-use types::sort::Sort;
+use common::paging::Paging;
+use common::sort::Sort;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Everything {

@@ -17,13 +17,13 @@ use super::origin::Origin;
 use super::params;
 use super::refusals::Refusals;
 use super::reply::{GatewayEvent, JSON, Reply, Response, respond};
-use auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
-use platform::metrics::Meter;
-use platform::metrics::ReplicaGauge;
-use platform::store::StoreError;
-use types::clock::Clock;
-use types::ids::KeyId;
-use types::scope::Budget;
+use crate::auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
+use common::clock::Clock;
+use common::ids::KeyId;
+use common::metrics::Meter;
+use common::metrics::ReplicaGauge;
+use common::scope::Budget;
+use common::store::StoreError;
 
 /// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds (specification 10.5.1).
 const STORE_DEADLINE: Duration = Duration::from_millis(2_600);

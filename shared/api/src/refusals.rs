@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use types::clock::{Clock, Moment};
+use common::clock::{Clock, Moment};
 
 /// For how long refusals wait for a line.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -52,8 +52,8 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use types::clock::ManualClock;
-    use types::timestamp::Timestamp;
+    use common::clock::ManualClock;
+    use common::timestamp::Timestamp;
 
     use super::*;
 

@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
 use super::state::State;
-use auth::Rate;
-use types::scope::Budget;
+use crate::auth::Rate;
+use common::scope::Budget;
 
 /// A request as API Gateway hands it over (HTTP API, payload format 2.0).
 pub type GatewayEvent = ApiGatewayV2httpRequest;

@@ -2,7 +2,7 @@
 //! its answers, each defined once. Endpoints and the API description refer to these constants, the local gateway routes
 //! by their list, and tests compare the deployment with it.
 
-use types::scope::{Budget, Scope};
+use common::scope::{Budget, Scope};
 
 use super::reply::CacheControl;
 

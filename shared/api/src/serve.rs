@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use auth::Gate;
-use platform::aws::Missing;
-use platform::service::Service;
-use runtime::{Error, Worker};
+use crate::auth::Gate;
+use common::aws::Missing;
+use common::runtime::{Error, Worker};
+use common::service::Service;
 
 use super::endpoint::Endpoint;
 use super::origin::Origin;
@@ -28,7 +28,7 @@ where
     H: Handler + 'static,
     E: From<Missing> + Into<Error>,
 {
-    runtime::run(|service| build(service).map(Requests)).await
+    common::runtime::run(|service| build(service).map(Requests)).await
 }
 
 /// A handler, as a worker that the gateway triggers.

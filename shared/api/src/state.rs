@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
+use common::timestamp::Timestamp;
 use http::header::{HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, LAST_MODIFIED};
 use httpdate::{fmt_http_date, parse_http_date};
 use serde::{Serialize, Serializer};
-use types::timestamp::Timestamp;
 
 const LOG_POSITION: HeaderName = HeaderName::from_static("x-log-position");
 

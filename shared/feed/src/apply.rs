@@ -10,12 +10,12 @@ use super::message::Message;
 use super::newest::newest;
 use super::rejection::Rejection;
 use accounts::{Accounts, OrderOutcome};
+use common::ids::UserId;
+use common::records::{PublicItem, PublicListing, PublicOrder};
+use common::resources::{Resources, Table};
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use market::{CatalogWrite, Log, Market, Record, Write, Writer};
-use platform::resources::{Resources, Table};
-use platform::store::StoreError;
-use types::ids::UserId;
-use types::records::{PublicItem, PublicListing, PublicOrder};
-use types::timestamp::Timestamp;
 
 /// How many users' orders are applied at the same time, and how many other messages outside the streams.
 const CONCURRENCY: usize = 32;

@@ -4,12 +4,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::rejection::{Rejection, read};
-use types::event::{
+use common::event::{
     Event, EventKind, ListingCancelled, ListingCreated, ListingSold, OrderCompleted, OrderRefunded, Trade,
     WalletDeposit, WalletWithdrawal,
 };
-use types::ids::{EventId, UserId};
-use types::timestamp::Timestamp;
+use common::ids::{EventId, UserId};
+use common::timestamp::Timestamp;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

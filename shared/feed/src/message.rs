@@ -10,18 +10,18 @@ use super::object::Object;
 use super::rejection::{BadField, Rejection, read};
 use super::samples::sample;
 use super::version::Version;
-use market::Quote;
-use types::event::{Event, EventKind};
-use types::ids::{
+use common::event::{Event, EventKind};
+use common::ids::{
     Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
     VariantId,
 };
-use types::money::Usd;
-use types::records::{
+use common::money::Usd;
+use common::records::{
     ListingKind, ListingStatus, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing,
     PublicMarketplace, PublicOrder, PublicOrderLine, PublicVariant,
 };
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::timestamp::{DAY_MILLIS, Timestamp};
+use market::Quote;
 
 /// A message of more bytes is invalid. SQS accepts messages of up to 256 KB, and a DynamoDB row holds up to 400 KB.
 pub const MAX_MESSAGE_BYTES: usize = 200 * 1_024;

@@ -46,7 +46,7 @@ impl<T, R: Record> NewestWrite<T, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::records::PublicListing;
+    use common::records::PublicListing;
     use uuid::Uuid;
 
     #[test]

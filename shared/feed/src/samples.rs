@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use types::event::EventKind;
+use common::event::EventKind;
 
 const UUID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 const TIME: &str = "2026-11-20T10:00:00.000Z";

@@ -1,6 +1,6 @@
 //! Where a stream stands: its head, and the manifest of its base beside that.
 
-use platform::store::{Attributes, StoreError, changed, s};
+use common::store::{Attributes, StoreError, changed, s};
 
 use super::log::{Log, LogPosition, position};
 use super::manifest::Manifest;

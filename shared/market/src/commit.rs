@@ -6,9 +6,9 @@ use super::log::{Log, position};
 use super::table;
 use crate::writer::Writer;
 use crate::{ChangeOf, Record, Write};
-use platform::store::{IS_NEWER, Row, StoreError, b, n, s};
-use platform::transaction;
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::store::{IS_NEWER, Row, StoreError, b, n, s};
+use common::timestamp::{DAY_MILLIS, Timestamp};
+use common::transaction;
 
 /// The most changes in a batch. A DynamoDB transaction holds at most 100 writes, and two of them are the head and the
 /// log entry.

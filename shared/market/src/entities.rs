@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 use super::log::Log;
 use super::table;
 use crate::Record;
-use platform::store::{Attributes, Row, StoreError};
+use common::store::{Attributes, Row, StoreError};
 
 /// The read units of a full page, which is 1 MB. They are assumed if the store does not say what a page took.
 const PAGE_UNITS: f64 = 256.0;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use rust_decimal::Decimal;
 
 use super::Quote;
-use types::ids::VariantId;
-use types::money::Usd;
-use types::records::{PublicMarketplace, VariantPrices};
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::ids::VariantId;
+use common::money::Usd;
+use common::records::{PublicMarketplace, VariantPrices};
+use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// A quote that is older than this enters no figure.
 const FRESH_MILLIS: i64 = DAY_MILLIS;

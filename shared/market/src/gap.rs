@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use platform::backoff::equal_jitter;
+use common::backoff::equal_jitter;
 
 /// The longest pauses between looks at a gap. A transaction that a Query saw in part needs a few milliseconds until all
 /// of it shows, and up to some hundred on a bad day. All pauses together fit in the time that a request has.

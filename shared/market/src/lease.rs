@@ -1,7 +1,7 @@
 //! The lease of a stream's base: one run at a time makes it anew from the entities.
 
-use platform::store::{StoreError, changed, n};
-use types::timestamp::Timestamp;
+use common::store::{StoreError, changed, n};
+use common::timestamp::Timestamp;
 
 use super::log::Log;
 use super::table;

@@ -23,13 +23,13 @@ mod writer;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
-use platform::aws::{Missing, Patience};
-use platform::preflight::Probe;
-use platform::resources::Table;
-use platform::service::Service;
-use platform::store::{Attributes, Row, StoreError, get_row, s};
-use types::ids::ItemId;
-use types::records::{PublicItem, PublicItemDetail};
+use common::aws::{Missing, Patience};
+use common::ids::ItemId;
+use common::preflight::Probe;
+use common::records::{PublicItem, PublicItemDetail};
+use common::resources::Table;
+use common::service::Service;
+use common::store::{Attributes, Row, StoreError, get_row, s};
 
 pub use base_rows::Standing;
 pub use commit::entity_row;

@@ -9,7 +9,7 @@
 //! it does not contradict what the scan saw.
 //!
 //! An entry or an entity that cannot be read is an error of the whole stream. It is not left out as elsewhere
-//! ([`platform::rows`]): without it, a replica would answer with wrong pages and totals, and nobody would know.
+//! ([`common::rows`]): without it, a replica would answer with wrong pages and totals, and nobody would know.
 
 use std::marker::PhantomData;
 
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::gap::GapWatch;
 use super::{Market, table};
 use crate::{Batch, ChangeOf, Record};
-use platform::store::{Attributes, Row, StoreError, get_row};
-use types::clock::{Clock, Moment};
+use common::clock::{Clock, Moment};
+use common::store::{Attributes, Row, StoreError, get_row};
 
 /// One stream of the market table.
 pub struct Log<R> {

@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::log::LogPosition;
 use super::table;
 use crate::Record;
-use platform::store::{Attributes, Row, StoreError, s};
-use types::timestamp::Timestamp;
+use common::store::{Attributes, Row, StoreError, s};
+use common::timestamp::Timestamp;
 
 /// SHA-256 of an object.
 pub type Hash = [u8; 32];

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Market, table};
-use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, n, put_newer, s};
-use types::clock::{Clock, Moment};
-use types::records::PublicMarketplace;
+use common::clock::{Clock, Moment};
+use common::records::PublicMarketplace;
+use common::rows::{Rows, Unreadable};
+use common::store::{Attributes, Row, StoreError, n, put_newer, s};
 
 /// How long an instance keeps the marketplaces. A disabled one must be out of every answer within a minute
 /// (specification 1.3.2), and this is half of it.

@@ -16,8 +16,8 @@
 //! A transaction may also be committed during the scan. Once the scan has ended, the reader asks for the head by a
 //! `GetItem`, which sees each transaction as a whole or not at all. It reads the log at least up to there.
 
-use platform::store::{Attributes, StoreError, get_row};
-use types::timestamp::Timestamp;
+use common::store::{Attributes, StoreError, get_row};
+use common::timestamp::Timestamp;
 
 use super::commit::LOG_KEEP_MILLIS;
 use super::log::Log;

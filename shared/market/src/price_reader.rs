@@ -7,10 +7,10 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::figures::{Figures, figures};
 use super::marketplaces::MarketplaceCache;
 use crate::Market;
-use platform::store::StoreError;
-use types::clock::Clock;
-use types::ids::VariantId;
-use types::records::VariantPrices;
+use common::clock::Clock;
+use common::ids::VariantId;
+use common::records::VariantPrices;
+use common::store::StoreError;
 
 /// How many variants' quotes are read at the same time. Each such read needs a connection of its own. An item has at
 /// most 500 variants, by the limits of the feed.

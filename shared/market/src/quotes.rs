@@ -1,11 +1,11 @@
 //! Quotes: one marketplace's current asks for a variant.
 
 use super::{Market, table};
-use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, b, n, put_newer};
-use types::ids::{MarketplaceKey, VariantId};
-use types::money::Usd;
-use types::timestamp::Timestamp;
+use common::ids::{MarketplaceKey, VariantId};
+use common::money::Usd;
+use common::rows::{Rows, Unreadable};
+use common::store::{Attributes, Row, StoreError, b, n, put_newer};
+use common::timestamp::Timestamp;
 
 /// How long a quote is kept after it was observed: a week. It enters no figure after a day. If an even older quote is
 /// delivered again once this one is gone, it enters no figure for the same reason.

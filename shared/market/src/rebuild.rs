@@ -3,9 +3,9 @@
 //!
 //! The row has a partition of its own. Beside the manifest, every start would read it too.
 
-use platform::store::{Attributes, Row, StoreError, changed, get_row, s};
+use common::store::{Attributes, Row, StoreError, changed, get_row, s};
+use common::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use super::log::{Log, LogPosition};

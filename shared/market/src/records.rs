@@ -1,10 +1,10 @@
 //! The records of the two streams: items and listings.
 
 use crate::{Change, Record, Write};
-use platform::layout::Format;
-use platform::store::StoreError;
-use types::ids::{ItemId, ListingId};
-use types::records::{PublicItem, PublicItemDetail, PublicListing};
+use common::ids::{ItemId, ListingId};
+use common::layout::Format;
+use common::records::{PublicItem, PublicItemDetail, PublicListing};
+use common::store::StoreError;
 
 /// A change of the catalog.
 pub type CatalogWrite = Write<PublicItem>;

@@ -4,10 +4,10 @@
 use super::log::Log;
 use super::{Market, table};
 use crate::{ChangeOf, Record};
-use platform::store::{Attributes, StoreError, reset_version};
-use platform::transaction;
-use types::ids::MarketplaceKey;
-use types::timestamp::Timestamp;
+use common::ids::MarketplaceKey;
+use common::store::{Attributes, StoreError, reset_version};
+use common::timestamp::Timestamp;
+use common::transaction;
 
 impl<R: Record> Log<R> {
     /// Reads the sequence number of the newest entry, whatever the head says; 0 if there is no entry.

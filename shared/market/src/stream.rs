@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
-use platform::layout::Format;
+use common::layout::Format;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// A record of a stream. Replicas hold all records of their stream.

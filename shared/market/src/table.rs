@@ -1,10 +1,10 @@
 //! The key shapes, attribute names and layouts of the market table, in one place.
 
 use crate::Record;
-use platform::layout::Format;
-pub(super) use platform::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
-use platform::store::{Row, s};
-use types::ids::{MarketplaceKey, VariantId};
+use common::ids::{MarketplaceKey, VariantId};
+use common::layout::Format;
+pub(super) use common::resources::{PARTITION_KEY as PK, SORT_KEY as SK, TTL};
+use common::store::{Row, s};
 
 pub(super) const VERSION: &str = "version";
 pub(super) const DATA: &str = "data";

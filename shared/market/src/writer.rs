@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use platform::backoff::full_jitter;
+use common::backoff::full_jitter;
 use tokio::time::Instant;
 
 /// A writer that has lost a race pauses after each of this many transactions. The pauses double, so that a writer whose

@@ -14,13 +14,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 
-use base::{Columnar, Load};
+use crate::base::{Columnar, Load};
+use crate::objects::Objects;
+use common::backoff::full_jitter;
+use common::clock::{Clock, Moment};
+use common::metrics::ReplicaGauge;
+use common::store::StoreError;
 use market::{Batch, ChangeOf, GapWatch, Log, LogPosition, Record, contiguous};
-use objects::Objects;
-use platform::backoff::full_jitter;
-use platform::metrics::ReplicaGauge;
-use platform::store::StoreError;
-use types::clock::{Clock, Moment};
 
 use super::progress::Progress;
 
@@ -200,7 +200,7 @@ impl<V: View> Inner<V> {
         outcome.shared()
     }
 
-    /// Reads the base or the entities, and then the log after them: see [`base::Load`].
+    /// Reads the base or the entities, and then the log after them: see [`crate::base::Load`].
     ///
     /// A replica that has no state yet can do nothing else, so its load goes on after every failure that may pass. If
     /// there is a state, the next request follows the log from there, and goes on with the load if that is still nearer.

@@ -12,8 +12,8 @@
 
 use std::time::Duration;
 
+use common::clock::{Clock, Moment};
 use market::LogPosition;
-use types::clock::{Clock, Moment};
 
 /// A Query is due this long after the last strongly consistent one was sent that saw the end of the log.
 const QUERY_INTERVAL: Duration = Duration::from_secs(1);
@@ -85,8 +85,8 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use types::clock::ManualClock;
-    use types::timestamp::Timestamp;
+    use common::clock::ManualClock;
+    use common::timestamp::Timestamp;
 
     use super::*;
 

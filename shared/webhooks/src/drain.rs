@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use platform::store::StoreError;
-use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::ids::{EndpointId, UserId};
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 
 use crate::delivery::Token;
 use crate::queues::{DrainCall, Queues};

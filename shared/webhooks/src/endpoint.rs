@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use platform::rows::{Rows, Unreadable};
-use types::closed_enum;
-use types::event::EventKind;
-use types::ids::{EndpointId, UserId};
-use types::rotation::Secrets;
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::closed_enum;
+use common::event::EventKind;
+use common::ids::{EndpointId, UserId};
+use common::rotation::Secrets;
+use common::rows::{Rows, Unreadable};
+use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;

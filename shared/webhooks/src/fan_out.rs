@@ -11,10 +11,10 @@ use super::endpoint::{Endpoints, WebhookEndpoint};
 use super::queues::{Call, Queues};
 use super::schedule::delivery_id;
 use super::store::WebhookStore;
-use platform::store::StoreError;
-use types::event::{Event, EventKind};
-use types::ids::{DeliveryId, UserId};
-use types::timestamp::Timestamp;
+use common::event::{Event, EventKind};
+use common::ids::{DeliveryId, UserId};
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 
 /// Fans events out. It writes nothing: each delivery travels in its own message, and whoever begins its first attempt
 /// stores it. Repeating a fan-out changes nothing, because event and endpoint determine a delivery's id, and a message
@@ -161,7 +161,7 @@ pub fn body(delivery: DeliveryId, kind: EventKind, created_at: Timestamp, data: 
 mod tests {
     use super::*;
     use crate::endpoint::Switch;
-    use types::rotation::Secrets;
+    use common::rotation::Secrets;
     use uuid::Uuid;
 
     fn at(millis: i64) -> Timestamp {

@@ -3,8 +3,10 @@
 pub mod delivery;
 pub mod drain;
 pub mod endpoint;
+pub mod guard;
 pub mod notice;
 pub mod promptness;
+pub mod secrets;
 pub mod store;
 
 mod fan_out;

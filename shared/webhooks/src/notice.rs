@@ -8,12 +8,12 @@ use crate::delivery::{Attempt, Delivery};
 use crate::endpoint::WebhookEndpoint;
 use crate::schedule::{ATTEMPTS, Schedule, WARNING_ATTEMPT};
 use crate::store::WebhookStore;
-use platform::aws::Missing;
-use platform::resources::Queue;
-use platform::service::Service;
-use platform::store::{StoreError, explain};
-use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
-use types::timestamp::Timestamp;
+use common::aws::Missing;
+use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
+use common::resources::Queue;
+use common::service::Service;
+use common::store::{StoreError, explain};
+use common::timestamp::Timestamp;
 
 /// A message to the marketplace about an endpoint (specification 6.9.6 and 6.9.9).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,7 +241,8 @@ impl Notices {
     /// Sends the table's notices to the queue that the environment names. A function can start without that queue: a
     /// notice that cannot be sent stays in the table, and `sweep` tries again.
     pub fn from_service(service: &Service<'_>, store: WebhookStore) -> Result<Self, Missing> {
-        let (client, [queue_url]) = service.optionally(|service| queues::from_service(service, [Queue::Notices]))?;
+        let (client, [queue_url]) =
+            service.optionally(|service| common::queues::from_service(service, [Queue::Notices]))?;
         Ok(Self { store, client, queue_url })
     }
 

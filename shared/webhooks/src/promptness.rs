@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use types::ids::EndpointId;
+use common::ids::EndpointId;
 
 /// An answer that takes longer than this is slow. The time runs from when the request is written, so it does not matter
 /// how far away the receiver is.

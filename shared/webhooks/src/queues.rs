@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::delivery::{Carried, Dispatch, Lane, Token};
-use platform::layout::{Format, UnreadableMessage};
-use platform::store::explain;
-use queues::MAX_DELAY_SECONDS;
-use types::ids::UserId;
+use common::ids::UserId;
+use common::layout::{Format, UnreadableMessage};
+use common::queues::MAX_DELAY_SECONDS;
+use common::store::explain;
 
 /// The format of the messages. Members may be added to them, because readers ignore members that they do not know.
 const FORMAT: Format = Format::first("delivery queue");
@@ -120,7 +120,7 @@ impl Queues {
                 Err(error) => outcomes[number] = Err(error),
             }
         }
-        let batches = queues::batches(entries, |(_, entry)| entry.message_body.len());
+        let batches = common::queues::batches(entries, |(_, entry)| entry.message_body.len());
         let sent = join_all(batches.into_iter().map(|batch| self.send(lane, batch))).await;
         for (number, error) in sent.into_iter().flatten() {
             outcomes[number] = Err(error);

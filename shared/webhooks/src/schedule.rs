@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use uuid::Uuid;
 
-use queues::MAX_DELAY_SECONDS;
-use types::ids::{DeliveryId, EndpointId, EventId};
-use types::timestamp::Timestamp;
+use common::ids::{DeliveryId, EndpointId, EventId};
+use common::queues::MAX_DELAY_SECONDS;
+use common::timestamp::Timestamp;
 
 /// The delay between a failure and the retry after it (specification 6.8.1): the *k*-th delay is that of retry *k*.
 pub const DELAYS_SECONDS: [u32; 6] = [30, 5 * 60, 30 * 60, 2 * 60 * 60, 6 * 60 * 60, 24 * 60 * 60];

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use account::CommandName;
-use platform::resources::Queue;
-use runtime::Worker;
+use common::event::EventKind;
+use common::ids::EndpointId;
+use common::resources::Queue;
+use common::runtime::Worker;
+use common::scope::Tier;
+use common::timestamp::Timestamp;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL, text};
 use tests::{Fault, Proxy, delivery, uuid};
-use types::event::EventKind;
-use types::ids::EndpointId;
-use types::scope::Tier;
-use types::timestamp::Timestamp;
 use webhooks::delivery::{Delivery, LEASE_SECONDS, Status, Token, at_once, claim_due};
 use webhooks::delivery_id;
 

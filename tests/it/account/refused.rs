@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use account::CommandName;
-use platform::resources::Table;
+use common::resources::Table;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL, text};
 use tests::{SettingsIds, set_text};

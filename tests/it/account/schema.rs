@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use account::CommandName;
 use admin::webhooks::Recoverable;
+use common::event::EventKind;
+use common::scope::{Scope, Tier};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tests::webhooks_cli::OWNER;
-use types::event::EventKind;
-use types::scope::{Scope, Tier};
 use webhooks::delivery::{Failure, Status};
 use webhooks::endpoint::DisabledReason;
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use admin::keys::NewKey;
-use auth::KeyText;
+use api::auth::KeyText;
+use common::scope::{Budget, Scope, Tier};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 use tests::{HttpReply, PATHS, Target, item};
-use types::scope::{Budget, Scope, Tier};
 
 use super::manners::{assert_told, assert_untold};
 

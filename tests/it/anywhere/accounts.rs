@@ -1,10 +1,10 @@
 //! What an account sees of its own: `/me`, orders and balance.
 
+use common::ids::UserId;
+use common::scope::{Scope, Tier};
 use feed::ApplyOutcome;
 use serde_json::{Value, json};
 use tests::{Target, balance};
-use types::ids::UserId;
-use types::scope::{Scope, Tier};
 
 const LIMIT: u32 = Tier::Free.limit();
 

@@ -4,11 +4,11 @@ use std::future::ready;
 use std::pin::pin;
 
 use api::routes::ROUTES;
+use common::event::EventKind;
+use common::scope::Scope;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tests::{HttpReply, PATHS, Target, balance, item, listing, marketplace, order, quote};
-use types::event::EventKind;
-use types::scope::Scope;
 use uuid::Uuid;
 
 const TEMPLATES: [(&str, &str); 2] =

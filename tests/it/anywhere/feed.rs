@@ -1,8 +1,8 @@
 //! The feed, through the queue and with `marketctl`.
 
+use common::scope::Scope;
 use serde_json::{Value, json};
 use tests::{HttpReply, Target, balance, item, listing, marketctl, marketplace, order, quote, stack_name, uuid};
-use types::scope::Scope;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use admin::keys::MAX_LIMIT;
-use auth::{KeyStatus, KeyText};
+use api::auth::{KeyStatus, KeyText};
+use common::ids::KeyId;
+use common::scope::{Scope, Tier};
+use common::timestamp::Timestamp;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tests::webhooks_cli::text;
 use tests::{Program, Target, marketctl};
-use types::ids::KeyId;
-use types::scope::{Scope, Tier};
-use types::timestamp::Timestamp;
 
 /// Runs `marketctl keys` with these arguments.
 async fn keys(target: &Target, line: &str) -> Program {

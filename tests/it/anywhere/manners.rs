@@ -7,11 +7,11 @@ use std::io::Read;
 use std::time::{Duration, SystemTime};
 
 use api::routes::PUBLIC;
+use common::scope::{Budget, Scope, Tier};
+use common::timestamp::Timestamp;
 use flate2::read::GzDecoder;
 use serde_json::json;
 use tests::{HttpReply, PATHS, Target, item, listing, marketplace, quote};
-use types::scope::{Budget, Scope, Tier};
-use types::timestamp::Timestamp;
 
 use super::description::{market, paths};
 

@@ -1,8 +1,8 @@
 //! The grammar of parameters, and errors that name every bad one (specification 4.2 and 7.3).
 
+use common::scope::Tier;
 use serde_json::{Value, json};
 use tests::{HttpReply, Target, item};
-use types::scope::Tier;
 
 async fn get(target: &Target, path: &str) -> HttpReply {
     // Each request has its own key, because there are more cases than tokens.

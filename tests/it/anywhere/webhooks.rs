@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use common::timestamp::Timestamp;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{URL, WebhooksCli, text};
 use tests::{Target, sale};
 use tokio::time::{Instant, sleep};
-use types::timestamp::Timestamp;
 
 /// A delivery that has not got this far by then never will.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(2);

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use platform::store::Row;
+use common::store::Row;
 use serde_json::{Value, json};
 use tests::{Stack, dynamodb};
 

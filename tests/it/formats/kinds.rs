@@ -13,7 +13,7 @@ pub(super) const TABLES: [&str; 4] = [KEYS, MARKET, ACCOUNTS, WEBHOOKS];
 
 const MARKET_LAYOUTS: &str = "shared/market/src/table.rs";
 const LOG_LAYOUTS: &str = "shared/market/src/records.rs";
-const KEYS_LAYOUTS: &str = "shared/auth/src/table.rs";
+const KEYS_LAYOUTS: &str = "shared/api/src/auth/table.rs";
 const ACCOUNTS_LAYOUTS: &str = "shared/accounts/src/table.rs";
 const WEBHOOKS_LAYOUTS: &str = "shared/webhooks/src/store/table.rs";
 
@@ -36,8 +36,8 @@ pub(super) const BASE_MANIFEST: &str = "base-manifest";
 /// The parts of bases, of each stream: the name of the golden file, and the file in which the layout stands. Their
 /// bytes depend on the version of zstd.
 pub(super) const BASE_PARTS: [(&str, &str); 2] = [
-    ("base-part-catalog", "shared/base/src/columns/items.rs"),
-    ("base-part-listings", "shared/base/src/columns/listings.rs"),
+    ("base-part-catalog", "shared/replica/src/base/columns/items.rs"),
+    ("base-part-listings", "shared/replica/src/base/columns/listings.rs"),
 ];
 
 const fn kind(

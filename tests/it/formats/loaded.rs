@@ -1,6 +1,6 @@
 //! A stack that holds what the golden files say, as another release would have left it.
 
-use platform::aws::{Environment, Patience};
+use common::aws::{Environment, Patience};
 use serde_json::{Value, json};
 use tests::{Stack, base_bucket};
 
@@ -22,7 +22,7 @@ pub(super) async fn loaded(change: impl Fn(&RowKind, Value) -> Value, keyring: &
         put_object(&stack, stream, bytes(&golden::read(name), "packed")).await;
     }
     let variables = Variables::new(&stack.aws.endpoint_url);
-    let secrets = secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
+    let secrets = webhooks::secrets::client(&Environment::read(&|name| variables.get(name)).unwrap(), Patience::Bulk);
     let put = secrets.put_secret_value().secret_id("marketplace-keyring");
     put.secret_string(keyring.to_string()).send().await.unwrap();
     stack

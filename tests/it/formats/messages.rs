@@ -1,11 +1,11 @@
 //! The messages that the service sends to itself and to the marketplace, and the keyring.
 
 use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
-use platform::resources::Queue;
-use secrets::{EndpointSecret, Keyring};
+use common::resources::Queue;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, Receiver, Stack, hand, marketplace, message, uuid};
 use webhooks::delivery::{Lane, Status};
+use webhooks::secrets::{EndpointSecret, Keyring};
 use webhooks::{Call, DrainCall, delivery_id};
 
 use super::golden;
@@ -168,7 +168,7 @@ fn the_keyring_is_read_and_written_as_the_golden_file_says() {
     let read = Keyring::parse(&golden["document"].to_string()).unwrap();
     let written: Value = serde_json::from_str(&read.reveal()).unwrap();
     let found = json!({"about": golden["about"], "document": written, "generated": golden["generated"]});
-    let difference = golden::difference("keyring", "shared/secrets/src/keyring.rs", &found);
+    let difference = golden::difference("keyring", "shared/webhooks/src/secrets/keyring.rs", &found);
     assert!(difference.is_none(), "{}", difference.unwrap_or_default());
     // What a deployment generates is read, but never written.
     assert_eq!(Keyring::parse(&golden["generated"].to_string()).unwrap().current_id(), "generated");

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use common::records::{PublicItem, PublicListing};
+use common::rows::Rows;
+use common::store::StoreError;
 use market::{Log, Record};
-use platform::rows::Rows;
-use platform::store::StoreError;
 use serde_json::{Value, json};
 use tests::{Stack, uuid};
-use types::records::{PublicItem, PublicListing};
 use webhooks::QueueMessage;
 use webhooks::notice::disabled_notice_id;
 use webhooks::store::RowKind;

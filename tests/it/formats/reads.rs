@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use base::Compacted;
+use common::records::{PublicItem, PublicListing};
+use replica::base::Compacted;
 use serde_json::json;
 use tests::{Stack, balance, compaction, item, listing, marketplace, order, quote, uuid};
-use types::records::{PublicItem, PublicListing};
 
 use super::loaded::{keyring, loaded, loaded_as_it_is, with_more, with_more_members};
 use super::scene::{Scene, key, user};

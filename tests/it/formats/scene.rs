@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use admin::keys::NewKey;
-use auth::{KeyRecord, KeyText};
-use base::Columnar;
+use api::auth::{KeyRecord, KeyText};
+use common::event::EventKind;
+use common::ids::{EndpointId, UserId};
+use common::records::{PublicItem, PublicListing};
+use common::resources::Queue;
+use common::scope::{Scope, Tier};
+use common::timestamp::Timestamp;
 use feed::ApplyOutcome;
 use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild, SortedRun};
-use platform::resources::Queue;
+use replica::base::Columnar;
 use serde_json::{Value, json};
 use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
-use types::event::EventKind;
-use types::ids::{EndpointId, UserId};
-use types::records::{PublicItem, PublicListing};
-use types::scope::{Scope, Tier};
-use types::timestamp::Timestamp;
 use webhooks::delivery::{
     AfterFailure, Attempt, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, after_failure, claim,
 };
@@ -258,7 +258,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
 }
 
 /// Returns secrets that are active from these times.
-fn secrets(active_from: &[&str]) -> types::rotation::Secrets<String> {
+fn secrets(active_from: &[&str]) -> common::rotation::Secrets<String> {
     let dated = |from: &&str| json!({"secret": SEALED, "active_from": from});
     serde_json::from_value(active_from.iter().map(dated).collect()).unwrap()
 }

@@ -6,10 +6,10 @@ mod workers;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use common::scope::Scope;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
-use types::scope::Scope;
 
 /// Returns the metrics of a line without the ones in `times`, whose values depend on time. Asserts that these are
 /// there and not negative.
@@ -59,7 +59,7 @@ async fn errors_and_refusals_are_counted() {
     let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
     set_limit(&stack, &key, 2).await;
     let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
-    let invented = auth::KeyText::from_bits([9; 32]);
+    let invented = api::auth::KeyText::from_bits([9; 32]);
     minute_with(20).await;
     let cases = [
         (get(ME, &key), 200, json!({"StoreCalls": 1})),
@@ -89,7 +89,7 @@ async fn errors_and_refusals_are_counted() {
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&line[name], value, "{name}");
     }
-    let at: types::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
+    let at: common::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
     assert!((at.millis() - line["_aws"]["Timestamp"].as_i64().unwrap()).abs() < 1_000);
     assert!(!log.contains(&key[3..]) && !log.contains("no-key"), "{log}");
 }

@@ -5,8 +5,8 @@ use std::slice;
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
+use common::runtime::Worker;
 use local::environment::Variables;
-use runtime::Worker;
 use serde_json::{Value, json};
 use tests::webhooks_cli::OWNER;
 use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};

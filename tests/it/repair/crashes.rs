@@ -2,16 +2,16 @@
 
 use admin::keys::KeyAdmin;
 use aws_sdk_dynamodb::Client;
+use common::aws::{Environment, Patience};
+use common::ids::UserId;
+use common::paging::Paging;
+use common::records::PublicListing;
+use common::resources::Resources;
 use feed::Stores;
 use local::environment::Variables;
 use marketctl::repair::Mode;
-use platform::aws::{Environment, Patience};
-use platform::resources::Resources;
 use serde_json::Value;
 use tests::{Fault, Proxy, Receiver, Stack, assert_orders_are_dense, compaction, listing, order, uuid};
-use types::ids::UserId;
-use types::paging::Paging;
-use types::records::PublicListing;
 use webhooks::store::WebhookStore;
 
 use super::{changed, delete, endpoints, keys, orders, put_back, repair_through, rows, streams};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use common::ids::UserId;
+use common::resources::Table;
 use marketctl::repair::{EndpointsReport, Mode, Repair, RepairError};
-use platform::resources::Table;
 use tests::{Receiver, Stack, hand, sale, set_row_number, uuid};
-use types::ids::UserId;
 use webhooks::Schedule;
 use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Failure, Status, Token, after_failure, claim};
 use webhooks::endpoint::WebhookEndpoint;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use admin::keys::{KeyAdmin, KeyProblem, MAX_OVERLAP};
-use auth::KeyRecord;
+use api::auth::KeyRecord;
 use aws_sdk_dynamodb::types::AttributeValue;
+use common::ids::{KeyId, UserId};
+use common::scope::Scope;
 use local::environment::Variables;
 use marketctl::repair::{Keys, KeysReport, Mode, Repair, RepairError};
 use serde_json::{Value, json};
 use tests::{RunningInstance, Stack, dynamodb, marketctl, set_key_attribute, table_without_indexes, uuid};
-use types::ids::{KeyId, UserId};
-use types::scope::Scope;
 
 use super::{changed, put_back, rows};
 

@@ -10,18 +10,18 @@ pub(crate) mod streams;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use auth::KeyText;
+use api::auth::KeyText;
+use common::clock::Clock;
+use common::resources::Table;
+use common::scope::Scope;
+use common::store::Row;
 use feed::Stores;
 use local::environment::Variables;
 use marketctl::repair::{Mode, Repair, RepairError, RepairReport};
-use platform::resources::Table;
-use platform::store::Row;
 use serde_json::{Value, json};
 use tests::{
     Program, Stack, balance, base_bucket, dynamodb, item, listing, marketctl, marketplace, order, set_row_number, uuid,
 };
-use types::clock::Clock;
-use types::scope::Scope;
 
 /// The rows of a table by their keys.
 pub(crate) type Rows = BTreeMap<[String; 2], Row>;

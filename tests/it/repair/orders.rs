@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::OrderPages;
+use common::ids::UserId;
+use common::paging::Paging;
+use common::resources::Table;
 use feed::{ApplyOutcome, Stores};
 use futures_util::{StreamExt, stream};
 use marketctl::repair::Mode;
-use platform::resources::Table;
 use serde_json::{Value, json};
 use tests::{Stack, assert_orders_are_dense, order, uuid};
-use types::ids::UserId;
-use types::paging::Paging;
 
 use super::{Rows, changed, put_back, repair_through, rows};
 

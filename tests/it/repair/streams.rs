@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::Compacted;
+use common::records::PublicListing;
 use futures_util::{StreamExt, stream};
 use marketctl::repair::Mode;
+use replica::base::Compacted;
 use serde_json::Value;
 use tests::{RunningInstance, Stack, compaction, listing, sold_listing};
-use types::records::PublicListing;
 
 use super::{changed, delete, put_back, repair_through, rows};
 

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use platform::resources::Table;
+use common::resources::Table;
+use common::scope::Scope;
+use common::timestamp::Timestamp;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, Stack, Template, assert_orders_are_dense, dynamodb, listing, order, uuid};
-use types::scope::Scope;
-use types::timestamp::Timestamp;
 
 use super::{AT, assert_settings, deploy_settings, described, feed_is_on, restore, restore_through};
 use crate::repair::rows;

@@ -8,11 +8,11 @@ mod streams;
 use aws_sdk_dynamodb::types::{
     PointInTimeRecoverySpecification, PointInTimeRecoveryStatus, TableDescription, Tag, TimeToLiveStatus,
 };
+use common::resources::Queue;
+use common::timestamp::Timestamp;
 use local::environment::Variables;
 use local::switches::Trigger;
-use platform::resources::Queue;
 use tests::{Program, Stack, dynamodb, marketctl};
-use types::timestamp::Timestamp;
 
 const AT: &str = "2026-11-20T10:00:00Z";
 const OWNER: [&str; 2] = ["owner", "team market"];

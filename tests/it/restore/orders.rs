@@ -1,11 +1,11 @@
 //! The table of accounts.
 
 use accounts::OrderPages;
+use common::ids::UserId;
+use common::paging::Paging;
 use futures_util::future::join_all;
 use serde_json::Value;
 use tests::{Stack, assert_orders_are_dense, order, uuid};
-use types::ids::UserId;
-use types::paging::Paging;
 
 use super::{assert_settings, deploy_settings, feed_is_on, restore};
 

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use common::records::PublicListing;
 use futures_util::future::join_all;
 use tests::{RunningInstance, Stack, compaction, listing, sold_listing};
-use types::records::PublicListing;
 
 use super::{AT, assert_settings, deploy_settings, feed_is_on, restore};
 use crate::repair::streams::{Listings, TABLE, assert_right, entities, shown};

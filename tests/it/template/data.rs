@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use common::resources::{Index, MAX_RECEIVES, OBJECT_KEEP, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::{Index, MAX_RECEIVES, OBJECT_KEEP, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
 use serde_json::{Value, json};
 use tests::{Template, arn};
 

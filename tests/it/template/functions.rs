@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use api::routes::{DEFAULT, ROUTES};
-use platform::resources::{
+use common::resources::{
     ACCOUNT_TIMEOUT, Batching, COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, KEYRING_VARIABLE, PRETRAFFIC_TIMEOUT,
     Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, Table, WEBHOOK_TIMEOUT,
 };

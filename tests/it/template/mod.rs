@@ -8,7 +8,7 @@ mod rollouts;
 
 use std::collections::BTreeMap;
 
-use platform::resources::Resources;
+use common::resources::Resources;
 use serde_json::{Map, Value};
 use tests::Template;
 

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::routes::DESCRIPTION;
-use platform::metrics::{Metric, NAMESPACE_VARIABLE, Publishers};
-use platform::resources::{Queue, Table};
+use common::metrics::{Metric, NAMESPACE_VARIABLE, Publishers};
+use common::resources::{Queue, Table};
 use serde_json::json;
 use tests::monitoring::{
     Monitor, Resource, WatchedMetric, alarms, graphs, probe_alarms, probe_properties, rollback_alarms,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use platform::resources::ALIAS;
+use common::resources::ALIAS;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::{Value, json};
 use tests::monitoring::{rollback_alarm_properties, rollback_alarms};

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use platform::resources::Queue;
+use common::clock::{Clock, SystemClock};
+use common::resources::Queue;
+use common::timestamp::Timestamp;
 use tests::{
     Answer, DeadLetter, Fault, Received, Receiver, SignatureValidity, Stack, hand, message, sale, to_loopback, uuid,
 };
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
-use types::clock::{Clock, SystemClock};
-use types::timestamp::Timestamp;
 use webhooks::delivery::{Failure, Lane, Status};
 use webhooks::delivery_id;
 use webhooks::endpoint::Switch;

@@ -7,10 +7,10 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use aws_lambda_events::sqs::SqsMessage;
+use common::ids::DeliveryId;
+use common::resources::Queue;
 use futures_util::future::join_all;
-use platform::resources::Queue;
 use tests::{Fault, hand, hand_to_die};
-use types::ids::DeliveryId;
 use webhooks::delivery::{MAX_CLAIMS, Status};
 use webhooks::notice::{EndpointNotice, disabled_notice_id};
 

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::slice;
 
+use common::ids::DeliveryId;
+use common::resources::{Queue, Table};
+use common::runtime::Worker;
 use futures_util::future::join_all;
-use platform::resources::{Queue, Table};
-use runtime::Worker;
 use serde_json::Value;
 use tests::{Answer, Fault, Proxy, TestQueue, hand, hand_to_die, message, patient, sale, stored_row, uuid};
-use types::ids::DeliveryId;
 use webhooks::delivery::{Failure, Lane, Status};
 use webhooks::drain::{GRACE_SECONDS, IN_FLIGHT, LOST_SECONDS, NAP_SECONDS};
 use webhooks::notice::EndpointNotice;

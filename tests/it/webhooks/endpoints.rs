@@ -7,16 +7,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use admin::webhooks::{EndpointUpdate, NewEndpoint, WebhookAdmin};
+use common::event::EventKind;
+use common::ids::DeliveryId;
+use common::resources::Queue;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use guard::{Policy, Resolve};
-use platform::resources::Queue;
 use tests::{Answer, Fault, Receiver, Stack, delivery, hand, sale, uuid};
-use types::event::EventKind;
-use types::ids::DeliveryId;
 use webhooks::delivery::{Failure, Status};
 use webhooks::drain::GRACE_SECONDS;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
+use webhooks::guard::{Policy, Resolve};
 
 use super::{DAY_SECONDS, OFF_BY_FAILURES, Scene, feed_message};
 

@@ -8,15 +8,15 @@
 
 use admin::webhooks::NewEndpoint;
 use aws_lambda_events::sqs::SqsEvent;
-use guard::LOOPBACK_VARIABLE;
+use common::event::EventKind;
+use common::resources::Queue;
 use local::environment::Variables;
-use platform::resources::Queue;
 use serde_json::json;
 use tests::{Answer, Fault, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, hand, item, message, sale, uuid};
-use types::event::EventKind;
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
 use webhooks::endpoint::Switch;
+use webhooks::guard::LOOPBACK_VARIABLE;
 
 use super::{DAY_SECONDS, Scene, feed_message};
 

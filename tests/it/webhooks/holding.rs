@@ -1,10 +1,10 @@
 //! Events that come while an endpoint is off, and deliveries that are sent again.
 
 use admin::webhooks::{NewEndpoint, WebhookAdminError};
-use platform::resources::Queue;
+use common::clock::Clock;
+use common::event::EventKind;
+use common::resources::Queue;
 use tests::{Answer, hand, uuid};
-use types::clock::Clock;
-use types::event::EventKind;
 use webhooks::delivery::{MAX_KEPT_ATTEMPTS, MAX_ROUNDS, Status};
 use webhooks::delivery_id;
 

@@ -1,9 +1,9 @@
 //! Receivers that hang must not delay anybody else.
 
 use admin::webhooks::NewEndpoint;
+use common::event::EventKind;
+use common::ids::{EndpointId, UserId};
 use tests::{Answer, Receiver, Stack, delivery, patient, sale, uuid};
-use types::event::EventKind;
-use types::ids::{EndpointId, UserId};
 use webhooks::delivery::{Dispatch, Lane, Status};
 use webhooks::drain::IN_FLIGHT;
 use webhooks::{Call, delivery_id};

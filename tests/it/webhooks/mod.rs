@@ -16,16 +16,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::secrets::EndpointSecret;
 use aws_lambda_events::sqs::SqsMessage;
-use platform::resources::Queue;
+use common::ids::{DeliveryId, UserId};
+use common::resources::Queue;
 use serde_json::Value;
 use tests::{Answer, Received, Receiver, Stack, hand, message, sale, uuid};
-use types::ids::{DeliveryId, UserId};
 use webhooks::Schedule;
 use webhooks::delivery::{Attempt, Delivery, LEASE_SECONDS, Lane, Progress, Status, overdue_at};
 use webhooks::delivery_id;
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
+use webhooks::secrets::EndpointSecret;
 
 const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 const DAY_SECONDS: i64 = 24 * 60 * 60;

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use common::clock::Clock;
+use common::ids::DeliveryId;
 use tests::{Answer, Fault, hand};
-use types::clock::Clock;
-use types::ids::DeliveryId;
 use webhooks::delivery::{Failure, Status};
 use webhooks::notice::{About, EndpointNotice, FailingNotice, RecoveredNotice, disabled_notice_id};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, WebhookAdmin, WebhookAdminError};
+use common::aws::{Environment, Patience};
+use common::ids::DeliveryId;
+use common::resources::Queue;
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
-use platform::resources::Queue;
 use tests::{Fault, Proxy, TestQueue, delivery};
 use tokio::sync::Notify;
-use types::ids::DeliveryId;
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Status};
 use webhooks::store::{Span, WebhookStore};
 

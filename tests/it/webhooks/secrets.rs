@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use admin::webhooks::{WebhookAdmin, WebhookAdminError};
+use common::aws::{Environment, Patience};
+use common::resources::Resources;
+use common::rotation::Secrets;
 use futures_util::future::join_all;
 use local::environment::Variables;
-use platform::aws::{Environment, Patience};
-use platform::resources::Resources;
-use secrets::Keyring;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{SignatureValidity, Stack, hand, uuid};
-use types::rotation::Secrets;
+use webhooks::secrets::Keyring;
 
 use super::{DAY_SECONDS, Scene};
 
@@ -184,5 +184,5 @@ async fn put_keyring(stack: &Stack, document: &str) {
 fn secrets_manager(stack: &Stack) -> (aws_sdk_secretsmanager::Client, String) {
     let variables = Variables::new(&stack.aws.endpoint_url);
     let environment = Environment::read(&|name| variables.get(name)).unwrap();
-    (secrets::client(&environment, Patience::Bulk), Resources::new(Resources::DEFAULT_STACK).keyring())
+    (webhooks::secrets::client(&environment, Patience::Bulk), Resources::new(Resources::DEFAULT_STACK).keyring())
 }

@@ -4,15 +4,15 @@
 
 use admin::webhooks::NewEndpoint;
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
+use common::clock::Clock;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId};
+use common::resources::{Queue, Resources, Table, WAKE_AT, WAKE_SHARD};
+use common::rows::Unreadable;
 use local::environment::Variables;
-use platform::resources::{Queue, Resources, Table, WAKE_AT, WAKE_SHARD};
-use platform::rows::Unreadable;
 use serde_json::{Value, json};
 use tests::webhooks_cli::WebhooksCli;
 use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, sale, set_row_number, set_text, uuid};
-use types::clock::Clock;
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId};
 use webhooks::delivery::Status;
 use webhooks::delivery_id;
 use webhooks::notice::disabled_notice_id;

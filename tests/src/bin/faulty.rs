@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 use api::{GatewayEvent, Handler, Response};
-use platform::aws::Missing;
+use common::aws::Missing;
 
 /// Panics if the request's path contains `panic`, with the whole path in the panic's message.
 struct Faulty;

@@ -6,8 +6,8 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use platform::metrics::{Metric, Publishers};
-use platform::resources::{Resources, Table};
+use common::metrics::{Metric, Publishers};
+use common::resources::{Resources, Table};
 use serde_json::{Value, json};
 
 use crate::privileges::FunctionGrant;

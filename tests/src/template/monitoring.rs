@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use platform::resources::Resources;
+use common::resources::Resources;
 use serde_json::{Value, json};
 
 use super::values::{parse, text};

@@ -3,8 +3,8 @@
 //!
 //! Reads the template's YAML, with the short forms of `CloudFormation`'s functions turned into the long ones.
 
+use common::resources::{ALIAS, Resources};
 use local::environment::{ACCOUNT_ID, REGION};
-use platform::resources::{ALIAS, Resources};
 use serde_json::{Map, Value, json};
 use yaml_serde::Value as Yaml;
 

@@ -6,7 +6,7 @@ use admin::audit::Subject;
 use admin::owner::Owner;
 use admin::webhooks::document::{DeliveryDocument, DeliveryRow, SentDeliveries, SentDelivery};
 use admin::webhooks::{Recoverable, Selection, WantedDeliveries, WebhookAdminError};
-use types::ids::{DeliveryId, EndpointId};
+use common::ids::{DeliveryId, EndpointId};
 use webhooks::store::{DeliveryCursorError, MAX_PAGE_ROWS};
 
 use crate::answer::Done;

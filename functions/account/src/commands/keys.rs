@@ -5,7 +5,7 @@ use std::time::Duration;
 use admin::audit::Subject;
 use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use admin::owner::Owner;
-use platform::rows::Rows;
+use common::rows::Rows;
 
 use crate::answer::Done;
 use crate::document::{KeyList, ids};

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use api::error::FieldCode;
 use api::routes::{DESCRIPTION, ME, ROUTES};
+use common::event::{CancelledBy, WithdrawalStatus};
+use common::include::ItemInclude;
+use common::names::ClosedEnum;
+use common::paging::Paging;
+use common::records::{ListingKind, OrderSource};
+use common::scope::{Scope, Tier};
+use common::sort::Sort;
 use serde_json::{Map, Value, json};
-use types::event::{CancelledBy, WithdrawalStatus};
-use types::include::ItemInclude;
-use types::names::ClosedEnum;
-use types::paging::Paging;
-use types::records::{ListingKind, OrderSource};
-use types::scope::{Scope, Tier};
-use types::sort::Sort;
 
 use super::{description, errors, misfits, objects, operations, resolved};
 

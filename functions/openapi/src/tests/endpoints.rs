@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use api::auth::Rate;
 use api::error::ApiError;
 use api::reply::{JSON, respond};
 use api::routes::{ROUTES, Route};
 use api::{CacheControl, Endpoint, GatewayEvent, Input, Reply, Response, State, params};
-use auth::Rate;
+use common::scope::{Budget, Scope};
+use common::timestamp::Timestamp;
 use http::HeaderMap;
 use serde_json::{Value, json};
-use types::scope::{Budget, Scope};
-use types::timestamp::Timestamp;
 
 use super::{description, errors, misfits, operations, resolved};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use common::event::EventKind;
+use common::timestamp::Timestamp;
 use serde_json::{Value, json};
-use types::event::EventKind;
-use types::timestamp::Timestamp;
 use webhooks::DELAYS_SECONDS;
 
 use super::{description, misfits, resolved};

@@ -8,8 +8,8 @@ mod page;
 mod records;
 
 use api::error::{ApiError, FieldCode, FieldError};
+use common::scope::{Budget, Scope};
 use serde_json::{Map, Value, json};
-use types::scope::{Budget, Scope};
 use uuid::Uuid;
 
 /// Returns the description that is served.

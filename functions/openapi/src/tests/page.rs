@@ -6,10 +6,10 @@ use std::sync::Arc;
 use api::origin::Origin;
 use api::routes::{DOCS, PUBLIC};
 use api::{GatewayEvent, Handler, Response};
+use common::clock::ManualClock;
+use common::timestamp::Timestamp;
 use http::header::{HeaderValue, IF_NONE_MATCH};
 use serde_json::Value;
-use types::clock::ManualClock;
-use types::timestamp::Timestamp;
 
 use super::{description, operations, resolved};
 use crate::Description;

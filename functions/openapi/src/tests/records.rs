@@ -5,14 +5,14 @@ use std::fmt::Debug;
 use std::str::FromStr;
 
 use api::error::{ApiError, FieldCode, FieldError};
-use serde_json::{Value, json};
-use types::ids::Id8;
-use types::paging::Paging;
-use types::records::{
+use common::ids::Id8;
+use common::paging::Paging;
+use common::records::{
     IncludedPrices, ListingKind, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing,
     PublicMarketplace, PublicMe, PublicOrder, PublicOrderLine, PublicVariant, VariantPrices,
 };
-use types::scope::{Scope, Tier};
+use common::scope::{Scope, Tier};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{description, misfits, named};

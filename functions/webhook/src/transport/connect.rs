@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use common::clock::{Clock, Moment};
 use futures_util::future::BoxFuture;
-use guard::{Policy, Resolve, SystemResolver, check_resolved};
 use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::MaybeHttpsStream;
@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use types::clock::{Clock, Moment};
+use webhooks::guard::{Policy, Resolve, SystemResolver, check_resolved};
 
 use super::error::{PostError, TlsFailure};
 use super::exchange::NotingBody;

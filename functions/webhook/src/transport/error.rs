@@ -5,10 +5,10 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use guard::{AddressRefusal, UrlRefusal};
 use hyper_util::client::legacy;
 use rustls::CertificateError as Certificate;
 use thiserror::Error;
+use webhooks::guard::{AddressRefusal, UrlRefusal};
 
 /// Why a POST got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

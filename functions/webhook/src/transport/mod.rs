@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use guard::{EndpointUrl, Policy};
+use common::clock::{Clock, SystemClock};
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
-use types::clock::{Clock, SystemClock};
+use webhooks::guard::{EndpointUrl, Policy};
 
 pub use connect::Reach;
 use connect::{Connector, Pool};

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, join_all, pending};
-use guard::{Resolve, SystemResolver};
 use http::HeaderMap;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use webhook::transport::{DEADLINE, PostError, Posted, Reach, Transport};
+use webhooks::guard::{Resolve, SystemResolver};
 
 use crate::authority::Authority;
 use crate::receiver::{Handling, Receiver, client, post, read_request, until_closed};

@@ -4,8 +4,8 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use guard::{Policy, UrlRefusal};
 use webhook::transport::{PostError, Reach, Transport};
+use webhooks::guard::{Policy, UrlRefusal};
 
 use crate::receiver::{LOOPBACK, Receiver, canary, client, is_touched, post};
 use crate::resolver::{ScriptedResolver, reach};

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use common::clock::{Clock, ManualClock};
+use common::timestamp::Timestamp;
 use futures_util::future::{BoxFuture, pending};
-use guard::{Resolve, SystemResolver};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
-use types::clock::{Clock, ManualClock};
-use types::timestamp::Timestamp;
 use webhook::transport::{DEADLINE, Transport};
+use webhooks::guard::{Resolve, SystemResolver};
 
 use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request, until_closed};
 use crate::resolver::{ScriptedResolver, reach};

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use guard::{Policy, Resolve};
 use rustls::RootCertStore;
 use webhook::transport::Reach;
+use webhooks::guard::{Policy, Resolve};
 
 /// The answers still to give, the answer to everything after them, and the names asked for so far.
 pub(crate) struct ScriptedResolver {

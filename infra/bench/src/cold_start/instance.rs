@@ -6,13 +6,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use common::metrics::NAMESPACE_VARIABLE;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use platform::metrics::NAMESPACE_VARIABLE;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};

@@ -4,11 +4,11 @@
 mod instance;
 mod programs;
 
+use common::clock::{Clock, SystemClock};
+use common::records::{PublicItem, PublicListing};
 use local::demo::LargeMarket;
 use serde::Serialize;
 use terminal::{Output, number_table};
-use types::clock::{Clock, SystemClock};
-use types::records::{PublicItem, PublicListing};
 
 use crate::cli::ColdStartOptions;
 use crate::figures::{Percentiles, bar, megabytes, number, text};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::{GatewayEvent, Handler, Response};
+use common::aws::Patience;
+use common::clock::{Clock, ManualClock, SystemClock};
+use common::paging::Paging;
 use http::header::{AUTHORIZATION, HeaderValue};
 use local::meter::{Bill, CostMeter};
-use platform::aws::Patience;
 use replica::Replica;
 use serde::Serialize;
-use types::clock::{Clock, ManualClock, SystemClock};
-use types::paging::Paging;
 
 use super::subject::{Depth, QuestionKind, Subject};
 use crate::figures::{Percentiles, text};

@@ -7,11 +7,11 @@ pub(crate) mod usual;
 
 use std::time::{Duration, Instant};
 
+use common::clock::{Clock, SystemClock};
+use common::records::{PublicItem, PublicListing};
 use local::demo::LargeMarket;
 use serde::Serialize;
 use terminal::{Output, number_table};
-use types::clock::{Clock, SystemClock};
-use types::records::{PublicItem, PublicListing};
 
 use crate::cli::{ReadModelOptions, ReplicaStream};
 use crate::figures::{Percentiles, bar, number};

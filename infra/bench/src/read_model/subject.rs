@@ -2,15 +2,15 @@
 //! they are asked.
 
 use api::Handler;
+use common::aws::Missing;
+use common::money::Usd;
+use common::paging::Paging;
+use common::service::Service;
+use common::sort::Sort;
 use local::demo::{LargeMarket, variant_id};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use platform::aws::Missing;
-use platform::service::Service;
 use replica::{Catalog, CatalogQuery, ListingQuery, Listings, View};
 use serde::Serialize;
-use types::money::Usd;
-use types::paging::Paging;
-use types::sort::Sort;
 
 use super::usual::QueryPlan;
 use crate::cli::ReplicaStream;

@@ -16,23 +16,23 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
+use common::aws::{Environment, Patience};
+use common::money::Usd;
+use common::paging::Paging;
+use common::records::{PublicItemDetail, PublicListing};
+use common::sort::Sort;
+use common::store::{Row, StoreError, n, s};
+use common::timestamp::Timestamp;
 use dynoxide::{AttributeValue as StoredValue, Database, ImportOptions, Item};
 use local::aws::AwsSide;
 use local::demo::LargeMarket;
 use local::environment::Variables;
 use local::meter::CostMeter;
-use platform::aws::{Environment, Patience};
-use platform::store::{Row, StoreError, n, s};
 use replica::{CatalogQuery, ListingQuery};
 use serde::Serialize;
 use serde_json::{Value, json};
 use terminal::Bar;
 use tokio::process::Child;
-use types::money::Usd;
-use types::paging::Paging;
-use types::records::{PublicItemDetail, PublicListing};
-use types::sort::Sort;
-use types::timestamp::Timestamp;
 
 use crate::figures::text;
 use crate::stack::{parent_ended, start_child};
@@ -331,7 +331,7 @@ fn global_index(partition: &str, order: &str, filters: &[&str]) -> Value {
 fn listing(listing: PublicListing) -> Item {
     let PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name } =
         listing;
-    let kind = if kind == types::records::ListingKind::Bot { "bot" } else { "p2p" };
+    let kind = if kind == common::records::ListingKind::Bot { "bot" } else { "p2p" };
     let mut item = texts([
         (ID_ATTRIBUTE, Some(id.to_string())),
         (ALL_ATTRIBUTE, Some(ALL_VALUE.to_owned())),

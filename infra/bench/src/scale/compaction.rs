@@ -6,20 +6,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base::{Compacted, RebuildLimits};
+use common::aws::{Environment, Patience};
+use common::clock::{Clock, SystemClock};
+use common::ids::{Id8, ListingId};
+use common::records::PublicListing;
+use common::resources::{PARTITION_KEY, Resources, Table};
+use common::store::Attributes;
 use dynoxide::{Database, ImportOptions, Item};
 use local::aws::open_tables;
 use local::demo::{LargeMarket, placed_uuid};
 use local::meter::CostMeter;
 use market::{ENTITY_PARTITIONS, Write, entity_row};
-use platform::aws::{Environment, Patience};
-use platform::resources::{PARTITION_KEY, Resources, Table};
-use platform::store::Attributes;
+use replica::base::{Compacted, RebuildLimits};
 use serde::{Deserialize, Serialize};
 use terminal::{Output, number_table};
-use types::clock::{Clock, SystemClock};
-use types::ids::{Id8, ListingId};
-use types::records::PublicListing;
 
 use crate::cli::ScaleOptions;
 use crate::figures::{Figures, bar, megabytes, number, text};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use common::aws::{Environment, Patience};
+use common::clock::{Clock, SystemClock};
 use local::demo::LargeMarket;
-use platform::aws::{Environment, Patience};
 use replica::{Catalog, Listings, Replica, View};
 use serde::{Deserialize, Serialize};
 use terminal::{Output, number_table};
-use types::clock::{Clock, SystemClock};
 
 use crate::cli::ReplicaStream;
 use crate::figures::{Figures, Percentiles, megabytes, number, text};

@@ -4,6 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::aws::Environment;
+use common::clock::Clock;
+use common::timestamp::Timestamp;
 use futures_util::future::try_join_all;
 use http::Request;
 use http::header::AUTHORIZATION;
@@ -14,12 +17,9 @@ use local::environment::Variables;
 use local::host::Host;
 use local::seed::StackAdmin;
 use local::simulation::{SimulatedClock, SimulatedInstance};
-use platform::aws::Environment;
 use serde::{Deserialize, Serialize};
 use terminal::number_table;
 use tokio::time::sleep;
-use types::clock::Clock;
-use types::timestamp::Timestamp;
 
 use crate::cli::ReplicaStream;
 use crate::figures::{Figures, Percentiles, megabytes, number, text};

@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::process::Stdio;
 use std::time::Duration;
 
+use common::clock::{Clock, SystemClock};
+use common::ids::UserId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
-use types::clock::{Clock, SystemClock};
-use types::ids::UserId;
 use uuid::Uuid;
 
 use super::stack::{account, event_data};

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use common::clock::{Clock, SystemClock};
+use common::timestamp::Timestamp;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -12,8 +14,6 @@ use local::server::{Body, Server};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::process::Child;
-use types::clock::{Clock, SystemClock};
-use types::timestamp::Timestamp;
 
 use crate::figures::text;
 use crate::process::child_time;

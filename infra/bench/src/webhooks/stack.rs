@@ -5,27 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::webhooks::{NewEndpoint, WebhookAdmin};
+use common::aws::Patience;
+use common::clock::{Clock, SystemClock};
+use common::event::EventKind;
+use common::ids::UserId;
+use common::preflight;
+use common::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
+use common::service::Service;
 use futures_util::future::try_join_all;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use guard::{Policy, SystemResolver};
 use local::meter::{Bill, CostMeter};
 use local::workers::{
     BackgroundTask, EventSource, INGEST_INSTANCES, MAX_FIRST_LANE_INSTANCES, MAX_RETRY_LANE_INSTANCES,
     MAX_SLOW_LANE_INSTANCES, poll, poll_with_fleet,
 };
-use platform::aws::Patience;
-use platform::preflight;
-use platform::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
-use platform::service::Service;
-use secrets::KeyringCache;
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
-use types::clock::{Clock, SystemClock};
-use types::event::EventKind;
-use types::ids::UserId;
 use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
 use webhooks::delivery::Lane;
+use webhooks::guard::{Policy, SystemResolver};
+use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
@@ -57,7 +57,7 @@ pub(super) struct MeteredStack {
 impl MeteredStack {
     pub(super) async fn start() -> Result<Self, String> {
         let aws = AwsProcess::start().await?;
-        let sqs = queues::client(&aws.environment()?, Patience::Bulk);
+        let sqs = common::queues::client(&aws.environment()?, Patience::Bulk);
         let feed = aws.variables.get(Queue::Feed.variable()).ok_or("no feed queue")?;
         Ok(Self { aws, meter: CostMeter::default(), sqs, feed })
     }
@@ -72,7 +72,7 @@ impl MeteredStack {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let lookup = |name: &str| self.aws.variables.get(name);
         let service = Service::new(&lookup, Arc::clone(&clock)).map_err(text)?;
-        let (sqs, [slow]) = queues::from_service(&service, [Queue::WebhooksSlow]).map_err(text)?;
+        let (sqs, [slow]) = common::queues::from_service(&service, [Queue::WebhooksSlow]).map_err(text)?;
         let store = WebhookStore::from_service(&service, Patience::Bulk, preflight::get).map_err(text)?;
         Ok(WebhookAdmin {
             drains: Drains::new(store.clone(), Queues::new(sqs, [(Lane::Slow, slow)]), Schedule::default()),
@@ -88,8 +88,8 @@ impl MeteredStack {
     pub(super) async fn functions(&self) -> Result<Vec<BackgroundTask>, String> {
         let lookup = |name: &str| self.aws.variables.get(name);
         let service = self.meter.service(&lookup, Arc::new(SystemClock::new())).map_err(text)?;
-        let sqs = queues::client(&self.aws.environment()?.watched_by(self.meter.interceptor()), Patience::Bulk);
-        let (_, [first, retry, slow]) = queues::from_service(&service, Queue::LANES).map_err(text)?;
+        let sqs = common::queues::client(&self.aws.environment()?.watched_by(self.meter.interceptor()), Patience::Bulk);
+        let (_, [first, retry, slow]) = common::queues::from_service(&service, Queue::LANES).map_err(text)?;
         let schedule = Schedule::default();
         let source = EventSource::open(sqs.clone(), &self.feed, INGEST_TIMEOUT).await?;
         let mut running = Vec::new();

@@ -3,8 +3,8 @@
 use std::env;
 
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
+use common::aws::{Environment, Patience};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use platform::aws::{Environment, Patience};
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]

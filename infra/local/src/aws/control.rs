@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use common::resources::{ALIAS, Queue, Resources};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
-use platform::resources::{ALIAS, Queue, Resources};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

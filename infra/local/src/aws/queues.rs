@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use common::queues::{MAX_BATCH_BYTES, MAX_DELAY_SECONDS};
 use http::Response;
-use queues::{MAX_BATCH_BYTES, MAX_DELAY_SECONDS};
 use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::message::md5_of_body;
 use rustack_sqs_core::provider::RustackSqs;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use common::resources::OBJECT_KEEP;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use platform::resources::OBJECT_KEEP;
 use rustack_s3_core::{RustackS3, S3Config};
 use rustack_s3_http::codec::is_aws_chunked;
 use rustack_s3_http::response::error_to_response;

@@ -10,8 +10,8 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_s3::operation::create_bucket::CreateBucketError;
 use aws_sdk_secretsmanager::operation::create_secret::CreateSecretError;
 use aws_sdk_sqs::types::QueueAttributeName;
-use platform::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
-use platform::store::explain;
+use common::resources::{MAX_RECEIVES, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
+use common::store::explain;
 
 use crate::environment::{ACCOUNT_ID, REGION};
 

@@ -1,7 +1,7 @@
 //! What the demo market trades in: designs, and the items of the catalog that they become.
 
-use types::ids::{ItemId, Label, VariantId};
-use types::records::{PublicItem, PublicItemDetail, PublicVariant};
+use common::ids::{ItemId, Label, VariantId};
+use common::records::{PublicItem, PublicItemDetail, PublicVariant};
 
 use super::random::{Random, scaled, slug, uuid};
 

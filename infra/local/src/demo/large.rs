@@ -3,10 +3,10 @@
 //!
 //! Everything is a function of its number, so a benchmark can ask for what was stored without keeping a copy.
 
-use types::ids::{Id8, ItemId, ItemKind, VariantId};
-use types::money::Usd;
-use types::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing, PublicVariant};
-use types::timestamp::Timestamp;
+use common::ids::{Id8, ItemId, ItemKind, VariantId};
+use common::money::Usd;
+use common::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing, PublicVariant};
+use common::timestamp::Timestamp;
 use uuid::Uuid;
 
 use super::catalog::stock;

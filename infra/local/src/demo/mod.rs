@@ -12,11 +12,11 @@ mod random;
 mod tests;
 mod trade;
 
+use common::ids::UserId;
+use common::money::Usd;
+use common::records::PublicBalance;
+use common::timestamp::Timestamp;
 use feed::Message;
-use types::ids::UserId;
-use types::money::Usd;
-use types::records::PublicBalance;
-use types::timestamp::Timestamp;
 use uuid::Uuid;
 
 use catalog::{Stock, stock};

@@ -1,8 +1,8 @@
 //! Numbers and ids that are the same on every machine. `SplitMix64` is written out here because it must give the same
 //! numbers for ever, and no crate promises that of its generator.
 
-use types::ids::Id8;
-use types::timestamp::Timestamp;
+use common::ids::Id8;
+use common::timestamp::Timestamp;
 use uuid::Uuid;
 
 /// In milliseconds, as all durations here.

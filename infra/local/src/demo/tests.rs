@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use common::ids::{UserId, VariantId};
+use common::records::{PublicItemDetail, PublicListing, PublicMarketplace, PublicOrder};
+use common::timestamp::Timestamp;
 use feed::Message;
 use market::{Quote, figures};
 use serde_json::{Value, json};
-use types::ids::{UserId, VariantId};
-use types::records::{PublicItemDetail, PublicListing, PublicMarketplace, PublicOrder};
-use types::timestamp::Timestamp;
 
 use super::random::{DAY_MILLIS, HOUR_MILLIS};
 use super::{demo_user, messages};

@@ -1,10 +1,10 @@
 //! What the demo market does with its stock: what other marketplaces ask, what is on sale, and what the demo user bought.
 
+use common::ids::{MarketplaceKey, VariantId};
+use common::money::Usd;
+use common::records::{ListingKind, OrderSource, PublicListing, PublicMarketplace, PublicOrder, PublicOrderLine};
+use common::timestamp::Timestamp;
 use market::Quote;
-use types::ids::{MarketplaceKey, VariantId};
-use types::money::Usd;
-use types::records::{ListingKind, OrderSource, PublicListing, PublicMarketplace, PublicOrder, PublicOrderLine};
-use types::timestamp::Timestamp;
 
 use super::catalog::PricedVariant;
 use super::random::{DAY_MILLIS, HOUR_MILLIS, MINUTE_MILLIS, Random, id8, scaled, uuid};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use common::timestamp::Timestamp;
 use http::{HeaderMap, HeaderValue, request};
-use secrets::{EndpointSecret, service_signature, standard_signature};
 use serde::{Serialize, Serializer};
 use subtle::ConstantTimeEq;
-use types::timestamp::Timestamp;
+use webhooks::secrets::{EndpointSecret, service_signature, standard_signature};
 
 /// Standard Webhooks: if the timestamp is further off than this, in either direction, the request may be a replay.
 const TOLERANCE_SECONDS: i64 = 5 * 60;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use common::clock::Clock;
 use futures_util::stream::{Stream, unfold};
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -21,7 +22,6 @@ use hyper::body::{Frame, Incoming};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use types::clock::Clock;
 use uuid::Uuid;
 
 pub use secrets::{SecretSource, StoredSecrets};

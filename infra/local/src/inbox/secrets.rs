@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::aws::{Missing, Patience};
+use common::clock::Clock;
+use common::ids::DeliveryId;
+use common::preflight;
+use common::service::Service;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use platform::aws::{Missing, Patience};
-use platform::preflight;
-use platform::service::Service;
-use secrets::{EndpointSecret, KeyringCache};
-use types::clock::Clock;
-use types::ids::DeliveryId;
+use webhooks::secrets::{EndpointSecret, KeyringCache};
 use webhooks::store::WebhookStore;
 
 /// The longest wait for secrets. Meanwhile the sender waits for the inbox's answer.

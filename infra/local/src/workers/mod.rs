@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
-use platform::aws::{Missing, Patience};
-use platform::resources::{
+use common::aws::{Missing, Patience};
+use common::resources::{
     COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, WEBHOOK_TIMEOUT,
 };
-use platform::store::explain;
-use runtime::Worker;
+use common::runtime::Worker;
+use common::store::explain;
 use tokio::time::{Instant, MissedTickBehavior};
 use webhook::transport::Transport;
 use webhooks::Schedule;
@@ -54,10 +54,10 @@ impl Workers {
     pub async fn start(host: &Host, webhooks: SenderConfig) -> Result<Self, String> {
         let missing = |missing: Missing| missing.to_string();
         let [feeder, caller] =
-            ["ingest", "webhook"].map(|name| queues::client(&host.environment_of(name), Patience::Bulk));
+            ["ingest", "webhook"].map(|name| common::queues::client(&host.environment_of(name), Patience::Bulk));
         let queues = [Queue::Feed, Queue::WebhooksFirst, Queue::WebhooksRetry, Queue::WebhooksSlow];
         let (_, [feed, first, retry, slow]) =
-            host.unobserved(|service| queues::from_service(service, queues)).map_err(missing)?;
+            host.unobserved(|service| common::queues::from_service(service, queues)).map_err(missing)?;
         let source = EventSource::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
         let switch = |trigger| host.switches().of(trigger);
         let source = source.switched_by(switch(Trigger::Queue(Queue::Feed)));
@@ -161,7 +161,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runtime::Error;
+    use common::runtime::Error;
     use std::sync::atomic::{AtomicU32, Ordering};
     use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 

@@ -11,10 +11,10 @@ use aws_sdk_sqs::types::{
     DeleteMessageBatchRequestEntry, Message, MessageAttributeValue, MessageSystemAttributeName,
     QueueAttributeName::QueueArn,
 };
+use common::resources::Batching;
+use common::runtime::Worker;
+use common::store::explain;
 use futures_util::future::join_all;
-use platform::resources::Batching;
-use platform::store::explain;
-use runtime::Worker;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
-use platform::resources::{Resources, Table};
-use types::ids::{KeyId, UserId};
-use types::scope::{Scope, Tier};
-use types::timestamp::{Timestamp, TimestampError};
+use common::ids::{KeyId, UserId};
+use common::resources::{Resources, Table};
+use common::scope::{Scope, Tier};
+use common::timestamp::{Timestamp, TimestampError};
 
 pub(crate) use webhooks::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
 
@@ -284,7 +284,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use types::event::EventKind;
+    use common::event::EventKind;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 

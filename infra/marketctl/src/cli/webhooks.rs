@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 
 use admin::webhooks::Recoverable;
 use clap::{Args, Subcommand};
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId, UserId};
+use common::timestamp::Timestamp;
 use webhooks::delivery::Status;
 
 #[derive(Debug, Subcommand)]

@@ -135,9 +135,9 @@ fn too_long(max_bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::timestamp::Timestamp;
     use feed::{MAX_MESSAGE_BYTES, Message, parse};
     use std::io::BufReader;
-    use types::timestamp::Timestamp;
 
     const REMOVED: &str = "{\"type\":\"item\",\"id\":\"ak-47\",\"removed\":true,\"version\":2}\n";
     const MAX_LINE_BYTES: usize = 1_000;

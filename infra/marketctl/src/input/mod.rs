@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use common::clock::Clock;
 use feed::Rejection;
 use serde::Serialize;
 use terminal::{Bar, count};
 use tokio::sync::mpsc::{self, Receiver};
-use types::clock::Clock;
 
 use crate::failure::CommandFailure;
 use lines::{Chunk, Chunks};
@@ -222,8 +222,8 @@ impl Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::clock::SystemClock;
     use serde_json::json;
-    use types::clock::SystemClock;
 
     /// A stream that makes its reader panic.
     struct Breaking;

@@ -8,12 +8,12 @@ use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
 use admin::keys::{KeyUpdate, LimitChange, NewKey};
-use auth::{KeyRecord, KeyText, KeyTextError};
-use platform::store::StoreError;
+use api::auth::{KeyRecord, KeyText, KeyTextError};
+use common::ids::KeyId;
+use common::scope::Tier;
+use common::store::StoreError;
 use serde_json::json;
 use terminal::Output;
-use types::ids::KeyId;
-use types::scope::Tier;
 
 use crate::audit::{Asked, Audit};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
@@ -156,9 +156,9 @@ fn in_doubt(old: KeyId, new: &KeyRecord, cause: &StoreError) -> CommandFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use auth::KeyStatus;
-    use types::scope::Scope;
-    use types::timestamp::Timestamp;
+    use api::auth::KeyStatus;
+    use common::scope::Scope;
+    use common::timestamp::Timestamp;
 
     const OLD: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
     const NEW: &str = "6f9619ff-8b86-d011-b42d-00c04fc96400";

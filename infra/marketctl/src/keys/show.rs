@@ -1,11 +1,11 @@
 //! Keys as text for people.
 
 use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
-use auth::{DayUse, KeyRecord, KeyStatus, Usage};
+use api::auth::{DayUse, KeyRecord, KeyStatus, Usage};
+use common::ids::UserId;
+use common::scope::Scope;
+use common::timestamp::Timestamp;
 use terminal::{minute, printable, table};
-use types::ids::UserId;
-use types::scope::Scope;
-use types::timestamp::Timestamp;
 
 const AFTER_REVOCATION: &str =
     "its next request is refused. This cannot be undone; `marketctl keys create` creates a new key.";

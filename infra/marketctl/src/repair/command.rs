@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use accounts::Accounts;
 use admin::keys::KeyAdmin;
+use common::resources::Table;
 use market::Market;
-use platform::resources::Table;
 use serde_json::json;
 use terminal::{Bar, Output, count};
 use webhooks::store::WebhookStore;

@@ -14,10 +14,10 @@ mod versions;
 use std::sync::Arc;
 
 use accounts::Accounts;
+use common::clock::Clock;
+use common::records::{PublicItem, PublicListing};
 use market::{Log, Market};
-use objects::Objects;
-use types::clock::Clock;
-use types::records::{PublicItem, PublicListing};
+use replica::objects::Objects;
 use webhooks::store::WebhookStore;
 
 pub(crate) use command::{RepairProgress, run};

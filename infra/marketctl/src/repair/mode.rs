@@ -1,6 +1,6 @@
 //! How a repair runs: what it may do, how far it is, and why it ends early.
 
-use platform::store::StoreError;
+use common::store::StoreError;
 use thiserror::Error;
 
 /// What a repair may do, and what it must.

@@ -2,10 +2,10 @@
 
 use accounts::OrderFindings;
 use admin::keys::KeyProblem;
-use platform::rows::Unreadable;
+use common::ids::{EndpointId, KeyId, UserId};
+use common::rows::Unreadable;
 use serde::Serialize;
 use terminal::table;
-use types::ids::{EndpointId, KeyId, UserId};
 use webhooks::store::EndpointProblem;
 
 use super::RepairReport;
@@ -266,7 +266,7 @@ mod tests {
     use std::fmt::Debug;
     use std::str::FromStr;
 
-    use platform::store::StoreError;
+    use common::store::StoreError;
     use serde_json::json;
     use webhooks::store::EndpointFinding;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::{Accounts, OrderAuthority, OrderFindings};
 use admin::keys::{KeyAdmin, KeyFinding, KeyProblem, KeysPage};
+use common::ids::{KeyId, UserId};
+use common::rows::Unreadable;
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 use futures_util::{StreamExt, stream};
-use platform::rows::Unreadable;
-use platform::store::StoreError;
-use types::ids::{KeyId, UserId};
-use types::timestamp::Timestamp;
 use webhooks::store::{EndpointFinding, EndpointRepair, WebhookStore};
 
 use super::mode::{Mode, Progress, RepairError};

@@ -13,11 +13,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use base::{Columnar, Columns, Compacted, Compaction, Load};
+use common::clock::Clock;
+use common::store::StoreError;
 use market::{ENTITY_PARTITIONS, Log, Record, Standing};
-use objects::Objects;
-use platform::store::StoreError;
-use types::clock::Clock;
+use replica::base::{Columnar, Columns, Compacted, Compaction, Load};
+use replica::objects::Objects;
 
 use super::mode::{Mode, Progress, RepairError};
 

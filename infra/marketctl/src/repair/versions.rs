@@ -1,12 +1,12 @@
 //! Resets the version of an entity that was given a version by mistake which no later message reaches.
 
 use accounts::Accounts;
+use common::ids::{ItemId, ListingId, MarketplaceKey, OrderId, UserId};
+use common::records::{PublicItem, PublicListing};
+use common::store::StoreError;
 use market::{Log, Market};
-use platform::store::StoreError;
 use serde::Serialize;
 use thiserror::Error;
-use types::ids::{ItemId, ListingId, MarketplaceKey, OrderId, UserId};
-use types::records::{PublicItem, PublicListing};
 
 /// What has a version: an entity of the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]

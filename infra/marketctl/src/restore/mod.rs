@@ -12,11 +12,11 @@ mod writers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inventory::check_table;
-use platform::preflight::ResourceKind;
-use platform::resources::Table;
+use common::preflight::ResourceKind;
+use common::resources::Table;
+use common::timestamp::Timestamp;
+use pretraffic::inventory::check_table;
 use terminal::Output;
-use types::timestamp::Timestamp;
 
 use state::{Cause, Found};
 use steps::{Progress, Report, Step, steps_left};

@@ -6,10 +6,10 @@ use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::primitives::DateTime;
 use aws_sdk_dynamodb::types::{BackupStatus, TableDescription, TableStatus};
-use platform::resources::{Resources, Table};
-use platform::store::explain;
+use common::resources::{Resources, Table};
+use common::store::explain;
+use common::timestamp::Timestamp;
 use thiserror::Error;
-use types::timestamp::Timestamp;
 
 /// What went wrong, in one line.
 #[derive(Debug, Error)]

@@ -6,9 +6,9 @@
 
 use std::fmt;
 
+use common::timestamp::Timestamp;
 use serde::Serialize;
 use terminal::{Bar, table};
-use types::timestamp::Timestamp;
 
 use super::state::{Cause, Found};
 use super::writers::Writer;

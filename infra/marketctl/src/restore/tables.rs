@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
     BackupStatus, PointInTimeRecoverySpecification, PointInTimeRecoveryStatus, TableStatus, Tag,
     TimeToLiveSpecification, TimeToLiveStatus,
 };
-use platform::resources::TTL;
+use common::resources::TTL;
 
 use super::state::{Cause, Described, Found, describe};
 

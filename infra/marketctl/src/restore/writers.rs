@@ -7,7 +7,7 @@ use api::routes::ROUTES;
 use aws_sdk_eventbridge::Client as Events;
 use aws_sdk_eventbridge::types::RuleState;
 use aws_sdk_lambda::Client as Lambda;
-use platform::resources::{ALIAS, Resources, Table};
+use common::resources::{ALIAS, Resources, Table};
 use serde::Serialize;
 
 use super::state::Cause;

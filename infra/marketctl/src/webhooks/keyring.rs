@@ -1,9 +1,9 @@
 //! Rotates the keyring.
 
 use admin::webhooks::{Resealed, WebhookAdmin};
+use common::ids::EndpointId;
 use serde::Serialize;
 use terminal::{Bar, Output, count};
-use types::ids::EndpointId;
 
 use crate::failure::CommandFailure;
 

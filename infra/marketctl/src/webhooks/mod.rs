@@ -14,7 +14,7 @@ use admin::webhooks::document::{
     SentDelivery,
 };
 use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WantedDeliveries, WebhookAdmin};
-use platform::rows::Rows;
+use common::rows::Rows;
 use terminal::Output;
 use webhooks::endpoint::Endpoints;
 

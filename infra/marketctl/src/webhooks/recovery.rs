@@ -2,10 +2,10 @@
 
 use admin::webhooks::document::{EndpointDocument, SentDeliveries, SkippedDeliveries};
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
+use common::ids::EndpointId;
+use common::timestamp::Timestamp;
 use serde::Serialize;
 use terminal::{Output, minute};
-use types::ids::EndpointId;
-use types::timestamp::Timestamp;
 use webhooks::delivery::MAX_ROUNDS;
 
 use crate::failure::{CommandFailure, none_left_out, shortened};

@@ -1,11 +1,11 @@
 //! Lists the rows that cannot be read, and brings back those that can be read again.
 
 use admin::webhooks::{RowRepair, WebhookAdmin};
+use common::ids::{EndpointId, UserId};
+use common::timestamp::Timestamp;
 use serde::Serialize;
 use terminal::{Output, minute, table};
 use thiserror::Error;
-use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
 use webhooks::store::{RowKind, UnreadableRow};
 
 use crate::failure::CommandFailure;
@@ -109,7 +109,7 @@ impl UnreadableDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::rows::Unreadable;
+    use common::rows::Unreadable;
     use serde_json::json;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";

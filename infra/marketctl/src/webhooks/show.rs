@@ -5,8 +5,8 @@ use admin::webhooks::document::{
     DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
     SentDelivery, WaitsFor,
 };
+use common::ids::UserId;
 use terminal::{minute, printable, table};
-use types::ids::UserId;
 use webhooks::delivery::{Attempt, Failure, Status};
 
 use crate::cli::ListDeliveries;

@@ -12,9 +12,9 @@ use super::stored::OrderAuthority;
 use crate::order_writes::authority;
 use crate::summary::Summary;
 use crate::{Accounts, table};
-use platform::store::{Row, StoreError, n};
-use platform::transaction;
-use types::ids::UserId;
+use common::ids::UserId;
+use common::store::{Row, StoreError, n};
+use common::transaction;
 
 /// The most writes of a transaction (DynamoDB's limit).
 const MAX_WRITES: usize = 100;

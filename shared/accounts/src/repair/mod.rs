@@ -10,10 +10,10 @@ pub use plan::OrderFindings;
 pub use stored::{OrderAuthority, OrdersPage};
 
 use super::{Accounts, table};
-use platform::backoff::pause;
-use platform::store::{StoreError, get_row};
-use types::ids::{OrderId, UserId};
-use types::timestamp::Timestamp;
+use common::backoff::pause;
+use common::ids::{OrderId, UserId};
+use common::store::{StoreError, get_row};
+use common::timestamp::Timestamp;
 
 /// How often a repair begins again if a row changes meanwhile.
 const MAX_ATTEMPTS: u32 = 5;

@@ -10,8 +10,8 @@ use super::stored::{StoredOrders, StoredRecord};
 use crate::marks::Marks;
 use crate::place::Place;
 use crate::summary::Summary;
-use platform::store::StoreError;
-use types::timestamp::Timestamp;
+use common::store::StoreError;
+use common::timestamp::Timestamp;
 
 /// What was found of one user, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

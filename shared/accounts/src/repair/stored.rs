@@ -6,11 +6,11 @@ use crate::marks::Marks;
 use crate::place::Place;
 use crate::summary::Summary;
 use crate::{Accounts, table};
-use platform::batch_get::get_rows;
-use platform::layout::LAYOUT;
-use platform::store::{Attributes, Row, StoreError, about_rows, get_row, s};
-use types::ids::{OrderId, UserId};
-use types::timestamp::Timestamp;
+use common::batch_get::get_rows;
+use common::ids::{OrderId, UserId};
+use common::layout::LAYOUT;
+use common::store::{Attributes, Row, StoreError, about_rows, get_row, s};
+use common::timestamp::Timestamp;
 
 /// The most rows of a batch read.
 const ROWS_PER_READ: usize = 100;

@@ -2,10 +2,10 @@
 //! account function.
 
 use super::Rotated;
-use auth::{KeyRecord, KeyStatus, KeyText, Usage};
+use api::auth::{KeyRecord, KeyStatus, KeyText, Usage};
+use common::ids::KeyId;
+use common::timestamp::Timestamp;
 use serde::Serialize;
-use types::ids::KeyId;
-use types::timestamp::Timestamp;
 
 /// A new key with its text, which is shown only once.
 #[derive(Serialize)]
@@ -65,9 +65,9 @@ impl RevokedKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use auth::DayUse;
+    use api::auth::DayUse;
+    use common::scope::{Scope, Tier};
     use serde_json::{Value, json};
-    use types::scope::{Scope, Tier};
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 

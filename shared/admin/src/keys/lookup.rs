@@ -1,8 +1,8 @@
 //! Looking up one key.
 
-use auth::table::{KeyRecord, hash_row};
-use auth::{KeyText, Usage};
-use types::ids::KeyId;
+use api::auth::table::{KeyRecord, hash_row};
+use api::auth::{KeyText, Usage};
+use common::ids::KeyId;
 
 use super::{AdminError, KeyAdmin};
 

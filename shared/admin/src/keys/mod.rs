@@ -16,15 +16,15 @@ use futures_util::future::try_join_all;
 use thiserror::Error;
 use uuid::Uuid;
 
-use auth::table;
-use auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS};
-use auth::{KeyHash, KeyText};
-use platform::rows::{Rows, Unreadable};
-use platform::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
-use types::clock::Clock;
-use types::ids::{KeyId, UserId};
-use types::scope::{Scopes, Tier};
-use types::timestamp::Timestamp;
+use api::auth::table;
+use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS};
+use api::auth::{KeyHash, KeyText};
+use common::clock::Clock;
+use common::ids::{KeyId, UserId};
+use common::rows::{Rows, Unreadable};
+use common::scope::{Scopes, Tier};
+use common::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
+use common::timestamp::Timestamp;
 
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
 pub use rotate::{MAX_OVERLAP, Rotated};
@@ -246,7 +246,7 @@ impl KeyAdmin {
         let sent = retry_conflicts(CONFLICT_ATTEMPTS, || async {
             let request = self.client.transact_write_items().set_transact_items(Some(writes.to_vec()));
             let request = request.client_request_token(&token);
-            platform::transaction::send(request).await
+            common::transaction::send(request).await
         });
         match sent.await {
             Ok(Ok(())) => Ok(Making::Made),

@@ -1,9 +1,9 @@
 //! Whether a key belongs to a user.
 
 use super::KeyAdmin;
-use auth::table;
-use platform::store::{StoreError, get_row};
-use types::ids::{KeyId, UserId};
+use api::auth::table;
+use common::ids::{KeyId, UserId};
+use common::store::{StoreError, get_row};
 
 impl KeyAdmin {
     /// Returns whether the key is in the user's list. The key itself is not read, so a key of another user takes the

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 
-use auth::table::{EXPIRES_AT, KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, REPLACED_BY, STATUS, TIER, hash_row};
-use auth::{KeyHash, KeyText};
-use platform::backoff;
-use platform::store::{Attributes, StoreError, n, s};
-use types::ids::KeyId;
-use types::timestamp::Timestamp;
+use api::auth::table::{EXPIRES_AT, KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, REPLACED_BY, STATUS, TIER, hash_row};
+use api::auth::{KeyHash, KeyText};
+use common::backoff;
+use common::ids::KeyId;
+use common::store::{Attributes, StoreError, n, s};
+use common::timestamp::Timestamp;
 
 use super::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, Making, NewKey};
 

@@ -4,10 +4,10 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValue;
 
-use auth::table::{KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, STATUS, TIER, hash_row};
-use platform::store::{StoreError, n, retry_conflicts, s};
-use types::ids::KeyId;
-use types::scope::Tier;
+use api::auth::table::{KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, STATUS, TIER, hash_row};
+use common::ids::KeyId;
+use common::scope::Tier;
+use common::store::{StoreError, n, retry_conflicts, s};
 
 use super::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, check_limit, check_name};
 

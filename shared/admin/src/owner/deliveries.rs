@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Owner;
 use crate::webhooks::{Recovery, Selection, WantedDeliveries, WebhookAdminError};
-use types::ids::{DeliveryId, EndpointId};
+use common::ids::{DeliveryId, EndpointId};
 use webhooks::delivery::Delivery;
 use webhooks::store::{DeliveryCursor, DeliveryList};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::Owner;
 use crate::webhooks::{EndpointHealth, EndpointUpdate, NewEndpoint, Removal, WebhookAdminError};
-use secrets::EndpointSecret;
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId};
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};
+use webhooks::secrets::EndpointSecret;
 
 impl Owner<'_> {
     /// Adds an endpoint. This is the only time that its secret is returned.

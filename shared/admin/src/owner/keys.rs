@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::Owner;
 use crate::keys::{AdminError, KeyUpdate, NewKey, Rotated};
-use auth::{KeyRecord, KeyText, Usage};
-use platform::rows::Rows;
-use types::ids::KeyId;
-use types::scope::{Scopes, Tier};
-use types::timestamp::Timestamp;
+use api::auth::{KeyRecord, KeyText, Usage};
+use common::ids::KeyId;
+use common::rows::Rows;
+use common::scope::{Scopes, Tier};
+use common::timestamp::Timestamp;
 
 impl Owner<'_> {
     /// Creates a key of the free tier. Other tiers and limits are for operators to give.

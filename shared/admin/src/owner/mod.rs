@@ -11,8 +11,8 @@ mod keys;
 
 use crate::keys::KeyAdmin;
 use crate::webhooks::WebhookAdmin;
-use types::ids::UserId;
-use types::timestamp::Timestamp;
+use common::ids::UserId;
+use common::timestamp::Timestamp;
 
 /// What belongs to one user.
 #[derive(Clone, Copy)]

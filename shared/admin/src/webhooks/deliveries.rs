@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use super::{WebhookAdmin, WebhookAdminError};
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId, EventId, UserId};
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId, EventId, UserId};
+use common::timestamp::{DAY_MILLIS, Timestamp};
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};

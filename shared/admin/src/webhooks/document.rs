@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use super::{EndpointHealth, Recovery, Removal};
-use secrets::EndpointSecret;
+use common::closed_enum;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId};
+use common::timestamp::Timestamp;
 use serde::Serialize;
-use types::closed_enum;
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId};
-use types::timestamp::Timestamp;
 use webhooks::delivery::{Attempt, Delivery, Failure, Progress, Status};
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
+use webhooks::secrets::EndpointSecret;
 
 /// An endpoint without its secrets.
 #[derive(Serialize)]

@@ -1,5 +1,5 @@
+use common::rotation::Secrets;
 use serde_json::{Value, json};
-use types::rotation::Secrets;
 use webhooks::delivery::{Lease, Progress, Token};
 
 use super::*;

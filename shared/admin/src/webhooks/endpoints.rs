@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{WebhookAdmin, WebhookAdminError};
+use common::ids::{EndpointId, UserId};
 use tokio::time::Instant;
-use types::ids::{EndpointId, UserId};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 use webhooks::store::Removal;
 

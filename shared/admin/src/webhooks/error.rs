@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 
-use platform::store::StoreError;
-use secrets::KeyringAccessError;
-use types::ids::{DeliveryId, EndpointId};
-use types::rotation::RotationError;
+use common::ids::{DeliveryId, EndpointId};
+use common::rotation::RotationError;
+use common::store::StoreError;
 use webhooks::delivery::MAX_ROUNDS;
 use webhooks::endpoint::{MAX_ENDPOINTS, MAX_TRIALS_A_MINUTE};
+use webhooks::secrets::KeyringAccessError;
 
 /// Why something was not done. Nothing has changed, unless the text says so.
 #[derive(Clone, Debug, Error)]

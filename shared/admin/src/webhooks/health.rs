@@ -1,9 +1,9 @@
 //! What an owner is shown of the state of an endpoint.
 
 use super::{WebhookAdmin, WebhookAdminError};
+use common::ids::EndpointId;
+use common::timestamp::Timestamp;
 use serde::Serialize;
-use types::ids::EndpointId;
-use types::timestamp::Timestamp;
 use webhooks::Schedule;
 use webhooks::delivery::{Attempt, Delivery, Status, at_once};
 use webhooks::endpoint::WebhookEndpoint;

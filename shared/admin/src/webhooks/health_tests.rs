@@ -1,5 +1,5 @@
-use types::event::EventKind;
-use types::rotation::Secrets;
+use common::event::EventKind;
+use common::rotation::Secrets;
 use webhooks::delivery::Progress;
 use webhooks::endpoint::{DisabledReason, Switch, Warning};
 

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use super::{WebhookAdmin, WebhookAdminError};
-use secrets::StoredKeyring;
-use secrets::{Keyring, SealError};
-use types::ids::EndpointId;
-use types::rotation::Secrets;
+use common::ids::EndpointId;
+use common::rotation::Secrets;
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::secrets::StoredKeyring;
+use webhooks::secrets::{Keyring, SealError};
 
 /// How often an endpoint is tried if somebody else keeps changing its secrets at the same moment.
 const RESEAL_ATTEMPTS: usize = 5;

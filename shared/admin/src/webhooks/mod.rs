@@ -24,12 +24,12 @@ pub use register::NewEndpoint;
 pub use repair::RowRepair;
 pub use update::EndpointUpdate;
 
-use guard::{Policy, Resolve};
-use secrets::KeyringCache;
-use types::clock::Clock;
-use types::ids::EndpointId;
+use common::clock::Clock;
+use common::ids::EndpointId;
 use webhooks::Drains;
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::guard::{Policy, Resolve};
+use webhooks::secrets::KeyringCache;
 pub use webhooks::store::Removal;
 use webhooks::store::WebhookStore;
 

@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep};
 
 use super::deliveries::{RESENDABLE_FOR_MILLIS, span};
 use super::{WebhookAdmin, WebhookAdminError};
-use platform::rows::Unreadable;
-use types::closed_enum;
-use types::ids::EndpointId;
-use types::timestamp::Timestamp;
+use common::closed_enum;
+use common::ids::EndpointId;
+use common::rows::Unreadable;
+use common::timestamp::Timestamp;
 use webhooks::delivery::{Delivery, Status};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{Span, StartKey, WebhookStore};

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{WebhookAdmin, WebhookAdminError};
-use guard::{AddressRefusal, EndpointUrl, check_resolved};
-use secrets::EndpointSecret;
-use types::event::EventKind;
-use types::ids::{EndpointId, UserId};
-use types::rotation::Secrets;
+use common::event::EventKind;
+use common::ids::{EndpointId, UserId};
+use common::rotation::Secrets;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
+use webhooks::guard::{AddressRefusal, EndpointUrl, check_resolved};
+use webhooks::secrets::EndpointSecret;
 use webhooks::store::Added;
 
 /// A host name that takes longer to resolve is treated as one that has no address yet (specification 6.12.3).

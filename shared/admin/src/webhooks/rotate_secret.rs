@@ -2,10 +2,10 @@
 
 use super::register::fresh_secret;
 use super::{WebhookAdmin, WebhookAdminError};
-use secrets::EndpointSecret;
-use types::ids::EndpointId;
-use types::rotation::Secrets;
+use common::ids::EndpointId;
+use common::rotation::Secrets;
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::secrets::EndpointSecret;
 
 impl WebhookAdmin {
     /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a

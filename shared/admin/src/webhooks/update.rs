@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::register::{check_events, invalid};
 use super::{WebhookAdmin, WebhookAdminError};
-use guard::EndpointUrl;
-use types::event::EventKind;
-use types::ids::EndpointId;
+use common::event::EventKind;
+use common::ids::EndpointId;
 use webhooks::endpoint::WebhookEndpoint;
+use webhooks::guard::EndpointUrl;
 
 /// What changes about an endpoint. What is `None` stays as it is, but not both may be.
 #[derive(Clone, Debug, Default)]

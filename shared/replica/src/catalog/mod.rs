@@ -38,11 +38,11 @@ use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
 use super::catalog::searches::Searches;
 use super::follow::View;
-use base::ItemColumns;
+use crate::base::ItemColumns;
+use common::ids::ItemId;
+use common::paging::Paging;
+use common::records::PublicItem;
 use market::Change;
-use types::ids::ItemId;
-use types::paging::Paging;
-use types::records::PublicItem;
 
 /// The most blocks that are sampled to learn which bytes are rare in names.
 const MAX_SAMPLED_BLOCKS: usize = 1_000;

@@ -4,9 +4,9 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::base::items;
 use crate::sequence::Slot;
-use base::items;
-use types::records::PublicItem;
+use common::records::PublicItem;
 
 /// The key that the catalog is ordered by: see [`PublicItem::catalog_key`].
 pub(super) type CatalogKey<'a> = (bool, &'a str, &'a str);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use base::Columns;
+use crate::base::Columns;
 
 /// Makes an item. Depending on `id` and `name`, it has a name, a slug and an image or lacks some of them.
 fn item(id: u16, name: &str, kind: &str) -> PublicItem {

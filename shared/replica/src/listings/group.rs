@@ -6,8 +6,8 @@ use std::ops::{Range, RangeInclusive};
 
 use super::rows::{PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
-use types::paging::Paging;
-use types::sort::Sort;
+use common::paging::Paging;
+use common::sort::Sort;
 
 /// The most matches of a price range that are sorted by themselves, which takes about 0.2 ms (computed).
 const MAX_SORTED: usize = 2_048;

@@ -6,12 +6,12 @@ mod query;
 mod rows;
 mod variant;
 
-use base::ListingColumns;
+use crate::base::ListingColumns;
+use common::ids::ListingId;
+use common::money::Usd;
+use common::paging::Paging;
+use common::records::PublicListing;
 use market::Change;
-use types::ids::ListingId;
-use types::money::Usd;
-use types::paging::Paging;
-use types::records::PublicListing;
 
 pub use query::ListingQuery;
 

@@ -1,8 +1,8 @@
 //! What is asked of the listings.
 
-use types::ids::VariantId;
-use types::money::Usd;
-use types::sort::Sort;
+use common::ids::VariantId;
+use common::money::Usd;
+use common::sort::Sort;
 
 /// A query of the listings (specification 4.9.1). The bounds are inclusive.
 #[derive(Clone, Debug, Default)]

@@ -8,12 +8,12 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use indexmap::IndexSet;
 use uuid::Uuid;
 
+use crate::base::{Columns, ListingColumns};
 use crate::sequence::{Exact, Slot};
-use base::{Columns, ListingColumns};
-use types::ids::{Id8, ListingId, VariantId};
-use types::money::Usd;
-use types::records::{ListingKind, PublicListing};
-use types::timestamp::Timestamp;
+use common::ids::{Id8, ListingId, VariantId};
+use common::money::Usd;
+use common::records::{ListingKind, PublicListing};
+use common::timestamp::Timestamp;
 
 /// The number of a value that many listings share; [`NONE`] for none.
 pub(super) type Symbol = u32;

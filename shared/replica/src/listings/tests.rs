@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use proptest::prelude::*;
 
 use super::*;
-use base::Columns;
-use types::ids::{Id8, VariantId};
-use types::records::ListingKind;
-use types::sort::Sort;
-use types::timestamp::Timestamp;
+use crate::base::Columns;
+use common::ids::{Id8, VariantId};
+use common::records::ListingKind;
+use common::sort::Sort;
+use common::timestamp::Timestamp;
 use uuid::Uuid;
 
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Delivery, LEASE_SECONDS, Lease, Progress, Status, Token};
-use types::closed_enum;
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::closed_enum;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId, UserId};
+use common::timestamp::Timestamp;
 
 /// A message of the delivery queues. It calls for one attempt of one delivery, and it is void once the delivery
 /// has moved on.

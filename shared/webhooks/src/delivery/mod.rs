@@ -17,12 +17,12 @@ pub use steps::{
 };
 pub use transition::{Condition, Effect, Transition};
 
-use platform::resources::WEBHOOK_TIMEOUT;
-use types::closed_enum;
-use types::event::EventKind;
-pub use types::ids::Token;
-use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::closed_enum;
+use common::event::EventKind;
+pub use common::ids::Token;
+use common::ids::{DeliveryId, EndpointId, UserId};
+use common::resources::WEBHOOK_TIMEOUT;
+use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// The wake-up of what owners and operators have sent: it has come, whatever the clock of their machine shows.
 pub fn at_once() -> Timestamp {

@@ -8,7 +8,7 @@ use super::{
     Transition, at_once, overdue_at,
 };
 use crate::{ATTEMPTS, Schedule, Wait};
-use types::timestamp::Timestamp;
+use common::timestamp::Timestamp;
 
 /// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt as
 /// failed, without a result (specification 6.7.5). So whatever kills the function on this delivery does not do so for

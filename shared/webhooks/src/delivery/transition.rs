@@ -1,7 +1,7 @@
 //! A conditional write as data: the store sends it to DynamoDB, and the model checker applies it to a value.
 
 use super::{Attempt, Failure, Lease, Progress, Status, Token};
-use types::timestamp::Timestamp;
+use common::timestamp::Timestamp;
 
 /// A change of a delivery's progress. It is made as a whole if all its conditions hold, and otherwise not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]

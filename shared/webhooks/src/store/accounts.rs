@@ -10,11 +10,11 @@ use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, PK};
 use super::{CONFLICT_ATTEMPTS, StartKey, WebhookStore, table};
 use crate::delivery::KEPT_FOR_MILLIS;
 use crate::endpoint::{Endpoints, MAX_ENDPOINTS, UnreadableEndpoint, WebhookEndpoint};
-use platform::batch_get::get_rows;
-use platform::change::Change;
-use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
-use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::batch_get::get_rows;
+use common::change::Change;
+use common::ids::{EndpointId, UserId};
+use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
+use common::timestamp::Timestamp;
 
 /// A page of all endpoints.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use super::table::{
 };
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Attempt, Condition, Delivery, Effect, Lease, Progress, Status, Transition};
-use platform::change::Change;
-use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
-use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::change::Change;
+use common::ids::{DeliveryId, EndpointId, UserId};
+use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
+use common::timestamp::Timestamp;
 
 /// What became of writing a new delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]

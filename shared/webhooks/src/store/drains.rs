@@ -6,11 +6,11 @@ use super::table::{ASLEEP, CALLED_AT, CALLS, REMOVED, TOKEN, wake_shard};
 use super::{CONFLICT_ATTEMPTS, WakeUp, WebhookStore, table};
 use crate::delivery::{LEASE_SECONDS, Token};
 use crate::drain::Drain;
-use platform::change::Change;
-use platform::resources::SWEEP_PERIOD;
-use platform::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
-use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::change::Change;
+use common::ids::{EndpointId, UserId};
+use common::resources::SWEEP_PERIOD;
+use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
+use common::timestamp::Timestamp;
 
 /// How often a call is tried while others call and runs begin and end.
 const CALL_ATTEMPTS: u32 = 20;

@@ -13,12 +13,12 @@ use crate::endpoint::{
     DisabledReason, Endpoints, MAX_TRIALS_A_MINUTE, Switch, UnreadableEndpoint, Warning, WebhookEndpoint,
 };
 use crate::notice::{About, DisabledNotice};
-use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError, n, s};
-use types::event::EventKind;
-use types::ids::{EndpointId, UserId};
-use types::rotation::Secrets;
-use types::timestamp::Timestamp;
+use common::event::EventKind;
+use common::ids::{EndpointId, UserId};
+use common::rotation::Secrets;
+use common::rows::Unreadable;
+use common::store::{Attributes, Row, StoreError, n, s};
+use common::timestamp::Timestamp;
 
 impl WebhookStore {
     /// Switches an endpoint on, which begins a new epoch. Returns whether it was off.

@@ -13,12 +13,12 @@ use super::deliveries::from_row;
 use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PK, STATUSES_INDEX};
 use super::{WebhookStore, table};
 use crate::delivery::{Delivery, Status, end_for_removed_endpoint};
-use platform::batch_get::get_rows;
-use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError, n, s};
-use types::event::EventKind;
-use types::ids::{DeliveryId, EndpointId};
-use types::timestamp::Timestamp;
+use common::batch_get::get_rows;
+use common::event::EventKind;
+use common::ids::{DeliveryId, EndpointId};
+use common::rows::Unreadable;
+use common::store::{Attributes, Row, StoreError, n, s};
+use common::timestamp::Timestamp;
 
 /// The most rows of a page, because this is the largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 pub const MAX_PAGE_ROWS: i32 = 100;
@@ -332,7 +332,7 @@ impl FromStr for DeliveryCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::store::n;
+    use common::store::n;
 
     const TEXT: &str = "1795169072000.6f9619ff-8b86-d011-b42d-00c04fc964ff";
 

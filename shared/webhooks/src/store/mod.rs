@@ -29,13 +29,13 @@ pub use settle::DisableOutcome;
 pub use table::WAKE_SHARDS;
 pub use wake_ups::{Due, UnreadableWakeUp, Waiting, WakeUp};
 
-use platform::aws::{Missing, Patience};
-use platform::change::Change;
-use platform::preflight::{Probe, ProbeFuture};
-use platform::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
-use platform::service::Service;
-use platform::store::{StoreError, n, retry_conflicts, s};
-use platform::transaction::{self, Cancelled};
+use common::aws::{Missing, Patience};
+use common::change::Change;
+use common::preflight::{Probe, ProbeFuture};
+use common::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
+use common::service::Service;
+use common::store::{StoreError, n, retry_conflicts, s};
+use common::transaction::{self, Cancelled};
 
 /// How often a write is tried while it conflicts with a transaction.
 const CONFLICT_ATTEMPTS: u32 = 8;

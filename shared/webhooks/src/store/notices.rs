@@ -11,10 +11,10 @@ use crate::WARNING_ATTEMPT;
 use crate::delivery::{Delivery, Status, Transition};
 use crate::endpoint::{Warning, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice, FailingNotice, FullNotice, RecoveredNotice};
-use platform::change::Change;
-use platform::store::{Attributes, Row, StoreError, get_row, n, s};
-use types::ids::{DeliveryId, NoticeId};
-use types::timestamp::{DAY_MILLIS, Timestamp};
+use common::change::Change;
+use common::ids::{DeliveryId, NoticeId};
+use common::store::{Attributes, Row, StoreError, get_row, n, s};
+use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// How many pages of the oldest pending deliveries are read to find out whether an endpoint still fails.
 const OLDEST_PAGES: u32 = 3;

@@ -13,12 +13,12 @@ use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_
 use super::{StartKey, WebhookStore, table};
 use crate::endpoint::{Endpoints, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice, disabled_notice_id};
-use platform::batch_get::get_rows;
-use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError, s};
-use types::closed_enum;
-use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::batch_get::get_rows;
+use common::closed_enum;
+use common::ids::{EndpointId, UserId};
+use common::rows::Unreadable;
+use common::store::{Attributes, Row, StoreError, s};
+use common::timestamp::Timestamp;
 
 /// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 const ROWS_PER_READ: usize = 100;

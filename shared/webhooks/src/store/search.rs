@@ -15,11 +15,11 @@ use super::{StartKey, WebhookStore, table};
 use crate::drain::Drain;
 use crate::endpoint::UnreadableEndpoint;
 use crate::notice::EndpointNotice;
-use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError, about_rows};
-use types::closed_enum;
-use types::ids::{EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::closed_enum;
+use common::ids::{EndpointId, UserId};
+use common::rows::Unreadable;
+use common::store::{Attributes, Row, StoreError, about_rows};
+use common::timestamp::Timestamp;
 
 closed_enum! {
     /// What an unreadable row is.

@@ -12,10 +12,10 @@ use super::{WebhookStore, table};
 use crate::delivery::{Delivery, Transition};
 use crate::endpoint::{DisabledReason, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice};
-use platform::change::Change;
-use platform::store::{StoreError, n, s};
-use types::ids::{DeliveryId, EndpointId, UserId};
-use types::timestamp::Timestamp;
+use common::change::Change;
+use common::ids::{DeliveryId, EndpointId, UserId};
+use common::store::{StoreError, n, s};
+use common::timestamp::Timestamp;
 
 /// What became of a step that depends on the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,14 +4,14 @@
 //! or messages, and one condition limits how many an account can have.
 
 use crate::delivery::Status;
-use platform::change::Change;
-use platform::layout::Format;
-pub(super) use platform::resources::{
+use common::change::Change;
+use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
+use common::layout::Format;
+pub(super) use common::resources::{
     CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PARTITION_KEY as PK, SORT_KEY as SK, STATUSES_INDEX, TTL,
     WAKE_AT, WAKE_INDEX, WAKE_SHARD,
 };
-use platform::store::{Row, s};
-use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
+use common::store::{Row, s};
 
 pub(super) const ACCOUNT_ID: &str = "account_id";
 pub(super) const EVENT: &str = "event";

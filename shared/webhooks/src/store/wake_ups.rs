@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use super::listing::MAX_PAGE_ROWS;
 use super::table::{PK, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use super::{StartKey, WebhookStore, table};
-use platform::change::Change;
-use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError, n, s};
-use types::ids::{DeliveryId, EndpointId, NoticeId, UserId};
-use types::timestamp::Timestamp;
+use common::change::Change;
+use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
+use common::rows::Unreadable;
+use common::store::{Attributes, Row, StoreError, n, s};
+use common::timestamp::Timestamp;
 
 /// A row of a shard of the wake-up index. The index may be out of date, so it may not be due any more.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The steps for a message that carries its delivery, as in `functions/webhook/src/received.rs` and beside it.
 
-use types::event::EventKind;
-use types::timestamp::Timestamp;
+use common::event::EventKind;
+use common::timestamp::Timestamp;
 use webhooks::Schedule;
 use webhooks::delivery::{Carried, Delivery, Dispatch, Progress, overdue_at, watch};
 

@@ -1,7 +1,7 @@
 //! The row of the account's drain, as `webhooks::store` changes it. Each function is one conditional write.
 
-use types::ids::UserId;
-use types::timestamp::Timestamp;
+use common::ids::UserId;
+use common::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::delivery::{LEASE_SECONDS, Token};
 use webhooks::drain::{Drain, GRACE_SECONDS, LOST_SECONDS, NAP_SECONDS};

@@ -1,6 +1,6 @@
 //! How the steps of a worker can go wrong.
 
-use platform::resources::Queue;
+use common::resources::Queue;
 
 use crate::time::{Millis, SECOND};
 use crate::worker::{Failed, Phase, Response, Then, Worker};

@@ -1,7 +1,7 @@
 //! An operator who switches endpoints, resends deliveries and removes endpoints, in the steps of `admin::webhooks`.
 
-use platform::resources::ACCOUNT_TIMEOUT;
-use types::timestamp::Timestamp;
+use common::resources::ACCOUNT_TIMEOUT;
+use common::timestamp::Timestamp;
 use webhooks::delivery::{Progress, Status, Token, resend};
 
 use crate::drain::DrainRow;

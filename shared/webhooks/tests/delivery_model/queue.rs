@@ -1,6 +1,6 @@
 //! A queue that delivers each message at least once, unless the model loses one.
 
-use queues::MAX_DELAY_SECONDS;
+use common::queues::MAX_DELAY_SECONDS;
 use webhooks::delivery::{Dispatch, Token};
 
 use crate::bounds::Bounds;

@@ -1,8 +1,8 @@
 //! A run of the drain, in the steps of `functions/webhook`. Here it makes its attempts one after another: attempts of
 //! one run differ in nothing from attempts of several workers.
 
-use platform::resources::WEBHOOK_TIMEOUT;
-use types::timestamp::Timestamp;
+use common::resources::WEBHOOK_TIMEOUT;
+use common::timestamp::Timestamp;
 use webhooks::delivery::{MAX_CLAIMS, Status, Token, claim_due, end_for_removed_endpoint};
 
 use crate::drain::{DrainRow, Rest};

@@ -1,7 +1,7 @@
 //! A sweep that calls the drain when its wake-up has come, in the steps of `functions/sweep`.
 
-use platform::resources::{SWEEP_PERIOD, SWEEP_TIMEOUT};
-use types::timestamp::Timestamp;
+use common::resources::{SWEEP_PERIOD, SWEEP_TIMEOUT};
+use common::timestamp::Timestamp;
 use webhooks::delivery::Token;
 
 use crate::run::DrainCall;

@@ -1,7 +1,7 @@
 //! A worker that has received a message, and what it does next.
 
-use platform::resources::WEBHOOK_TIMEOUT;
-use types::timestamp::Timestamp;
+use common::resources::WEBHOOK_TIMEOUT;
+use common::timestamp::Timestamp;
 use webhooks::delivery::{
     AfterFailure, Attempt, Dispatch, Effect, Progress, StepRefusal, Token, after_failure, refusal,
 };

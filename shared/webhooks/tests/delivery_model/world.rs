@@ -1,8 +1,8 @@
 //! The state of the model: an endpoint, its deliveries, the drain of its account, the queues, and whoever works on them.
 
-use types::event::EventKind;
-use types::ids::EndpointId;
-use types::timestamp::Timestamp;
+use common::event::EventKind;
+use common::ids::EndpointId;
+use common::timestamp::Timestamp;
 use uuid::Uuid;
 use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition, overdue_at};
 use webhooks::{ATTEMPTS, Schedule, Wait};

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use types::timestamp::Timestamp;
+use common::timestamp::Timestamp;
 use webhooks::drain::{FULL_AFTER_SECONDS, Load, load};
 use webhooks::{FIRST_ATTEMPTS_PER_SECOND, Schedule, Wait};
 

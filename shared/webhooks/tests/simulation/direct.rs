@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use types::ids::EndpointId;
+use common::ids::EndpointId;
 use uuid::Uuid;
 use webhooks::promptness::Promptness;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use platform::resources::{SWEEP_PERIOD, WEBHOOK_TIMEOUT};
+use common::resources::{SWEEP_PERIOD, WEBHOOK_TIMEOUT};
 use webhooks::delivery::LEASE_SECONDS;
 use webhooks::drain;
 

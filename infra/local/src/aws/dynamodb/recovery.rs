@@ -10,12 +10,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use common::clock::{Clock, SystemClock};
+use common::timestamp::Timestamp;
 use dynoxide::actions::scan::ScanRequest;
 use dynoxide::{ImportOptions, Item};
 use http::StatusCode;
 use serde_json::{Value, json};
-use types::clock::{Clock, SystemClock};
-use types::timestamp::Timestamp;
 
 use super::tables::{Answer, Tables};
 use super::writes::{RowKey, Write};

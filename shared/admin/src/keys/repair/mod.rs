@@ -12,10 +12,10 @@ pub use stored::{KeyFinding, KeyProblem};
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 
-use auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY};
-use platform::rows::Unreadable;
-use platform::store::{Row, StoreError, changed, retry_conflicts, s, updated};
-use platform::transaction;
+use api::auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY};
+use common::rows::Unreadable;
+use common::store::{Row, StoreError, changed, retry_conflicts, s, updated};
+use common::transaction;
 
 use super::{CONFLICT_ATTEMPTS, KeyAdmin};
 use stored::{Named, StoredFinder, StoredKey, StoredRows, unreadable};

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use auth::KeyStatus;
-use auth::table::{self, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS};
-use platform::store::{Attributes, Row, StoreError, s};
+use api::auth::KeyStatus;
+use api::auth::table::{self, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS};
+use common::store::{Attributes, Row, StoreError, s};
 
 use super::KeysPage;
 use super::stored::{KeyProblem, StoredKey, is_replaced_by, is_unrevoked, unreadable};

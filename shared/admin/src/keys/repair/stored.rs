@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use auth::KeyStatus;
-use auth::table::{self, HASH, KEY_ID, LOST_SUCCESSOR, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
-use platform::batch_get::get_rows;
-use platform::rows::Unreadable;
-use platform::store::{Attributes, Row, StoreError};
-use types::closed_enum;
-use types::ids::{KeyId, UserId};
+use api::auth::KeyStatus;
+use api::auth::table::{self, HASH, KEY_ID, LOST_SUCCESSOR, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
+use common::batch_get::get_rows;
+use common::closed_enum;
+use common::ids::{KeyId, UserId};
+use common::rows::Unreadable;
+use common::store::{Attributes, Row, StoreError};
 
 use crate::keys::{KeyAdmin, finders};
 

@@ -1,0 +1,182 @@
+//! Keeps the base of a stream fresh: writes deltas beside it, folds them into it, and makes it anew from the entities.
+//!
+//! Each run writes its objects under a name of its own. Then it puts the manifest, on condition that the stored one is
+//! still the one that the run has seen. So if two runs overlap, both write objects, but only one changes the manifest.
+//! Objects of the other run, or of a run that dies, are never named by a manifest, and S3 removes them in the end.
+//!
+//! A failure of one step does not skip the others. While a base is being made from the entities, or cannot be made from
+//! them, the present one is still continued.
+
+mod fold;
+mod limits;
+mod overlay;
+mod parts;
+mod rebuild;
+mod sort;
+mod spans;
+mod verify;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use crate::objects::Objects;
+use common::clock::Clock;
+use common::store::StoreError;
+use common::timestamp::{DAY_MILLIS, Timestamp};
+use market::{Hash, Log, Manifest, Standing};
+use uuid::Uuid;
+
+use super::columns::Columnar;
+
+pub use limits::{RebuildLimits, Thresholds};
+
+/// A base that is a week old is folded again, well before its objects expire.
+const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
+/// Two weeks after the entities were last read, a base is made from them again. So a mistake in a base does not last.
+const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
+/// A run goes on with the next delta while more changes than this lie behind, ...
+const STAY_CHANGES: u64 = 3_000;
+/// ... and until this time has passed: the next run begins a minute after this one.
+const STAY_MILLIS: i64 = 50_000;
+/// How often the manifest is put again because another run has added a delta at the same moment.
+const MAX_PUTS: usize = 5;
+
+/// Keeps the base of one stream fresh.
+pub struct Compaction<R> {
+    log: Log<R>,
+    objects: Objects,
+    clock: Arc<dyn Clock>,
+    limits: RebuildLimits,
+    thresholds: Thresholds,
+    /// The pieces that this instance has read without an error. `None` until it has looked.
+    sound: Mutex<Option<HashSet<Hash>>>,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// The base is fresh enough.
+    Idle {
+        /// How many changes have come after it and its deltas.
+        behind: u64,
+    },
+    /// Deltas continue the base.
+    Extended {
+        /// How many changes they hold together.
+        changes: u64,
+    },
+    /// A part of the entities was read for a new base. The next run goes on with it.
+    Reading {
+        /// How many records have been read so far.
+        records: u64,
+    },
+    /// A new base is in place.
+    Written {
+        records: u64,
+        parts: usize,
+        /// Whether it was made from the entities.
+        from_entities: bool,
+    },
+    /// Another run has changed the manifest in the meantime, so this run's work is abandoned.
+    Overtaken,
+}
+
+impl<R: Columnar> Compaction<R> {
+    pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
+        let (limits, thresholds) = (RebuildLimits::default(), Thresholds::default());
+        Self { log, objects, clock, limits, thresholds, sound: Mutex::default() }
+    }
+
+    /// Sets what a rebuild may take.
+    #[must_use]
+    pub fn with_limits(self, limits: RebuildLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Sets when deltas and folds are due.
+    #[must_use]
+    pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
+    /// Reads where the stream stands: its head and its base.
+    pub async fn standing(&self) -> Result<Standing, StoreError> {
+        self.log.standing().await
+    }
+
+    /// Does what is due.
+    pub async fn run(&self) -> Result<Compacted, StoreError> {
+        self.run_from(self.standing().await?).await
+    }
+
+    /// Does what is due, for a caller that has already read where the stream stands.
+    pub async fn run_from(&self, standing: Standing) -> Result<Compacted, StoreError> {
+        let Some(Ok(base)) = &standing.manifest else { return Box::pin(self.rebuild(&standing)).await };
+        let is_rebuild_due = self.age(base.scanned_at) >= TWO_WEEKS_MILLIS;
+        let outcome = self.continue_base(standing).await;
+        match outcome {
+            Err(StoreError::Corrupt { what }) => {
+                tracing::error!(stream = R::STREAM, %what, "the base cannot be read, so it is made from the entities");
+                Box::pin(self.rebuild(&self.standing().await?)).await
+            }
+            outcome if is_rebuild_due => {
+                let rebuilt = Box::pin(self.rebuild(&self.standing().await?)).await;
+                // Readers depend on the present base until the new one is there.
+                match (rebuilt, outcome) {
+                    (Ok(Compacted::Overtaken), outcome)
+                    | (
+                        Ok(Compacted::Reading { .. }),
+                        outcome @ (Err(_) | Ok(Compacted::Written { .. } | Compacted::Extended { .. })),
+                    ) => outcome,
+                    (rebuilt, _) => rebuilt,
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Writes deltas and folds them, as far as that is due. Makes sure that the base can be read, unless it is replaced.
+    async fn continue_base(&self, mut standing: Standing) -> Result<Compacted, StoreError> {
+        let (began, mut done) = (self.clock.now(), None);
+        while self.is_delta_due(&standing).await? {
+            let Some(Ok(manifest)) = &standing.manifest else { break };
+            if !self.extend(manifest, &standing).await? {
+                return Ok(Compacted::Overtaken);
+            }
+            standing = self.standing().await?;
+            done = standing.manifest.as_ref().and_then(|manifest| manifest.as_ref().ok()).map(extended).or(done);
+            if standing.behind() <= STAY_CHANGES || self.age(began) >= STAY_MILLIS {
+                break;
+            }
+        }
+        let Some(Ok(manifest)) = &standing.manifest else { return Ok(Compacted::Overtaken) };
+        if self.is_fold_due(manifest) {
+            return self.fold(manifest, &standing).await;
+        }
+        self.verify(manifest, standing.head).await?;
+        Ok(done.unwrap_or(Compacted::Idle { behind: standing.behind() }))
+    }
+
+    fn is_fold_due(&self, manifest: &Manifest) -> bool {
+        let changes = manifest.end.changes.saturating_sub(manifest.base.changes);
+        let Thresholds { min_changes, records_per_change, .. } = self.thresholds;
+        changes > min_changes.max(manifest.records / records_per_change) || self.age(manifest.written_at) >= WEEK_MILLIS
+    }
+
+    /// Milliseconds since a time.
+    fn age(&self, then: Timestamp) -> i64 {
+        self.clock.now().millis() - then.millis()
+    }
+}
+
+fn extended(manifest: &Manifest) -> Compacted {
+    Compacted::Extended { changes: manifest.end.changes.saturating_sub(manifest.base.changes) }
+}
+
+/// Makes a run's id. Ids sort by time, which makes it easy to tell the objects of one run from those of another.
+fn run_id(now: Timestamp) -> Result<Uuid, StoreError> {
+    let millis = u64::try_from(now.millis()).unwrap_or_default();
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(|error| StoreError::Defect(error.to_string()))?;
+    Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+}

@@ -1,0 +1,205 @@
+//! Makes a base from the entities, in memory that does not depend on how many there are. Several runs may share the
+//! work: each reads entities for a while, writes down how far it came, and leaves the rest to the next one.
+//!
+//! 1. The entities are read page by page, and sorted in runs.
+//! 2. The runs are merged into parts. The log since before the scan is laid over them, as much of it as memory holds.
+//! 3. Deltas take the rest of the log, at least up to where the head was after the scan. Parts and deltas together are
+//!    exact there, because the log has the last word about each entity that has changed since it was read.
+//! 4. The manifest is put.
+
+use common::clock::Moment;
+use common::store::StoreError;
+use common::timestamp::{DAY_MILLIS, Timestamp};
+use market::{ENTITY_PARTITIONS, EntityCursor, Manifest, Rebuild, Standing, StoredRebuild};
+
+use super::limits::Pacer;
+use super::overlay::Overlay;
+use super::parts::{PartWriter, RunObjects};
+use super::sort::SortBuffer;
+use super::{Compacted, Compaction, MAX_PUTS, run_id};
+use crate::base::columns::Columnar;
+
+/// How long a run has the lease if it dies. It is longer than the function's time-out.
+const LEASE_MILLIS: i64 = 16 * 60 * 1_000;
+/// A rebuild that has taken longer than this begins anew, because the log since then has become long.
+const MAX_AGE_MILLIS: i64 = DAY_MILLIS;
+
+impl<R: Columnar> Compaction<R> {
+    /// Goes on making a base from the entities, unless another run is doing so.
+    pub(super) async fn rebuild(&self, seen: &Standing) -> Result<Compacted, StoreError> {
+        let now = self.clock.now();
+        let until = now.plus_millis(LEASE_MILLIS);
+        if !self.log.take_lease(now, until).await? {
+            return Ok(Compacted::Overtaken);
+        }
+        let outcome = self.rebuild_alone(seen).await;
+        if let Err(error) = self.log.end_lease(until, self.clock.now()).await {
+            tracing::warn!(stream = R::STREAM, %error, "the lease could not be ended and runs out by itself");
+        }
+        outcome
+    }
+
+    /// Makes a base from the entities as they are now, whatever the present one is, and whoever has the lease. The lease
+    /// only saves work: of two runs at the same time, one is abandoned.
+    pub async fn renew(&self) -> Result<Compacted, StoreError> {
+        let mut stored = self.log.rebuild().await?;
+        if !self.save(&mut stored, None).await? {
+            return Ok(Compacted::Overtaken);
+        }
+        loop {
+            match self.rebuild_alone(&self.standing().await?).await? {
+                Compacted::Reading { .. } => {}
+                outcome => return Ok(outcome),
+            }
+        }
+    }
+
+    async fn rebuild_alone(&self, seen: &Standing) -> Result<Compacted, StoreError> {
+        let (began, mut stored) = (Moment::now(&*self.clock), self.log.rebuild().await?);
+        let (mut rebuild, mut is_continued) = match stored.rebuild.take() {
+            Some(rebuild) if self.goes_on(&rebuild, seen) => (rebuild, true),
+            _ => (self.begin(seen).await?, false),
+        };
+        loop {
+            let was_read = rebuild.next.is_none();
+            if !self.read_entities(&mut rebuild, &mut stored, began).await? {
+                return Ok(Compacted::Overtaken);
+            }
+            // A merge needs a while, and nothing of it is kept if the run ends before.
+            let is_late = !was_read && began.age(&*self.clock) > self.limits.slice / 2;
+            if rebuild.next.is_some() || is_late {
+                return Ok(Compacted::Reading { records: rebuild.runs.iter().map(|run| run.records).sum() });
+            }
+            match self.write_rebuilt(&rebuild, seen).await {
+                // An object has been damaged, or the log no longer reaches back to the beginning.
+                Err(StoreError::Corrupt { what }) if is_continued => {
+                    tracing::warn!(stream = R::STREAM, %what, "the entities are read from the beginning");
+                    (rebuild, is_continued) = (self.begin(seen).await?, false);
+                }
+                outcome => {
+                    if matches!(outcome, Ok(Compacted::Written { .. })) {
+                        self.end(&mut stored).await;
+                    }
+                    return outcome;
+                }
+            }
+        }
+    }
+
+    /// Writes down that nothing is under way. If that fails, the next run sees from the manifest that all was done.
+    async fn end(&self, stored: &mut StoredRebuild) {
+        if let Err(error) = self.save(stored, None).await {
+            tracing::warn!(stream = R::STREAM, %error, "the end of a rebuild could not be written down");
+        }
+    }
+
+    /// Returns whether a rebuild may be continued: it is not too old, and its base is not in place yet.
+    fn goes_on(&self, rebuild: &Rebuild, seen: &Standing) -> bool {
+        self.age(rebuild.began_at) < MAX_AGE_MILLIS && scanned_at(seen).is_none_or(|at| at < rebuild.began_at)
+    }
+
+    async fn begin(&self, seen: &Standing) -> Result<Rebuild, StoreError> {
+        let began_at = self.clock.now();
+        let before = self.log.before_scan(seen.head.seq, began_at).await?;
+        let start = self.position_before(before, seen.head).await?;
+        Ok(Rebuild { began_at, start, next: Some(EntityCursor::default()), runs: Vec::new() })
+    }
+
+    /// Reads entities until all were read or the time is over, and at least one page. Returns false if another run has
+    /// gone on with the rebuild.
+    async fn read_entities(
+        &self,
+        rebuild: &mut Rebuild,
+        stored: &mut StoredRebuild,
+        began: Moment,
+    ) -> Result<bool, StoreError> {
+        if rebuild.next.is_none() {
+            return Ok(true);
+        }
+        let mut pacer = Pacer::new(self.limits.read_units_per_second);
+        let mut buffer = SortBuffer::new(self.limits.buffer_bytes);
+        while let Some(EntityCursor { partition, behind }) = rebuild.next.take() {
+            pacer.wait().await;
+            let page = self.log.entities(partition, behind).await?;
+            pacer.spent(page.units);
+            for record in page.records {
+                let id = record.id();
+                if buffer.push(record) {
+                    rebuild.next = Some(EntityCursor { partition, behind: Some(id.to_string()) });
+                    if !self.keep(&mut buffer, rebuild, stored).await? {
+                        return Ok(false);
+                    }
+                }
+            }
+            rebuild.next = match page.last {
+                Some(last) => Some(EntityCursor { partition, behind: Some(last) }),
+                None if partition + 1 < ENTITY_PARTITIONS => {
+                    Some(EntityCursor { partition: partition + 1, behind: None })
+                }
+                None => None,
+            };
+            if began.age(&*self.clock) >= self.limits.slice {
+                break;
+            }
+        }
+        self.keep(&mut buffer, rebuild, stored).await
+    }
+
+    /// Puts what the buffer holds into the bucket as a run, and writes down how far the entities were read.
+    async fn keep(
+        &self,
+        buffer: &mut SortBuffer<R>,
+        rebuild: &mut Rebuild,
+        stored: &mut StoredRebuild,
+    ) -> Result<bool, StoreError> {
+        rebuild.runs.extend(self.put_run(&buffer.take_sorted()).await?);
+        self.save(stored, Some(&*rebuild)).await
+    }
+
+    async fn save(&self, stored: &mut StoredRebuild, rebuild: Option<&Rebuild>) -> Result<bool, StoreError> {
+        self.log.put_rebuild(stored, run_id(self.clock.now())?, rebuild).await
+    }
+
+    /// Writes the base whose entities were read, and puts its manifest.
+    async fn write_rebuilt(&self, rebuild: &Rebuild, seen: &Standing) -> Result<Compacted, StoreError> {
+        let (written_at, head) = (self.clock.now(), self.log.head().await?);
+        let (base, last) = self.first_span(rebuild.start, head).await?;
+        let generation = run_id(written_at)?;
+        let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
+        let mut overlay = Overlay::new(&last, writer);
+        self.merge(&rebuild.runs, &mut overlay).await?;
+        let (parts, records) = overlay.finish().await?;
+        drop(last);
+        let written = Compacted::Written { records, parts: parts.len(), from_entities: true };
+        let scanned_at = rebuild.began_at;
+        let deltas = Vec::new();
+        let manifest = Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas };
+        Ok(if self.put_rebuilt(manifest, head, seen).await? { written } else { Compacted::Overtaken })
+    }
+
+    /// Continues a rebuilt base up to `head`, and puts its manifest in place of the one that is there. Returns false if
+    /// another run has put a rebuilt base.
+    async fn put_rebuilt(&self, mut rebuilt: Manifest, head: u64, seen: &Standing) -> Result<bool, StoreError> {
+        for _ in 0..MAX_PUTS {
+            let standing = self.standing().await?;
+            if scanned_at(&standing) != scanned_at(seen) {
+                break;
+            }
+            // Other runs may have continued the base that is there. No reader is to go back.
+            while rebuilt.end.seq < head.max(standing.base_seq()) {
+                let (end, last) = self.span(rebuilt.end, head.max(standing.base_seq())).await?;
+                rebuilt.deltas.append(&mut self.put_deltas(run_id(self.clock.now())?, last, end).await?);
+                rebuilt.end = end;
+            }
+            if self.log.put_manifest(&rebuilt, &standing).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns when the entities were last read for the base that is there.
+fn scanned_at(standing: &Standing) -> Option<Timestamp> {
+    standing.manifest.as_ref()?.as_ref().ok().map(|manifest| manifest.scanned_at)
+}

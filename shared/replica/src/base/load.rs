@@ -1,0 +1,185 @@
+//! Loads a whole stream, and keeps what it has read until that is done. A start in a crowd may be refused many times.
+//! It never begins anew: each further step asks only for what is still missing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::objects::Objects;
+use common::clock::{Clock, Moment};
+use common::store::StoreError;
+use futures_util::future::join;
+use futures_util::{StreamExt, stream};
+use market::{Hash, Log, LogPosition, Manifest, ObjectRef};
+
+use super::columns::Columnar;
+use super::delta::Delta;
+use super::part;
+use super::scan::EntityScan;
+use super::snapshot::Snapshot;
+use super::tail::LogTail;
+
+/// How many pieces are read at the same time.
+const CONCURRENT_READS: usize = 16;
+
+/// A load that is under way.
+///
+/// It keeps the columns of what it has read. A listing takes 49 bytes of columns, and an item its texts and 20 more.
+/// What is on the way takes at most 130 MB: 16 parts of 4 MB, packed, and one of 32 MB that is being unpacked into
+/// columns.
+pub struct Load<R: Columnar> {
+    log: Log<R>,
+    objects: Objects,
+    clock: Arc<dyn Clock>,
+    pieces: Pieces<R>,
+    tail: LogTail<R>,
+    scan: Option<EntityScan<R>>,
+}
+
+impl<R: Columnar> Load<R> {
+    pub fn new(log: Log<R>, objects: Objects, clock: Arc<dyn Clock>) -> Self {
+        Self { log, objects, clock, pieces: Pieces::default(), tail: LogTail::new(0), scan: None }
+    }
+
+    /// Reads what is still missing, and returns the stream as it is now. After an error, call it again: what was read
+    /// stays, also if a new base is in place by then, as far as that one has the same pieces.
+    ///
+    /// If the base cannot be read, it is looked for again, because it may just have been replaced. If it is still the
+    /// same, the entities are read instead.
+    pub async fn step(&mut self) -> Result<Snapshot<R>, StoreError> {
+        let mut broken = None;
+        loop {
+            let asked = Moment::now(&*self.clock);
+            let standing = self.log.standing().await?;
+            let Some(found) = &standing.manifest else { return self.entities(standing.head).await };
+            let generation = found.as_ref().ok().map(|base| base.generation);
+            if broken == Some(generation) {
+                return self.entities(standing.head).await;
+            }
+            let outcome = match found {
+                Ok(base) => self.base(base, standing.head, asked).await,
+                Err(error) => Err(error.clone()),
+            };
+            let error = match outcome {
+                Err(error @ StoreError::Corrupt { .. }) => error,
+                outcome => return outcome,
+            };
+            tracing::error!(stream = R::STREAM, %error, "the base cannot be read");
+            broken = Some(generation);
+        }
+    }
+
+    /// Reads the pieces and the log at the same time. Neither has to wait for the other, because base and deltas are
+    /// exact at their end.
+    async fn base(&mut self, base: &Manifest, head: LogPosition, asked: Moment) -> Result<Snapshot<R>, StoreError> {
+        self.tail.begin_at(base.end.seq);
+        let pieces = self.pieces.read(base, &self.objects);
+        let (pieces, tail) = join(pieces, self.tail.read(&self.log, head.seq, usize::MAX)).await;
+        pieces?;
+        if !tail? {
+            return Err(StoreError::corrupt("the log behind the base has a gap"));
+        }
+        self.scan = None;
+        let (records, deltas) = self.pieces.take(base);
+        let scanned_at = Some(base.scanned_at);
+        Ok(Snapshot { records, deltas, position: base.end, tail: self.tail.take(), as_of: asked, scanned_at })
+    }
+
+    /// Reads the entities, for a caller that knows where the head is.
+    pub(super) async fn entities(&mut self, head: LogPosition) -> Result<Snapshot<R>, StoreError> {
+        let mut scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => EntityScan::begin(&self.log, head, &*self.clock).await?,
+        };
+        match scan.read(&self.log, &*self.clock).await {
+            Ok(Some(snapshot)) => {
+                self.clear();
+                Ok(snapshot)
+            }
+            Ok(None) => Err(StoreError::Unavailable("the log has a gap".to_owned())),
+            Err(error) => {
+                self.scan = Some(scan);
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops what was read. The next step begins anew.
+    pub fn clear(&mut self) {
+        (self.pieces, self.tail, self.scan) = (Pieces::default(), LogTail::new(0), None);
+    }
+}
+
+/// The parts and deltas that were read, by their hashes.
+struct Pieces<R: Columnar> {
+    parts: HashMap<Hash, R::Columns>,
+    deltas: HashMap<Hash, Delta<R>>,
+}
+
+/// A piece that was read.
+enum Unpacked<R: Columnar> {
+    Part(R::Columns),
+    Delta(Delta<R>),
+}
+
+type Unpack<R> = fn(&[u8]) -> Result<Unpacked<R>, StoreError>;
+
+impl<R: Columnar> Default for Pieces<R> {
+    fn default() -> Self {
+        Self { parts: HashMap::new(), deltas: HashMap::new() }
+    }
+}
+
+impl<R: Columnar> Pieces<R> {
+    /// Reads the pieces of a base that are missing. After an error, those that could be read are there.
+    async fn read(&mut self, base: &Manifest, objects: &Objects) -> Result<(), StoreError> {
+        let wanted: HashSet<Hash> = base.objects().map(|object| object.hash).collect();
+        self.parts.retain(|hash, _| wanted.contains(hash));
+        self.deltas.retain(|hash, _| wanted.contains(hash));
+        let parts = base.parts.iter().filter(|part| !self.parts.contains_key(&part.hash));
+        let parts = parts.map(|part| (part, unpack_part::<R> as Unpack<R>));
+        let deltas = base.deltas.iter().map(|delta| &delta.object);
+        let deltas = deltas.filter(|delta| !self.deltas.contains_key(&delta.hash));
+        let deltas = deltas.map(|delta| (delta, unpack_delta::<R> as Unpack<R>));
+        let reads: Vec<_> = parts.chain(deltas).map(|(object, unpack)| read_piece(object, unpack, objects)).collect();
+        let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_READS);
+        let mut outcome = Ok(());
+        while let Some(read) = reads.next().await {
+            match read {
+                Ok((hash, Unpacked::Part(part))) => drop(self.parts.insert(hash, part)),
+                Ok((hash, Unpacked::Delta(delta))) => drop(self.deltas.insert(hash, delta)),
+                // If a piece is broken, it does not help to ask again for those that were refused.
+                Err(error) if !matches!(outcome, Err(StoreError::Corrupt { .. })) => outcome = Err(error),
+                Err(_) => {}
+            }
+        }
+        outcome
+    }
+
+    /// Takes out the parts and the deltas of a base, in its order. Of two equal deltas only the newer is taken, since it
+    /// has the last word about all that they name.
+    fn take(&mut self, base: &Manifest) -> (Vec<R::Columns>, Vec<Delta<R>>) {
+        let Self { mut parts, mut deltas } = std::mem::take(self);
+        let records = base.parts.iter().filter_map(|part| parts.remove(&part.hash)).collect();
+        let newest_first = base.deltas.iter().rev().filter_map(|delta| deltas.remove(&delta.object.hash));
+        let mut deltas: Vec<_> = newest_first.collect();
+        deltas.reverse();
+        (records, deltas)
+    }
+}
+
+async fn read_piece<R: Columnar>(
+    object: &ObjectRef,
+    unpack: Unpack<R>,
+    objects: &Objects,
+) -> Result<(Hash, Unpacked<R>), StoreError> {
+    let packed = part::read(object, objects).await?;
+    Ok((object.hash, unpack(&packed)?))
+}
+
+fn unpack_part<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {
+    part::unpack::<R>(packed).map(Unpacked::Part)
+}
+
+fn unpack_delta<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {
+    Delta::unpack(packed).map(Unpacked::Delta)
+}
