@@ -94,7 +94,9 @@ impl Limiter {
             state.report.refused.extend(refusals.iter().flatten().cloned());
             return Err(refusals);
         }
-        parts.iter().flatten().for_each(|used| state.take(used, now));
+        for used in parts.iter().flatten() {
+            state.take(used, now);
+        }
         Ok(())
     }
 
@@ -119,7 +121,9 @@ impl Limiter {
     pub(in crate::aws) fn settle(&self, uses: &[Use]) {
         let now = Instant::now();
         let mut state = self.state();
-        uses.iter().for_each(|used| state.take(used, now));
+        for used in uses {
+            state.take(used, now);
+        }
     }
 
     /// Returns how long it takes until S3 begins to answer.
