@@ -94,7 +94,9 @@ impl Limiter {
             state.report.refused.extend(refusals.iter().flatten().cloned());
             return Err(refusals);
         }
-        parts.iter().flatten().for_each(|used| state.take(used, now));
+        for used in parts.iter().flatten() {
+            state.take(used, now);
+        }
         Ok(())
     }
 
