@@ -121,6 +121,7 @@ async fn what_the_present_state_does_not_allow_has_a_code() {
     let eleventh = json!({"url": URL, "events": ["listing.sold"]});
     assert_eq!(settings.code(CommandName::EndpointsAdd, &eleventh).await, "limit_reached");
     settings.done(CommandName::EndpointsRemove, endpoint.clone()).await;
+    settings.stack.clock.advance(Duration::from_secs(1));
     let added = settings.endpoint().await;
     let listed = settings.done(CommandName::EndpointsList, json!({})).await;
     assert_eq!((&listed["endpoints"][9]["id"], &listed["endpoints"][10]), (&json!(added), &Value::Null));

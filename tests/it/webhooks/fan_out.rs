@@ -117,10 +117,8 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
     for (user, status, standing) in [(10, 204, Status::Delivered), (20, 500, Status::Failed)] {
         let scene = scene.beside(user, move |_| Answer::Status(status)).await;
         let (stack, admin) = (&scene.stack, scene.stack.webhooks());
-        let slow = stack.queue(Queue::WebhooksSlow).await;
-        slow.purge().await;
         let id = admin.test(scene.endpoint.id, None).await.unwrap();
-        let message = slow.take(1).await;
+        let message = [stack.drain_message(scene.user).await];
         for _ in 0..2 {
             scene.handle(&message).await;
             scene.wait(DAY_SECONDS);
