@@ -202,6 +202,27 @@ async fn of_two_equal_deltas_the_newer_one_has_the_last_word() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delta_that_takes_in_others_says_what_they_say() {
+    let simulation = Simulation::new().await;
+    let compaction = simulation.compaction::<PublicListing>().with_thresholds(NO_FOLDS);
+    let changed = |number, version| listing(number, &format!("{version}.00"), "2026-11-20T10:00:00Z", version);
+    let all: Vec<Value> = (0..20).map(|number| changed(number, 1)).collect();
+    simulation.feed(&all).await;
+    compaction.run().await.unwrap();
+    let mut deltas = Vec::new();
+    for version in 2..6 {
+        // Each delta has a listing of its own, and one that every delta has.
+        let number = u32::try_from(version).unwrap();
+        simulation.feed(&[changed(number, version), changed(10, version)]).await;
+        compaction.run().await.unwrap();
+        let standing = simulation.log::<PublicListing>().standing().await.unwrap();
+        deltas.push(standing.manifest.unwrap().unwrap().deltas.len());
+        simulation.assert_base_is_exact::<PublicListing>().await;
+    }
+    assert_eq!(deltas, [1, 2, 3, 1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_fold_takes_over_the_delta_that_came_meanwhile() {
     let simulation = Simulation::new().await;
     let messages = |numbers: std::ops::Range<u32>| -> Vec<Value> {

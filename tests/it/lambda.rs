@@ -212,9 +212,7 @@ async fn told_at_start(function: &str, variables: &Variables) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
     let stack = Stack::new().await;
-    let key = stack.full_key().await;
-    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
-    let variables = Variables::new(&proxy.url);
+    let headers = json!({"authorization": format!("Bearer {}", stack.full_key().await)});
     let faults = [
         Fault::Refuse,
         Fault::Hang,
@@ -223,17 +221,19 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
         Fault::Error("ProvisionedThroughputExceededException"),
         Fault::Error("InternalServerError"),
     ];
-    for fault in faults {
+    let meet = async |fault: Fault| {
+        let proxy = Proxy::start(&stack.aws.endpoint_url).await;
         proxy.set_fault(fault.clone());
+        let variables = Variables::new(&proxy.url);
         let functions = ["me", "catalog", "ingest", "webhook", "compact", "sweep", "account"];
         let started = join_all(functions.map(|function| start_in_trouble(function, &variables))).await;
         proxy.set_fault(Fault::None);
         for (mut running, function) in started.into_iter().zip(["me", "catalog"]) {
-            let headers = json!({"authorization": format!("Bearer {key}")});
             let answer = running.invoke(RuntimeApi::event("/x", "/x", "", &headers)).await;
             assert_eq!(answer["statusCode"], 200, "{function} after {fault:?}: {answer}");
         }
-    }
+    };
+    stream::iter(faults).for_each_concurrent(3, meet).await;
 }
 
 /// Starts a function while AWS cannot be reached.
