@@ -83,9 +83,8 @@ impl AwsProcess {
 
     async fn start_with(arguments: &[&OsStr]) -> Result<Self, String> {
         let (process, mut lines) = start_child([&[OsStr::new(SUBCOMMAND)][..], arguments].concat())?;
-        let line = lines.next_line().await.map_err(text)?.ok_or("the AWS side did not start")?;
-        let (endpoint_url, dynamodb_url) = line.split_once(' ').ok_or("the AWS side did not print its two URLs")?;
-        Ok(Self { variables: Variables::new(endpoint_url).with_dynamodb_at(dynamodb_url), process })
+        let endpoint_url = lines.next_line().await.map_err(text)?.ok_or("the AWS side did not start")?;
+        Ok(Self { variables: Variables::new(&endpoint_url), process })
     }
 
     /// Runs this program with a subcommand against this AWS side, in a process of its own. Returns the document that it
@@ -123,7 +122,7 @@ pub(crate) async fn run(data: Option<&Path>) -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let aws = local::aws::AwsSide::start(any_port, data).await.map_err(text)?;
     StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
-    println!("{} {}", aws.endpoint_url, aws.dynamodb_url);
+    println!("{}", aws.endpoint_url);
     parent_ended().await
 }
 
