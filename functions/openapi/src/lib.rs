@@ -20,7 +20,7 @@ use api::{GatewayEvent, Handler, Reply, Response, State};
 use common::aws::Missing;
 use common::clock::Clock;
 use common::metrics::Meter;
-use common::service::Service;
+use common::runtime::Service;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 
 /// Includes a file that the build made.

@@ -18,8 +18,7 @@ use common::aws::{Missing, Patience};
 use common::backoff::equal_jitter;
 use common::logging::FUNCTION_VARIABLE;
 use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
-use common::runtime::{Error, Worker};
-use common::service::Service;
+use common::runtime::{Error, Service, Worker};
 use inventory::{CheckedResource, Clients};
 use tokio::time::timeout;
 

@@ -2,8 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::FieldCode::{Duplicate, Malformed, NotAllowed, OutOfRange, Unknown};
-use common::paging::Paging;
-use common::sort::Sort;
+use common::paging::{Paging, Sort};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Everything {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::auth::Gate;
 use common::aws::Missing;
-use common::runtime::{Error, Worker};
-use common::service::Service;
+use common::runtime::{Error, Service, Worker};
 
 use super::endpoint::Endpoint;
 use super::origin::Origin;

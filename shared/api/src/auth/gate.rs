@@ -16,8 +16,8 @@ use common::clock::Clock;
 use common::ids::UserId;
 use common::preflight;
 use common::resources::Table;
+use common::runtime::Service;
 use common::scope::Budget;
-use common::service::Service;
 use common::store::{StoreError, retry_conflicts};
 
 /// How often the key write is tried. It meets a conflict only while its key is being rotated.
