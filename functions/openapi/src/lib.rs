@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 use api::auth::Rate;
 use api::error::ApiError;
-use api::line::{Facts, cause, log, log_waiting};
+use api::line::{Facts, Refusals, cause, log, log_waiting};
 use api::origin::Origin;
 use api::pipeline::check_method;
-use api::refusals::Refusals;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
 use api::{GatewayEvent, Handler, Reply, Response, State};
