@@ -9,7 +9,7 @@ use api::Handler;
 use aws_lambda_events::encodings::Body;
 use common::aws::Missing;
 use common::clock::Clock;
-use common::service::Service;
+use common::runtime::Service;
 use http::Request;
 use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;

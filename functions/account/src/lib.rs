@@ -6,9 +6,6 @@
 
 mod answer;
 mod commands;
-mod document;
-mod error;
-mod parameters;
 mod request;
 
 use std::sync::Arc;
@@ -18,13 +15,15 @@ use admin::audit::{Change, DONE, IN_DOUBT};
 use admin::keys::KeyAdmin;
 use admin::owner::Owner;
 use admin::webhooks::WebhookAdmin;
+use answer::{Answer, CommandError, Done};
 use common::aws::{Missing, Patience};
 use common::metrics::{Meter, Metric};
 use common::preflight;
 use common::resources::{ACCOUNT_TIMEOUT, Queue, Table};
-use common::runtime::{Error, Worker};
-use common::service::Service;
+use common::runtime::{Error, Service, Worker};
 use futures_util::FutureExt;
+pub use request::CommandName;
+use request::Request;
 use serde_json::Value;
 use tokio::time::timeout;
 use webhooks::delivery::Lane;
@@ -32,12 +31,6 @@ use webhooks::guard::{Policy, SystemResolver};
 use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
-
-use answer::{Answer, Done};
-use error::CommandError;
-use request::Request;
-
-pub use request::CommandName;
 
 /// How long a command may take. Lambda ends a function that runs into its time-out, and then there would be neither an
 /// answer nor an audit line. This leaves five seconds for both.
@@ -103,7 +96,7 @@ impl Account {
     /// Runs a command. If the command changes something, writes the audit line, also after an error.
     async fn run(&self, request: Request) -> Result<Done, CommandError> {
         let Request { user_id, command, parameters, actor } = request;
-        let asked = parameters::subject(&parameters);
+        let asked = request::subject(&parameters);
         let owner = Owner::new(user_id, &self.keys, &self.webhooks);
         let outcome = timeout(self.limit, commands::run(owner, command, parameters).boxed()).await;
         let outcome = outcome.unwrap_or_else(|_| Err(CommandError::late()));

@@ -8,7 +8,7 @@ use common::aws::Missing;
 use common::ids::UserId;
 use common::preflight;
 use common::records::PublicBalance;
-use common::service::Service;
+use common::runtime::Service;
 
 pub struct Balance {
     accounts: Accounts,

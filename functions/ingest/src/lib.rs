@@ -8,33 +8,31 @@
 //! After a crash between any two steps the message arrives again, perhaps together with its copy. That is harmless:
 //! only a message with a newer version changes anything, and an event's deliveries have the same ids each time.
 
-mod copies;
-mod log;
-mod outbox;
 mod outcome;
 
-use accounts::Accounts;
-use market::Market;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use webhooks::delivery::Lane;
-use webhooks::store::WebhookStore;
 
+use accounts::Accounts;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_sdk_sqs::Client;
 use common::aws::{Missing, Patience};
 use common::clock::Clock;
 use common::metrics::Meter;
 use common::preflight;
+use common::queues::{MessageCopy, UnsentCopy, send_copies};
 use common::resources::Queue;
-use common::runtime::{Error, Worker};
-use common::service::Service;
+use common::runtime::{Error, Service, Worker};
 use feed::{Applier, Message, Stores, parse};
 use futures_util::FutureExt;
-use outbox::Outbox;
-use outcome::MessageOutcome;
+use market::Market;
 use tokio::sync::Mutex;
+use webhooks::delivery::Lane;
+use webhooks::store::WebhookStore;
 use webhooks::{FanOut, Queues};
+
+use crate::outcome::{MessageOutcome, postponed, refused};
 
 /// How long applying a batch may take. Sending copies may take another 2.5 seconds, and the function has fifteen.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(6);
@@ -79,7 +77,7 @@ impl Worker for Ingest {
         let records = event.records;
         let outcomes = self.apply(&records).boxed().await;
         let outcomes = self.outbox.settle(&records, outcomes).boxed().await;
-        log::log(&self.meter, &records, &outcomes);
+        outcome::log(&self.meter, &records, &outcomes);
         let failed = records.iter().zip(outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Failed(_)));
         // A set, because SQS may deliver a message twice in a batch. SQS always gives an id. Without one, Lambda would
         // take the whole batch as failed.
@@ -119,6 +117,45 @@ impl Ingest {
         }
         for (index, fanned_out) in fanned_out.into_iter().flatten() {
             outcomes[index] = MessageOutcome::from_fan_out(fanned_out);
+        }
+        outcomes
+    }
+}
+
+/// Sends to the feed queue and to its dead-letter queue.
+struct Outbox {
+    client: Client,
+    feed: String,
+    dead: String,
+}
+
+impl Outbox {
+    fn new(client: Client, feed: String, dead: String) -> Self {
+        Self { client, feed, dead }
+    }
+
+    /// Sends a copy of each message that was refused or postponed or met a defect, and returns the messages' final
+    /// outcomes. If it is not certain that a copy was sent, its message has failed and stays in its queue.
+    async fn settle(&self, records: &[SqsMessage], mut outcomes: Vec<MessageOutcome>) -> Vec<MessageOutcome> {
+        let (mut dead, mut later, mut unsent) = (Vec::new(), Vec::new(), Vec::<UnsentCopy>::new());
+        for (number, (record, outcome)) in records.iter().zip(&outcomes).enumerate() {
+            let (copies, copy) = match outcome {
+                MessageOutcome::Refused(rejection) => (&mut dead, refused(number, record, rejection)),
+                MessageOutcome::Defective(defect) => {
+                    (&mut dead, MessageCopy::defective(number, record.body.clone(), defect))
+                }
+                MessageOutcome::Postponed(_) => (&mut later, postponed(number, record)),
+                MessageOutcome::Changed | MessageOutcome::Unchanged | MessageOutcome::Failed(_) => continue,
+            };
+            match copy {
+                Ok(copy) => copies.push(copy),
+                Err(error) => unsent.push((number, error.to_string())),
+            }
+        }
+        let (not_dead, not_later) =
+            tokio::join!(send_copies(&self.client, &self.dead, dead), send_copies(&self.client, &self.feed, later));
+        for (number, error) in unsent.into_iter().chain(not_dead).chain(not_later) {
+            outcomes[number] = MessageOutcome::Failed(format!("its copy cannot be sent: {error}"));
         }
         outcomes
     }

@@ -7,10 +7,10 @@ use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use common::aws::{Missing, Patience};
 use common::ids::ItemId;
-use common::include::ItemInclude;
+use common::paging::ItemInclude;
 use common::preflight;
 use common::records::{IncludedPrices, PublicItemDetail, PublicVariant};
-use common::service::Service;
+use common::runtime::Service;
 use common::store::StoreError;
 use market::{Market, PriceReader};
 

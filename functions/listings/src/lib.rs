@@ -9,7 +9,7 @@ use common::metrics::ReplicaGauge;
 use common::paging::{Paged, Paging};
 use common::preflight;
 use common::records::PublicListing;
-use common::service::Service;
+use common::runtime::Service;
 use market::Log;
 use market::Market;
 use replica::objects::Objects;

@@ -7,7 +7,7 @@ use api::{Anyone, Api, Endpoint, routes};
 use common::aws::{Missing, Patience};
 use common::preflight;
 use common::records::PublicMarketplace;
-use common::service::Service;
+use common::runtime::Service;
 use market::Market;
 
 pub struct Marketplaces {

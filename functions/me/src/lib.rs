@@ -6,7 +6,7 @@ use api::routes::Route;
 use api::{Api, Endpoint, routes};
 use common::aws::Missing;
 use common::records::PublicMe;
-use common::service::Service;
+use common::runtime::Service;
 
 pub struct Me;
 

@@ -10,17 +10,16 @@ use std::sync::Arc;
 
 use api::auth::Rate;
 use api::error::ApiError;
-use api::line::{Facts, cause, log, log_waiting};
+use api::line::{Facts, Refusals, cause, log, log_waiting};
 use api::origin::Origin;
 use api::pipeline::check_method;
-use api::refusals::Refusals;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
 use api::{GatewayEvent, Handler, Reply, Response, State};
 use common::aws::Missing;
 use common::clock::Clock;
 use common::metrics::Meter;
-use common::service::Service;
+use common::runtime::Service;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 
 /// Includes a file that the build made.

@@ -10,7 +10,7 @@ use common::ids::UserId;
 use common::paging::{Paged, Paging};
 use common::preflight;
 use common::records::PublicOrder;
-use common::service::Service;
+use common::runtime::Service;
 
 pub struct Orders {
     pages: OrderPages,

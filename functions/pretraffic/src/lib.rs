@@ -9,7 +9,6 @@
 
 mod deployment;
 pub mod inventory;
-mod invoker;
 mod trial;
 
 use std::time::Duration;
@@ -18,16 +17,12 @@ use common::aws::{Missing, Patience};
 use common::backoff::equal_jitter;
 use common::logging::FUNCTION_VARIABLE;
 use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
-use common::runtime::{Error, Worker};
-use common::service::Service;
+use common::runtime::{Error, Service, Worker};
+pub use deployment::HookEvent;
+use deployment::{Deployments, Direction};
 use inventory::{CheckedResource, Clients};
 use tokio::time::timeout;
-
-use deployment::{Deployments, Direction};
-use invoker::{Attempt, Invoker};
-use trial::Trial;
-
-pub use deployment::HookEvent;
+use trial::{Attempt, Invoker, Trial};
 
 /// The variable with the name of the stack.
 pub const STACK_VARIABLE: &str = "STACK_NAME";

@@ -9,7 +9,7 @@ use common::aws::{Missing, Patience};
 use common::ids::VariantId;
 use common::preflight;
 use common::records::VariantPrices;
-use common::service::Service;
+use common::runtime::Service;
 use market::{Figures, Market, PriceReader};
 
 pub struct Prices {

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::config::SharedInterceptor;
 use common::aws::{Environment, Missing};
 use common::clock::Clock;
 use common::preflight::Preflight;
-use common::service::Service;
+use common::runtime::Service;
 use futures_util::future::join_all;
 
 use crate::environment::Variables;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use account::Account;
 use api::{GatewayEvent, Handler, Response};
 use common::aws::Missing;
-use common::runtime::{Error, Worker};
-use common::service::Service;
+use common::runtime::{Error, Service, Worker};
 use futures_util::future::join_all;
 use webhooks::guard::{LOOPBACK_VARIABLE, Policy};
 

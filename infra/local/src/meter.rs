@@ -22,7 +22,7 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use common::aws::{Environment, Lookup, Missing};
 use common::clock::Clock;
-use common::service::Service;
+use common::runtime::Service;
 use serde::{Deserialize, Serialize};
 
 /// What clients have cost.

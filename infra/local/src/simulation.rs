@@ -9,7 +9,7 @@ use api::{Handler, Response};
 use common::aws::Missing;
 use common::clock::Clock;
 use common::preflight::{Preflight, Unusable};
-use common::service::Service;
+use common::runtime::Service;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use http::Request;

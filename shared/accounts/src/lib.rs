@@ -22,7 +22,7 @@ pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
 use common::aws::{Missing, Patience};
 use common::preflight::Probe;
 use common::resources::Table;
-use common::service::Service;
+use common::runtime::Service;
 
 /// A month with fewer orders than this has no marks, and its blocks may hold this many.
 const MIN_BLOCK_ORDERS: u64 = 128;

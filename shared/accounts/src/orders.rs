@@ -13,10 +13,10 @@ use super::place::Place;
 use super::summary::Summary;
 use super::{Accounts, table};
 use common::backoff::{MAX_RACES, pause};
-use common::batch_get::get_rows;
 use common::ids::{OrderId, UserId};
 use common::layout::Format;
 use common::records::PublicOrder;
+use common::rows::get_rows;
 use common::store::{Attributes, Row, StoreError};
 use common::transaction;
 

@@ -2,23 +2,14 @@
 //! look like.
 
 pub mod auth;
-mod endpoint;
 pub mod error;
 pub mod line;
 pub mod origin;
-mod paging;
 pub mod params;
 pub mod pipeline;
-pub mod refusals;
 pub mod reply;
 pub mod routes;
-mod serve;
-pub mod state;
 
-pub use endpoint::{Anyone, Caller, Endpoint};
-pub use paging::{PAGE, PAGE_SIZE, paging};
-pub use params::{Input, Params};
-pub use pipeline::{Api, Handler};
-pub use reply::{CacheControl, GatewayEvent, Reply, Response};
-pub use serve::run;
-pub use state::{State, Stated};
+pub use params::{Input, PAGE, PAGE_SIZE, Params, paging};
+pub use pipeline::{Anyone, Api, Caller, Endpoint, Handler, run};
+pub use reply::{CacheControl, GatewayEvent, Reply, Response, State, Stated};

@@ -2,7 +2,7 @@
 //! whoever calls the gateway's host name directly does not get past this check. Without an edge there is no secret, and
 //! nothing is checked.
 
-use common::service::Service;
+use common::runtime::Service;
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;

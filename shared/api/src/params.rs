@@ -1,15 +1,16 @@
-//! The parameters of path and query (specification 4.2). If several are bad, the answer names all of them at once
-//! (specification 7.3).
+//! The parameters of path and query (specification 4.2), among them those of a page (specification 4.3). If several are
+//! bad, the answer names all of them at once (specification 7.3).
 
 use std::collections::HashMap;
 
-use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
-
-use super::error::{FieldCode, FieldError};
 use common::ids::VariantId;
 use common::money::{Usd, UsdError};
 use common::names::ClosedEnum;
+use common::paging::Paging;
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use crate::error::{FieldCode, FieldError};
 
 /// The parameters that an endpoint takes.
 pub trait Input: Sized + Clone + Send + Sync {
@@ -203,6 +204,169 @@ pub fn one_of<T: ClosedEnum>(value: &str) -> Result<T, ParamProblem> {
     })
 }
 
+/// The query parameter for the page number.
+pub const PAGE: &str = "page";
+/// The query parameter for the number of records per page.
+pub const PAGE_SIZE: &str = "page_size";
+
+/// Reads `page` and `page_size`, each with its default if it is absent.
+pub fn paging(params: &mut Params<'_>) -> Paging {
+    let page = params.query(PAGE, |v| integer(v, 1, None)).unwrap_or(1);
+    let page_size = params.query(PAGE_SIZE, |v| integer(v, 1, Some(Paging::MAX_SIZE))).unwrap_or(Paging::DEFAULT_SIZE);
+    Paging { page, page_size }
+}
+
+/// The input of an endpoint whose only parameters are those of a page.
+impl Input for Paging {
+    const QUERY: &'static [&'static str] = &[PAGE, PAGE_SIZE];
+
+    fn read(params: &mut Params<'_>) -> Option<Self> {
+        Some(paging(params))
+    }
+}
+
 #[cfg(test)]
-#[path = "params_tests.rs"]
-mod tests;
+mod tests {
+    use common::paging::Sort;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::error::FieldCode::{Duplicate, Malformed, NotAllowed, OutOfRange, Unknown};
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Everything {
+        id: Option<VariantId>,
+        q: Option<String>,
+        min: Option<Usd>,
+        sort: Option<Sort>,
+        paging: Paging,
+    }
+
+    impl Input for Everything {
+        const QUERY: &'static [&'static str] = &["q", "min_price", "sort", "page", "page_size"];
+
+        fn read(params: &mut Params<'_>) -> Option<Self> {
+            let id = params.path("id", variant_id);
+            let q = params.query("q", |v| Ok(v.to_owned()));
+            let min = params.query("min_price", usd);
+            let sort = params.query("sort", one_of);
+            let paging = crate::paging(params);
+            Some(Self { id, q, min, sort, paging })
+        }
+    }
+
+    fn bad(id: &str, query: &str) -> Vec<(String, FieldCode)> {
+        let path = [("id".to_owned(), id.to_owned())];
+        let problems = parse::<Everything>(&path, query).err().unwrap_or_default();
+        problems.into_iter().map(|p| (p.field, p.code)).collect()
+    }
+
+    const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    fn named(expected: &[(&str, FieldCode)]) -> Vec<(String, FieldCode)> {
+        expected.iter().map(|(field, code)| ((*field).to_owned(), *code)).collect()
+    }
+
+    #[test]
+    fn every_bad_parameter_is_named_in_order() {
+        assert_eq!(
+            bad("x", "sort=up&page=0&limit=3&min_price=1e3&page_size=101&q=%ff"),
+            named(&[
+                ("id", Malformed),
+                ("sort", NotAllowed),
+                ("page", OutOfRange),
+                ("limit", Unknown),
+                ("min_price", Malformed),
+                ("page_size", OutOfRange),
+                ("q", Malformed),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_repeated_name_is_one_entry_and_no_other() {
+        assert_eq!(bad(ID, "page=x&q=a&page=1"), named(&[("page", Duplicate)]));
+        assert_eq!(bad(ID, "zzz=1&zzz=2"), named(&[("zzz", Duplicate)]));
+        assert_eq!(bad(ID, "p%61ge=1&page=1"), named(&[("page", Duplicate)]));
+    }
+
+    #[test]
+    fn a_near_miss_gets_a_suggestion() {
+        let near = |query: &str| {
+            parse::<Everything>(&[("id".to_owned(), ID.to_owned())], query).unwrap_err()[0].params.clone()
+        };
+        assert_eq!(near("pagesize=1").get("suggestion"), Some(&json!("page_size")));
+        assert_eq!(near("Sort=newest").get("suggestion"), Some(&json!("sort")));
+        assert!(near("utm_source=x").is_empty());
+    }
+
+    #[test]
+    fn empty_values_are_malformed_except_of_q() {
+        assert_eq!(bad(ID, "q=&q2"), named(&[("q2", Unknown)]));
+        assert_eq!(
+            bad(ID, "sort=&page=&min_price"),
+            named(&[("sort", Malformed), ("page", Malformed), ("min_price", Malformed)])
+        );
+        assert!(bad(ID, "&&q&").is_empty());
+    }
+
+    #[test]
+    fn half_an_escape_is_malformed() {
+        for query in ["q=%", "q=%4", "q=%zz", "q=100%25%"] {
+            assert_eq!(bad(ID, query), named(&[("q", Malformed)]), "{query}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_panics_and_every_problem_names_something_sent(query in "[a-z_%=&+.0-9é-]{0,60}") {
+            let names: Vec<String> = pairs(&query).into_iter().map(|(name, _)| name).collect();
+            for (field, _) in bad(ID, &query) {
+                prop_assert!(names.contains(&field));
+            }
+        }
+
+        #[test]
+        fn any_text_survives_encoding(text in "\\PC{0,30}") {
+            let encoded = percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC).to_string();
+            let read = parse::<Everything>(&[("id".to_owned(), ID.to_owned())], &format!("q={encoded}")).unwrap();
+            prop_assert_eq!(read.q.unwrap(), text);
+        }
+
+        #[test]
+        fn integers_agree_with_arithmetic(n in any::<i128>(), max in 1i64..1000) {
+            let read = integer(&n.to_string(), 1, Some(max));
+            prop_assert_eq!(read.is_ok(), n >= 1 && n <= i128::from(max));
+        }
+    }
+
+    fn read(query: &str) -> Option<Paging> {
+        parse::<Paging>(&[], query).ok()
+    }
+
+    #[test]
+    fn the_farthest_page_overflows_nothing() {
+        let far = read("page=9223372036854775807&page_size=100").unwrap();
+        assert_eq!(far.skip(), usize::try_from(i64::MAX).unwrap());
+        assert_eq!(read("page=9223372036854775808"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn pages_cut_a_list_like_chunks(total in 0usize..400, size in 1i64..=100) {
+            let all: Vec<usize> = (0..total).collect();
+            let pages = all.chunks(usize::try_from(size).unwrap()).collect::<Vec<_>>();
+            for (number, expected) in pages.iter().enumerate() {
+                let paging = read(&format!("page_size={size}&page={}", number + 1)).unwrap();
+                let page: Vec<usize> = all.iter().copied().skip(paging.skip()).take(paging.take()).collect();
+                prop_assert_eq!(&page, expected);
+            }
+        }
+
+        #[test]
+        fn only_bounds_decide(page in any::<i64>(), size in any::<i64>()) {
+            let read = read(&format!("page={page}&page_size={size}"));
+            prop_assert_eq!(read.is_some(), page >= 1 && (1..=100).contains(&size));
+        }
+    }
+}

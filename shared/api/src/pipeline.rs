@@ -1,29 +1,114 @@
 //! The pipeline of a request: origin, method, key, scope, budget, input, handler, answer, log line. The first of these
 //! that refuses the request decides the answer (specification 7.4.1).
+//!
+//! An endpoint declares what differs, and the pipeline does everything else. A function of the API runs it under Lambda.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method};
-use tokio::time::{Instant, timeout, timeout_at};
-
-use super::endpoint::{Caller, Endpoint};
-use super::error::ApiError;
-use super::line::{Facts, cause, log, log_waiting};
-use super::origin::Origin;
-use super::params;
-use super::refusals::Refusals;
-use super::reply::{GatewayEvent, JSON, Reply, Response, respond};
-use crate::auth::{Gate, Grant, KeyHash, KeyText, Rate, Refused};
+use common::aws::Missing;
 use common::clock::Clock;
-use common::ids::KeyId;
-use common::metrics::Meter;
-use common::metrics::ReplicaGauge;
+use common::ids::{KeyId, UserId};
+use common::metrics::{Meter, ReplicaGauge};
+use common::runtime::{Error, Service, Worker};
 use common::scope::Budget;
 use common::store::StoreError;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
+use serde::Serialize;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::auth::{Gate, Grant, KeyHash, KeyRecord, KeyText, Rate, Refused};
+use crate::error::ApiError;
+use crate::line::{Facts, Refusals, cause, log, log_waiting};
+use crate::origin::Origin;
+use crate::params;
+use crate::params::Input;
+use crate::reply::{GatewayEvent, JSON, Reply, Response, State, respond};
+use crate::routes::Route;
+
+/// One `GET` of the API.
+pub trait Endpoint: Send + Sync + 'static {
+    /// The route that the endpoint answers. It has a budget.
+    const ROUTE: Route;
+    /// Whom the answer depends on.
+    type Caller: Caller;
+    /// Parameters of path and query.
+    type Input: Input;
+    /// The body of a 200.
+    type Output: Serialize + Send;
+
+    /// Reads the answer. This may run at the same time as the key write, and the answer leaves only if that succeeds.
+    fn read(
+        &self,
+        caller: Self::Caller,
+        input: Self::Input,
+    ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
+
+    /// Returns what the headers of an answer say about the state that it was made from.
+    fn state(_: &Self::Output) -> State {
+        State::Untold
+    }
+
+    /// Returns the age and size of the replica that answers come from, if they come from one.
+    fn replica(&self) -> Option<ReplicaGauge> {
+        None
+    }
+
+    /// Prepares the instance before its first request. An error says what the first request still has to do.
+    fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
+        async { Ok(()) }
+    }
+}
+
+/// Whom an answer depends on. Some callers are known before the key write has answered.
+pub trait Caller: Clone + PartialEq + Send + Sync {
+    /// Returns the caller, if it is known before the key write. `remembered` is the user of a key that this instance has
+    /// admitted before. For any other key nothing is read before the key write has answered.
+    fn foreseen(remembered: UserId) -> Option<Self>;
+
+    /// Returns the caller that the key write has authorised.
+    fn authorised(key: &KeyRecord) -> Self;
+}
+
+/// The answer is the same for everyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anyone;
+
+impl Caller for Anyone {
+    fn foreseen(_: UserId) -> Option<Self> {
+        Some(Self)
+    }
+
+    fn authorised(_: &KeyRecord) -> Self {
+        Self
+    }
+}
+
+/// The answer belongs to the key's user, who never changes.
+impl Caller for UserId {
+    fn foreseen(remembered: UserId) -> Option<Self> {
+        Some(remembered)
+    }
+
+    fn authorised(key: &KeyRecord) -> Self {
+        key.user_id
+    }
+}
+
+/// The answer shows the key itself, as only the key write returns it.
+impl Caller for KeyRecord {
+    fn foreseen(_: UserId) -> Option<Self> {
+        None
+    }
+
+    fn authorised(key: &KeyRecord) -> Self {
+        key.clone()
+    }
+}
 
 /// How long a request waits for DynamoDB, so that a 503 leaves within 3 seconds (specification 10.5.1).
 const STORE_DEADLINE: Duration = Duration::from_millis(2_600);
@@ -221,4 +306,38 @@ fn bearer(event: &GatewayEvent) -> Result<KeyText, ApiError> {
     }
     let token = std::str::from_utf8(token.trim_ascii()).ok();
     token.and_then(KeyText::parse).ok_or(ApiError::KeyInvalid)
+}
+
+impl<E: Endpoint> Api<E> {
+    /// Puts an endpoint behind the gate, which needs the keys table.
+    pub fn from_service(service: &Service<'_>, endpoint: E) -> Result<Self, Missing> {
+        let gate = Gate::from_service(service)?;
+        let (clock, meter) = (Arc::clone(&service.clock), Arc::clone(&service.meter));
+        Ok(Self::new(endpoint, Origin::from_service(service), gate, clock, meter))
+    }
+}
+
+/// Runs a function of the API under Lambda.
+pub async fn run<H, E>(build: impl FnOnce(&Service<'_>) -> Result<H, E>) -> ExitCode
+where
+    H: Handler + 'static,
+    E: From<Missing> + Into<Error>,
+{
+    common::runtime::run(|service| build(service).map(Requests)).await
+}
+
+/// A handler, as a worker that the gateway triggers.
+struct Requests<H>(H);
+
+impl<H: Handler + 'static> Worker for Requests<H> {
+    type Event = GatewayEvent;
+    type Response = Response;
+
+    async fn work(&self, event: GatewayEvent) -> Result<Response, Error> {
+        Ok(self.0.handle(event).await)
+    }
+
+    async fn warm_up(&self) -> Result<(), String> {
+        self.0.warm_up().await
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::packed::text_or_packed;
+use super::names::text_or_packed;
 
 /// A text does not have the form of an identifier. The message states the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -3,18 +3,15 @@
 
 pub mod aws;
 pub mod backoff;
-pub mod batch_get;
 pub mod change;
 pub mod clock;
 pub mod event;
 pub mod ids;
-pub mod include;
 pub mod layout;
 pub mod logging;
 pub mod metrics;
 pub mod money;
 pub mod names;
-mod packed;
 pub mod paging;
 pub mod preflight;
 pub mod queues;
@@ -24,8 +21,6 @@ pub mod rotation;
 pub mod rows;
 pub mod runtime;
 pub mod scope;
-pub mod service;
-pub mod sort;
 pub mod store;
 pub mod timestamp;
 pub mod transaction;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use rust_decimal::{Decimal, prelude::ToPrimitive};
 use thiserror::Error;
 
-use super::packed::text_or_packed;
+use super::names::text_or_packed;
 
 /// An amount in US dollars, exact to the cent and never negative.
 ///

@@ -1,7 +1,7 @@
-//! Closed lists of names: enums whose members have a name in tables and on the wire.
+//! How values are written: as text on the wire and in tables, in less space in packed formats.
 //!
-//! The list of members, the names, parsing and serialising all come from one declaration, so that a new member cannot be
-//! forgotten in one of them.
+//! A closed list of names is an enum whose members, names, parsing and serialising all come from one declaration. So a
+//! new member cannot be forgotten in one of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -117,6 +117,36 @@ macro_rules! closed_enum {
         }
     };
 }
+
+/// Implements `Serialize` and `Deserialize`. Human-readable formats get the type's text, compact ones get `$packed`.
+macro_rules! text_or_packed {
+    ($name:ty, $packed:ty, $pack:expr, $unpack:expr) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if serializer.is_human_readable() {
+                    serializer.collect_str(self)
+                } else {
+                    let pack: fn(&$name) -> $packed = $pack;
+                    serde::Serialize::serialize(&pack(self), serializer)
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                if deserializer.is_human_readable() {
+                    let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                    <$name>::try_from(text).map_err(serde::de::Error::custom)
+                } else {
+                    let unpack: fn($packed) -> $name = $unpack;
+                    <$packed as serde::Deserialize>::deserialize(deserializer).map(unpack)
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use text_or_packed;
 
 #[cfg(test)]
 #[expect(unreachable_pub, reason = "the macro declares public enums")]

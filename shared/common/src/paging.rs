@@ -1,6 +1,9 @@
-//! Paging: pages are numbered from 1 and have 1 to 100 records (specification 4.3).
+//! What a client may choose about a response: the page of a list, its order, and what it includes. Pages are numbered
+//! from 1 and have 1 to 100 records (specification 4.3).
 
 use serde::Serialize;
+
+use crate::closed_enum;
 
 /// The page that a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,4 +49,53 @@ pub struct Paged<T> {
     pub page_size: i64,
     /// The number of records on all pages together.
     pub total: i64,
+}
+
+closed_enum! {
+    /// The order of a page of listings (specification 4.9.2). Listings with the same price are ordered newest first,
+    /// and listings with the same time by their ids.
+    pub enum Sort {
+        /// Latest first.
+        Newest = "newest",
+        /// Cheapest first.
+        PriceAsc = "price_asc",
+        /// Most expensive first.
+        PriceDesc = "price_desc",
+    }
+}
+
+impl Sort {
+    /// The order if the request names none.
+    pub const DEFAULT: Self = Self::Newest;
+}
+
+impl Default for Sort {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+closed_enum! {
+    /// What a response about an item includes on request (specification 4.6.3). Each is named like the field that the
+    /// response then has.
+    pub enum ItemInclude {
+        /// The prices of each variant.
+        Prices = "prices",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_names_of_orders_are_pinned() {
+        assert_eq!(Sort::ALL.map(Sort::as_str), ["newest", "price_asc", "price_desc"]);
+        assert_eq!(Sort::default(), Sort::Newest);
+    }
+
+    #[test]
+    fn wire_names_of_includes_are_pinned() {
+        assert_eq!(ItemInclude::ALL.map(ItemInclude::as_str), ["prices"]);
+    }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::packed::text_or_packed;
+use super::names::text_or_packed;
 
 /// Milliseconds since the Unix epoch; years 0000 to 9999.
 ///

@@ -28,7 +28,7 @@ use common::ids::ItemId;
 use common::preflight::Probe;
 use common::records::{PublicItem, PublicItemDetail};
 use common::resources::Table;
-use common::service::Service;
+use common::runtime::Service;
 use common::store::{Attributes, Row, StoreError, get_row, s};
 
 pub use base_rows::Standing;

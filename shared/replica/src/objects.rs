@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use common::aws::{Environment, Missing, Patience};
 use common::preflight::{ProbeFuture, ResourceKind};
 use common::resources::BASE_BUCKET_VARIABLE;
-use common::service::Service;
+use common::runtime::Service;
 use common::store::{StoreError, causes};
 use futures_util::FutureExt;
 

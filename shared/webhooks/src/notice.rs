@@ -11,7 +11,7 @@ use crate::store::WebhookStore;
 use common::aws::Missing;
 use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use common::resources::Queue;
-use common::service::Service;
+use common::runtime::Service;
 use common::store::{StoreError, explain};
 use common::timestamp::Timestamp;
 

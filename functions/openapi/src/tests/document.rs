@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use api::error::FieldCode;
 use api::routes::{DESCRIPTION, ME, ROUTES};
 use common::event::{CancelledBy, WithdrawalStatus};
-use common::include::ItemInclude;
 use common::names::ClosedEnum;
-use common::paging::Paging;
+use common::paging::{ItemInclude, Paging, Sort};
 use common::records::{ListingKind, OrderSource};
 use common::scope::{Scope, Tier};
-use common::sort::Sort;
 use serde_json::{Map, Value, json};
 
 use super::{description, errors, misfits, objects, operations, resolved};

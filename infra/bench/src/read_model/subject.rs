@@ -4,9 +4,8 @@
 use api::Handler;
 use common::aws::Missing;
 use common::money::Usd;
-use common::paging::Paging;
-use common::service::Service;
-use common::sort::Sort;
+use common::paging::{Paging, Sort};
+use common::runtime::Service;
 use local::demo::{LargeMarket, variant_id};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use replica::{Catalog, CatalogQuery, ListingQuery, Listings, View};

@@ -11,7 +11,7 @@ use common::event::EventKind;
 use common::ids::UserId;
 use common::preflight;
 use common::resources::{INGEST_TIMEOUT, Queue, WEBHOOK_TIMEOUT};
-use common::service::Service;
+use common::runtime::Service;
 use futures_util::future::try_join_all;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use local::meter::{Bill, CostMeter};

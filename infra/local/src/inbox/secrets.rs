@@ -7,7 +7,7 @@ use common::aws::{Missing, Patience};
 use common::clock::Clock;
 use common::ids::DeliveryId;
 use common::preflight;
-use common::service::Service;
+use common::runtime::Service;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::request::Parts;

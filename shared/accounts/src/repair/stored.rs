@@ -6,9 +6,9 @@ use crate::marks::Marks;
 use crate::place::Place;
 use crate::summary::Summary;
 use crate::{Accounts, table};
-use common::batch_get::get_rows;
 use common::ids::{OrderId, UserId};
 use common::layout::LAYOUT;
+use common::rows::get_rows;
 use common::store::{Attributes, Row, StoreError, about_rows, get_row, s};
 use common::timestamp::Timestamp;
 

@@ -1,34 +1,27 @@
 //! Creating, finding, changing, revoking and rotating keys.
 
+mod change;
 pub mod document;
-mod lookup;
-mod ownership;
 mod repair;
-mod rotate;
-mod update;
 
 use std::sync::Arc;
 
+use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS, hash_row};
+use api::auth::{KeyHash, KeyText, Usage, table};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{Put, ReturnValue, TransactWriteItem};
-use futures_util::future::try_join_all;
-use thiserror::Error;
-use uuid::Uuid;
-
-use api::auth::table;
-use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS};
-use api::auth::{KeyHash, KeyText};
+pub use change::{KeyUpdate, LimitChange, MAX_OVERLAP, Rotated};
 use common::clock::Clock;
 use common::ids::{KeyId, UserId};
 use common::rows::{Rows, Unreadable};
 use common::scope::{Scopes, Tier};
 use common::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
 use common::timestamp::Timestamp;
-
+use futures_util::future::try_join_all;
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
-pub use rotate::{MAX_OVERLAP, Rotated};
-pub use update::{KeyUpdate, LimitChange};
+use thiserror::Error;
+use uuid::Uuid;
 
 /// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
 /// 1,000 of those a second.
@@ -315,4 +308,30 @@ fn finders(hash: &str, key_id: KeyId, user_id: UserId, replaces: Option<&str>) -
 fn hash_of(row: &Row) -> Result<&str, StoreError> {
     table::FINDER_FORMAT.of_row(row)?;
     Attributes(row).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))
+}
+
+impl KeyAdmin {
+    /// Returns a key, revoked or not.
+    pub async fn get(&self, key_id: KeyId) -> Result<KeyRecord, AdminError> {
+        Ok(self.find(key_id).await?.1)
+    }
+
+    /// Returns a key, revoked or not, with its use.
+    pub async fn show(&self, key_id: KeyId) -> Result<(KeyRecord, Usage), AdminError> {
+        let (_, row) = self.find_row(key_id).await?;
+        Ok((KeyRecord::from_row(&row)?, Usage::from_row(&row)?))
+    }
+
+    /// Returns the key that has this text, revoked or not, or `None` if no key has it.
+    pub async fn identify(&self, text: &KeyText) -> Result<Option<KeyRecord>, AdminError> {
+        Ok(self.read(hash_row(&text.hash().hex())).await?)
+    }
+}
+
+impl KeyAdmin {
+    /// Returns whether the key is in the user's list. The key itself is not read, so a key of another user takes the
+    /// same call as one that does not exist.
+    pub(crate) async fn is_owned_by(&self, key_id: KeyId, user: UserId) -> Result<bool, StoreError> {
+        Ok(get_row(&self.client, &self.table, table::user_row(user, key_id)).await?.is_some())
+    }
 }

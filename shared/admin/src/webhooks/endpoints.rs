@@ -1,12 +1,97 @@
-//! Lists endpoints, switches them on and off, and removes them.
+//! Adds endpoints, after a check of their URLs and of the addresses behind them. Lists them, changes them, switches them
+//! on and off, removes them, and rotates their secrets (specification 6.13.4 to 6.13.6).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{WebhookAdmin, WebhookAdminError};
+use common::event::EventKind;
 use common::ids::{EndpointId, UserId};
+use common::rotation::Secrets;
 use tokio::time::Instant;
-use webhooks::endpoint::{Endpoints, WebhookEndpoint};
-use webhooks::store::Removal;
+use webhooks::endpoint::{Endpoints, Switch, WebhookEndpoint};
+use webhooks::guard::{AddressRefusal, EndpointUrl, check_resolved};
+use webhooks::secrets::EndpointSecret;
+use webhooks::store::{Added, Removal};
+
+use crate::webhooks::{WebhookAdmin, WebhookAdminError};
+
+/// A host name that takes longer to resolve is treated as one that has no address yet (specification 6.12.3).
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What an owner chooses about a new endpoint.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint {
+    /// The account that the endpoint belongs to.
+    pub user_id: UserId,
+    pub url: String,
+    /// The events that are delivered to it, at least one.
+    pub events: BTreeSet<EventKind>,
+}
+
+impl WebhookAdmin {
+    /// Adds an endpoint, switched on. This is the only time that its secret is returned.
+    pub async fn add(&self, new: NewEndpoint) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
+        check_events(&new.events)?;
+        let url = self.checked_url(&new.url).await?;
+        let id = EndpointId::from(uuid::Uuid::new_v4());
+        let secret = fresh_secret()?;
+        let sealed = self.keyring.seal(id, &secret).await?;
+        let now = self.clock.now();
+        let endpoint = WebhookEndpoint {
+            id,
+            account_id: new.user_id,
+            url: url.as_str().to_owned(),
+            events: new.events,
+            switch: Switch::On,
+            epoch: 1,
+            created_at: now,
+            secrets: Secrets::first(sealed, now),
+            secret_version: 1,
+            is_prompt: false,
+            warning: None,
+            full_since: None,
+            full_told_at: None,
+        };
+        match self.store.add_endpoint(&endpoint).await? {
+            Added::Done => Ok((endpoint, secret)),
+            Added::TooMany => Err(WebhookAdminError::TooMany),
+        }
+    }
+
+    /// Reads a URL, and checks its text and the addresses behind it.
+    async fn checked_url(&self, text: &str) -> Result<EndpointUrl, WebhookAdminError> {
+        let url = EndpointUrl::parse(text, self.policy).map_err(|refusal| invalid("url", &refusal))?;
+        self.check_name(&url).await.map_err(|refusal| invalid("url", &refusal))?;
+        Ok(url)
+    }
+
+    /// Checks the addresses that the host name has now. A name without an address is accepted, because it may get one
+    /// later: every connection checks again.
+    async fn check_name(&self, url: &EndpointUrl) -> Result<(), AddressRefusal> {
+        let host = url.uri().host().unwrap_or_default().trim_matches(['[', ']']);
+        if host.parse::<std::net::IpAddr>().is_ok() {
+            return Ok(());
+        }
+        match tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(host)).await {
+            Ok(Ok(addresses)) if !addresses.is_empty() => check_resolved(&addresses, self.policy).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_events(events: &BTreeSet<EventKind>) -> Result<(), WebhookAdminError> {
+    if events.is_empty() { Err(invalid("event", "at least one is needed")) } else { Ok(()) }
+}
+
+fn fresh_secret() -> Result<EndpointSecret, WebhookAdminError> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits).map_err(|_| WebhookAdminError::NoRandomness)?;
+    Ok(EndpointSecret::from_bits(bits))
+}
+
+fn invalid(field: &'static str, reason: &(impl ToString + ?Sized)) -> WebhookAdminError {
+    WebhookAdminError::Invalid { field, reason: reason.to_string() }
+}
 
 /// How long a removal ends deliveries by itself.
 const REMOVE_FOR: Duration = Duration::from_secs(10);
@@ -43,5 +128,77 @@ impl WebhookAdmin {
         let removal = self.store.end_deliveries(id, now, || begun.elapsed() < REMOVE_FOR).await?;
         self.drains.call(owner, now).await?;
         Ok(removal)
+    }
+}
+
+/// What changes about an endpoint. What is `None` stays as it is, but not both may be.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointUpdate {
+    pub url: Option<String>,
+    /// At least one.
+    pub events: Option<BTreeSet<EventKind>>,
+}
+
+impl WebhookAdmin {
+    /// Changes an endpoint, and returns it as it is now. A URL is checked as that of a new endpoint is. An attempt that
+    /// is under way goes to the URL that it has read; all later ones go to the new URL.
+    pub async fn update(&self, id: EndpointId, update: EndpointUpdate) -> Result<WebhookEndpoint, WebhookAdminError> {
+        let EndpointUpdate { url, events } = update;
+        if url.is_none() && events.is_none() {
+            return Err(invalid("url", "a URL, events or both are needed"));
+        }
+        let seen = self.find(id).await?;
+        events.as_ref().map_or(Ok(()), check_events)?;
+        let url = match &url {
+            Some(text) => Some(self.checked_url(text).await?),
+            None => None,
+        };
+        if url.as_ref().is_some_and(|url| url.as_str() != seen.url) {
+            self.count_trial(&seen).await?;
+        }
+        let is_changed =
+            self.store.update_endpoint(&seen, url.as_ref().map(EndpointUrl::as_str), events.as_ref()).await?;
+        let endpoint = self.find(id).await?;
+        if is_changed { Ok(endpoint) } else { Err(WebhookAdminError::Changed) }
+    }
+}
+
+impl WebhookAdmin {
+    /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a
+    /// signature under it as well.
+    pub async fn rotate_secret(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
+        let endpoint = self.find(id).await?;
+        let secret = fresh_secret()?;
+        let sealed = self.keyring.seal(id, &secret).await?;
+        let mut secrets = endpoint.secrets.clone();
+        secrets.add_next(sealed, self.clock.now())?;
+        Ok((self.replace_secrets(endpoint, &secrets).await?, secret))
+    }
+
+    /// Makes the next secret sign `X-Service-Signature` at once, instead of 24 h after it was added.
+    pub async fn activate_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        let endpoint = self.find(id).await?;
+        let mut secrets = endpoint.secrets.clone();
+        secrets.activate(self.clock.now())?;
+        self.replace_secrets(endpoint, &secrets).await
+    }
+
+    /// Ends the old secret at once, instead of 24 h after the activation. Also activates the next one, if it is not active
+    /// yet. From now on only the newest secret signs.
+    pub async fn expire_old_secret(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+        let endpoint = self.find(id).await?;
+        let mut secrets = endpoint.secrets.clone();
+        secrets.expire_old(self.clock.now())?;
+        self.replace_secrets(endpoint, &secrets).await
+    }
+
+    /// Replaces the secrets of an endpoint, if they are still those that were read.
+    async fn replace_secrets(
+        &self,
+        endpoint: WebhookEndpoint,
+        secrets: &Secrets<String>,
+    ) -> Result<WebhookEndpoint, WebhookAdminError> {
+        let put = self.store.put_secrets(endpoint.account_id, endpoint.id, secrets, endpoint.secret_version);
+        if put.await? { Ok(endpoint) } else { Err(WebhookAdminError::Changed) }
     }
 }

@@ -1,37 +1,32 @@
-//! What an owner or operator can do with endpoints and their deliveries (specification 6.11.4). The command line is
-//! built on it, and a page of the account's settings can be built on it too.
+//! What an owner or operator can do with endpoints and their deliveries (specification 6.11.4), and the errors in words
+//! for the owner of an endpoint. No text names a resolved address (specification 6.12.6).
 
 mod deliveries;
 pub mod document;
 mod endpoints;
-mod error;
 mod health;
 mod keyring;
 mod recovery;
-mod register;
-mod repair;
-mod rotate_secret;
-mod update;
 
 use std::sync::Arc;
 
+use common::clock::Clock;
+use common::ids::{DeliveryId, EndpointId};
+use common::rotation::RotationError;
+use common::store::StoreError;
 pub use deliveries::WantedDeliveries;
-pub use error::WebhookAdminError;
+pub use endpoints::{EndpointUpdate, NewEndpoint};
 pub use health::EndpointHealth;
 pub use keyring::Resealed;
 pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
-pub use register::NewEndpoint;
-pub use repair::RowRepair;
-pub use update::EndpointUpdate;
-
-use common::clock::Clock;
-use common::ids::EndpointId;
+use thiserror::Error;
 use webhooks::Drains;
-use webhooks::endpoint::WebhookEndpoint;
+use webhooks::delivery::MAX_ROUNDS;
+use webhooks::endpoint::{MAX_ENDPOINTS, MAX_TRIALS_A_MINUTE, WebhookEndpoint};
 use webhooks::guard::{Policy, Resolve};
-use webhooks::secrets::KeyringCache;
+use webhooks::secrets::{KeyringAccessError, KeyringCache};
 pub use webhooks::store::Removal;
-use webhooks::store::WebhookStore;
+use webhooks::store::{UnreadableRow, WebhookStore};
 
 /// Administers the endpoints of a stack.
 pub struct WebhookAdmin {
@@ -52,5 +47,99 @@ impl WebhookAdmin {
         let unknown = WebhookAdminError::UnknownEndpoint(id);
         let Some(account) = self.store.owner_of(id).await? else { return Err(unknown) };
         self.store.endpoint(account, id).await?.ok_or(unknown)
+    }
+}
+
+/// Why something was not done. Nothing has changed, unless the text says so.
+#[derive(Clone, Debug, Error)]
+pub enum WebhookAdminError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The keyring cannot be read or written, or does not open a secret.
+    #[error(transparent)]
+    Keyring(#[from] KeyringAccessError),
+    #[error("{field}: {reason}")]
+    Invalid {
+        field: &'static str,
+        /// The rule that the field breaks.
+        reason: String,
+    },
+    #[error("the account has {MAX_ENDPOINTS} endpoints already")]
+    TooMany,
+    /// The endpoint does not exist or was removed.
+    #[error("no endpoint has the id {0}")]
+    UnknownEndpoint(EndpointId),
+    /// The delivery never existed or is no longer kept.
+    #[error("no delivery has the id {0}; deliveries are kept for 35 days")]
+    UnknownDelivery(DeliveryId),
+    #[error("endpoint {0} is disabled")]
+    Disabled(EndpointId),
+    /// The delivery's endpoint was removed.
+    #[error("endpoint {0} was removed")]
+    Removed(EndpointId),
+    /// The endpoint was tested, or got another URL, as often as it may in a minute.
+    #[error(
+        "an endpoint is tested and gets another URL at most {MAX_TRIALS_A_MINUTE} times in a minute; try again in {seconds} seconds"
+    )]
+    TooManyTrials { seconds: u32 },
+    /// An attempt is being made, so no new round can begin.
+    #[error("an attempt of delivery {0} is being made right now")]
+    Busy(DeliveryId),
+    /// The delivery has had as many rounds of attempts as it can have.
+    #[error("delivery {0} has had {MAX_ROUNDS} rounds of attempts and cannot be sent again")]
+    TooManyRounds(DeliveryId),
+    #[error(transparent)]
+    Rotation(#[from] RotationError),
+    /// Older keys have to stay in the keyring, because this many endpoints cannot be read, or have a secret that does
+    /// not open.
+    #[error("the older keys are kept: {0} endpoints have a secret that could not be sealed under the current key")]
+    KeysNeeded(usize),
+    #[error("somebody else changed it at the same moment; check it and try again")]
+    Changed,
+    /// A secret or key cannot be made.
+    #[error("the operating system returned no random bytes")]
+    NoRandomness,
+    /// The delivery is stored, but its message could not be sent. A sweep sends it.
+    #[error("delivery {0} is stored and will be sent within minutes, because the queue did not accept it now: {1}")]
+    Late(DeliveryId, StoreError),
+}
+
+/// What a repair found in the table.
+#[derive(Clone, Debug, Default)]
+pub struct RowRepair {
+    /// The number of rows.
+    pub rows: u64,
+    /// The number of rows that a sweep had set aside and that can be read again. The next sweep looks at them, unless
+    /// the repair was only a trial.
+    pub brought_back: u64,
+    /// Rows that cannot be read, by their keys. They are left as they are.
+    pub unreadable: Vec<UnreadableRow>,
+}
+
+impl WebhookAdmin {
+    /// Returns about how many rows the table has, if that is known.
+    pub async fn about_rows(&self) -> Result<Option<u64>, WebhookAdminError> {
+        Ok(self.store.about_rows().await?)
+    }
+
+    /// Reads the whole table. Brings back the rows that can be read again, unless it is only a trial. Calls `report`
+    /// after each page with the number of rows so far.
+    pub async fn repair_rows(&self, dry_run: bool, report: impl Fn(u64)) -> Result<RowRepair, WebhookAdminError> {
+        let (mut repair, mut from) = (RowRepair::default(), None);
+        loop {
+            let page = self.store.search_page(from).await?;
+            for (wake_up, account) in &page.set_aside {
+                let is_brought_back = dry_run || self.store.bring_back(wake_up, *account, self.clock.now()).await?;
+                repair.brought_back += u64::from(is_brought_back);
+            }
+            repair.rows += page.rows;
+            repair.unreadable.extend(page.unreadable);
+            report(repair.rows);
+            from = page.next;
+            if from.is_none() {
+                repair.unreadable.sort_by(|one, other| one.unreadable.cmp(&other.unreadable));
+                return Ok(repair);
+            }
+        }
     }
 }

@@ -4,15 +4,15 @@
 //! afterwards. The other two find it by key id and by user.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::Serialize;
-
-use super::text::KeyHash;
 use common::closed_enum;
 use common::ids::{KeyId, UserId};
 use common::layout::Format;
 use common::scope::{Scopes, Tier};
 use common::store::{Attributes, Row, StoreError, n, s};
 use common::timestamp::Timestamp;
+use serde::Serialize;
+
+use crate::auth::text::KeyHash;
 
 pub const PK: &str = "pk";
 pub const SK: &str = "sk";

@@ -6,8 +6,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::rows::{PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
-use common::paging::Paging;
-use common::sort::Sort;
+use common::paging::{Paging, Sort};
 
 /// The most matches of a price range that are sorted by themselves, which takes about 0.2 ms (computed).
 const MAX_SORTED: usize = 2_048;

@@ -2,7 +2,7 @@
 
 use common::ids::VariantId;
 use common::money::Usd;
-use common::sort::Sort;
+use common::paging::Sort;
 
 /// A query of the listings (specification 4.9.1). The bounds are inclusive.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::base::Columns;
 use common::ids::{Id8, VariantId};
+use common::paging::Sort;
 use common::records::ListingKind;
-use common::sort::Sort;
 use common::timestamp::Timestamp;
 use uuid::Uuid;
 

@@ -17,7 +17,7 @@ use common::ids::EndpointId;
 use common::preflight::{Problem, ResourceKind};
 use common::resources::KEYRING_VARIABLE;
 use common::rotation::Secrets;
-use common::service::Service;
+use common::runtime::Service;
 use futures_util::FutureExt;
 
 /// How old a remembered keyring may be before it is read again.

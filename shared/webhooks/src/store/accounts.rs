@@ -10,9 +10,9 @@ use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, PK};
 use super::{CONFLICT_ATTEMPTS, StartKey, WebhookStore, table};
 use crate::delivery::KEPT_FOR_MILLIS;
 use crate::endpoint::{Endpoints, MAX_ENDPOINTS, UnreadableEndpoint, WebhookEndpoint};
-use common::batch_get::get_rows;
 use common::change::Change;
 use common::ids::{EndpointId, UserId};
+use common::rows::get_rows;
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use common::timestamp::Timestamp;
 

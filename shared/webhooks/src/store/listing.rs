@@ -13,10 +13,9 @@ use super::deliveries::from_row;
 use super::table::{CREATED_AT, DELIVERIES_INDEX, ENDPOINT_ID, LISTED, PK, STATUSES_INDEX};
 use super::{WebhookStore, table};
 use crate::delivery::{Delivery, Status, end_for_removed_endpoint};
-use common::batch_get::get_rows;
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId};
-use common::rows::Unreadable;
+use common::rows::{Unreadable, get_rows};
 use common::store::{Attributes, Row, StoreError, n, s};
 use common::timestamp::Timestamp;
 

@@ -33,7 +33,7 @@ use common::aws::{Missing, Patience};
 use common::change::Change;
 use common::preflight::{Probe, ProbeFuture};
 use common::resources::{Table, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
-use common::service::Service;
+use common::runtime::Service;
 use common::store::{StoreError, n, retry_conflicts, s};
 use common::transaction::{self, Cancelled};
 

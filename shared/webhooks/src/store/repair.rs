@@ -13,10 +13,9 @@ use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_
 use super::{StartKey, WebhookStore, table};
 use crate::endpoint::{Endpoints, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice, disabled_notice_id};
-use common::batch_get::get_rows;
 use common::closed_enum;
 use common::ids::{EndpointId, UserId};
-use common::rows::Unreadable;
+use common::rows::{Unreadable, get_rows};
 use common::store::{Attributes, Row, StoreError, s};
 use common::timestamp::Timestamp;
 

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::auth::KeyStatus;
 use api::auth::table::{self, HASH, KEY_ID, LOST_SUCCESSOR, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
-use common::batch_get::get_rows;
 use common::closed_enum;
 use common::ids::{KeyId, UserId};
-use common::rows::Unreadable;
+use common::rows::{Unreadable, get_rows};
 use common::store::{Attributes, Row, StoreError};
 
 use crate::keys::{KeyAdmin, finders};

@@ -1,13 +1,54 @@
-//! Copies of received messages. A function sends them before it acknowledges the messages.
+//! The way to SQS: a client, the URLs of the queues that a function uses, their check before its first event, the
+//! batches that SQS accepts in one call, and copies of received messages.
 
-use crate::store::explain;
-use aws_sdk_sqs::Client;
+pub use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::types::builders::SendMessageBatchRequestEntryBuilder;
-use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 
-use super::batches::{MAX_BATCH_BYTES, batches};
+use crate::aws::{Environment, Missing, Patience};
+use crate::preflight::{ProbeFuture, ResourceKind};
+use crate::resources::Queue;
+use crate::runtime::Service;
+use crate::store::explain;
+
+/// The longest delay of a message that SQS allows, in seconds.
+pub const MAX_DELAY_SECONDS: u32 = 900;
+
+/// Makes a client of SQS.
+pub fn client(environment: &Environment, patience: Patience) -> Client {
+    let mut config = aws_sdk_sqs::config::Builder::from(&environment.config(patience));
+    config.set_interceptors(environment.interceptors());
+    Client::from_conf(config.build())
+}
+
+/// Makes a client with [`Patience::Request`], reads the URLs of queues, and notes that the queues are to be checked. If
+/// several URLs are missing, the error names all of them at once.
+pub fn from_service<const N: usize>(
+    service: &Service<'_>,
+    queues: [Queue; N],
+) -> Result<(Client, [String; N]), Missing> {
+    let urls = service.variables(queues.map(Queue::variable))?;
+    let client = client(service.environment(), Patience::Request);
+    for url in &urls {
+        let (client, probed) = (client.clone(), url.clone());
+        service.check(ResourceKind::Queue, name(url), move || probe(&client, &probed));
+    }
+    Ok((client, urls))
+}
+
+/// Returns the name of the queue at a URL.
+pub fn name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or_default()
+}
+
+/// Checks a queue by asking for its ARN. This needs the permission `sqs:GetQueueAttributes`.
+pub fn probe(client: &Client, url: &str) -> ProbeFuture {
+    let attributes = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
+    async move { Ok(attributes.send().await.map(drop)?) }.boxed()
+}
 
 /// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the
 /// size limit of SQS.
@@ -15,7 +56,7 @@ const MAX_ATTRIBUTE_CHARS: usize = 256;
 /// The message attribute that says why the store takes what a message calls for as invalid.
 const DEFECT: &str = "defect";
 
-/// A copy of a message.
+/// A copy of a received message. A function sends it before it acknowledges the message.
 #[derive(Clone, Debug)]
 pub struct MessageCopy {
     /// The message's number in its batch.
@@ -92,6 +133,31 @@ pub fn attribute(data_type: &str, text: &str) -> Result<MessageAttributeValue, B
     MessageAttributeValue::builder().data_type(data_type).string_value(value).build()
 }
 
+/// The most bytes that SQS accepts in one message, attributes included. The messages of one call share the same limit.
+pub const MAX_BATCH_BYTES: usize = 256 * 1_024;
+/// The most messages that SQS accepts in one call.
+const MAX_BATCH_ENTRIES: usize = 10;
+
+/// Splits messages into batches and keeps their order. `bytes` returns the size of a message. A message that is larger
+/// than [`MAX_BATCH_BYTES`] gets a batch of its own.
+pub fn batches<M>(messages: Vec<M>, bytes: impl Fn(&M) -> usize) -> Vec<Vec<M>> {
+    let (mut batches, mut batch, mut total) = (Vec::new(), Vec::new(), 0);
+    for message in messages {
+        let size = bytes(&message);
+        let full = batch.len() == MAX_BATCH_ENTRIES || total + size > MAX_BATCH_BYTES;
+        if full && !batch.is_empty() {
+            batches.push(std::mem::take(&mut batch));
+            total = 0;
+        }
+        total += size;
+        batch.push(message);
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    batches
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +185,23 @@ mod tests {
             assert_eq!(copy.entry.message_attributes.iter().flatten().count(), expected);
             assert_eq!(copy.bytes(), MAX_BATCH_BYTES);
         }
+    }
+
+    fn sizes(messages: &[usize]) -> Vec<Vec<usize>> {
+        batches(messages.to_vec(), |size| *size)
+    }
+
+    #[test]
+    fn a_batch_has_at_most_ten_messages_and_as_many_bytes_as_sqs_takes() {
+        assert_eq!(sizes(&[]), [[0; 0]; 0]);
+        assert_eq!(sizes(&[1; 21]), [vec![1; 10], vec![1; 10], vec![1]]);
+        assert_eq!(sizes(&[MAX_BATCH_BYTES, 1, MAX_BATCH_BYTES]), [[MAX_BATCH_BYTES], [1], [MAX_BATCH_BYTES]]);
+        assert_eq!(sizes(&[MAX_BATCH_BYTES - 1, 1, 1]), [vec![MAX_BATCH_BYTES - 1, 1], vec![1]]);
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_takes_no_other_along() {
+        let large = MAX_BATCH_BYTES + 1;
+        assert_eq!(sizes(&[large, 1, large]), [[large], [1], [large]]);
     }
 }
