@@ -10,8 +10,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use serde::{Deserialize, Serialize};
 
 use super::order_writes::{OrderWrite, WRITES_PER_ORDER};
-use super::place::Place;
-use super::summary::Summary;
+use super::summary::{Place, Summary};
 use super::{Accounts, table};
 use common::backoff::{MAX_RACES, pause};
 use common::batch_get::get_rows;

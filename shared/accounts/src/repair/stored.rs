@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::marks::Marks;
-use crate::place::Place;
-use crate::summary::Summary;
+use crate::summary::{Place, Summary};
 use crate::{Accounts, table};
 use common::batch_get::get_rows;
 use common::ids::{OrderId, UserId};
