@@ -1,28 +1,27 @@
 //! The accounts table, which holds what belongs to one user: orders and balance. No other code of the service reads or
 //! writes it.
 
-mod balance;
-mod marking;
 mod marks;
-mod memory;
 mod order_writes;
 mod orders;
 mod page;
-mod place;
 mod repair;
 mod summary;
 mod table;
 
 use aws_sdk_dynamodb::Client;
 
+use common::aws::{Missing, Patience};
+use common::ids::UserId;
+use common::preflight::Probe;
+use common::records::PublicBalance;
+use common::resources::Table;
+use common::runtime::Service;
+use common::store::{Attributes, StoreError, get_row, n, put_newer, reset_version, s};
+
 pub use orders::OrderOutcome;
 pub use page::OrderPages;
 pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
-
-use common::aws::{Missing, Patience};
-use common::preflight::Probe;
-use common::resources::Table;
-use common::runtime::Service;
 
 /// A month with fewer orders than this has no marks, and its blocks may hold this many.
 const MIN_BLOCK_ORDERS: u64 = 128;
@@ -51,5 +50,28 @@ impl Accounts {
     pub fn from_service(service: &Service<'_>, probe: Probe) -> Result<Self, Missing> {
         let (client, table) = service.table(Table::Accounts, Patience::Request, probe)?;
         Ok(Self::new(client, table))
+    }
+
+    /// Reads a user's balance. If none is known, it is six zeros (specification 2.7.3).
+    pub async fn balance(&self, user: UserId) -> Result<PublicBalance, StoreError> {
+        let Some(row) = get_row(&self.client, &self.table, table::balance(user)).await? else {
+            return Ok(PublicBalance::default());
+        };
+        table::BALANCE_FORMAT.of_row(&row)?;
+        let data = Attributes(&row).text(table::DATA).unwrap_or_default();
+        serde_json::from_str(data).map_err(|error| StoreError::corrupt(format!("balance of {user}: {error}")))
+    }
+
+    /// Stores a balance, unless the stored one is as new or newer. Returns whether anything changed.
+    pub async fn put_balance(&self, user: UserId, balance: PublicBalance, version: u64) -> Result<bool, StoreError> {
+        let mut row = table::balance(user);
+        row.insert(table::DATA.to_owned(), s(serde_json::to_string(&balance)?));
+        put_newer(&self.client, &self.table, row, table::VERSION, n(version)).await
+    }
+
+    /// Sets a balance's version to 0, so that a message with any later version applies. Returns the version that it
+    /// had, or `None` if no balance of this user is known.
+    pub async fn reset_balance_version(&self, user: UserId) -> Result<Option<u64>, StoreError> {
+        reset_version(&self.client, &self.table, table::balance(user), table::VERSION).await
     }
 }

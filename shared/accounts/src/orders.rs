@@ -7,17 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use serde::{Deserialize, Serialize};
 
 use super::order_writes::{OrderWrite, WRITES_PER_ORDER};
-use super::place::Place;
-use super::summary::Summary;
+use super::summary::{Place, Summary};
 use super::{Accounts, table};
 use common::backoff::{MAX_RACES, pause};
-use common::ids::{OrderId, UserId};
+use common::ids::{ItemId, ListingId, OrderId, OrderStatus, UserId};
 use common::layout::Format;
-use common::records::PublicOrder;
+use common::money::Usd;
+use common::records::{OrderSource, PublicOrder, PublicOrderLine};
 use common::rows::get_rows;
 use common::store::{Attributes, Row, StoreError};
+use common::timestamp::Timestamp;
 use common::transaction;
 
 /// The most orders that are read together. A batch read has at most 100 keys, and one of them is the summary's.
@@ -194,15 +196,66 @@ impl Accounts {
 /// The format of a packed order. Postcard is positional: the order of fields and of enum members is part of it.
 const PACKED: Format = Format::first("packed order");
 
+/// An order as it is stored. It has the fields of the answer, but it does not change with the answer: a field that is
+/// added there must be named in the conversions below.
+#[derive(Serialize, Deserialize)]
+struct PackedOrder {
+    id: OrderId,
+    status: OrderStatus,
+    source: OrderSource,
+    total_usd: Usd,
+    created_at: Timestamp,
+    delivered_at: Option<Timestamp>,
+    items: Vec<PackedLine>,
+}
+
+/// A line of a stored order.
+#[derive(Serialize, Deserialize)]
+struct PackedLine {
+    listing_id: ListingId,
+    price_usd: Usd,
+    item_id: Option<ItemId>,
+}
+
+impl From<PublicOrder> for PackedOrder {
+    fn from(order: PublicOrder) -> Self {
+        let PublicOrder { id, status, source, total_usd, created_at, delivered_at, items } = order;
+        let items = items.into_iter().map(PackedLine::from).collect();
+        Self { id, status, source, total_usd, created_at, delivered_at, items }
+    }
+}
+
+impl From<PackedOrder> for PublicOrder {
+    fn from(order: PackedOrder) -> Self {
+        let PackedOrder { id, status, source, total_usd, created_at, delivered_at, items } = order;
+        let items = items.into_iter().map(PublicOrderLine::from).collect();
+        Self { id, status, source, total_usd, created_at, delivered_at, items }
+    }
+}
+
+impl From<PublicOrderLine> for PackedLine {
+    fn from(line: PublicOrderLine) -> Self {
+        let PublicOrderLine { listing_id, price_usd, item_id } = line;
+        Self { listing_id, price_usd, item_id }
+    }
+}
+
+impl From<PackedLine> for PublicOrderLine {
+    fn from(line: PackedLine) -> Self {
+        let PackedLine { listing_id, price_usd, item_id } = line;
+        Self { listing_id, price_usd, item_id }
+    }
+}
+
 /// Packs an order, so that even a full page of large orders fits in the 1 MB that one DynamoDB call returns.
 fn pack(order: &PublicOrder) -> Result<Vec<u8>, StoreError> {
-    Ok(postcard::to_extend(order, vec![PACKED.writes])?)
+    Ok(postcard::to_extend(&PackedOrder::from(order.clone()), vec![PACKED.writes])?)
 }
 
 /// Unpacks an order from a row's data.
 pub(super) fn unpack(data: &[u8]) -> Result<PublicOrder, StoreError> {
     let (_, order) = PACKED.split(data)?;
-    postcard::from_bytes(order).map_err(|error| PACKED.corrupt(&error))
+    postcard::from_bytes::<PackedOrder>(order).map(PublicOrder::from).map_err(|error| PACKED.corrupt(&error))
 }
 
 /// Returns the row that has this key.

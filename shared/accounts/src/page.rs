@@ -18,10 +18,13 @@
 //! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`common::rows`]),
 //! because then page and total would no longer be exact.
 
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lru::LruCache;
+
 use super::marks::Marks;
-use super::memory::{Marking, Memory};
 use super::orders::INSERTS_PER_TRANSACTION;
 use super::summary::{Start, Summary};
 use super::{Accounts, table};
@@ -46,6 +49,10 @@ const REREAD_PAUSES: [Duration; 6] = [
     Duration::from_millis(160),
     Duration::from_millis(320),
 ];
+/// The most users whose summaries an instance remembers. For one more it forgets the user who asked least recently.
+const MAX_USERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// The most months whose marks it remembers. The marks of a month of 100,000 orders take about 30 KB.
+const MAX_MONTHS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
 /// Reads pages of orders, and remembers the summaries and marks that this instance has seen.
 pub struct OrderPages {
@@ -259,6 +266,154 @@ impl Accounts {
     }
 }
 
+struct Memory {
+    summaries: Mutex<LruCache<UserId, Summary>>,
+    /// The marks of months, each with the era of the summary that they belong to.
+    marks: Mutex<LruCache<(UserId, u64, String), Marks>>,
+    /// How many orders a block of a month may hold.
+    block_orders: u64,
+}
+
+/// Whether marks could save reading over orders that lie before the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marking {
+    /// No: few are read over.
+    Fine,
+    /// The marks that this instance remembers do not, but there may be finer ones.
+    Coarse,
+    /// This instance remembers no marks that hold.
+    Unknown,
+}
+
+impl Memory {
+    fn new(block_orders: u64) -> Self {
+        Self {
+            summaries: Mutex::new(LruCache::sparse(MAX_USERS)),
+            marks: Mutex::new(LruCache::sparse(MAX_MONTHS)),
+            block_orders,
+        }
+    }
+
+    fn summary(&self, user: UserId) -> Option<Summary> {
+        lock(&self.summaries).get(&user).cloned()
+    }
+
+    /// Remembers a summary, unless a newer one of its era is remembered.
+    fn remember(&self, user: UserId, summary: Summary) {
+        let mut summaries = lock(&self.summaries);
+        let known = summaries.peek(&user).filter(|known| known.era == summary.era);
+        let is_newer = known.is_none_or(|known| known.total <= summary.total);
+        if is_newer {
+            summaries.put(user, summary);
+        }
+    }
+
+    /// Remembers the marks of a month, which were read with this summary.
+    fn remember_marks(&self, user: UserId, summary: &Summary, month: &str, marks: Marks) {
+        lock(&self.marks).put((user, summary.era, month.to_owned()), marks);
+    }
+
+    /// Finds the order that has `skip` newer ones, by a summary and by the marks that this instance remembers. They
+    /// are brought up to the summary if its recent inserts are all that they lack.
+    fn start(&self, user: UserId, summary: &Summary, skip: usize) -> (Start, Marking) {
+        let start = summary.start(skip);
+        let Some(month) = start.month.clone() else { return (start, Marking::Fine) };
+        if start.skip as u64 <= self.block_orders {
+            return (start, Marking::Fine);
+        }
+        let mut remembered = lock(&self.marks);
+        let Some(marks) = remembered.get_mut(&(user, summary.era, month.clone())) else {
+            return (start, Marking::Unknown);
+        };
+        if !marks.catch_up(summary, &month) {
+            return (start, Marking::Unknown);
+        }
+        let start = marks.narrow(start);
+        let is_fine = start.skip as u64 <= marks.max_block_orders(self.block_orders);
+        (start, if is_fine { Marking::Fine } else { Marking::Coarse })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
-#[path = "page_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    const MONTH: &str = "2026-11";
+    /// More orders than a summary lists by position.
+    const MAX_OTHERS: u64 = 10;
+
+    /// A read beside a transaction that inserts several orders.
+    #[derive(Debug)]
+    struct HalfSeen {
+        /// How many orders there were before the transaction.
+        before: u64,
+        /// How many it inserts.
+        inserts: u64,
+        /// Which of them the read saw, the first of them as the lowest bit.
+        seen: u32,
+        /// How many more were inserted until the summary was read.
+        later: u64,
+        known: u64,
+    }
+
+    impl HalfSeen {
+        /// Returns every such read of few orders.
+        fn all() -> impl Iterator<Item = Self> {
+            let counts = (0..=MAX_OTHERS).flat_map(|before| (0..=MAX_OTHERS).map(move |later| (before, later)));
+            counts.flat_map(|(before, later)| {
+                (1..=INSERTS_PER_TRANSACTION as u64).flat_map(move |inserts| {
+                    (0..1_u32 << inserts).flat_map(move |seen| {
+                        [0, before, before + inserts].map(|known| Self { before, inserts, seen, later, known })
+                    })
+                })
+            })
+        }
+
+        fn is_seen(&self, ordinal: u64) -> bool {
+            ordinal <= self.before
+                || (ordinal <= self.before + self.inserts && self.seen & (1 << (ordinal - self.before - 1)) != 0)
+        }
+
+        fn summary(&self) -> Summary {
+            let mut summary = Summary::default();
+            for ordinal in 1..=self.before + self.inserts + self.later {
+                summary.insert(MONTH.to_owned(), position(ordinal));
+            }
+            summary
+        }
+
+        fn read(&self) -> ReadOrders {
+            let seen = (1..=self.before + self.inserts).filter(|ordinal| self.is_seen(*ordinal));
+            let row = |ordinal| OrderRow { position: position(ordinal), ordinal, data: Vec::new() };
+            ReadOrders { orders: seen.map(row).collect(), complete: true }
+        }
+    }
+
+    fn position(ordinal: u64) -> String {
+        format!("{MONTH}-{ordinal:02}")
+    }
+
+    #[test]
+    fn a_read_that_covers_a_summary_missed_only_inserts_that_the_summary_lists() {
+        for half in HalfSeen::all() {
+            let (summary, read) = (half.summary(), half.read());
+            let missed = (1..=summary.total).filter(|ordinal| !half.is_seen(*ordinal));
+            let is_listed = |ordinal| summary.recent.contains(&position(ordinal));
+            let unlisted: Vec<u64> = missed.filter(|ordinal| !is_listed(*ordinal)).collect();
+            assert!(unlisted.is_empty() || !read.covers(&summary, half.known), "{half:?} misses {unlisted:?}");
+        }
+    }
+
+    #[test]
+    fn a_read_beside_one_transaction_of_the_most_inserts_still_covers_the_summary() {
+        let most = INSERTS_PER_TRANSACTION as u64;
+        for half in HalfSeen::all().filter(|half| half.later <= most) {
+            let has_known = half.known == half.before + half.inserts;
+            assert!(!has_known || half.read().covers(&half.summary(), half.known), "{half:?}");
+        }
+    }
+}

@@ -3,13 +3,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use thiserror::Error;
 
-use super::bad_fields::bad_fields;
 use super::event::EventMessage;
-use super::object::Object;
-use super::rejection::{BadField, Rejection, read};
-use super::samples::sample;
-use super::version::Version;
+use super::rejection::{BadField, Object, Rejection, bad_fields, read, sample};
 use common::event::{Event, EventKind};
 use common::ids::{
     Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
@@ -33,6 +30,10 @@ const MAX_LINES: usize = 200;
 const MAX_AHEAD_MILLIS: i64 = 5 * 60 * 1_000;
 /// How far in the future a listing or an order may have been created. It would lead the lists by time for as long.
 const MAX_CREATED_AHEAD_MILLIS: i64 = DAY_MILLIS;
+/// The highest version of a message: the highest number of 63 bits, which databases and most languages can hold. The
+/// tables hold numbers up to twice as high. So if a sender's counter goes astray, there are still higher numbers for a
+/// repair, which no message can overtake by mistake.
+const MAX_VERSION: u64 = i64::MAX.cast_unsigned();
 
 /// A parsed message. Where a number stands at the end, it is the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,6 +318,24 @@ fn created_by(created_at: Timestamp, now: Timestamp) -> Result<(), Rejection> {
         Ok(())
     } else {
         Err(Rejection::new("created_at", "must not be more than a day in the future"))
+    }
+}
+
+/// A version, from 0 to [`MAX_VERSION`].
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "u64")]
+struct Version(u64);
+
+/// The version is higher than a message may have.
+#[derive(Debug, Error)]
+#[error("must be at most {max}", max = MAX_VERSION)]
+struct VersionTooHigh;
+
+impl TryFrom<u64> for Version {
+    type Error = VersionTooHigh;
+
+    fn try_from(number: u64) -> Result<Self, VersionTooHigh> {
+        if number <= MAX_VERSION { Ok(Self(number)) } else { Err(VersionTooHigh) }
     }
 }
 

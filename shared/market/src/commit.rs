@@ -1,12 +1,12 @@
-//! Commits a batch of changes in one transaction.
+//! Commits a batch of changes in one transaction. After a restore, a stream may begin anew, and versions are reset so that
+//! any message may follow.
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 
-use super::log::{Log, position};
-use super::table;
-use crate::writer::Writer;
-use crate::{ChangeOf, Record, Write};
-use common::store::{IS_NEWER, Row, StoreError, b, n, s};
+use super::log::{LOG_KEEP_MILLIS, Log, position};
+use super::writer::Writer;
+use super::{ChangeOf, Record, Write, table};
+use common::store::{Attributes, IS_NEWER, Row, StoreError, b, n, reset_version, s};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use common::transaction;
 
@@ -18,8 +18,6 @@ const MAX_BATCH: usize = 98;
 const MAX_BATCH_BYTES: usize = 2_000_000;
 /// The most bytes of a packed log entry, which must stay below DynamoDB's 400 KB for a row.
 const MAX_ENTRY_BYTES: usize = 300_000;
-/// How long log entries are kept: 28 days.
-pub(super) const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 /// How long the tombstone of a removed entity is kept: 90 days. A message waits for at most 14 days in the feed, and
 /// for another 14 after it was sent again from the dead letters. The rest is for what an operator repeats or imports.
 const TOMBSTONE_KEEP_MILLIS: i64 = 90 * DAY_MILLIS;
@@ -129,7 +127,7 @@ impl<R: Record> Log<R> {
     }
 
     /// Returns the writes that move the head from `seq` to `next`, and put the log entry of that number.
-    pub(super) fn advance<'c>(
+    fn advance<'c>(
         &self,
         seq: u64,
         next: u64,
@@ -161,6 +159,29 @@ impl<R: Record> Log<R> {
 
     fn put(&self, row: Row) -> aws_sdk_dynamodb::types::builders::PutBuilder {
         Put::builder().table_name(&self.market.table).set_item(Some(row))
+    }
+
+    /// Reads the sequence number of the newest entry, whatever the head says; 0 if there is no entry.
+    pub async fn newest_entry(&self) -> Result<u64, StoreError> {
+        let newest = self.market.query(table::log_partition::<R>(), None).scan_index_forward(false).limit(1);
+        newest.send().await?.items().first().map_or(Ok(0), |row| Attributes(row).parsed(table::SK))
+    }
+
+    /// Begins the stream anew: moves the head from `head` to `seq`, and puts an empty entry there. Returns false, and
+    /// changes nothing, if the head has moved or there is such an entry.
+    ///
+    /// Before that entry is a gap. So every reader that stands before it, wherever it believes to be, reads the whole
+    /// stream again: the next base, or until there is one, the entities.
+    pub async fn begin_anew(&self, head: u64, seq: u64, now: Timestamp) -> Result<bool, StoreError> {
+        let writes = self.advance(head, seq, std::iter::empty::<&ChangeOf<R>>(), now)?;
+        let request = self.market.client.transact_write_items().set_transact_items(Some(writes.into()));
+        Ok(transaction::send(request).await?.is_ok())
+    }
+
+    /// Sets an entity's version to 0. Returns the version that it had, or `None` if there is no such entity.
+    pub async fn reset_version(&self, id: &R::Id) -> Result<Option<u64>, StoreError> {
+        let key = table::entity::<R>(&id.to_string());
+        reset_version(&self.market.client, &self.market.table, key, table::VERSION).await
     }
 }
 

@@ -1,19 +1,27 @@
-//! The statistics of a variant's asks (specification 2.9.2 to 2.9.4).
+//! The statistics of a variant's asks (specification 2.9.2 to 2.9.4), and the reader that gathers what they are made of.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use rust_decimal::Decimal;
 
-use super::Quote;
+use super::quotes::MarketplaceCache;
+use super::{Market, Quote};
+use common::clock::Clock;
 use common::ids::VariantId;
 use common::money::Usd;
 use common::records::{PublicMarketplace, VariantPrices};
+use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// A quote that is older than this enters no figure.
 const FRESH_MILLIS: i64 = DAY_MILLIS;
 /// With fewer asks than this, no price is recommended.
 const ENOUGH_TO_RECOMMEND: usize = 3;
+/// How many variants' quotes are read at the same time. Each such read needs a connection of its own. An item has at
+/// most 500 variants, by the limits of the feed.
+const CONCURRENCY: usize = 32;
 
 /// The figures of a variant, and since when they hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,11 +97,46 @@ fn recommended(asks: &[Usd], median: Decimal) -> Option<Usd> {
     Some(Usd::rounded(lowest.decimal() - Usd::CENT.decimal()).max(Usd::CENT))
 }
 
+/// Reads prices. Within an instance the marketplaces are kept for half a minute.
+pub struct PriceReader {
+    market: Market,
+    marketplaces: MarketplaceCache,
+    clock: Arc<dyn Clock>,
+}
+
+impl PriceReader {
+    pub fn new(market: Market, clock: Arc<dyn Clock>) -> Self {
+        let marketplaces = MarketplaceCache::new(market.clone(), Arc::clone(&clock));
+        Self { market, marketplaces, clock }
+    }
+
+    /// Returns a variant's figures, or `None` if no ask counts. A quote that cannot be read counts as one that has not
+    /// arrived. `source_keys` names those that count.
+    pub async fn figures(&self, variant: VariantId) -> Result<Option<Figures>, StoreError> {
+        let (quotes, marketplaces) = tokio::try_join!(self.market.quotes(variant), self.marketplaces.get())?;
+        Ok(figures(variant, quotes.log_unreadable(), &marketplaces, self.clock.now()))
+    }
+
+    /// Returns the prices of several variants, in their order. This takes one round trip for each 32 variants.
+    pub async fn prices_of_all(&self, variants: Vec<VariantId>) -> Result<Vec<Option<VariantPrices>>, StoreError> {
+        let reads = stream::iter(variants.clone()).map(|variant| self.market.quotes(variant));
+        let reads = reads.buffered(CONCURRENCY).try_collect::<Vec<_>>();
+        let (quotes, marketplaces) = tokio::try_join!(reads, self.marketplaces.get())?;
+        let now = self.clock.now();
+        let of_each = variants.into_iter().zip(quotes);
+        let prices = of_each.map(|(variant, quotes)| {
+            figures(variant, quotes.log_unreadable(), &marketplaces, now).map(|figures| figures.prices)
+        });
+        Ok(prices.collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use uuid::Uuid;
+
+    use super::*;
 
     const NOW: i64 = 1_790_000_000_000;
 

@@ -1,22 +1,12 @@
 //! The market table, which holds the public data: items, listings, marketplaces and quotes. No other code of the
 //! service reads or writes it.
 
-mod base_rows;
+mod base;
 mod commit;
-mod entities;
 mod figures;
-mod gap;
-mod lease;
 mod log;
-mod manifest;
-mod marketplaces;
-mod overlap;
-mod price_reader;
 mod quotes;
-mod rebuild;
 mod records;
-mod repair;
-mod stream;
 mod table;
 mod writer;
 
@@ -31,18 +21,12 @@ use common::resources::Table;
 use common::runtime::Service;
 use common::store::{Attributes, Row, StoreError, get_row, s};
 
-pub use base_rows::Standing;
+pub use base::{DeltaRef, EntityCursor, Hash, Manifest, ObjectRef, Rebuild, SortedRun, Standing, StoredRebuild};
 pub use commit::entity_row;
-pub use entities::EntityPage;
-pub use figures::{Figures, figures};
-pub use gap::GapWatch;
-pub use log::{Log, LogPosition, Tail, contiguous};
-pub use manifest::{DeltaRef, Hash, Manifest, ObjectRef};
-pub use price_reader::PriceReader;
+pub use figures::{Figures, PriceReader, figures};
+pub use log::{EntityPage, GapWatch, Log, LogPosition, Tail, contiguous};
 pub use quotes::Quote;
-pub use rebuild::{EntityCursor, Rebuild, SortedRun, StoredRebuild};
-pub use records::CatalogWrite;
-pub use stream::{Batch, Change, ChangeOf, Record, Write};
+pub use records::{Batch, CatalogWrite, Change, ChangeOf, Record, Write};
 pub use table::ENTITY_PARTITIONS;
 pub use writer::Writer;
 

@@ -5,22 +5,55 @@
 //!
 //! Readers start from a base, which is exact at its sequence number, or from a strongly consistent scan of the entities.
 //! Then they apply the log entries that follow: behind the base, or from well before the head that they read before the
-//! scan ([`overlap`](super::overlap)). An entry may repeat what the scan saw, but once the log has been read to its end,
+//! scan ([`Log::before_scan`]). An entry may repeat what the scan saw, but once the log has been read to its end,
 //! it does not contradict what the scan saw.
 //!
 //! An entry or an entity that cannot be read is an error of the whole stream. It is not left out as elsewhere
 //! ([`common::rows`]): without it, a replica would answer with wrong pages and totals, and nobody would know.
+//!
+//! # Where a reader of the entities begins
+//!
+//! A scan consists of Queries, and a Query beside a transaction may see some of its writes and miss others. So it would
+//! not be enough to read the log after the head that was there before the scan:
+//!
+//! 1. A transaction writes the head (7), log entry 7, and the entities A and B.
+//! 2. A reader's Query already sees that the head is 7.
+//! 3. Its scan sees the new A, but still the old B.
+//! 4. The log after entry 7 is empty. The reader would keep the old B until B changes again.
+//!
+//! Therefore the reader begins well before the head, with entry 6 or an earlier one, and reads the log only after the
+//! scan. A transaction that was committed long before the scan has been seen as a whole. Every later one is in the part
+//! of the log that is read, and so its changes are applied in their order, whatever the scan has seen of them. An entry
+//! that is older than what the scan saw does no harm, because the entries after it follow in the same log.
+//!
+//! A transaction may also be committed during the scan. Once the scan has ended, the reader asks for the head by a
+//! `GetItem`, which sees each transaction as a whole or not at all. It reads the log at least up to there.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 use serde::{Deserialize, Serialize};
 
-use super::gap::GapWatch;
-use super::{Market, table};
-use crate::{Batch, ChangeOf, Record};
+use super::{Batch, ChangeOf, Market, Record, table};
+use common::backoff::equal_jitter;
 use common::clock::{Clock, Moment};
 use common::store::{Attributes, Row, StoreError, get_row};
+use common::timestamp::{DAY_MILLIS, Timestamp};
+
+/// The longest pauses between looks at a gap. A transaction that a Query saw in part needs a few milliseconds until all
+/// of it shows, and up to some hundred on a bad day. All pauses together fit in the time that a request has.
+const GAP_PAUSES: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(320)];
+/// The read units of a full page, which is 1 MB. They are assumed if the store does not say what a page took.
+const PAGE_UNITS: f64 = 256.0;
+/// How old an entry must be for a scan to see all of its transaction: five minutes. Transactions take milliseconds. The
+/// rest is for clocks that are wrong, and for writers that stamp an entry and then lose races for two minutes.
+const MIN_AGE_MILLIS: i64 = 5 * 60 * 1_000;
+/// At least this many entries are read again, whatever the clocks say.
+const MIN_OVERLAP: u64 = 16;
+/// How long log entries are kept: 28 days.
+pub(super) const LOG_KEEP_MILLIS: i64 = 28 * DAY_MILLIS;
 
 /// One stream of the market table.
 pub struct Log<R> {
@@ -128,6 +161,57 @@ impl<R: Record> Log<R> {
             .map_err(|error| R::LOG_ENTRY.corrupt(&format_args!("sequence number {seq}: {error}")))?;
         Ok((seq, changes))
     }
+
+    /// Reads the entities of a partition that follow an id, as many as one strongly consistent Query returns.
+    pub async fn entities(&self, partition: u32, behind: Option<String>) -> Result<EntityPage<R>, StoreError> {
+        let query = self.market.query(table::entity_partition::<R>(partition), behind);
+        let page = query.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await?;
+        let records = page.items().iter().filter_map(|row| Self::live(row).transpose());
+        let last = page.last_evaluated_key().map(|key| Attributes(key).parsed(table::SK));
+        let units = page.consumed_capacity().and_then(ConsumedCapacity::capacity_units);
+        Ok(EntityPage {
+            records: records.collect::<Result<_, _>>()?,
+            last: last.transpose()?,
+            units: units.unwrap_or(PAGE_UNITS),
+        })
+    }
+
+    /// Returns the record of an entity, or `None` for a tombstone, which has no data.
+    pub(super) fn live(row: &Row) -> Result<Option<R>, StoreError> {
+        table::ENTITY_FORMAT.of_row(row)?;
+        let Some(data) = Attributes(row).text(table::DATA) else { return Ok(None) };
+        R::from_data(data).map(Some).map_err(|error| StoreError::corrupt(format!("{}: {error}", R::STREAM)))
+    }
+
+    /// Returns the position after which a reader reads the log if it scans the entities from `now` on, and the head was
+    /// at `head` before. No entry is known to be missing between the position and the head.
+    ///
+    /// Looks at ever older entries, in steps that double.
+    pub async fn before_scan(&self, head: u64, now: Timestamp) -> Result<u64, StoreError> {
+        let (mut start, mut step) = (head.saturating_sub(1), 1);
+        while start > 0 {
+            let seq = head.saturating_sub(step).max(1);
+            let Some(committed_at) = self.committed_at(seq).await? else { return Ok(start) };
+            if seq == 1 {
+                return Ok(0);
+            }
+            start = seq;
+            if step >= MIN_OVERLAP && now.millis() - committed_at.millis() > MIN_AGE_MILLIS {
+                break;
+            }
+            step *= 2;
+        }
+        Ok(start)
+    }
+
+    /// Returns when a batch was stamped, by its writer's clock. Returns `None` if its entry has expired.
+    async fn committed_at(&self, seq: u64) -> Result<Option<Timestamp>, StoreError> {
+        let entry = get_row(&self.market.client, &self.market.table, table::log_entry::<R>(seq)).await?;
+        entry.map_or(Ok(None), |entry| {
+            let expires: i64 = Attributes(&entry).required_number(table::TTL)?;
+            Ok(Some(Timestamp::from_millis(expires.saturating_mul(1_000)).plus_millis(-LOG_KEEP_MILLIS)))
+        })
+    }
 }
 
 /// Moves batches to `taken` while each follows directly on the cursor, and advances the cursor. Returns false at a gap.
@@ -149,4 +233,31 @@ pub(super) fn position(head: Option<&Row>) -> Result<LogPosition, StoreError> {
         let read = Attributes(row);
         Ok(LogPosition { seq: read.required_number(table::SEQ)?, changes: read.required_number(table::CHANGES)? })
     })
+}
+
+/// Counts the looks at a gap. A Query may see a transaction before an earlier one, so a gap may be none.
+#[derive(Debug, Default)]
+pub struct GapWatch {
+    pauses: usize,
+}
+
+impl GapWatch {
+    /// Waits before the next look at a gap. Returns false at once if the gap has been seen often enough: then its
+    /// entries are lost or have expired.
+    pub async fn look_again(&mut self) -> bool {
+        let Some(longest) = GAP_PAUSES.get(self.pauses) else { return false };
+        self.pauses += 1;
+        tokio::time::sleep(equal_jitter(*longest)).await;
+        true
+    }
+}
+
+/// A page of a partition's entities, in the order of their ids.
+pub struct EntityPage<R> {
+    /// The live ones.
+    pub records: Vec<R>,
+    /// The id that the next page follows. `None` if this page is the partition's last.
+    pub last: Option<String>,
+    /// The read units that the page took.
+    pub units: f64,
 }

@@ -36,8 +36,8 @@ pub(super) const BASE_MANIFEST: &str = "base-manifest";
 /// The parts of bases, of each stream: the name of the golden file, and the file in which the layout stands. Their
 /// bytes depend on the version of zstd.
 pub(super) const BASE_PARTS: [(&str, &str); 2] = [
-    ("base-part-catalog", "shared/replica/src/base/columns/items.rs"),
-    ("base-part-listings", "shared/replica/src/base/columns/listings.rs"),
+    ("base-part-catalog", "shared/replica/src/base/columns.rs"),
+    ("base-part-listings", "shared/replica/src/base/columns.rs"),
 ];
 
 const fn kind(

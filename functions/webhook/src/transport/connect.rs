@@ -27,8 +27,7 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 use webhooks::guard::{Policy, Resolve, SystemResolver, check_resolved};
 
-use super::error::{PostError, TlsFailure};
-use super::exchange::NotingBody;
+use super::exchange::{NotingBody, PostError, TlsFailure};
 
 /// How long an address may take to accept a connection if there are others to try.
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(1);

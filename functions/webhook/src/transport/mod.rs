@@ -2,7 +2,6 @@
 //! answer: not its length, not its pace, not even that it ends.
 
 mod connect;
-mod error;
 mod exchange;
 
 use std::sync::Arc;
@@ -17,9 +16,8 @@ use webhooks::guard::{EndpointUrl, Policy};
 
 pub use connect::Reach;
 use connect::{Connector, Pool};
-pub use error::{PostError, TlsFailure};
 use exchange::NotingBody;
-pub use exchange::Written;
+pub use exchange::{PostError, TlsFailure, Written};
 
 /// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
 /// last byte of the answer's head (specification 6.7.2).

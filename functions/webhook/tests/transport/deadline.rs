@@ -15,9 +15,8 @@ use tokio::time::{sleep, timeout};
 use webhook::transport::{DEADLINE, PostError, Posted, Reach, Transport};
 use webhooks::guard::{Resolve, SystemResolver};
 
-use crate::authority::Authority;
-use crate::receiver::{Handling, Receiver, client, post, read_request, until_closed};
-use crate::resolver::reach;
+use crate::receiver::{Handling, Receiver, client, post, reach, read_request, until_closed};
+use crate::tls::Authority;
 
 /// Posts to a receiver that answers after this time.
 async fn after(time: Duration) -> Posted {

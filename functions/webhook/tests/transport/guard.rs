@@ -1,14 +1,20 @@
 //! Addresses that the client must never connect to.
+//!
+//! The client also ignores the proxies in the environment. A proxy would see the content of deliveries, and would connect
+//! to addresses that the guard has not checked.
 
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::{env, io};
 
+use tokio::process::Command;
+
+use crate::receiver::{LOOPBACK, Receiver, ScriptedResolver, canary, client, is_touched, post, reach};
 use webhook::transport::{PostError, Reach, Transport};
 use webhooks::guard::{Policy, UrlRefusal};
 
-use crate::receiver::{LOOPBACK, Receiver, canary, client, is_touched, post};
-use crate::resolver::{ScriptedResolver, reach};
+/// Tells the child process, which is this test again with proxies in its environment, where the receiver is.
+const URL: &str = "WEBHOOK_TEST_URL";
 
 /// Returns the client as deployed, except that names are resolved by this resolver.
 fn public(resolver: Arc<ScriptedResolver>) -> Transport {
@@ -214,4 +220,24 @@ async fn an_error_names_no_address() {
     }
     let text = PostError::Url(UrlRefusal::Address).to_string();
     assert_eq!(text, "the URL is not allowed: it must use a public IP address");
+}
+
+#[tokio::test]
+async fn the_environments_proxies_are_not_used() {
+    if let Ok(url) = env::var(URL) {
+        assert!(post(&client(), &url).await.is_acknowledged());
+        return;
+    }
+    let proxy = canary();
+    let proxy_url = format!("http://{}", proxy.local_addr().unwrap());
+    let receiver = Receiver::answering("HTTP/1.1 204 No Content\r\n\r\n").await;
+    let mut again = Command::new(env::current_exe().unwrap());
+    again.args(["--exact", "guard::the_environments_proxies_are_not_used"]).env(URL, receiver.url());
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        again.env(name, &proxy_url).env(name.to_lowercase(), &proxy_url);
+    }
+    let output = again.env_remove("NO_PROXY").env_remove("no_proxy").output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(receiver.accepted(), 1);
+    assert!(!is_touched(&proxy));
 }

@@ -16,8 +16,9 @@ use tokio::time::timeout;
 use webhook::transport::{DEADLINE, Transport};
 use webhooks::guard::{Resolve, SystemResolver};
 
-use crate::receiver::{LOOPBACK, Receiver, answer_all, client, post, read_request, until_closed};
-use crate::resolver::{ScriptedResolver, reach};
+use crate::receiver::{
+    LOOPBACK, Receiver, ScriptedResolver, answer_all, client, post, reach, read_request, until_closed,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 

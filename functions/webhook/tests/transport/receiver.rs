@@ -1,20 +1,23 @@
-//! A receiver that handles connections as the test says, and canaries: ports that nothing may connect to.
+//! A receiver that handles connections as the test says, canaries, which are ports that nothing may connect to, and a
+//! resolver whose answers the test chooses.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as Canary};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
+use rustls::RootCertStore;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
-use webhook::transport::{Posted, Transport};
-use webhooks::guard::SystemResolver;
 
-use crate::resolver::reach;
+use webhook::transport::{Posted, Reach, Transport};
+use webhooks::guard::{Policy, Resolve, SystemResolver};
 
 pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -135,4 +138,40 @@ pub(crate) fn client() -> Transport {
 
 pub(crate) async fn post(client: &Transport, url: &str) -> Posted {
     client.post(url, HeaderMap::new(), Bytes::from_static(b"{}")).await
+}
+
+/// The answers still to give, the answer to everything after them, and the names asked for so far.
+pub(crate) struct ScriptedResolver {
+    answers: Mutex<VecDeque<io::Result<Vec<IpAddr>>>>,
+    always: Vec<IpAddr>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl ScriptedResolver {
+    /// Resolves every name to this address.
+    pub(crate) fn all_at(address: IpAddr) -> Arc<Self> {
+        Arc::new(Self { always: vec![address], ..Self::in_turn(vec![]) })
+    }
+
+    /// Gives these answers one after the other, whatever the name, and after them no addresses.
+    pub(crate) fn in_turn(answers: Vec<io::Result<Vec<IpAddr>>>) -> Self {
+        Self { answers: Mutex::new(answers.into()), always: vec![], asked: Mutex::default() }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Resolve for ScriptedResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        self.asked.lock().unwrap().push(name.to_owned());
+        let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(self.always.clone()));
+        Box::pin(async move { answer })
+    }
+}
+
+/// Allows loopback, resolves names with this resolver and trusts no certificate.
+pub(crate) fn reach(resolver: Arc<dyn Resolve>) -> Reach {
+    Reach { policy: Policy::with_loopback(), resolver, roots: Arc::new(RootCertStore::empty()) }
 }

@@ -7,8 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::receiver::{LOOPBACK, Receiver, client, read_request};
-use crate::resolver::{ScriptedResolver, reach};
+use crate::receiver::{LOOPBACK, Receiver, ScriptedResolver, client, reach, read_request};
 use webhook::transport::Transport;
 
 /// Starts a receiver that passes on each request it reads.

@@ -8,8 +8,7 @@ use std::ops::AddAssign;
 
 use super::stored::{StoredOrders, StoredRecord};
 use crate::marks::Marks;
-use crate::place::Place;
-use crate::summary::Summary;
+use crate::summary::{Place, Summary};
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::marks::Marks;
-use crate::place::Place;
-use crate::summary::Summary;
+use crate::summary::{Place, Summary};
 use crate::{Accounts, table};
 use common::ids::{OrderId, UserId};
 use common::layout::LAYOUT;

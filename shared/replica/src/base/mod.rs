@@ -5,16 +5,13 @@
 //! after it. Their objects never change once the manifest names them. If a base cannot be read, readers use the
 //! entities instead, and the function `compact` replaces the base.
 
-mod columns;
+pub mod columns;
 mod compact;
-mod delta;
 mod load;
 mod part;
-mod scan;
 mod snapshot;
-mod tail;
 
-pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, items};
+pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry};
 pub use compact::{Compacted, Compaction, RebuildLimits, Thresholds};
 pub use load::Load;
 pub use part::{hash as object_hash, pack as pack_part};

@@ -14,16 +14,12 @@
 //! many names each byte and pair of bytes occurs, and has a filter of the triples: see [`grams`]. Most blocks are
 //! counted by that alone. The text is searched in blocks that may have all triples of the needle, in blocks of several
 //! kinds if a kind is asked for, and in those that have items of the page. The next page of the same search takes the
-//! counts from [`searches`].
+//! counts from its [`block`]s.
 
 mod block;
-mod folding;
 mod grams;
-mod kind;
 mod names;
-mod needle;
 mod rows;
-mod searches;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -31,18 +27,18 @@ use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 
 use super::catalog::block::{ItemBlock, Wanted};
-use super::catalog::folding::push_folded;
 use super::catalog::grams::GramCounter;
-use super::catalog::kind::KindNumber;
-use super::catalog::needle::Needle;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
-use super::catalog::searches::Searches;
 use super::follow::View;
 use crate::base::ItemColumns;
+use block::KindNumber;
+use block::Searches;
 use common::ids::ItemId;
 use common::paging::Paging;
 use common::records::PublicItem;
 use market::Change;
+use names::Needle;
+use names::push_folded;
 
 /// The most blocks that are sampled to learn which bytes are rare in names.
 const MAX_SAMPLED_BLOCKS: usize = 1_000;

@@ -1,15 +1,32 @@
-//! A block's names, ready to be searched.
+//! A block's names, case-folded and ready to be searched. Also the *needle*: the text to search for, ready to be compared
+//! with many positions of the names at once.
+//!
+//! Case folding brings texts that differ only in case into one form, so that they are compared byte by byte. Every
+//! character is folded by itself into one character, by Unicode's *simple case folding*. So the final sigma `ς` equals `σ`,
+//! but `ß` does not equal `ss`. There are two exceptions. Unicode has no simple folding for `İ`; here it equals `i`. And
+//! programs that convert `İ` to lower case make an `i` and a combining dot of it, so a combining dot behind an `i` is left
+//! out.
 
+use std::array::from_fn;
 use std::ops::Range;
 
-use super::folding::push_folded;
-use super::grams::{GramCounter, Grams};
-use super::needle::{ENDING_BYTES, Needle, TAIL_BYTES};
+use super::grams::{GramCounter, Grams, NeedleGrams};
 
 /// Ends each name. Names contain no control characters, and a needle that contains one is never searched for.
 const END: u8 = b'\n';
 /// How many bytes of a name's shared beginning are kept. Together with the first byte of the rest they make a tail.
 const CONTEXT_BYTES: usize = TAIL_BYTES - 1;
+/// The length of a needle's tail, which is its last bytes. A shorter needle is all tail.
+const TAIL_BYTES: usize = 8;
+/// How many bytes of the tail, the rarest ones, are compared at every position of a text.
+const PROBES: usize = 3;
+/// How many bytes at the needle's end are compared where the probes agree. A text begins with this many bytes that no
+/// needle contains.
+const ENDING_BYTES: usize = 2 * TAIL_BYTES;
+/// How many bytes of a text are sampled to learn which are rare.
+const SAMPLE_BYTES: usize = 64;
+/// U+0307, which is left out behind an `i`.
+const COMBINING_DOT_ABOVE: char = '\u{307}';
 
 /// Case-folded names, in the block's order, in one text. A missing name is empty.
 #[derive(Default)]
@@ -134,5 +151,156 @@ fn first_bit(bits: &[u64], mut from: usize) -> Option<usize> {
             return Some(from + window.trailing_zeros() as usize);
         }
         from += 64;
+    }
+}
+
+/// A case-folded, non-empty text to look for, without control characters.
+pub(super) struct Needle<'a> {
+    /// The bytes before the tail.
+    head: &'a [u8],
+    tail: &'a [u8],
+    /// The rarest bytes of the tail, each with its position in the tail.
+    probes: [(usize, u8); PROBES],
+    /// The needle's last bytes as a number, with the very last byte highest.
+    last: u128,
+    /// Which bits of `last` belong to the needle.
+    mask: u128,
+    grams: NeedleGrams,
+}
+
+impl<'a> Needle<'a> {
+    /// Prepares a needle. Samples from the middle of some texts show which bytes are rare.
+    pub(super) fn new<'t>(needle: &'a str, texts: impl Iterator<Item = &'t [u8]>) -> Self {
+        let mut counts = [0_u32; 256];
+        for byte in texts.flat_map(|text| text.iter().skip(text.len() / 2).take(SAMPLE_BYTES)) {
+            counts[usize::from(*byte)] += 1;
+        }
+        let (head, tail) = needle.as_bytes().split_at(needle.len().saturating_sub(TAIL_BYTES));
+        let mut rarest: Vec<(usize, u8)> = tail.iter().copied().enumerate().collect();
+        rarest.sort_by_key(|(_, byte)| counts[usize::from(*byte)]);
+        let probes = from_fn(|n| rarest[n.min(rarest.len() - 1)]);
+        let known = &needle.as_bytes()[needle.len().saturating_sub(ENDING_BYTES)..];
+        let last = known.iter().rev().fold(0, |last, byte| last << 8 | u128::from(*byte));
+        let above = 8 * (ENDING_BYTES - known.len());
+        let grams = NeedleGrams::new(needle.as_bytes());
+        Self { head, tail, probes, last: last << above, mask: u128::MAX << above, grams }
+    }
+
+    /// Notes in `tails` a bit for each position of a text, which is set if the tail may begin there, and then 64 unset
+    /// bits. Returns whether any bit is set. The length of the text must be a multiple of 64 bytes plus [`TAIL_BYTES`].
+    fn probe(&self, text: &[u8], tails: &mut Vec<u64>) -> bool {
+        let [a, b, c] = self.probes.map(|(at, byte)| (text[at..].as_chunks::<64>().0, byte));
+        tails.clear();
+        tails.extend(a.0.iter().zip(b.0).zip(c.0).map(move |((one, two), three)| {
+            pack(&from_fn(|at| u8::from(one[at] == a.1) & u8::from(two[at] == b.1) & u8::from(three[at] == c.1)))
+        }));
+        tails.push(0);
+        tails.iter().fold(0, |any, word| any | word) != 0
+    }
+
+    /// Returns whether a text ends with the needle. Looks at no more than `before` bytes before the tail, and returns
+    /// `None` if they are not enough to tell.
+    #[inline]
+    fn ends(&self, text: &[u8], before: usize) -> Option<bool> {
+        let differing = (u128::from_le_bytes(*text.last_chunk()?) ^ self.last) & self.mask;
+        let is_within = self.head.len().min(ENDING_BYTES - TAIL_BYTES) <= before;
+        if differing >> (if is_within { 0 } else { 8 * (ENDING_BYTES - TAIL_BYTES) }) != 0 {
+            return Some(false);
+        }
+        (is_within && self.head.len() <= ENDING_BYTES - TAIL_BYTES).then_some(true)
+    }
+}
+
+/// Packs 64 bytes of 0 or 1 into the bits of one number.
+fn pack(flags: &[u8; 64]) -> u64 {
+    let eights = flags.as_chunks::<8>().0.iter().enumerate();
+    eights.fold(0, |word, (n, eight)| {
+        // Moves the lowest bit of each byte into the highest byte, side by side.
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word | bits << (8 * n)
+    })
+}
+
+/// Appends a text, folded. `folded` must be empty or end with a whole text.
+pub(super) fn push_folded(folded: &mut String, text: &str) {
+    for character in text.chars() {
+        if character.is_ascii() {
+            folded.push(character.to_ascii_lowercase());
+        } else if character != COMBINING_DOT_ABOVE || !folded.ends_with('i') {
+            folded.push(fold(character));
+        }
+    }
+}
+
+/// Returns the simple case folding of a character. The standard library has no table of it, but nearly always it is the
+/// lower case of the upper case, where each is a single character.
+fn fold(character: char) -> char {
+    match character {
+        'İ' => 'i',
+        // Its upper case is the I, but it folds to itself.
+        'ı' => 'ı',
+        // Letters with several characters as their upper case, which fold to another one all the same.
+        '\u{1fd3}' => '\u{390}',
+        '\u{1fe3}' => '\u{3b0}',
+        '\u{fb05}' => '\u{fb06}',
+        _ => {
+            let upper = single(character.to_uppercase()).unwrap_or(character);
+            single(upper.to_lowercase()).unwrap_or(character)
+        }
+    }
+}
+
+/// Returns the only character of several, if it is the only one.
+fn single(mut characters: impl ExactSizeIterator<Item = char>) -> Option<char> {
+    if characters.len() == 1 { characters.next() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(text: &str) -> String {
+        let mut folded = String::new();
+        push_folded(&mut folded, text);
+        folded
+    }
+
+    #[test]
+    fn characters_that_differ_in_case_fold_to_the_same() {
+        let equal = [
+            "Aa",
+            "Σσς",
+            "Kk\u{212a}",
+            "\u{c5}\u{e5}\u{212b}",
+            "Ss\u{17f}",
+            "\u{b5}\u{39c}\u{3bc}",
+            "\u{1e9e}\u{df}",
+            "\u{1c4}\u{1c5}\u{1c6}",
+            "\u{1f88}\u{1f80}",
+            "\u{345}\u{399}\u{3b9}\u{1fbe}",
+            "\u{10d0}\u{1c90}",
+            "\u{13a0}\u{ab70}",
+            "\u{390}\u{1fd3}",
+        ];
+        for characters in equal {
+            let mut forms: Vec<String> = characters.chars().map(|character| folded(&character.to_string())).collect();
+            forms.dedup();
+            assert_eq!(forms.len(), 1, "{characters}: {forms:?}");
+        }
+    }
+
+    #[test]
+    fn no_other_characters_become_equal() {
+        for (one, other) in [("ß", "ss"), ("ı", "i"), ("\u{e9}", "e"), ("e\u{301}", "\u{e9}"), ("j\u{307}", "j")] {
+            assert_ne!(folded(one), folded(other));
+        }
+    }
+
+    #[test]
+    fn dots_on_an_i_do_not_matter() {
+        for text in ["İstanbul", "ISTANBUL", "i\u{307}stanbul", "I\u{307}\u{307}stanbul"] {
+            assert_eq!(folded(text), "istanbul");
+        }
+        assert_eq!(folded("\u{307}i"), "\u{307}i");
     }
 }

@@ -4,14 +4,14 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::base::items;
+use crate::base::columns;
 use crate::sequence::Slot;
 use common::records::PublicItem;
 
 /// The key that the catalog is ordered by: see [`PublicItem::catalog_key`].
 pub(super) type CatalogKey<'a> = (bool, &'a str, &'a str);
 
-/// An item without its kind, packed as in [`items`].
+/// An item without its kind, packed as in [`columns`].
 pub(super) struct PackedItem(Box<str>);
 
 /// Every item, by slot.
@@ -28,8 +28,8 @@ pub(super) struct PackedItems {
 
 impl PackedItem {
     pub(super) fn key(&self) -> CatalogKey<'_> {
-        let (id, rest) = self.0.split_once(items::BETWEEN).unwrap_or_default();
-        let name = rest.split_once(items::BETWEEN).map_or("", |(name, _)| name);
+        let (id, rest) = self.0.split_once(columns::BETWEEN).unwrap_or_default();
+        let name = rest.split_once(columns::BETWEEN).map_or("", |(name, _)| name);
         (name.is_empty(), name, id)
     }
 
@@ -43,7 +43,7 @@ impl PackedItem {
     }
 
     pub(super) fn item(&self, kind: &str) -> Option<PublicItem> {
-        items::item(kind, &self.0)
+        columns::item(kind, &self.0)
     }
 }
 
@@ -55,7 +55,7 @@ impl From<Box<str>> for PackedItem {
 
 impl From<&PublicItem> for PackedItem {
     fn from(item: &PublicItem) -> Self {
-        Self(items::texts(item))
+        Self(columns::texts(item))
     }
 }
 

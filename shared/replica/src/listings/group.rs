@@ -1,4 +1,5 @@
-//! Listings that are asked for together, in two orders: newest and cheapest first.
+//! Listings that are asked for together, in two orders: newest and cheapest first. There are groups of all listings, of
+//! each item and of each variant. Each order is sorted only once when they are built, and then dealt out.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ impl Group {
     }
 
     /// Returns the slot of the newest listing, if there is any.
-    pub(super) fn newest_slot(&self) -> Option<Slot> {
+    fn newest_slot(&self) -> Option<Slot> {
         self.newest.starting_at(0).next()
     }
 
@@ -130,5 +131,141 @@ impl Group {
     #[cfg(test)]
     pub(super) fn run_over(&self) -> usize {
         self.newest.run_over()
+    }
+}
+
+/// The listings of a variant.
+#[derive(Default)]
+pub(super) struct VariantListings {
+    pub(super) group: Group,
+    /// The listings of each item, [`NONE`](super::rows::NONE) included. Empty as long as all listings have the same one.
+    /// Once made, it is kept until the variant has no listings, because making it takes a walk over all of them.
+    by_item: BTreeMap<Symbol, Group>,
+}
+
+impl VariantListings {
+    pub(super) fn new(group: Group, rows: &PackedListings) -> Self {
+        let mut variant = Self { group, ..Self::default() };
+        if let Some(item) = variant.only_item(rows)
+            && !variant.group.all(|slot| rows.get(slot).item == item)
+        {
+            variant.divide(rows);
+        }
+        variant
+    }
+
+    /// Returns the listings that name an item, if there may be any.
+    pub(super) fn of_item(&self, rows: &PackedListings, item: Symbol) -> Option<&Group> {
+        if self.by_item.is_empty() {
+            (self.only_item(rows) == Some(item)).then_some(&self.group)
+        } else {
+            self.by_item.get(&item)
+        }
+    }
+
+    pub(super) fn insert(&mut self, rows: &PackedListings, slot: Slot) {
+        let item = rows.get(slot).item;
+        if self.by_item.is_empty() && self.only_item(rows).is_some_and(|only| only != item) {
+            self.divide(rows);
+        }
+        self.group.insert(rows, slot);
+        if !self.by_item.is_empty() {
+            self.by_item.entry(item).or_default().insert(rows, slot);
+        }
+    }
+
+    pub(super) fn remove(&mut self, rows: &PackedListings, slot: Slot) {
+        self.group.remove(rows, slot);
+        let item = rows.get(slot).item;
+        if let Some(group) = self.by_item.get_mut(&item) {
+            group.remove(rows, slot);
+            if group.len() == 0 {
+                self.by_item.remove(&item);
+            }
+        }
+    }
+
+    /// Returns the item of one of the listings. While they are not divided, it is the item of all of them.
+    fn only_item(&self, rows: &PackedListings) -> Option<Symbol> {
+        self.group.newest_slot().map(|slot| rows.get(slot).item)
+    }
+
+    fn divide(&mut self, rows: &PackedListings) {
+        self.by_item = self.group.divided(rows, |slot| rows.get(slot).item);
+    }
+}
+
+/// The groups of all listings.
+pub(super) struct Groups {
+    pub(super) all: Group,
+    /// By the item's number.
+    pub(super) items: Vec<Group>,
+    /// By the variant's number.
+    pub(super) variants: Vec<VariantListings>,
+}
+
+impl Groups {
+    pub(super) fn new(rows: &PackedListings) -> Self {
+        let newest = newest_first(rows);
+        let by_price = cheapest_first(rows, &newest);
+        let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::new(order, numbers, symbol);
+        let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
+            let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
+            (0..numbers).map(|number| Group::new(newest.hand(number), by_price.hand(number), rows)).collect::<Vec<_>>()
+        };
+        let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
+        let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
+        let variants = variants.into_iter().map(|group| VariantListings::new(group, rows)).collect();
+        Self { all: Group::new(&newest, &by_price, rows), items, variants }
+    }
+}
+
+fn newest_first(rows: &PackedListings) -> Vec<Slot> {
+    let mut keyed: Vec<_> = (0..rows.count()).map(|slot| (rows.get(slot).created_at, slot)).collect();
+    keyed.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| rows.get(*one).id.cmp(&rows.get(*other).id)));
+    keyed.into_iter().map(|(_, slot)| slot).collect()
+}
+
+/// Sorts by price. Slots of equal prices stay in the order of `newest`.
+fn cheapest_first(rows: &PackedListings, newest: &[Slot]) -> Vec<Slot> {
+    let mut keyed: Vec<_> = newest.iter().zip(0_u32..).map(|(slot, place)| (rows.cents(*slot), place)).collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, place)| newest[place as usize]).collect()
+}
+
+/// Slots dealt out to numbers. Each number's hand keeps the order of the whole.
+struct Dealt {
+    slots: Vec<Slot>,
+    /// Where each number's hand ends.
+    ends: Vec<u32>,
+}
+
+impl Dealt {
+    /// Deals slots out to the numbers below `numbers`. A slot whose symbol is none of these is left out.
+    fn new(order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
+        let symbols: Vec<Symbol> = order.iter().map(|slot| symbol(*slot)).collect();
+        let mut ends = vec![0_u32; numbers];
+        for symbol in &symbols {
+            if let Some(count) = ends.get_mut(*symbol as usize) {
+                *count += 1;
+            }
+        }
+        let mut dealt = 0;
+        for end in &mut ends {
+            dealt += std::mem::replace(end, dealt);
+        }
+        let mut slots = vec![0; dealt as usize];
+        for (slot, symbol) in order.iter().zip(symbols) {
+            if let Some(next) = ends.get_mut(symbol as usize) {
+                slots[*next as usize] = *slot;
+                *next += 1;
+            }
+        }
+        Self { slots, ends }
+    }
+
+    fn hand(&self, number: usize) -> &[Slot] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.slots[start as usize..self.ends[number] as usize]
     }
 }

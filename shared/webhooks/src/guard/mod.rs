@@ -6,9 +6,7 @@
 
 mod policy;
 mod public;
-mod resolve;
 mod url;
 
-pub use policy::{AddressRefusal, LOOPBACK_VARIABLE, Policy, check_resolved};
-pub use resolve::{Resolve, SystemResolver};
+pub use policy::{AddressRefusal, LOOPBACK_VARIABLE, Policy, Resolve, SystemResolver, check_resolved};
 pub use url::{EndpointUrl, UrlRefusal};

@@ -1,7 +1,10 @@
-//! Which addresses a stack delivers to, and the check of a host name's addresses (specification 6.12.3).
+//! Which addresses a stack delivers to, how host names are looked up, and the check of their addresses (specification
+//! 6.12.3).
 
+use std::io;
 use std::net::IpAddr;
 
+use futures_util::future::BoxFuture;
 use thiserror::Error;
 
 use super::public::is_public;
@@ -64,6 +67,25 @@ pub fn check_resolved(addresses: &[IpAddr], policy: Policy) -> Result<&[IpAddr],
         return Err(AddressRefusal::NotPublic);
     }
     Ok(addresses)
+}
+
+/// Looks up the addresses of host names. It need not be trusted, because its answers are checked.
+pub trait Resolve: Send + Sync {
+    /// Returns all addresses of a name, in the order in which to try them.
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+}
+
+/// The operating system's resolver.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let addresses = tokio::net::lookup_host((name, 0)).await?;
+            Ok(addresses.map(|address| address.ip()).collect())
+        })
+    }
 }
 
 #[cfg(test)]

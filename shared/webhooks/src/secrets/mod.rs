@@ -1,20 +1,14 @@
 //! The secrets that sign deliveries: their text, how they are sealed, and the keyring that seals them.
 
-mod access_error;
 mod keyring;
-mod keyring_cache;
 mod keyring_secret;
 mod sealing;
 mod secret;
-mod signature;
 
-pub use access_error::KeyringAccessError;
 pub use keyring::{Keyring, KeyringError};
-pub use keyring_cache::KeyringCache;
-pub use keyring_secret::{KeyringSecret, StoredKeyring};
+pub use keyring_secret::{KeyringAccessError, KeyringCache, KeyringSecret, StoredKeyring};
 pub use sealing::SealError;
-pub use secret::{EndpointSecret, SecretError};
-pub use signature::{service_signature, standard_signature};
+pub use secret::{EndpointSecret, SecretError, service_signature, standard_signature};
 
 use aws_sdk_secretsmanager::Client;
 use common::aws::{Environment, Patience};

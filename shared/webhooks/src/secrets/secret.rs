@@ -1,10 +1,14 @@
-//! An endpoint's secret (specification 6.13.2): `whsec_` and the base64 of 32 random bytes.
+//! An endpoint's secret (specification 6.13.2), which is `whsec_` and the base64 of 32 random bytes, and the two signatures
+//! that it makes. By them a receiver verifies a delivery: one is our own, the other that of Standard Webhooks.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ring::hmac::{Context, HMAC_SHA256, Key, Tag};
 use thiserror::Error;
+
+use common::timestamp::Timestamp;
 
 const PREFIX: &str = "whsec_";
 
@@ -49,10 +53,44 @@ impl fmt::Debug for EndpointSecret {
     }
 }
 
+/// Returns the value of `X-Service-Signature` (specification 6.5.1): the HMAC-SHA256 of the body, keyed with the
+/// secret's whole text.
+pub fn service_signature(secret: &EndpointSecret, body: &[u8]) -> String {
+    format!("sha256={}", hex::encode(hmac(secret.reveal().as_bytes(), &[body])))
+}
+
+/// Returns the value of `webhook-signature` (specification 6.5.2, Standard Webhooks 1.0.0): one signature for each of
+/// the secrets.
+///
+/// `id` must be the value of `webhook-id`. The whole seconds of `sent_at` must be the value of `webhook-timestamp`.
+pub fn standard_signature<'s>(
+    secrets: impl IntoIterator<Item = &'s EndpointSecret>,
+    id: impl Display,
+    sent_at: Timestamp,
+    body: &[u8],
+) -> String {
+    let head = format!("{id}.{}.", sent_at.seconds());
+    let signatures = secrets.into_iter().map(|secret| v1(secret.bits(), &head, body));
+    signatures.collect::<Vec<_>>().join(" ")
+}
+
+fn v1(key: &[u8], head: &str, body: &[u8]) -> String {
+    format!("v1,{}", STANDARD.encode(hmac(key, &[head.as_bytes(), body])))
+}
+
+fn hmac(key: &[u8], parts: &[&[u8]]) -> Tag {
+    let mut context = Context::with_key(&Key::new(HMAC_SHA256, key));
+    for part in parts {
+        context.update(part);
+    }
+    context.sign()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     const TEXT: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
@@ -87,5 +125,70 @@ mod tests {
             let secret = EndpointSecret::from_bits(bits);
             prop_assert_eq!(EndpointSecret::parse(&secret.reveal()), Ok(secret));
         }
+    }
+
+    const ID: &str = "0b5e7a52-6f3d-5c1e-9d0a-3f6a1b2c4d5e";
+    const BODY: &str =
+        r#"{"id":"0b5e7a52-6f3d-5c1e-9d0a-3f6a1b2c4d5e","event":"wallet.deposit","data":{"name":"Ünï"}}"#;
+
+    /// RFC 4231, sections 4.2, 4.3, 4.4 and 4.7: short, textual and binary keys, and one longer than a block.
+    #[test]
+    fn hmac_is_that_of_rfc_4231() {
+        let cases: [(&[u8], &[u8], &str); 4] = [
+            (&[0x0b; 20], b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+            (
+                b"Jefe",
+                b"what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (&[0xaa; 20], &[0xdd; 50], "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+            (
+                &[0xaa; 131],
+                b"Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ];
+        for (key, data, expected) in cases {
+            assert_eq!(hex::encode(hmac(key, &[data])), expected);
+            let (head, tail) = data.split_at(3);
+            assert_eq!(hex::encode(hmac(key, &[head, tail])), expected);
+        }
+    }
+
+    /// Two examples from the tests of Standard Webhooks' own libraries.
+    #[test]
+    fn the_standard_signature_is_that_of_its_libraries() {
+        for (key, head, body, expected) in [
+            (
+                "plJ3nmyCDGBKInavdOK15jsl",
+                "msg_loFOjxBNrRLzqYUf.1731705121.",
+                r#"{"event_type":"ping","data":{"success":true}}"#,
+                "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=",
+            ),
+            (
+                "C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+                "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk.1649367553.",
+                r#"{"email":"test@example.com","username":"test_user"}"#,
+                "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=",
+            ),
+        ] {
+            assert_eq!(v1(&STANDARD.decode(key).unwrap(), head, body.as_bytes()), expected);
+        }
+    }
+
+    /// Computed with Python's `hmac`.
+    #[test]
+    fn both_headers_of_a_delivery_are_pinned() {
+        let old = EndpointSecret::from_bits(std::array::from_fn(|i| i as u8));
+        let next = EndpointSecret::from_bits([0xff; 32]);
+        assert_eq!(
+            service_signature(&old, BODY.as_bytes()),
+            "sha256=39e76c1ab4b0e3f20a24ab0eaea8eea19aafb42bebfb59df5a32a142ce29023b"
+        );
+        let sent_at = Timestamp::from_millis(1_795_262_400_999);
+        assert_eq!(
+            standard_signature([&old, &next], ID, sent_at, BODY.as_bytes()),
+            "v1,KBOvIxY3RlDcY9D7o+AVMWs9gwAMOQXi+GV+uZMrKo0= v1,t4cJjWq1g3tTFZ+olG1Xwi3VtcTxUHvMFAtu066rjvc="
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! The bounds of a run: how much can happen in it.
 
-use crate::actions::Action;
-use crate::luck::Luck;
+use crate::actions::{Action, Luck};
 use crate::run::RunLuck;
 use crate::time::{Millis, SECOND};
 use crate::worker::Response;

@@ -1,18 +1,25 @@
-//! The row of the account's drain, as `webhooks::store` changes it. Each function is one conditional write.
+//! The row of the account's drain, as `webhooks::store` changes it, and the sweep that calls the drain when its wake-up has
+//! come. Each function of the row is one conditional write. The steps of the sweep are those of `functions/sweep`.
 
-use common::ids::UserId;
-use common::timestamp::Timestamp;
 use uuid::Uuid;
-use webhooks::delivery::{LEASE_SECONDS, Token};
-use webhooks::drain::{Drain, GRACE_SECONDS, LOST_SECONDS, NAP_SECONDS};
 
 use crate::invariants::Broken;
+use crate::run::DrainCall;
 use crate::time::{Millis, SECOND};
 use crate::world::World;
+use common::ids::UserId;
+use common::resources::{SWEEP_PERIOD, SWEEP_TIMEOUT};
+use common::timestamp::Timestamp;
+use webhooks::delivery::{LEASE_SECONDS, Token};
+use webhooks::drain::{Drain, GRACE_SECONDS, LOST_SECONDS, NAP_SECONDS};
 
 /// A run that has not ended after this many seconds has died. Before another one looks, the index has had the time to show
 /// what it recorded last.
 const RUN_SECONDS: i64 = LEASE_SECONDS + NAP_SECONDS as i64;
+/// The longest time that a sweep runs.
+const TIMEOUT: Millis = SWEEP_TIMEOUT.as_secs().cast_signed() * SECOND;
+/// How often a sweep begins, and how early it calls the drain, with a delay.
+pub(crate) const AHEAD: Millis = SWEEP_PERIOD.as_secs().cast_signed() * SECOND;
 
 /// The row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,12 +41,12 @@ pub(crate) enum Rest {
     Over,
 }
 
-pub(crate) fn plus_seconds(time: Timestamp, seconds: impl Into<i64>) -> Timestamp {
+fn plus_seconds(time: Timestamp, seconds: impl Into<i64>) -> Timestamp {
     time.plus_millis(seconds.into() * SECOND)
 }
 
 /// When a message that is sent now is taken for lost.
-pub(crate) fn lost_at(now: Timestamp) -> Timestamp {
+fn lost_at(now: Timestamp) -> Timestamp {
     plus_seconds(now, LOST_SECONDS)
 }
 
@@ -133,7 +140,7 @@ impl World {
 
     /// Moves the wake-up of a drain that a sweep calls for this time. Returns the token of its message, unless the wake-up
     /// was moved before.
-    pub(crate) fn wake_drain(&mut self, seen: Timestamp, at: Timestamp) -> Option<Token> {
+    fn wake_drain(&mut self, seen: Timestamp, at: Timestamp) -> Option<Token> {
         let row = self.drain.as_mut().filter(|row| row.wake_at == Some(seen))?;
         row.wake_at = Some(lost_at(at));
         Some(row.token)
@@ -153,4 +160,60 @@ impl World {
         let soon = Timestamp::from_millis(self.now + SOON);
         self.drain.and_then(|row| row.wake_at).is_some_and(|looks_at| looks_at <= wake_at.max(soon))
     }
+
+    /// Whether a sweep with this clock error begins now and finds the drain due. One begins a minute after the last one, or
+    /// before that has ended.
+    pub(crate) fn is_due(&self, skew: Millis) -> bool {
+        if self.sweepers.is_empty() && self.swept_until.is_some_and(|until| until > self.now) {
+            return false;
+        }
+        let by = self.clock(skew).plus_millis(AHEAD);
+        self.drain.and_then(|row| row.wake_at).is_some_and(|wake_at| wake_at <= by)
+    }
+
+    pub(crate) fn begin_sweep(&mut self, skew: Millis) -> Option<()> {
+        if !self.sweepers.is_empty() {
+            self.left.overlaps = self.left.overlaps.checked_sub(1)?;
+        }
+        let wake_at = self.drain?.wake_at?;
+        self.swept_until = Some(self.now + AHEAD);
+        self.sweepers.push(Sweeper { skew, until: self.now + TIMEOUT, step: SweepStep::Wake(wake_at) });
+        Some(())
+    }
+
+    /// Makes the next step of a sweep: first it moves the wake-up, then it sends the message.
+    pub(crate) fn sweep(&mut self, index: usize) {
+        let sweeper = self.sweepers.remove(index);
+        match sweeper.step {
+            SweepStep::Wake(seen) => {
+                let now = self.clock(sweeper.skew);
+                let at = seen.max(now);
+                if let Some(token) = self.wake_drain(seen, at) {
+                    let step = SweepStep::Send(token, at.millis() - now.millis());
+                    self.sweepers.insert(index, Sweeper { step, ..sweeper });
+                }
+            }
+            SweepStep::Send(token, delay) => self.put_call(DrainCall { visible_at: self.now + delay, token }),
+        }
+    }
+
+    pub(crate) fn crash_sweep(&mut self, index: usize) {
+        self.sweepers.remove(index);
+    }
+}
+
+/// A sweep that has found the drain due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sweeper {
+    skew: Millis,
+    pub(crate) until: Millis,
+    pub(crate) step: SweepStep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SweepStep {
+    /// The wake-up is moved, if it is still this one.
+    Wake(Timestamp),
+    /// The message is sent with this delay.
+    Send(Token, Millis),
 }

@@ -1,9 +1,9 @@
 //! Time moves in leaps, from one instant at which something can happen to the next.
 
 use crate::bounds::Bounds;
+use crate::drain::AHEAD;
 use crate::invariants::Broken;
 use crate::run::Run;
-use crate::sweeper::AHEAD;
 use crate::worker::Worker;
 use crate::world::World;
 

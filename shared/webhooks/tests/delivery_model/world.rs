@@ -8,11 +8,10 @@ use webhooks::delivery::{Delivery, Dispatch, Progress, Status, Token, Transition
 use webhooks::{ATTEMPTS, Schedule, Wait};
 
 use crate::bounds::{Bounds, Left, Start};
-use crate::drain::DrainRow;
+use crate::drain::{DrainRow, SweepStep, Sweeper};
 use crate::invariants::Broken;
 use crate::operator::Operator;
 use crate::run::{DrainCall, Run};
-use crate::sweeper::{SweepStep, Sweeper};
 use crate::time::{DELAYS, LAG, Millis, SECOND};
 use crate::worker::Worker;
 

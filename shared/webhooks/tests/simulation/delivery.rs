@@ -7,8 +7,7 @@ use webhooks::drain::{FULL_AFTER_SECONDS, Load, load};
 use webhooks::{FIRST_ATTEMPTS_PER_SECOND, Schedule, Wait};
 
 use crate::endpoint::{Entry, Plan};
-use crate::figures::{DYNAMO, INDEX_LAG, Millis, SECOND};
-use crate::statistics::Usage;
+use crate::figures::{DYNAMO, INDEX_LAG, Millis, SECOND, Usage};
 use crate::world::{Event, FIRST, Maker, Message, RETRY, World};
 
 /// A pending delivery. Ended and held ones are only counted.

@@ -5,8 +5,7 @@ use std::collections::BinaryHeap;
 
 use webhooks::drain::Proof;
 
-use crate::figures::{DEADLINE, Millis};
-use crate::statistics::Tally;
+use crate::figures::{DEADLINE, Millis, Tally};
 
 /// How a receiver answers.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! It answers what no test against a local stack can: how long deliveries wait over hours and days, beside receivers
 //! that hang, and what that costs. The tests in `scenarios` assert the figures that the design promises. The table in
-//! `table` shows them for receivers of every kind:
+//! `scenarios` shows them for receivers of every kind:
 //!
 //! ```sh
 //! cargo test --config 'profile.dev.package.webhooks.opt-level=3' -p webhooks --test simulation \
@@ -20,8 +20,6 @@ mod drain;
 mod endpoint;
 mod figures;
 mod scenarios;
-mod statistics;
-mod table;
 mod world;
 
 use endpoint::Plan;

@@ -7,8 +7,7 @@ use crate::delivery::Delivery;
 use crate::direct::Worker;
 use crate::drain::{DrainRow, Run};
 use crate::endpoint::{Endpoint, Plan};
-use crate::figures::{Millis, SQS_RECEIVE, SQS_SEND, SWEEP, Settings};
-use crate::statistics::{Tally, Usage};
+use crate::figures::{Millis, SQS_RECEIVE, SQS_SEND, SWEEP, Settings, Tally, Usage};
 
 /// The lanes, as indices of [`Settings::workers`].
 pub(crate) const FIRST: usize = 0;

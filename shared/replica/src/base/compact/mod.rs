@@ -7,28 +7,25 @@
 //! A failure of one step does not skip the others. While a base is being made from the entities, or cannot be made from
 //! them, the present one is still continued.
 
-mod fold;
-mod limits;
-mod overlay;
-mod parts;
+mod deltas;
 mod rebuild;
-mod sort;
-mod spans;
-mod verify;
+mod sorting;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::objects::Objects;
-use common::clock::Clock;
-use common::store::StoreError;
-use common::timestamp::{DAY_MILLIS, Timestamp};
-use market::{Hash, Log, Manifest, Standing};
 use uuid::Uuid;
 
 use super::columns::Columnar;
-
-pub use limits::{RebuildLimits, Thresholds};
+use super::part::{self, Delta};
+use super::snapshot::LogTail;
+use crate::objects::Objects;
+use common::clock::Clock;
+use common::resources::REBUILD_READ_UNITS;
+use common::store::StoreError;
+use common::timestamp::{DAY_MILLIS, Timestamp};
+use market::{Hash, Log, LogPosition, Manifest, Standing};
 
 /// A base that is a week old is folded again, well before its objects expire.
 const WEEK_MILLIS: i64 = 7 * DAY_MILLIS;
@@ -50,6 +47,53 @@ pub struct Compaction<R> {
     thresholds: Thresholds,
     /// The pieces that this instance has read without an error. `None` until it has looked.
     sound: Mutex<Option<HashSet<Hash>>>,
+}
+
+/// Bounds of a rebuild.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RebuildLimits {
+    /// How many bytes of records are held in memory to be sorted, by estimate. While sorted runs are merged, they and
+    /// the log take as much each.
+    pub buffer_bytes: usize,
+    /// How many read units the entities may take a second. One is a strongly consistent read of 4 KB.
+    pub read_units_per_second: u32,
+    /// After this time a run leaves the rest to the next one.
+    pub slice: Duration,
+}
+
+/// When deltas and folds are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// A delta is due if more changes than this lie behind base and deltas. A fold is due if the deltas have more ...
+    pub min_changes: u64,
+    /// ... and more than the base's number of records divided by this.
+    pub records_per_change: u64,
+    /// If a base has this many deltas, the next one takes them in.
+    pub max_deltas: usize,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { min_changes: 1_000, records_per_change: 10, max_deltas: 16 }
+    }
+}
+
+impl RebuildLimits {
+    /// Returns limits for a rebuild in one run, as fast as the store answers.
+    pub fn at_once() -> Self {
+        Self { read_units_per_second: u32::MAX, slice: Duration::MAX, ..Self::default() }
+    }
+}
+
+impl Default for RebuildLimits {
+    fn default() -> Self {
+        Self {
+            buffer_bytes: 512 * 1_024 * 1_024,
+            read_units_per_second: REBUILD_READ_UNITS,
+            // The two streams together take two thirds of the function's time-out.
+            slice: Duration::from_mins(5),
+        }
+    }
 }
 
 /// What a run did.
@@ -166,6 +210,24 @@ impl<R: Columnar> Compaction<R> {
     /// Milliseconds since a time.
     fn age(&self, then: Timestamp) -> i64 {
         self.clock.now().millis() - then.millis()
+    }
+
+    /// Reads the pieces that this instance does not know yet, one at a time, and the log behind them, which is short.
+    async fn verify(&self, base: &Manifest, head: LogPosition) -> Result<(), StoreError> {
+        let known = self.sound.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_known = |hash: &Hash| known.as_ref().is_some_and(|known| known.contains(hash));
+        for part in base.parts.iter().filter(|part| !is_known(&part.hash)) {
+            self.part(part).await?;
+        }
+        for delta in base.deltas.iter().filter(|delta| !is_known(&delta.object.hash)) {
+            Delta::<R>::unpack(&part::read(&delta.object, &self.objects).await?)?;
+        }
+        if !LogTail::new(base.end.seq).read(&self.log, head.seq, usize::MAX).await? {
+            return Err(StoreError::corrupt("the log behind the base has a gap"));
+        }
+        let sound: HashSet<Hash> = base.objects().map(|object| object.hash).collect();
+        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some(sound);
+        Ok(())
     }
 }
 

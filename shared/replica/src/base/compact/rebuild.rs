@@ -7,22 +7,45 @@
 //!    exact there, because the log has the last word about each entity that has changed since it was read.
 //! 4. The manifest is put.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::sorting::{Overlay, PartWriter, RunObjects, SortBuffer};
+use super::{Compacted, Compaction, MAX_PUTS, run_id};
+use crate::base::columns::Columnar;
 use common::clock::Moment;
 use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use market::{ENTITY_PARTITIONS, EntityCursor, Manifest, Rebuild, Standing, StoredRebuild};
 
-use super::limits::Pacer;
-use super::overlay::Overlay;
-use super::parts::{PartWriter, RunObjects};
-use super::sort::SortBuffer;
-use super::{Compacted, Compaction, MAX_PUTS, run_id};
-use crate::base::columns::Columnar;
-
 /// How long a run has the lease if it dies. It is longer than the function's time-out.
 const LEASE_MILLIS: i64 = 16 * 60 * 1_000;
 /// A rebuild that has taken longer than this begins anew, because the log since then has become long.
 const MAX_AGE_MILLIS: i64 = DAY_MILLIS;
+
+/// Spreads reads evenly over time, so that they leave the table's throughput to others.
+struct Pacer {
+    units_per_second: f64,
+    free_at: Instant,
+}
+
+impl Pacer {
+    fn new(units_per_second: u32) -> Self {
+        Self { units_per_second: f64::from(units_per_second.max(1)), free_at: Instant::now() }
+    }
+
+    /// Waits until what was read before has had its time.
+    async fn wait(&mut self) {
+        tokio::time::sleep_until(self.free_at).await;
+        self.free_at = self.free_at.max(Instant::now());
+    }
+
+    /// Counts what a read has taken.
+    fn spent(&mut self, units: f64) {
+        self.free_at += Duration::try_from_secs_f64(units / self.units_per_second).unwrap_or_default();
+    }
+}
 
 impl<R: Columnar> Compaction<R> {
     /// Goes on making a base from the entities, unless another run is doing so.
@@ -202,4 +225,30 @@ impl<R: Columnar> Compaction<R> {
 /// Returns when the entities were last read for the base that is there.
 fn scanned_at(standing: &Standing) -> Option<Timestamp> {
     standing.manifest.as_ref()?.as_ref().ok().map(|manifest| manifest.scanned_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn reads_take_no_more_units_a_second_than_they_may() {
+        let began = Instant::now();
+        let mut pacer = Pacer::new(100);
+        for _ in 0..5 {
+            pacer.wait().await;
+            // A quarter of the time that the units allow.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            pacer.spent(200.0);
+        }
+        pacer.wait().await;
+        assert_eq!(began.elapsed().as_secs(), 10);
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        for _ in 0..2 {
+            pacer.wait().await;
+            pacer.spent(200.0);
+        }
+        pacer.wait().await;
+        assert_eq!(began.elapsed().as_secs(), 10 + 60 + 4, "a pause saves nothing up");
+    }
 }

@@ -1,0 +1,310 @@
+//! What receivers answer: statuses, which alone decide whether a delivery was acknowledged, the bodies of hostile or
+//! broken receivers, and answers that do not come or cannot be read.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use crate::receiver::{Handling, Receiver, canary, client, is_touched, post, read_request, until_closed};
+use webhook::transport::{PostError, Posted};
+
+async fn outcome(answer: String) -> (Result<u16, PostError>, bool) {
+    let receiver = Receiver::answering(answer).await;
+    let posted = post(&client(), &receiver.url()).await;
+    (posted.outcome, posted.is_acknowledged())
+}
+
+#[tokio::test]
+async fn any_2xx_status_acknowledges() {
+    for status in [200, 201, 202, 203, 206, 207, 226, 299] {
+        let answer = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 2\r\n\r\nok");
+        assert_eq!(outcome(answer).await, (Ok(status), true));
+    }
+    assert_eq!(outcome("HTTP/1.1 204 No Content\r\n\r\n".to_owned()).await, (Ok(204), true));
+    assert_eq!(outcome("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned()).await, (Ok(200), true));
+}
+
+#[tokio::test]
+async fn any_other_status_does_not_acknowledge() {
+    for status in [300, 304, 400, 401, 404, 408, 410, 413, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999] {
+        let answer = format!("HTTP/1.1 {status} Alas\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n");
+        assert_eq!(outcome(answer).await, (Ok(status), false));
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_protocol_does_not_acknowledge() {
+    let answer = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n";
+    assert_eq!(outcome(answer.to_owned()).await, (Ok(101), false));
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let target = canary();
+    let location = target.local_addr().unwrap();
+    for status in [301, 302, 303, 307, 308] {
+        let answer =
+            format!("HTTP/1.1 {status} Elsewhere\r\nlocation: http://{location}/\r\ncontent-length: 0\r\n\r\n");
+        assert_eq!(outcome(answer).await, (Ok(status), false));
+    }
+    assert!(!is_touched(&target));
+}
+
+#[tokio::test]
+async fn informational_answers_are_skipped() {
+    for before in [
+        "HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 199 X\r\n\r\n",
+    ] {
+        let answer = format!("{before}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        assert_eq!(outcome(answer).await, (Ok(200), true));
+    }
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_failed_answers_body_is_kept() {
+    let body = format!("no \u{1b}[31mthanks\r\n{}", "x".repeat(5_000));
+    let answer = format!("HTTP/1.1 500 Alas\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let receiver = Receiver::answering(answer).await;
+    let excerpt = post(&client(), &receiver.url()).await.excerpt.unwrap();
+    assert_eq!(excerpt.len(), 1_024);
+    assert!(excerpt.starts_with("no  [31mthanks  xxx"), "{excerpt}");
+
+    for answer in ["HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", "HTTP/1.1 500 Alas\r\ncontent-length: 0\r\n\r\n"] {
+        let receiver = Receiver::answering(answer).await;
+        assert_eq!(post(&client(), &receiver.url()).await.excerpt, None);
+    }
+}
+
+/// Posts to a receiver that writes a head and then repeats one chunk until the connection ends. Returns the client's
+/// result and how many bytes of body were written.
+async fn flooded_by(head: &'static str, chunk: Vec<u8>) -> (Posted, usize) {
+    let written = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&written);
+    let (ended, mut end) = tokio::sync::mpsc::unbounded_channel();
+    let receiver = Receiver::start(move |stream| {
+        let (count, chunk, ended) = (Arc::clone(&count), chunk.clone(), ended.clone());
+        Box::pin(async move {
+            let error = flood(stream, head, &chunk, &count).await.unwrap_err();
+            ended.send(error.kind()).unwrap();
+            Ok(())
+        })
+    });
+    let receiver = receiver.await;
+    let posted = post(&client(), &receiver.url()).await;
+    assert!(matches!(end.recv().await.unwrap(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe));
+    (posted, written.load(Ordering::SeqCst))
+}
+
+async fn flood(mut stream: TcpStream, head: &str, chunk: &[u8], count: &AtomicUsize) -> io::Result<()> {
+    SockRef::from(&stream).set_send_buffer_size(16 * 1_024)?;
+    read_request(&mut stream).await?;
+    stream.write_all(head.as_bytes()).await?;
+    loop {
+        count.fetch_add(stream.write(chunk).await?, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn an_endless_body_is_not_read_to_the_end() {
+    let bomb = {
+        let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+        bomb.write_all(&vec![0; 16 << 20]).unwrap();
+        bomb.finish().unwrap()
+    };
+    for (head, chunk) in [
+        ("HTTP/1.1 200 OK\r\n\r\n", vec![b'x'; 1_000]),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n", vec![b'x'; 10_000]),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n".repeat(100)),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"x".repeat(100)),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", b"x: y\r\n".repeat(100)),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"1;x".repeat(100)),
+        ("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n", bomb),
+    ] {
+        let (posted, written) = flooded_by(head, chunk).await;
+        assert!(posted.is_acknowledged(), "{head}");
+        assert!(written < 8 << 20, "{head}: {written} bytes were written, more than buffers hold");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_with_an_endless_body_keeps_its_status() {
+    let (posted, written) = flooded_by("HTTP/1.1 503 Alas\r\n\r\n", b"busy ".repeat(100)).await;
+    assert_eq!(posted.outcome, Ok(503));
+    assert!(posted.excerpt.unwrap().starts_with("busy busy"));
+    assert!(written < 8 << 20);
+}
+
+#[tokio::test]
+async fn a_dripping_body_is_waited_for_one_second() {
+    for head in ["HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n", "HTTP/1.1 410 Gone\r\ncontent-length: 100\r\n\r\n"] {
+        let receiver = Receiver::start(move |mut stream| {
+            Box::pin(async move {
+                read_request(&mut stream).await?;
+                stream.write_all(head.as_bytes()).await?;
+                loop {
+                    stream.write_all(b"x").await?;
+                    sleep(Duration::from_millis(100)).await;
+                }
+            })
+        });
+        let receiver = receiver.await;
+        let start = Instant::now();
+        let posted = post(&client(), &receiver.url()).await;
+        assert!((Duration::from_millis(900)..Duration::from_secs(5)).contains(&start.elapsed()));
+        assert!(posted.latency < Duration::from_millis(900), "the latency includes the body");
+        assert_eq!(posted.is_acknowledged(), head.contains("200"));
+        assert_eq!(posted.excerpt.is_some_and(|excerpt| excerpt.starts_with("xxx")), head.contains("410"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_does_not_change_the_outcome() {
+    for body in ["content-length: 100\r\n\r\nhalf", "transfer-encoding: chunked\r\n\r\nzz\r\n"] {
+        for reset in [false, true] {
+            let receiver = Receiver::start(move |mut stream| {
+                Box::pin(async move {
+                    read_request(&mut stream).await?;
+                    stream.write_all(format!("HTTP/1.1 202 Accepted\r\n{body}").as_bytes()).await?;
+                    if reset {
+                        // Waits until the client has read the head: a reset discards what is still unread.
+                        sleep(Duration::from_millis(200)).await;
+                        SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                        return Ok(());
+                    }
+                    stream.shutdown().await?;
+                    until_closed(stream).await
+                })
+            });
+            let receiver = receiver.await;
+            assert_eq!(post(&client(), &receiver.url()).await.outcome, Ok(202));
+        }
+    }
+}
+
+async fn error(handle: impl Fn(TcpStream) -> Handling + Send + 'static) -> PostError {
+    let receiver = Receiver::start(handle).await;
+    let error = post(&client(), &receiver.url()).await.outcome.unwrap_err();
+    assert_eq!(receiver.accepted(), 1, "the request was sent more than once");
+    error
+}
+
+/// Closes the connection with an RST.
+fn reset(stream: TcpStream) {
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_before_an_answer_is_a_failure_and_nothing_is_sent_again() {
+    let at_once = error(|stream| {
+        drop(stream);
+        Box::pin(async { Ok(()) })
+    });
+    assert_eq!(at_once.await, PostError::Closed);
+    let reset_at_once = error(|stream| {
+        reset(stream);
+        Box::pin(async { Ok(()) })
+    });
+    assert_eq!(reset_at_once.await, PostError::Closed);
+    let after_reading = error(|mut stream| Box::pin(async move { read_request(&mut stream).await.map(drop) }));
+    assert_eq!(after_reading.await, PostError::Closed);
+    let reset_after_reading = error(|mut stream| {
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            reset(stream);
+            Ok(())
+        })
+    });
+    assert_eq!(reset_after_reading.await, PostError::Closed);
+    let within_the_head = error(|mut stream| {
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-le").await
+        })
+    });
+    assert_eq!(within_the_head.await, PostError::Closed);
+}
+
+#[tokio::test]
+async fn a_port_where_nothing_listens_is_unreachable() {
+    let receiver = Receiver::answering("").await;
+    let url = receiver.url();
+    let listening = receiver.address;
+    drop(receiver);
+    while TcpStream::connect(listening).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(post(&client(), &url).await.outcome, Err(PostError::Unreachable));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_http_is_a_failure() {
+    for bytes in [
+        &b"SSH-2.0-OpenSSH_9.6\r\n"[..],
+        b"220 mail.example.com ESMTP\r\n",
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n: nameless\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\na b: c\r\n\r\n",
+        b"\x15\x03\x03\x00\x02\x02\x28",
+        b"\0\0\0\x12\x04\0\0\0\0\0",
+        b"<html>200 OK</html>\r\n\r\n",
+    ] {
+        let receiver = Receiver::writing(bytes).await;
+        let outcome = post(&client(), &receiver.url()).await.outcome;
+        assert_eq!(outcome, Err(PostError::NotHttp), "{}", bytes.escape_ascii());
+    }
+}
+
+#[tokio::test]
+async fn an_endless_head_is_not_read_to_the_end() {
+    for piece in ["x: y\r\n", "x", "a-header-of-some-length: with a value of some length, which goes on\r\n"] {
+        let written = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&written);
+        let chunk = piece.repeat(1_000);
+        let receiver = Receiver::start(move |mut stream| {
+            let (count, chunk) = (Arc::clone(&count), chunk.clone());
+            Box::pin(async move {
+                SockRef::from(&stream).set_send_buffer_size(16 * 1_024)?;
+                read_request(&mut stream).await?;
+                stream.write_all(b"HTTP/1.1 200 OK\r\n").await?;
+                loop {
+                    stream.write_all(chunk.as_bytes()).await?;
+                    count.fetch_add(chunk.len(), Ordering::SeqCst);
+                }
+            })
+        });
+        let receiver = receiver.await;
+        assert_eq!(post(&client(), &receiver.url()).await.outcome, Err(PostError::HeadTooLong));
+        let written = written.load(Ordering::SeqCst);
+        assert!(written < 8 << 20, "{written} bytes were written, more than buffers hold");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_before_its_request_is_discarded() {
+    let twice = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    let receiver = Receiver::start(move |mut stream| {
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(twice.as_bytes()).await?;
+            until_closed(stream).await
+        })
+    });
+    let receiver = receiver.await;
+    let client = client();
+    for posts in 1..=3 {
+        assert!(post(&client, &receiver.url()).await.is_acknowledged());
+        assert_eq!(receiver.accepted(), posts);
+    }
+}
