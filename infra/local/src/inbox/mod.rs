@@ -70,9 +70,12 @@ impl Inbox {
         match (request.uri().path(), request.method().as_str()) {
             (HOME_PATH, "GET" | "HEAD") => page(),
             (LIST_PATH, "GET" | "HEAD") => {
-                let kept: Vec<_> = self.store.newest_first();
+                let kept = self.store.newest_first();
                 let kept: Vec<_> = kept.iter().map(Arc::as_ref).collect();
-                reply(StatusCode::OK, "application/json", full(json!(kept).to_string()))
+                match serde_json::to_string(&kept) {
+                    Ok(json) => reply(StatusCode::OK, "application/json", full(json)),
+                    Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+                }
             }
             (EVENTS_PATH, "GET") => {
                 let events = StreamBody::new(events(self.store.follow(), KEEP_ALIVE_INTERVAL)).boxed();
