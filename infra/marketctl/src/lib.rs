@@ -31,7 +31,7 @@ pub async fn run() -> ExitCode {
         Command::Feed(FeedCommand::Send { file }) => feed::send(file, &stack, output).await,
         Command::Import { file } => import::run(file, &stack, output).await,
         Command::Check => check::run(&stack, output).await,
-        Command::Repair(options) => repair::run(options, &stack, output).await,
+        Command::Repair(options) => repair::command::run(options, &stack, output).await,
         Command::Restore(options) => Box::pin(restore::run(options, &stack, output)).await,
     };
     match result {

@@ -4,7 +4,7 @@
 //! It may be repeated at any time, also after a crash in the middle: each step leaves tables that readers read right,
 //! and what is in line already stays as it is.
 
-mod command;
+pub(crate) mod command;
 mod mode;
 mod report;
 mod rows;
@@ -20,7 +20,6 @@ use market::{Log, Market};
 use replica::objects::Objects;
 use webhooks::store::WebhookStore;
 
-pub(crate) use command::{RepairProgress, run};
 pub use mode::{Mode, Progress, RepairError};
 pub use rows::{EndpointsReport, Keys, KeysReport, OrdersReport};
 pub use streams::{StreamFindings, StreamReport};

@@ -24,7 +24,8 @@ use writers::{WriterState, Writers};
 
 use crate::cli::RestoreOptions;
 use crate::failure::{CommandFailure, with_remedy};
-use crate::repair::{Mode, Repair, RepairProgress};
+use crate::repair::command::RepairProgress;
+use crate::repair::{Mode, Repair};
 use crate::session::Session;
 
 /// A restore under way.

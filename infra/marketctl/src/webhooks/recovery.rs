@@ -9,7 +9,7 @@ use terminal::{Output, minute};
 use webhooks::delivery::MAX_ROUNDS;
 
 use crate::failure::{CommandFailure, none_left_out, shortened};
-use crate::repair::RepairProgress;
+use crate::repair::command::RepairProgress;
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]

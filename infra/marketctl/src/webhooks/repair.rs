@@ -9,7 +9,7 @@ use thiserror::Error;
 use webhooks::store::{RowKind, UnreadableRow};
 
 use crate::failure::CommandFailure;
-use crate::repair::RepairProgress;
+use crate::repair::command::RepairProgress;
 
 /// The result of a repair.
 #[derive(Debug, Serialize)]
