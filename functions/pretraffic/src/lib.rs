@@ -4,8 +4,8 @@
 //! It checks every resource of the stack as `marketctl check` does, and invokes the new versions of all functions, so
 //! one that does not work stops the deployments of all. It may be invoked any number of times for a deployment.
 //!
-//! **Invariant: it never refuses the way back.** A deployment that goes back to an earlier version is let through
-//! untried. Otherwise a version that is bad could not be taken back.
+//! **Invariant: a rollback always goes through.** The hook does not try the version that a deployment goes back to.
+//! Otherwise a bad version could not be taken back.
 
 mod deployment;
 pub mod inventory;

@@ -190,8 +190,8 @@ impl<E: Endpoint> Api<E> {
         }
     }
 
-    /// Runs the key write and, if caller and input are already known, the read at the same time. With a key that this
-    /// instance has never admitted, the read waits for the key write: such a key may be invented, and must cost no more.
+    /// Runs the key write and, if caller and input are already known, the read at the same time. If this instance has
+    /// never admitted the key, the read waits for the key write: the key may not exist, and then a read is wasted.
     ///
     /// The outcome of the read is returned only if the key write succeeds, and only if the read was made for the
     /// caller that the key write names. Otherwise the read runs after the key write, for that caller.

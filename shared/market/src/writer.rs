@@ -1,7 +1,7 @@
 //! What a writer of a stream remembers from one transaction to the next: the stream's head, and when its turn is.
 //!
-//! All writers of a stream move the same head, so one wins and the others lose. Who has just won knows the head and
-//! would win again if it went on at once. So it pauses if others write too, and they share the stream by chance.
+//! All writers of a stream move the same head, so one wins and the others lose. The winner knows the new head, so it
+//! would win again if it went on at once. Therefore a winner pauses if others write too. Chance then decides who is next.
 
 use std::time::Duration;
 
