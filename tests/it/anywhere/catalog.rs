@@ -133,10 +133,9 @@ async fn each_variant_comes_with_its_prices_if_the_request_includes_them() {
     target.feed(&[marketplace(&shop, true, 1), two, asks]).await;
     let key = target.full_key().await;
     let (plain, asked) = (format!("/v1/public/items/{id}"), format!("/v1/public/items/{id}?include=prices"));
-    // Prices take up to half a minute to know a new marketplace.
-    let prices = format!("/v1/public/prices/{}", target.uuid(1));
-    let prices = target.get_until(&key, &prices, |reply| reply.status == 200).await.json();
-    let with = target.get_until(&key, &asked, |reply| !reply.json()["variants"][0]["prices"].is_null()).await;
+    target.wait_for_marketplaces().await;
+    let prices = target.client.get(&key, &format!("/v1/public/prices/{}", target.uuid(1))).await.json();
+    let with = target.client.get(&key, &asked).await;
 
     let variants = with.json()["variants"].clone();
     assert_eq!(variants[0]["prices"], prices);
