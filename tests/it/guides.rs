@@ -85,7 +85,7 @@ fn secrets() -> [EndpointSecret; 2] {
     [7, 8].map(|bits| EndpointSecret::from_bits([bits; 32]))
 }
 
-/// Returns the headers of an attempt that is sent so many milliseconds from now. The first secret is the active one.
+/// Returns the headers of an attempt. `millis` tells how long after now it is sent. The first secret is the active one.
 fn headers(secrets: &[EndpointSecret], millis: i64) -> HeaderMap {
     let sent_at = SystemClock::new().now().plus_millis(millis);
     let values = [

@@ -197,7 +197,7 @@ pub struct Walk(Walker, Child);
 impl Walker {
     pub const ALL: [Self; 3] = [Self::Python, Self::TypeScript, Self::Rust];
 
-    /// Starts the program, which looks at the listings so many times. The first call on a machine installs its libraries.
+    /// Starts the program, which looks at the listings `rounds` times. The first call on a machine installs its libraries.
     pub fn start(self, base_url: &str, api_key: &str, rounds: u32) -> Walk {
         let mut command = self.command();
         command.args([&rounds.to_string(), "0"]).env("BASE_URL", base_url).env("API_KEY", api_key);

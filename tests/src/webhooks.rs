@@ -49,8 +49,8 @@ pub fn to_loopback(time_scale: u32) -> SenderConfig {
     SenderConfig { transport: Transport::new(loopback()).unwrap(), schedule }
 }
 
-/// Webhooks that may go to this machine, and whose receivers have so long to respond that the order of events does not
-/// depend on the speed of the machine.
+/// Webhooks that may go to this machine. Receivers have 20 seconds to respond, so a slow machine does not change the
+/// order of events.
 pub fn patient() -> SenderConfig {
     let transport = Transport::with_deadline(loopback(), Duration::from_secs(20)).unwrap();
     SenderConfig { transport, schedule: Schedule::default() }

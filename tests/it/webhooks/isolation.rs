@@ -49,6 +49,8 @@ async fn accounts_that_hang_delay_neither_others_nor_a_new_endpoint_of_their_own
 
     let _workers = stack.workers_sending(patient()).await;
     healthy.received(2 * HEALTHY_ENDPOINTS).await;
+    // The drain of that account is busy with attempts that hang.
+    hanging[0].received(IN_FLIGHT).await;
     let user = uuid(1_000).into();
     let new = endpoint(&stack, user, healthy.url.clone()).await;
     let test = stack.webhooks().test(new, None).await.unwrap();

@@ -221,7 +221,7 @@ impl Design {
         Self { kind, name, cents, forms: Forms::One(false) }
     }
 
-    /// Makes a design that wears. It comes with a kill counter in so many of a hundred cases.
+    /// Makes a design that wears. `stattrak_percent` is the chance that it also comes with a kill counter.
     fn worn(random: &mut Random, kind: &'static str, name: String, bands: &[Band], stattrak_percent: u64) -> Self {
         let (cents, stattrak) = (price(random, bands), random.percent(stattrak_percent));
         Self { kind, name, cents, forms: Forms::worn(random, stattrak) }

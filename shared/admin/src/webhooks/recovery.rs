@@ -276,7 +276,7 @@ impl Selected {
         Ok(self.lists.iter().any(|list| !list.found.is_empty()))
     }
 
-    /// Takes the next deliveries, at most so many. It takes fewer if it has to read on before.
+    /// Takes at most `most` of the next deliveries. It takes fewer if one of the lists must be read further first.
     fn take(&mut self, most: u64) -> Vec<Delivery> {
         let mut taken = Vec::new();
         while (taken.len() as u64) < most && self.lists.iter().all(|list| list.is_read || !list.found.is_empty()) {

@@ -35,7 +35,7 @@ impl Receiver {
 /// When events happen that an endpoint selected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Traffic {
-    /// At random, so many per second on average.
+    /// At random. The number is the average per second.
     Poisson(f64),
     /// So many at the same time, once per interval.
     Bursts { size: u32, every: Millis },

@@ -22,7 +22,7 @@ fn capacity(latency: Millis) -> f64 {
     IN_FLIGHT as f64 * SECOND as f64 / latency as f64
 }
 
-/// Returns so many endpoints of one account that never answer.
+/// Returns endpoints of one account. None of them ever answers.
 fn hanging(account: usize, endpoints: usize, per_second: f64) -> impl Iterator<Item = Plan> {
     (0..endpoints).map(move |_| Plan::new(account, Receiver::Hanging, Traffic::Poisson(per_second)))
 }
