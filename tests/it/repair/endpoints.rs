@@ -138,6 +138,8 @@ impl CutRemoval {
     pub(super) async fn assert_is_made(&self, stack: &Stack) {
         let (endpoint, is_there) = (&self.endpoint, self.undone[0] && self.undone[2]);
         assert_eq!(has_endpoint(stack, endpoint.account_id).await, is_there);
+        let drain = stack.webhooks().store.drain(endpoint.account_id).await.unwrap().unwrap();
+        assert!(!(is_there && drain.removed.contains(&endpoint.id)), "its drain would end its deliveries");
         let [delivery] = stack.deliveries(endpoint.id).await.try_into().unwrap();
         let message = stack.next_message(delivery.id).await;
         assert!(hand(&stack.sender(), &[message]).await.is_empty());

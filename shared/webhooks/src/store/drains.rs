@@ -210,8 +210,7 @@ impl WebhookStore {
 
     /// Notes that all deliveries of a removed endpoint have ended.
     pub async fn removal_done(&self, account: UserId, id: EndpointId) -> Result<(), StoreError> {
-        let change = drain_change(account, "DELETE #removed :ids").when("attribute_exists(#token)");
-        self.change(&change.value(":ids", AttributeValue::Ss(vec![id.to_string()]))).await.map(drop)
+        self.change(&removal_forgotten(account, id)).await.map(drop)
     }
 
     /// Lets the drain of an account end the deliveries of an endpoint that was removed before.
@@ -244,4 +243,10 @@ pub(super) fn removed_in_drain(account: UserId, id: EndpointId, now: Timestamp) 
     drain_change(account, "SET #called_at = :now ADD #removed :ids")
         .value(":now", n(now.millis()))
         .value(":ids", AttributeValue::Ss(vec![id.to_string()]))
+}
+
+/// Returns the write that takes a removal out of a drain again.
+pub(super) fn removal_forgotten(account: UserId, id: EndpointId) -> Change {
+    let change = drain_change(account, "DELETE #removed :ids").when("attribute_exists(#token)");
+    change.value(":ids", AttributeValue::Ss(vec![id.to_string()]))
 }

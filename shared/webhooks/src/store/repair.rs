@@ -7,10 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::accounts::removed_finder;
+use super::drains::removal_forgotten;
 use super::endpoints::{endpoints, notice_of};
 use super::settle::off;
 use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_AT};
 use super::{StartKey, WebhookStore, table};
+use crate::drain::Drain;
 use crate::endpoint::{Endpoints, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice, disabled_notice_id};
 use common::closed_enum;
@@ -138,6 +140,12 @@ impl Named {
         let account = self.get(&table::account(finder.account_id));
         account.is_some_and(|row| row.contains_key(&table::endpoint_attribute(finder.endpoint_id)))
     }
+
+    /// Returns whether the drain of its account would end the endpoint's deliveries.
+    fn is_ended_by_drain(&self, StoredEndpoint { endpoint, .. }: &StoredEndpoint) -> bool {
+        let drain = self.get(&table::drain(endpoint.account_id)).map(Drain::from_row);
+        drain.is_some_and(|drain| drain.is_ok_and(|drain| drain.removed.contains(&endpoint.id)))
+    }
 }
 
 impl WebhookStore {
@@ -198,6 +206,9 @@ impl WebhookStore {
         }
         self.repair_switch(stored, named, repair, page).await?;
         if !repair.dry_run {
+            if named.is_ended_by_drain(stored) {
+                self.forget_removal(account_id, id).await?;
+            }
             self.call_drain_by(account_id, repair.now, repair.now).await?;
         }
         if repair.new_epochs && !repair.dry_run {
@@ -263,10 +274,13 @@ impl WebhookStore {
         Ok((stored, found.last_evaluated_key))
     }
 
-    /// Reads the rows that these rows name: what finds an endpoint, its notice, and the account of what finds one.
+    /// Reads the rows that these rows name: what finds an endpoint, its notice, the drain of its account, and the account
+    /// of what finds one.
     async fn named(&self, endpoints: &[StoredEndpoint], finders: &[StoredFinder]) -> Result<Named, StoreError> {
         let accounts: BTreeSet<UserId> = finders.iter().map(|finder| finder.account_id).collect();
         let mut keys: Vec<Row> = accounts.into_iter().map(table::account).collect();
+        let with_drains: BTreeSet<UserId> = endpoints.iter().map(|stored| stored.endpoint.account_id).collect();
+        keys.extend(with_drains.into_iter().map(table::drain));
         for StoredEndpoint { endpoint, notice } in endpoints {
             keys.push(table::finder(endpoint.id));
             let of_epoch = endpoint.is_on().then(|| disabled_notice_id(endpoint.id, endpoint.epoch));
@@ -284,6 +298,13 @@ impl WebhookStore {
     async fn put_finder(&self, id: EndpointId, account: UserId) -> Result<(), StoreError> {
         let endpoint = table::endpoint_change(account, id).part(&self.table)?;
         self.transact(vec![self.new_finder(id, account)?, endpoint], None).await.map(drop)
+    }
+
+    /// Takes the removal of an endpoint that is there back out of the drain of its account. The drain would end what
+    /// waits for it.
+    async fn forget_removal(&self, account: UserId, id: EndpointId) -> Result<(), StoreError> {
+        let writes = [table::endpoint_change(account, id), removal_forgotten(account, id)];
+        self.transact(self.parts(&writes)?, None).await.map(drop)
     }
 
     /// Notes in the row that finds an endpoint that this was removed.
