@@ -15,7 +15,7 @@ use common::records::{PublicItem, PublicListing};
 use common::resources::BASE_BUCKET_VARIABLE;
 use common::store::StoreError;
 use local::environment::Variables;
-use market::{ChangeOf, Log, Manifest, Market};
+use market::{Change, Log, Manifest, Market};
 use replica::base::{Columns, Compacted, ListingColumns, Load, Thresholds};
 use replica::objects::Objects;
 use replica::{Replica, View};
@@ -92,7 +92,7 @@ impl View for Counted {
         Self(parts.iter().map(Columns::len).sum())
     }
 
-    fn apply(&mut self, _: Vec<ChangeOf<PublicListing>>) {}
+    fn apply(&mut self, _: Vec<Change<PublicListing>>) {}
 
     fn records(&self) -> usize {
         self.0

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValuesOnConditionCheckF
 
 use super::log::{LOG_KEEP_MILLIS, Log, position};
 use super::writer::Writer;
-use super::{ChangeOf, Record, Write, table};
+use super::{Change, Record, Write, table};
 use common::store::{Attributes, IS_NEWER, Row, StoreError, b, n, reset_version, s};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use common::transaction;
@@ -131,7 +131,7 @@ impl<R: Record> Log<R> {
         &self,
         seq: u64,
         next: u64,
-        changes: impl ExactSizeIterator<Item = &'c ChangeOf<R>>,
+        changes: impl ExactSizeIterator<Item = &'c Change<R>>,
         now: Timestamp,
     ) -> Result<[TransactWriteItem; 2], StoreError> {
         let head = Update::builder()
@@ -173,7 +173,7 @@ impl<R: Record> Log<R> {
     /// Before that entry is a gap. So every reader that stands before it, wherever it believes to be, reads the whole
     /// stream again: the next base, or until there is one, the entities.
     pub async fn begin_anew(&self, head: u64, seq: u64, now: Timestamp) -> Result<bool, StoreError> {
-        let writes = self.advance(head, seq, std::iter::empty::<&ChangeOf<R>>(), now)?;
+        let writes = self.advance(head, seq, std::iter::empty::<&Change<R>>(), now)?;
         let request = self.market.client.transact_write_items().set_transact_items(Some(writes.into()));
         Ok(transaction::send(request).await?.is_ok())
     }

@@ -26,7 +26,7 @@ pub use commit::entity_row;
 pub use figures::{Figures, PriceReader, figures};
 pub use log::{EntityPage, GapWatch, Log, LogPosition, Tail, contiguous};
 pub use quotes::Quote;
-pub use records::{Batch, CatalogWrite, Change, ChangeOf, Record, Write};
+pub use records::{Batch, CatalogWrite, Change, Record, Write};
 pub use table::ENTITY_PARTITIONS;
 pub use writer::Writer;
 

@@ -36,7 +36,7 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, ChangeOf, Market, Record, table};
+use super::{Batch, Change, Market, Record, table};
 use common::backoff::equal_jitter;
 use common::clock::{Clock, Moment};
 use common::store::{Attributes, Row, StoreError, get_row};
@@ -148,7 +148,7 @@ impl<R: Record> Log<R> {
         }
     }
 
-    pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c ChangeOf<R>>) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c Change<R>>) -> Result<Vec<u8>, StoreError> {
         let changes: Vec<_> = changes.collect();
         Ok(postcard::to_extend(&changes, vec![R::LOG_ENTRY.writes])?)
     }

@@ -1,16 +1,19 @@
 //! What a stream carries: records, and changes to them. There are two streams, items and listings. The code of streams is
-//! generic over [`Record`].
+//! generic over [`Record`]. A record is stored in a struct of its own, which names each field: an answer with a new field
+//! does not change what is stored by accident.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use common::ids::{ItemId, ListingId};
+use common::ids::{Id8, ItemId, ItemKind, Label, Link, ListingId, VariantId};
 use common::layout::Format;
-use common::records::{PublicItem, PublicItemDetail, PublicListing};
+use common::money::Usd;
+use common::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing};
 use common::store::StoreError;
+use common::timestamp::Timestamp;
 
 /// A record of a stream. Replicas hold all records of their stream.
 pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + 'static {
@@ -23,24 +26,28 @@ pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + '
 
     fn id(&self) -> Self::Id;
 
+    /// Packs the record for a log entry.
+    fn pack<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+
+    /// Unpacks a record of a log entry.
+    fn unpack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+
     /// Reads the record from an entity's data.
     fn from_data(data: &str) -> Result<Self, serde_json::Error>;
 }
 
 /// What happened to a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change<R, I> {
+#[serde(bound = "")]
+pub enum Change<R: Record> {
     /// The record was added or replaced.
-    Put(R),
+    Put(#[serde(serialize_with = "R::pack", deserialize_with = "R::unpack")] R),
     /// The record was removed.
-    Remove(I),
+    Remove(R::Id),
 }
 
-/// What happened to a record of the stream of `R`.
-pub type ChangeOf<R> = Change<R, <R as Record>::Id>;
-
 /// A committed batch: its sequence number and its changes.
-pub type Batch<R> = (u64, Vec<ChangeOf<R>>);
+pub type Batch<R> = (u64, Vec<Change<R>>);
 
 /// A change that is to be written to the table.
 #[derive(Clone, Debug)]
@@ -48,7 +55,7 @@ pub struct Write<R: Record> {
     /// The entity's version. If it is not newer than the stored one, nothing changes.
     pub version: u64,
     /// What replicas are told.
-    pub change: ChangeOf<R>,
+    pub change: Change<R>,
     /// The entity's data as JSON; `None` for a removal.
     pub data: Option<String>,
 }
@@ -66,6 +73,30 @@ impl<R: Record> Write<R> {
 /// A change of the catalog.
 pub type CatalogWrite = Write<PublicItem>;
 
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PublicItem")]
+struct PackedItem {
+    id: ItemId,
+    kind: ItemKind,
+    name: Option<Label>,
+    slug: Option<Label>,
+    image: Option<Link>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PublicListing")]
+struct PackedListing {
+    id: ListingId,
+    id8: Id8,
+    price_usd: Usd,
+    kind: ListingKind,
+    is_auction: bool,
+    created_at: Timestamp,
+    item_id: Option<ItemId>,
+    variant_id: Option<VariantId>,
+    market_hash_name: Option<Label>,
+}
+
 impl Record for PublicItem {
     type Id = ItemId;
     const STREAM: &'static str = "catalog";
@@ -73,6 +104,14 @@ impl Record for PublicItem {
 
     fn id(&self) -> ItemId {
         self.id.clone()
+    }
+
+    fn pack<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        PackedItem::serialize(self, serializer)
+    }
+
+    fn unpack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        PackedItem::deserialize(deserializer)
     }
 
     fn from_data(data: &str) -> Result<Self, serde_json::Error> {
@@ -87,6 +126,14 @@ impl Record for PublicListing {
 
     fn id(&self) -> ListingId {
         self.id
+    }
+
+    fn pack<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        PackedListing::serialize(self, serializer)
+    }
+
+    fn unpack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        PackedListing::deserialize(deserializer)
     }
 
     fn from_data(data: &str) -> Result<Self, serde_json::Error> {

@@ -20,7 +20,7 @@ use common::backoff::full_jitter;
 use common::clock::{Clock, Moment};
 use common::metrics::ReplicaGauge;
 use common::store::StoreError;
-use market::{Batch, ChangeOf, GapWatch, Log, LogPosition, Record, contiguous};
+use market::{Batch, Change, GapWatch, Log, LogPosition, Record, contiguous};
 
 use super::progress::Progress;
 
@@ -43,7 +43,7 @@ pub trait View: Send + Sync + 'static {
     fn build(parts: Vec<<Self::Record as Columnar>::Columns>) -> Self;
 
     /// Applies changes, in their order.
-    fn apply(&mut self, changes: Vec<ChangeOf<Self::Record>>);
+    fn apply(&mut self, changes: Vec<Change<Self::Record>>);
 
     /// Returns how many records it holds.
     fn records(&self) -> usize;
@@ -340,6 +340,6 @@ impl Drop for Ended<'_> {
 }
 
 /// Returns the changes of batches, in their order.
-fn changes<R: Columnar>(batches: Vec<Batch<R>>) -> Vec<ChangeOf<R>> {
+fn changes<R: Columnar>(batches: Vec<Batch<R>>) -> Vec<Change<R>> {
     batches.into_iter().flat_map(|(_, changes)| changes).collect()
 }

@@ -181,7 +181,7 @@ impl View for Catalog {
     }
 
     /// Each block that changes is indexed only once, even if many of its items change.
-    fn apply(&mut self, changes: Vec<Change<PublicItem, ItemId>>) {
+    fn apply(&mut self, changes: Vec<Change<PublicItem>>) {
         if changes.is_empty() {
             return;
         }

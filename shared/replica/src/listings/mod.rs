@@ -95,7 +95,7 @@ impl View for Listings {
         self.all.len()
     }
 
-    fn apply(&mut self, changes: Vec<Change<PublicListing, ListingId>>) {
+    fn apply(&mut self, changes: Vec<Change<PublicListing>>) {
         for change in changes {
             match change {
                 Change::Put(listing) => {
