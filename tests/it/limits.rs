@@ -227,7 +227,7 @@ async fn a_throttled_transaction_names_the_item_and_writes_nothing() {
 
     let again = client.transact_write_items().set_transact_items(Some(puts(&["a"], "1")));
     let sent = common::transaction::send(again).await;
-    assert!(matches!(sent, Err(StoreError::Conflict)), "the service would repeat it: {sent:?}");
+    assert!(matches!(sent, Err(StoreError::Throttled)), "the service would repeat it: {sent:?}");
     simulation.aws.limits().lift();
     assert_eq!(get(&client, "b", "2").await.unwrap().item, None);
 }

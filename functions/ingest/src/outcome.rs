@@ -46,7 +46,9 @@ impl From<Result<ApplyOutcome, StoreError>> for MessageOutcome {
             Ok(ApplyOutcome::Changed) => Self::Changed,
             Ok(ApplyOutcome::Unchanged) => Self::Unchanged,
             Ok(ApplyOutcome::Rejected(rejection)) => Self::Refused(rejection),
-            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Self::Postponed(error.to_string()),
+            Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
+                Self::Postponed(error.to_string())
+            }
             Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
                 Self::Defective(error.to_string())
             }

@@ -209,7 +209,9 @@ impl Webhook {
         for (message, endpoint) in &messages {
             let done = match &held {
                 Ok(true) => Ok(DispatchOutcome::Held),
-                Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Err(error.clone()),
+                Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
+                    Err(error.clone())
+                }
                 // Some are stored already, or an endpoint has changed.
                 Ok(false) | Err(_) => self.hold(message, endpoint).await,
             };

@@ -309,7 +309,7 @@ impl Webhook {
                     self.mark_prompt(found).await;
                 }
             }
-            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
+            Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
                 run.is_unsure = true;
                 run.outcomes.push(DispatchOutcome::Postponed(error.to_string()));
             }

@@ -117,7 +117,7 @@ impl Webhook {
     ) -> DispatchOutcome {
         match done {
             Ok(outcome) => outcome,
-            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => {
+            Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
                 self.postpone(received, up_to_twice(AWAY_SECONDS), error.to_string()).await
             }
             Err(error) => {
@@ -186,7 +186,9 @@ impl DispatchOutcome {
             StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. } => {
                 Self::Defective(error.to_string())
             }
-            StoreError::Conflict | StoreError::Unavailable(_) => Self::Failed(error.to_string()),
+            StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_) => {
+                Self::Failed(error.to_string())
+            }
         }
     }
 

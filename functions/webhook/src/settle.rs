@@ -84,7 +84,9 @@ impl Webhook {
         loop {
             match self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, &step).await {
                 Ok(_) => return Ok(DispatchOutcome::Delivered),
-                Err(StoreError::Conflict | StoreError::Unavailable(_)) if tries < MAX_TRIES => tries += 1,
+                Err(StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_)) if tries < MAX_TRIES => {
+                    tries += 1;
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -102,13 +102,13 @@ impl Accounts {
                     set_aside.extend(pending.extract_if(.., |message| places.contains(&message.place)));
                     continue;
                 }
-                Ok(Round::Refused(_)) | Err(StoreError::Conflict) if races < MAX_RACES => {
+                Ok(Round::Refused(_)) | Err(StoreError::Conflict | StoreError::Throttled) if races < MAX_RACES => {
                     tokio::time::sleep(pause(races)).await;
                     races += 1;
                     continue;
                 }
                 Ok(Round::Refused(_)) => StoreError::Conflict,
-                Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => error,
+                Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => error,
                 Err(error) if is_alone => error,
                 Err(_) => {
                     set_aside.append(&mut pending);

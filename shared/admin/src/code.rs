@@ -68,7 +68,7 @@ impl WebhookAdminError {
 
 const fn store_code(error: &StoreError) -> ErrorCode {
     match error {
-        StoreError::Conflict | StoreError::Unavailable(_) => ErrorCode::Unavailable,
+        StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_) => ErrorCode::Unavailable,
         StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. } => ErrorCode::Internal,
     }
 }

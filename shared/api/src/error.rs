@@ -126,7 +126,9 @@ impl From<StoreError> for ApiError {
             StoreError::InvalidRequest(_) | StoreError::Corrupt { .. } | StoreError::Defect(_) => {
                 Self::Internal(error.to_string())
             }
-            StoreError::Conflict | StoreError::Unavailable(_) => Self::Unavailable(error.to_string()),
+            StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_) => {
+                Self::Unavailable(error.to_string())
+            }
         }
     }
 }

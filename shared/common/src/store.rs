@@ -26,9 +26,12 @@ pub type Row = HashMap<String, AttributeValue>;
 /// Why a call to DynamoDB or S3 failed.
 #[derive(Clone, Debug, Error)]
 pub enum StoreError {
-    /// Another transaction holds one of the rows, or a part of this one was throttled. The same call may be repeated.
-    #[error("transaction conflict or throttling")]
+    /// Another transaction holds one of the rows. The same call may be repeated.
+    #[error("transaction conflict")]
     Conflict,
+    /// A part of the transaction was throttled, and nothing was written. The same call may be repeated.
+    #[error("transaction throttled")]
+    Throttled,
     /// The store was unreachable, throttled the call, did not answer in time or refused, or the answer was not its own.
     #[error("{0}")]
     Unavailable(String),
@@ -191,10 +194,10 @@ pub fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Repeats a call while it meets transaction conflicts, with growing, random pauses.
+/// Repeats a call while it meets transaction conflicts or is throttled, with growing, random pauses.
 ///
-/// A conflict says nothing about the call itself, so it never counts as a fault of the data. After `attempts` calls the
-/// conflict is returned, and the caller may try again later.
+/// Neither says anything about the call itself, so it never counts as a fault of the data. After `attempts` calls the
+/// error is returned, and the caller may try again later.
 pub async fn retry_conflicts<T, F, Fut>(attempts: u32, mut call: F) -> Result<T, StoreError>
 where
     F: FnMut() -> Fut,
@@ -203,7 +206,7 @@ where
     let mut attempt = 0;
     loop {
         match call().await {
-            Err(StoreError::Conflict) if attempt + 1 < attempts => {
+            Err(StoreError::Conflict | StoreError::Throttled) if attempt + 1 < attempts => {
                 tokio::time::sleep(backoff::pause(attempt)).await;
                 attempt += 1;
             }

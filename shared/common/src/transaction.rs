@@ -37,7 +37,8 @@ impl fmt::Display for Cancelled {
 const CONDITION_FAILED: &str = "ConditionalCheckFailed";
 /// Reasons that say nothing about the writes themselves. The SDK does not look for them among the reasons of a
 /// cancellation.
-const RETRYABLE: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+const CONFLICT: &str = "TransactionConflict";
+const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
 /// Reasons that concern a write itself, which would be refused each time.
 const INVALID: [&str; 2] = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
 
@@ -55,8 +56,11 @@ pub async fn send(request: TransactWriteItemsFluentBuilder) -> Result<Result<(),
     };
     let reasons = cancelled.cancellation_reasons().to_vec();
     let has = |wanted: &str| reasons.iter().any(|reason| reason.code() == Some(wanted));
-    if RETRYABLE.into_iter().any(has) {
+    if has(CONFLICT) {
         return Err(StoreError::Conflict);
+    }
+    if THROTTLED.into_iter().any(has) {
+        return Err(StoreError::Throttled);
     }
     if INVALID.into_iter().any(has) {
         return Err(StoreError::InvalidRequest(Cancelled { reasons }.to_string()));

@@ -316,7 +316,7 @@ mod tests {
             "webhooks": { "endpoints": 3, "found": [
                 { "problem": "notice_missing", "endpoint_id": id_text(1), "user_id": id_text(2) },
             ] },
-            "failed": [{ "user_id": user, "reason": "transaction conflict or throttling" }],
+            "failed": [{ "user_id": user, "reason": "transaction conflict" }],
             "unreadable": [{ "row": "endpoint#1 account", "what": "account_id" }],
         });
         assert_eq!(serde_json::to_value(&report).unwrap(), expected);

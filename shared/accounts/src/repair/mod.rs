@@ -230,12 +230,12 @@ impl Accounts {
         if writes.is_empty() { Ok(true) } else { self.send(writes).await }
     }
 
-    /// Sends a transaction. Returns false if one of its conditions failed, or another transaction was in its way.
+    /// Sends a transaction. Returns false if one of its conditions failed, or it met another one or was throttled.
     async fn send(&self, writes: Vec<TransactWriteItem>) -> Result<bool, StoreError> {
         let request = self.client.transact_write_items().set_transact_items(Some(writes));
         match transaction::send(request).await {
             Ok(outcome) => Ok(outcome.is_ok()),
-            Err(StoreError::Conflict) => Ok(false),
+            Err(StoreError::Conflict | StoreError::Throttled) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -244,7 +244,9 @@ impl KeyAdmin {
         match sent.await {
             Ok(Ok(())) => Ok(Making::Made),
             Ok(Err(_)) => Ok(Making::Refused),
-            Err(error @ (StoreError::Conflict | StoreError::Unavailable(_))) => Ok(self.settle(hash, error).await),
+            Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
+                Ok(self.settle(hash, error).await)
+            }
             Err(error) => Err(error),
         }
     }
