@@ -149,6 +149,21 @@ async fn an_expired_log_entry_is_noticed_even_if_none_follows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_scan_begins_next_to_the_entries_that_have_expired() {
+    let stack = Stack::new().await;
+    for number in 0..40 {
+        add_listings(&stack, number..number + 1).await;
+    }
+    for (expired, start) in [(21, 21), (38, 38), (39, 39)] {
+        for seq in 1..=expired {
+            delete_items(&stack, "log#listings", &format!("{seq:020}")).await;
+        }
+        let log = stack.log::<PublicListing>();
+        assert_eq!(log.before_scan(40, stack.now()).await.unwrap(), start);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_log_completes_a_transaction_that_a_scan_saw_in_part() {
     let stack = Stack::new().await;
     add_listings(&stack, 0..3).await;

@@ -15,10 +15,11 @@ use common::records::{PublicItem, PublicListing};
 use common::resources::BASE_BUCKET_VARIABLE;
 use common::store::StoreError;
 use local::environment::Variables;
-use market::{Change, Log, Manifest, Market};
+use market::{Change, Log, Manifest, Market, Write, Writer, entity_row};
 use replica::base::{Columns, Compacted, ListingColumns, Load, Thresholds};
 use replica::objects::Objects;
 use replica::{Replica, View};
+use serde_json::json;
 use tests::{AwsCall, Fault, Proxy, Stack, base_bucket, compaction, dynamodb, large_item, listing, sold_listing, uuid};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -77,6 +78,49 @@ async fn one_refused_part_does_not_throw_the_load_away() {
     assert_eq!(records.iter().map(Columns::len).sum::<usize>(), 6);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn one_refused_page_of_the_entities_does_not_throw_the_others_away() {
+    /// Four rows of this size are two pages.
+    const BYTES: usize = 350_000;
+    let stack = Stack::new().await;
+    for number in 0..4 {
+        let detail =
+            json!({"id": format!("item-{number}"), "kind": "skin", "variants": [], "padding": "x".repeat(BYTES)});
+        let write = Write::<PublicItem>::item(&serde_json::from_value(detail.clone()).unwrap(), 1).unwrap();
+        let mut row = entity_row(&write, stack.now());
+        row.insert("pk".to_owned(), AttributeValue::S("entity#catalog#3".to_owned()));
+        row.insert("data".to_owned(), AttributeValue::S(detail.to_string()));
+        dynamodb(&stack).put_item().table_name("marketplace-market").set_item(Some(row)).send().await.unwrap();
+    }
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut load = Load::<PublicItem>::new(log(&proxy.url), base_bucket(&proxy.url), stack.clock.clone());
+    // The later pages of a partition name the id behind which they begin.
+    proxy.set_fault(Fault::Invalid("\"item-"));
+    assert!(matches!(load.step().await.map(drop), Err(StoreError::InvalidRequest(_))));
+    proxy.set_fault(Fault::None);
+    proxy.take_calls();
+    let records = load.step().await.unwrap().folded();
+    assert_eq!(records.iter().map(Columns::len).sum::<usize>(), 4);
+    let calls = proxy.take_calls();
+    let pages = calls.iter().filter(|call| String::from_utf8_lossy(&call.body).contains("entity#catalog"));
+    assert_eq!(pages.count(), 1, "only the page that was refused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_was_throttled_keeps_the_head() {
+    let stack = Stack::new().await;
+    let (proxy, mut writer) = (Proxy::start(&stack.aws.endpoint_url).await, Writer::default());
+    let log = log::<PublicListing>(&proxy.url);
+    let mut is_first = true;
+    proxy.plan(move |operation| {
+        let is_throttled = operation == "TransactWriteItems" && std::mem::take(&mut is_first);
+        if is_throttled { Fault::Cancelled("ThrottlingError") } else { Fault::None }
+    });
+    let changed = log.commit(&[Write::removal(uuid(1).into(), 1)], &mut writer, stack.now()).await.unwrap();
+    assert_eq!(changed, [true]);
+    assert_eq!(proxy.take_operations(), ["GetItem", "TransactWriteItems", "TransactWriteItems"]);
+}
+
 /// A view that only counts the records it was built from.
 struct Counted(usize);
 
@@ -117,7 +161,7 @@ async fn a_replica_that_is_loaded_again_never_has_two_views() {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let delete = dynamodb(&stack).delete_item().table_name("marketplace-market").key("pk", text("log#listings#0"));
     delete.key("sk", text("00000000000000000002")).send().await.unwrap();
-    stack.clock.advance(Duration::from_secs(1));
+    stack.clock.advance(Duration::from_secs(3));
     assert_eq!(replica.read(Counted::records).await.unwrap(), 3, "the gap made it load again");
     assert_eq!(VIEWS[1].load(Ordering::SeqCst), 1);
 }
@@ -138,6 +182,27 @@ async fn a_due_rebuild_that_fails_still_folds() {
     proxy.set_fault(Fault::None);
     let rebuilt = Compacted::Written { records: 2_009, parts: 1, from_entities: true };
     assert_eq!(compact(&stack, &proxy.url).await, rebuilt);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deltas_that_cannot_be_folded_do_not_fill_the_manifest() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let thresholds = Thresholds { min_changes: 0, records_per_change: 1_000, max_deltas: 2, most_deltas: 4 };
+    let compaction = compaction::<PublicListing>(&proxy.url, stack.clock.clone()).with_thresholds(thresholds);
+    add_listings(&stack, 0..1).await;
+    compaction.run().await.unwrap();
+    proxy.plan(|operation| if operation == "GetObject" { Fault::Error("SlowDown") } else { Fault::None });
+    for number in 1..7 {
+        add_listings(&stack, number..number + 1).await;
+        compaction.run().await.unwrap_err();
+    }
+    assert_eq!(stack.manifest::<PublicListing>().await.deltas.len(), 4);
+    proxy.set_fault(Fault::None);
+    for records in [5, 7] {
+        assert_eq!(compaction.run().await.unwrap(), Compacted::Written { records, parts: 1, from_entities: false });
+    }
+    assert!(stack.manifest::<PublicListing>().await.deltas.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,9 +15,9 @@ use tests::{Simulation, listing, sold_listing, uuid};
 use tokio::time::sleep;
 
 /// Low enough that some rounds do everything.
-const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 1, max_deltas: 3 };
+const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 1, max_deltas: 3, most_deltas: 6 };
 /// The next delta of such a base takes in others, but it is hardly ever folded.
-const NO_FOLDS: Thresholds = Thresholds { min_changes: 0, records_per_change: 1, max_deltas: 3 };
+const NO_FOLDS: Thresholds = Thresholds { min_changes: 0, records_per_change: 1, max_deltas: 3, most_deltas: 6 };
 const LISTINGS: u32 = 24;
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -247,5 +247,31 @@ async fn a_fold_takes_over_the_delta_that_came_meanwhile() {
     assert_eq!(extended, Compacted::Extended { changes: 25 });
     let manifest = simulation.log::<PublicListing>().standing().await.unwrap().manifest.unwrap().unwrap();
     assert_eq!((manifest.records, manifest.deltas.len()), (62, 1));
+    simulation.assert_base_is_exact::<PublicListing>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fold_does_not_undo_a_newer_one_whose_parts_are_the_same() {
+    let simulation = Simulation::new().await;
+    let price = |price, version| [listing(1, price, "2026-11-20T10:00:00Z", version)];
+    let at_once = Thresholds { min_changes: 0, records_per_change: 1_000, ..THRESHOLDS };
+    let (slow, quick) = (simulation.compaction::<PublicListing>(), simulation.compaction::<PublicListing>());
+    let (slow, quick) = (slow.with_thresholds(at_once), quick.with_thresholds(at_once));
+    simulation.feed(&price("1.00", 1)).await;
+    quick.run().await.unwrap();
+    simulation.feed(&price("2.00", 2)).await;
+    let first_byte = Latency::always(Duration::from_millis(400));
+    let objects = ObjectLimits { first_byte, ..ObjectLimits::UNLIMITED };
+    simulation.aws.limits().set(Limits { objects, ..Limits::unlimited() });
+    let meanwhile = async {
+        // The slow fold has put its delta. Now it reads the delta and the part.
+        sleep(Duration::from_millis(500)).await;
+        simulation.aws.limits().set(Limits::unlimited());
+        simulation.feed(&price("1.00", 3)).await;
+        quick.run().await.unwrap()
+    };
+    let (late, folded) = tokio::join!(slow.run(), meanwhile);
+    assert_eq!(folded, Compacted::Written { records: 1, parts: 1, from_entities: false });
+    assert_eq!(late.unwrap(), Compacted::Overtaken);
     simulation.assert_base_is_exact::<PublicListing>().await;
 }

@@ -35,6 +35,7 @@ mod restore;
 mod rotation;
 mod round_trips;
 mod simulation;
+mod slow_transactions;
 mod template;
 mod walkers;
 mod webhook_bench;

@@ -98,7 +98,7 @@ pub struct Standing {
     /// The manifest, if there is one. It is an error if it cannot be read.
     pub manifest: Option<Result<Manifest, StoreError>>,
     /// The generation of the manifest, even if the rest of it cannot be read.
-    generation: Option<String>,
+    pub(super) generation: Option<String>,
 }
 
 impl Standing {

@@ -3,10 +3,11 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 
-use super::log::{LOG_KEEP_MILLIS, Log, position};
+use super::base::{Manifest, Standing};
+use super::log::{LOG_KEEP_MILLIS, Log, LogPosition, position};
 use super::writer::Writer;
 use super::{Change, Record, Write, table};
-use common::store::{Attributes, IS_NEWER, Row, StoreError, b, n, reset_version, s};
+use common::store::{Attributes, IS_NEWER, Row, StoreError, b, n, reset_version, retry_conflicts, s};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use common::transaction;
 
@@ -92,6 +93,10 @@ impl<R: Record> Log<R> {
                     races = lost(races)?;
                     writer.met_conflict(seq);
                 }
+                Err(StoreError::Throttled) => {
+                    races = lost(races)?;
+                    writer.was_throttled(seq);
+                }
                 Err(error) => {
                     // A request that is invalid says nothing about the head.
                     if matches!(error, StoreError::InvalidRequest(_)) {
@@ -167,14 +172,41 @@ impl<R: Record> Log<R> {
         newest.send().await?.items().first().map_or(Ok(0), |row| Attributes(row).parsed(table::SK))
     }
 
-    /// Begins the stream anew: moves the head from `head` to `seq`, and puts an empty entry there. Returns false, and
-    /// changes nothing, if the head has moved or there is such an entry.
+    /// Waits until no transaction holds the head, which must be at `seen`. From then on, Queries show all that was written.
+    /// Returns false if the head is elsewhere.
+    pub async fn settle(&self, seen: LogPosition) -> Result<bool, StoreError> {
+        if seen.seq == 0 {
+            return Ok(self.head().await? == 0);
+        }
+        let same = Update::builder()
+            .table_name(&self.market.table)
+            .set_key(Some(table::head::<R>()))
+            .update_expression("SET #seq = :seq")
+            .condition_expression("#seq = :seq")
+            .expression_attribute_names("#seq", table::SEQ)
+            .expression_attribute_values(":seq", n(seen.seq));
+        let same = TransactWriteItem::builder().update(same.build()?).build();
+        let sent = retry_conflicts(MAX_RACES, || {
+            transaction::send(self.market.client.transact_write_items().transact_items(same.clone()))
+        });
+        Ok(sent.await?.is_ok())
+    }
+
+    /// Begins the stream anew with a base: moves the head to the end of the base, puts an empty entry there, and puts the
+    /// manifest, in one transaction. Returns false, and changes nothing, if the head or the manifest is not the one that
+    /// was `seen`, or if there is such an entry.
     ///
-    /// Before that entry is a gap. So every reader that stands before it, wherever it believes to be, reads the whole
-    /// stream again: the next base, or until there is one, the entities.
-    pub async fn begin_anew(&self, head: u64, seq: u64, now: Timestamp) -> Result<bool, StoreError> {
-        let writes = self.advance(head, seq, std::iter::empty::<&Change<R>>(), now)?;
-        let request = self.market.client.transact_write_items().set_transact_items(Some(writes.into()));
+    /// Before that entry is a gap. So every reader that stands before it, wherever it believes to be, reads the base.
+    pub async fn begin_anew(&self, base: &Manifest, seen: &Standing, now: Timestamp) -> Result<bool, StoreError> {
+        let nothing = std::iter::empty::<&Change<R>>();
+        let mut writes = Vec::from(self.advance(seen.head.seq, base.end.seq, nothing, now)?);
+        let put = self.put(base.row::<R>()?).expression_attribute_names("#generation", table::GENERATION);
+        let put = match &seen.generation {
+            None => put.condition_expression("attribute_not_exists(#generation)"),
+            Some(seen) => put.condition_expression("#generation = :seen").expression_attribute_values(":seen", s(seen)),
+        };
+        writes.push(TransactWriteItem::builder().put(put.build()?).build());
+        let request = self.market.client.transact_write_items().set_transact_items(Some(writes));
         Ok(transaction::send(request).await?.is_ok())
     }
 

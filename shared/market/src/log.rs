@@ -42,8 +42,8 @@ use common::clock::{Clock, Moment};
 use common::store::{Attributes, Row, StoreError, get_row};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 
-/// The longest pauses between looks at a gap. A transaction that a Query saw in part needs a few milliseconds until all
-/// of it shows, and up to some hundred on a bad day. All pauses together fit in the time that a request has.
+/// The longest pauses between looks for an entry that is not there, even for a `GetItem`. All pauses together fit in the
+/// time that a request has.
 const GAP_PAUSES: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(320)];
 /// The read units of a full page, which is 1 MB. They are assumed if the store does not say what a page took.
 const PAGE_UNITS: f64 = 256.0;
@@ -141,11 +141,17 @@ impl<R: Record> Log<R> {
             if whole && !more && cursor >= head {
                 return Ok(Some(Tail { batches, as_of }));
             }
-            let goes_on = (whole && more) || gap.look_again().await;
+            let goes_on = (whole && more) || gap.bridge(self, &mut cursor, &mut batches).await?;
             if !goes_on {
                 return Ok(None);
             }
         }
+    }
+
+    /// Reads a batch by its number.
+    async fn batch(&self, seq: u64) -> Result<Option<Batch<R>>, StoreError> {
+        let entry = get_row(&self.market.client, &self.market.table, table::log_entry::<R>(seq)).await?;
+        entry.as_ref().map(Self::unpack).transpose()
     }
 
     pub(super) fn pack<'c>(changes: impl Iterator<Item = &'c Change<R>>) -> Result<Vec<u8>, StoreError> {
@@ -186,12 +192,12 @@ impl<R: Record> Log<R> {
     /// Returns the position after which a reader reads the log if it scans the entities from `now` on, and the head was
     /// at `head` before. No entry is known to be missing between the position and the head.
     ///
-    /// Looks at ever older entries, in steps that double.
+    /// Looks at ever older entries, in steps that double. If one is missing, the position is next to the gap.
     pub async fn before_scan(&self, head: u64, now: Timestamp) -> Result<u64, StoreError> {
         let (mut start, mut step) = (head.saturating_sub(1), 1);
         while start > 0 {
             let seq = head.saturating_sub(step).max(1);
-            let Some(committed_at) = self.committed_at(seq).await? else { return Ok(start) };
+            let Some(committed_at) = self.committed_at(seq).await? else { return self.behind_gap(seq, start).await };
             if seq == 1 {
                 return Ok(0);
             }
@@ -202,6 +208,20 @@ impl<R: Record> Log<R> {
             step *= 2;
         }
         Ok(start)
+    }
+
+    /// Returns the last number between the two whose entry is missing. The entry of `missing` is, and that behind `start`
+    /// is not.
+    async fn behind_gap(&self, mut missing: u64, mut start: u64) -> Result<u64, StoreError> {
+        while start - missing > 1 {
+            let middle = missing + (start - missing) / 2;
+            if self.committed_at(middle).await?.is_some() {
+                start = middle;
+            } else {
+                missing = middle;
+            }
+        }
+        Ok(missing)
     }
 
     /// Returns when a batch was stamped, by its writer's clock. Returns `None` if its entry has expired.
@@ -235,20 +255,32 @@ pub(super) fn position(head: Option<&Row>) -> Result<LogPosition, StoreError> {
     })
 }
 
-/// Counts the looks at a gap. A Query may see a transaction before an earlier one, so a gap may be none.
+/// Steps over gaps that only Queries see. A Query may show a transaction's head, or the transaction after it, long before
+/// it shows the log entry. A `GetItem` finds the entry. Only one that it does not find is lost or has expired.
 #[derive(Debug, Default)]
 pub struct GapWatch {
     pauses: usize,
 }
 
 impl GapWatch {
-    /// Waits before the next look at a gap. Returns false at once if the gap has been seen often enough: then its
-    /// entries are lost or have expired.
-    pub async fn look_again(&mut self) -> bool {
-        let Some(longest) = GAP_PAUSES.get(self.pauses) else { return false };
+    /// Takes the batch that follows on the cursor, if it is there. Otherwise waits before the next look. Returns false at
+    /// once if it has been looked for often enough.
+    pub async fn bridge<R: Record>(
+        &mut self,
+        log: &Log<R>,
+        cursor: &mut u64,
+        taken: &mut Vec<Batch<R>>,
+    ) -> Result<bool, StoreError> {
+        if let Some(batch) = log.batch(*cursor + 1).await? {
+            *cursor += 1;
+            taken.push(batch);
+            self.pauses = 0;
+            return Ok(true);
+        }
+        let Some(longest) = GAP_PAUSES.get(self.pauses) else { return Ok(false) };
         self.pauses += 1;
         tokio::time::sleep(equal_jitter(*longest)).await;
-        true
+        Ok(true)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Writer {
     head: Option<u64>,
     /// How many transactions it has committed since it last lost a race.
     wins: u32,
-    /// How many conflicts it has met since its last transaction that met none.
+    /// How often its transactions have met others or were throttled since the last one that was not.
     conflicts: u32,
     /// When it sent its last transaction, and how long that took.
     sent: Instant,
@@ -90,7 +90,16 @@ impl Writer {
     /// Notes that its transaction met another one, which probably moves the head from `head` to the next number. If it
     /// does not, the next refusal says where the head is.
     pub(super) fn met_conflict(&mut self, head: u64) {
-        self.head = Some(head + 1);
+        self.back_off(head + 1);
+    }
+
+    /// Notes that its transaction was throttled, so the head may still be at `head`.
+    pub(super) fn was_throttled(&mut self, head: u64) {
+        self.back_off(head);
+    }
+
+    fn back_off(&mut self, head: u64) {
+        self.head = Some(head);
         self.wins = 0;
         self.measure_turn();
         let ceiling = self.turn * (1_u32 << self.conflicts.min(MAX_DOUBLINGS));

@@ -73,7 +73,7 @@ struct ReplicaState<V> {
 enum Followed {
     /// To the end of the log.
     End,
-    /// To a gap.
+    /// To a gap, which nothing can bring a state across.
     Gap,
     /// To the end of a page, after which loading the base is less work than reading on.
     Backlog,
@@ -150,27 +150,17 @@ impl<V: View> Replica<V> {
                 _ => Ok(()),
             };
         }
-        let mut gap = GapWatch::default();
-        loop {
-            match self.0.follow().await {
-                Ok(Followed::End) => {
-                    // What a load has read before it failed is not needed any more.
-                    if let Ok(mut load) = self.0.load.try_lock() {
-                        load.clear();
-                    }
-                    return Ok(());
+        match self.0.follow().await {
+            Ok(Followed::End) => Ok(()),
+            // The next request goes on.
+            _ if self.0.is_fresh(MAX_STALENESS) => Ok(()),
+            Err(error) => Err(error),
+            Ok(followed) => {
+                if let Followed::Gap = followed {
+                    tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
                 }
-                Ok(Followed::Gap) => {
-                    if !gap.look_again().await {
-                        tracing::warn!(stream = V::Record::STREAM, "the log has a gap, so the replica is loaded again");
-                        // Nothing can bring a state across a gap.
-                        self.0.drop_state(u64::MAX);
-                        return self.load().await;
-                    }
-                }
-                Ok(Followed::Backlog) => return self.load().await,
-                Err(_) if self.0.is_fresh(MAX_STALENESS) => return Ok(()),
-                Err(error) => return Err(error),
+                self.0.drop_state();
+                self.load().await
             }
         }
     }
@@ -200,17 +190,15 @@ impl<V: View> Inner<V> {
         outcome.shared()
     }
 
-    /// Reads the base or the entities, and then the log after them: see [`crate::base::Load`].
-    ///
-    /// A replica that has no state yet can do nothing else, so its load goes on after every failure that may pass. If
-    /// there is a state, the next request follows the log from there, and goes on with the load if that is still nearer.
+    /// Reads the base or the entities, and then the log after them: see [`crate::base::Load`]. There is no state meanwhile,
+    /// so the load goes on after every failure that may pass.
     async fn load(&self) -> Result<(), StoreError> {
         let mut load = self.load.lock().await;
         let mut failures = 0;
         let snapshot = loop {
             let error = match load.step().await {
                 Ok(snapshot) => break snapshot,
-                Err(error @ (StoreError::Unavailable(_) | StoreError::Conflict)) if self.position().is_none() => error,
+                Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => error,
                 Err(error) => return Err(error),
             };
             if failures >= MAX_DOUBLINGS {
@@ -221,44 +209,46 @@ impl<V: View> Inner<V> {
         };
         drop(load);
         let progress = Progress::new(snapshot.end(), snapshot.as_of);
-        self.drop_state(progress.position.seq);
-        self.install(ReplicaState { view: V::build(snapshot.folded()), progress });
+        let state = ReplicaState { view: V::build(snapshot.folded()), progress };
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = Some(state);
         Ok(())
     }
 
-    /// Drops the state, unless it is newer than `seq`. So two views are never in memory together: with ten million
-    /// records, an instance has room for only one. Until the next one is there, requests wait for the load.
-    fn drop_state(&self, seq: u64) {
-        let old = {
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.take_if(|state| state.progress.position.seq <= seq)
-        };
+    /// Drops the state before another one is read. With ten million records, an instance has no room for both. Until the
+    /// other one is there, requests wait for the load.
+    fn drop_state(&self) {
+        let old = self.state.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(old);
-    }
-
-    /// Replaces the state, but never by an older one.
-    fn install(&self, new: ReplicaState<V>) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if state.as_ref().is_none_or(|state| state.progress.position.seq <= new.progress.position.seq) {
-            *state = Some(new);
-        }
     }
 
     /// Reads and applies the log, page by page. After the first page, if there are more, asks where the base is: an
     /// instance that was frozen for long may be far behind it.
     async fn follow(&self) -> Result<Followed, StoreError> {
-        let mut is_first = true;
+        let (mut is_first, mut gap) = (true, GapWatch::default());
         loop {
             let Some(position) = self.position() else { return Ok(Followed::Gap) };
             let sent = Moment::now(&*self.clock);
             let (batches, more) = self.log.since(position.seq).await?;
-            if let Some(followed) = self.take_in(batches, more, sent) {
-                return Ok(followed);
+            match self.take_in(batches, more, sent) {
+                None => {}
+                Some(Followed::Gap) if self.bridge(&mut gap).await? => continue,
+                Some(followed) => return Ok(followed),
             }
             if std::mem::take(&mut is_first) && self.is_base_nearer().await {
                 return Ok(Followed::Backlog);
             }
         }
+    }
+
+    /// Applies the batch behind a gap that only Queries see. Returns false if the gap is one.
+    async fn bridge(&self, gap: &mut GapWatch) -> Result<bool, StoreError> {
+        let Some(LogPosition { mut seq, .. }) = self.position() else { return Ok(false) };
+        let mut missing = Vec::new();
+        let goes_on = gap.bridge(&self.log, &mut seq, &mut missing).await?;
+        if let Some(state) = self.state.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            state.apply(missing);
+        }
+        Ok(goes_on)
     }
 
     /// Reads and applies the bulk of the log, up to the first entry that an eventually consistent Query misses.

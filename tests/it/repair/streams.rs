@@ -1,13 +1,15 @@
 //! Streams whose last transaction was cut in two.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use common::clock::Clock;
 use common::records::PublicListing;
 use futures_util::{StreamExt, stream};
-use marketctl::repair::Mode;
+use marketctl::repair::{Mode, Repair};
 use replica::base::Compacted;
 use serde_json::Value;
-use tests::{RunningInstance, Stack, compaction, listing, sold_listing};
+use tests::{Fault, Proxy, RunningInstance, Stack, base_bucket, compaction, listing, sold_listing};
 
 use super::{changed, delete, put_back, repair_through, rows};
 
@@ -102,6 +104,36 @@ async fn a_stream_is_in_line_again_whichever_rows_of_its_last_transaction_a_rest
     let cases = (0..1 << ROWS).flat_map(|subset| [(subset, true), (subset, false)]);
     let cases = cases.map(|(subset, has_base)| cut_and_repair(subset, has_base));
     stream::iter(cases).buffer_unordered(CONCURRENT_STACKS).collect::<Vec<()>>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_stays_on_the_air_until_its_new_base_is_there() {
+    let stack = Stack::new().await;
+    stack.feed(&[1, 2].map(|number| listing(number, "1.00", AT, 1))).await;
+    compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
+    let kept = entities(&stack).await;
+    let (warm, reads) = stack.instance_behind_proxy().await;
+    assert_eq!(shown(&stack, &warm).await, Some(kept.clone()));
+    // An instance that needed the entities would answer 503.
+    reads.set_fault(Fault::Invalid("entity#listings"));
+    let writes = Proxy::start(&stack.aws.endpoint_url).await;
+    writes.plan(|operation| if operation == "PutObject" { Fault::Hang } else { Fault::None });
+    let (market, clock): (_, Arc<dyn Clock>) = (stack.admin.stores().market, stack.clock.clone());
+    let market = Some((market, base_bucket(&writes.url)));
+    let mode = Mode { dry_run: false, restored: true };
+    let repair = Repair { market, accounts: None, keys: None, webhooks: None, clock, mode };
+    let asking = async {
+        writes.wait_until_stuck().await;
+        for _ in 0..2 {
+            warm.wait(2);
+            assert_eq!(shown(&stack, &warm).await, Some(kept.clone()), "while the base is written");
+        }
+        writes.set_fault(Fault::None);
+    };
+    let (report, ()) = tokio::join!(repair.run(&|_| {}), asking);
+    assert!(report.unwrap().streams[1].began_at.is_some());
+    warm.wait(2);
+    assert_eq!(shown(&stack, &warm).await, Some(kept), "from the new base");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,10 @@
 //! Brings a stream back in line.
 //!
 //! The entities are taken as they are, because only they have versions: a message changes an entity unless the entity
-//! is as new, whatever the log says. So where the log says something else, or does not end at the head, the stream
-//! *begins anew*: its head moves to a number that no batch has had, and an empty entry is put there. Nothing connects
-//! that entry to the log before it. Every reader takes this for a gap, and reads the whole stream again: the new base,
-//! or until it is written, the entities.
+//! is as new, whatever the log says. So where the log says something else, or does not end at the head, a new base is
+//! made of the entities, and the stream *begins anew* with it: in one transaction, its head moves to a number that no
+//! batch has had, an empty entry is put there, and the manifest names the new base. Nothing connects that entry to the log
+//! before it. Every reader takes this for a gap, and reads the new base. Until then it goes on with what there is.
 //!
 //! The number is the time in milliseconds. A stream commits far less than a thousand batches a second, so the number is
 //! higher than every one before it, also than those that were lost with a damaged table.
@@ -21,7 +21,7 @@ use replica::objects::Objects;
 
 use super::mode::{Mode, Progress, RepairError};
 
-/// How often a base is made if other runs get ahead.
+/// How often the entities are read if other runs get ahead.
 const MAX_RUNS: usize = 3;
 
 /// What was wrong with a stream.
@@ -77,17 +77,21 @@ pub(super) async fn repair<R: Columnar>(
     if mode.dry_run || !is_due {
         return Ok(report);
     }
-    let now = clock.now();
     // At least two more, so that there is a gap.
     let after_all = standing.head.seq.max(end) + 2;
-    let seq = after_all.max(u64::try_from(now.millis()).unwrap_or_default());
-    if !log.begin_anew(standing.head.seq, seq, now).await? {
-        return Err(RepairError::Written(R::STREAM));
-    }
-    report.began_at = Some(seq);
+    let seq = after_all.max(u64::try_from(clock.now().millis()).unwrap_or_default());
     progress(Progress::Writing(R::STREAM));
-    report.base_records = Some(write_base(log, objects, clock).await?);
-    Ok(report)
+    let compaction = Compaction::new(log.clone(), objects.clone(), Arc::clone(clock));
+    for _ in 0..MAX_RUNS {
+        if let Compacted::Written { records, .. } = Box::pin(compaction.begin_anew(seq)).await? {
+            (report.began_at, report.base_records) = (Some(seq), Some(records));
+            return Ok(report);
+        }
+        if log.head().await? != standing.head.seq {
+            return Err(RepairError::Written(R::STREAM));
+        }
+    }
+    Err(StoreError::Conflict.into())
 }
 
 /// Compares what readers read with the entities.
@@ -121,16 +125,4 @@ fn digest<R: Record>(record: &R) -> u64 {
     let mut hasher = DefaultHasher::new();
     serde_json::to_vec(record).unwrap_or_default().hash(&mut hasher);
     hasher.finish()
-}
-
-/// Makes a base of what there is now. Returns how many records it has. A run that began before the repair may put its
-/// own base in between.
-async fn write_base<R: Columnar>(log: &Log<R>, objects: &Objects, clock: &Arc<dyn Clock>) -> Result<u64, StoreError> {
-    let compaction = Compaction::new(log.clone(), objects.clone(), Arc::clone(clock));
-    for _ in 0..MAX_RUNS {
-        if let Compacted::Written { records, .. } = Box::pin(compaction.renew()).await? {
-            return Ok(records);
-        }
-    }
-    Err(StoreError::Conflict)
 }

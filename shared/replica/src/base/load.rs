@@ -104,7 +104,7 @@ impl<R: Columnar> Load<R> {
     }
 
     /// Drops what was read. The next step begins anew.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         (self.pieces, self.tail, self.scan) = (Pieces::default(), LogTail::new(0), None);
     }
 }
@@ -194,20 +194,50 @@ struct EntityScan<R: Columnar> {
     head: LogPosition,
     /// Behind which entry the log is read.
     start: u64,
-    partitions: HashMap<u32, R::Columns>,
+    partitions: Vec<PartitionScan<R>>,
+}
+
+/// How far a partition was read.
+struct PartitionScan<R: Columnar> {
+    number: u32,
+    columns: R::Columns,
+    /// The last id that was read.
+    behind: Option<String>,
+    is_done: bool,
+}
+
+impl<R: Columnar> PartitionScan<R> {
+    fn begin(number: u32) -> Self {
+        Self { number, columns: R::Columns::default(), behind: None, is_done: false }
+    }
+
+    /// Reads the pages that are missing. After an error, those that could be read are there.
+    async fn read(&mut self, log: &Log<R>) -> Result<(), StoreError> {
+        while !self.is_done {
+            let page = log.entities(self.number, self.behind.clone()).await?;
+            for record in &page.records {
+                self.columns.push(record);
+            }
+            (self.is_done, self.behind) = (page.last.is_none(), page.last);
+        }
+        Ok(())
+    }
 }
 
 impl<R: Columnar> EntityScan<R> {
     /// Prepares a scan. `head` was read before.
     async fn begin(log: &Log<R>, head: LogPosition, clock: &dyn Clock) -> Result<Self, StoreError> {
         let start = log.before_scan(head.seq, clock.now()).await?;
-        Ok(Self { head, start, partitions: HashMap::new() })
+        Ok(Self { head, start, partitions: (0..ENTITY_PARTITIONS).map(PartitionScan::begin).collect() })
     }
 
-    /// Reads the partitions that are missing, and then the log. Returns `None` if the log has a gap behind the head that
+    /// Reads the entities that are missing, and then the log. Returns `None` if the log has a gap behind the head that
     /// was there before the scan. Then another scan is needed, because the stream may have begun anew.
     async fn read(&mut self, log: &Log<R>, clock: &dyn Clock) -> Result<Option<Snapshot<R>>, StoreError> {
-        self.read_partitions(log).await?;
+        join_all(self.partitions.iter_mut().map(|partition| partition.read(log)))
+            .await
+            .into_iter()
+            .collect::<Result<(), _>>()?;
         let end = log.head().await?.max(self.head.seq);
         let (position, tail) = if let Some(tail) = log.tail(self.start, end, clock).await? {
             (self.position_before(&tail), tail)
@@ -217,26 +247,9 @@ impl<R: Columnar> EntityScan<R> {
             let Some(tail) = log.tail(head, end, clock).await? else { return Ok(None) };
             (self.head, tail)
         };
-        let records = std::mem::take(&mut self.partitions).into_values().collect();
+        let records = std::mem::take(&mut self.partitions).into_iter().map(|partition| partition.columns).collect();
         let Tail { batches: tail, as_of } = tail;
         Ok(Some(Snapshot { records, deltas: Vec::new(), position, tail, as_of, scanned_at: None }))
-    }
-
-    async fn read_partitions(&mut self, log: &Log<R>) -> Result<(), StoreError> {
-        let missing = (0..ENTITY_PARTITIONS).filter(|partition| !self.partitions.contains_key(partition));
-        let reads = missing.map(|partition| async move {
-            let mut columns = R::Columns::default();
-            log.scan(partition, |record| columns.push(&record)).await?;
-            Ok::<_, StoreError>((partition, columns))
-        });
-        let mut outcome = Ok(());
-        for read in join_all(reads.collect::<Vec<_>>()).await {
-            match read {
-                Ok((partition, columns)) => drop(self.partitions.insert(partition, columns)),
-                Err(error) => outcome = Err(error),
-            }
-        }
-        outcome
     }
 
     /// Returns the position of the start, which is not after the head.

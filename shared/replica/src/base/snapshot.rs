@@ -115,7 +115,7 @@ impl<R: Record> LogTail<R> {
             if self.cursor >= head || (whole && more) {
                 continue;
             }
-            if strongly && !gap.look_again().await {
+            if strongly && !gap.bridge(log, &mut self.cursor, &mut self.batches).await? {
                 return Ok(false);
             }
             strongly = true;

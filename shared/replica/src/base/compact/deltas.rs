@@ -24,7 +24,7 @@ const SMALL_TAIL: u64 = 100;
 const READ_AHEAD: usize = 2;
 
 /// The last change to each record: what it is now, or `None` if it is gone.
-type LastWords<R> = HashMap<<R as Record>::Id, Option<R>>;
+pub(super) type LastWords<R> = HashMap<<R as Record>::Id, Option<R>>;
 
 impl<R: Columnar> Compaction<R> {
     /// Returns whether a delta is due. One is due before the log behind base and deltas gets longer than one page, so
@@ -155,7 +155,7 @@ impl<R: Columnar> Compaction<R> {
         for _ in 0..MAX_PUTS {
             let present = later.as_ref().unwrap_or(seen);
             let Some(Ok(manifest)) = &present.manifest else { return Ok(false) };
-            if !has_same_parts(manifest, base) {
+            if !is_same_base(manifest, base) {
                 return Ok(false);
             }
             let is_left = |delta: &&DeltaRef| delta.end.seq > folded.base.seq;
@@ -211,8 +211,9 @@ fn gap() -> StoreError {
     StoreError::corrupt("the log behind the base has a gap")
 }
 
-/// Returns whether only the deltas of two bases differ.
-fn has_same_parts(one: &Manifest, other: &Manifest) -> bool {
-    let hashes = |base: &Manifest| base.parts.iter().map(|part| part.hash).collect::<Vec<_>>();
-    one.scanned_at == other.scanned_at && hashes(one) == hashes(other)
+/// Returns whether only the deltas of two manifests differ. The content of the parts does not tell: that of a later base
+/// may be the same, if what changed has changed back.
+fn is_same_base(one: &Manifest, other: &Manifest) -> bool {
+    let base = |manifest: &Manifest| (manifest.base, manifest.written_at, manifest.scanned_at);
+    base(one) == base(other) && one.parts == other.parts
 }

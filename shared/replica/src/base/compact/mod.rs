@@ -70,11 +70,14 @@ pub struct Thresholds {
     pub records_per_change: u64,
     /// If a base has this many deltas, the next one takes them in.
     pub max_deltas: usize,
+    /// A base with this many deltas is folded before another one comes. So many come only if fold after fold fails.
+    /// DynamoDB holds no manifest of much more than two thousand.
+    pub most_deltas: usize,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self { min_changes: 1_000, records_per_change: 10, max_deltas: 16 }
+        Self { min_changes: 1_000, records_per_change: 10, max_deltas: 16, most_deltas: 1_000 }
     }
 }
 
@@ -182,6 +185,11 @@ impl<R: Columnar> Compaction<R> {
     /// Writes deltas and folds them, as far as that is due. Makes sure that the base can be read, unless it is replaced.
     async fn continue_base(&self, mut standing: Standing) -> Result<Compacted, StoreError> {
         let (began, mut done) = (self.clock.now(), None);
+        if let Some(Ok(manifest)) = &standing.manifest
+            && manifest.deltas.len() >= self.thresholds.most_deltas
+        {
+            return self.fold(manifest, &standing).await;
+        }
         while self.is_delta_due(&standing).await? {
             let Some(Ok(manifest)) = &standing.manifest else { break };
             if !self.extend(manifest, &standing).await? {

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::deltas::LastWords;
 use super::sorting::{Overlay, PartWriter, RunObjects, SortBuffer};
 use super::{Compacted, Compaction, MAX_PUTS, run_id};
 use crate::base::columns::Columnar;
 use common::clock::Moment;
 use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
-use market::{ENTITY_PARTITIONS, EntityCursor, Manifest, Rebuild, Standing, StoredRebuild};
+use market::{ENTITY_PARTITIONS, EntityCursor, LogPosition, Manifest, Rebuild, Standing, StoredRebuild};
 
 /// How long a run has the lease if it dies. It is longer than the function's time-out.
 const LEASE_MILLIS: i64 = 16 * 60 * 1_000;
@@ -62,19 +63,26 @@ impl<R: Columnar> Compaction<R> {
         outcome
     }
 
-    /// Makes a base from the entities as they are now, whatever the present one is, and whoever has the lease. The lease
-    /// only saves work: of two runs at the same time, one is abandoned.
-    pub async fn renew(&self) -> Result<Compacted, StoreError> {
+    /// Begins the stream anew at `seq`, with a base of the entities as they are now, whoever has the lease. Readers go on
+    /// with what there is until then. Nobody may write meanwhile: if the head moves, the run is overtaken.
+    pub async fn begin_anew(&self, seq: u64) -> Result<Compacted, StoreError> {
         let mut stored = self.log.rebuild().await?;
-        if !self.save(&mut stored, None).await? {
+        let (seen, began_at) = (self.standing().await?, self.clock.now());
+        if !self.save(&mut stored, None).await? || !self.log.settle(seen.head).await? {
             return Ok(Compacted::Overtaken);
         }
-        loop {
-            match self.rebuild_alone(&self.standing().await?).await? {
-                Compacted::Reading { .. } => {}
-                outcome => return Ok(outcome),
+        let mut rebuild = Rebuild { began_at, start: seen.head, next: Some(EntityCursor::default()), runs: Vec::new() };
+        while rebuild.next.is_some() {
+            if !self.read_entities(&mut rebuild, &mut stored, Moment::now(&*self.clock)).await? {
+                return Ok(Compacted::Overtaken);
             }
         }
+        let base = self.write_parts(&rebuild, LogPosition { seq, ..seen.head }, &LastWords::new()).await?;
+        if !self.log.begin_anew(&base, &seen, self.clock.now()).await? {
+            return Ok(Compacted::Overtaken);
+        }
+        self.end(&mut stored).await;
+        Ok(written(&base))
     }
 
     async fn rebuild_alone(&self, seen: &Standing) -> Result<Compacted, StoreError> {
@@ -143,7 +151,14 @@ impl<R: Columnar> Compaction<R> {
         let mut buffer = SortBuffer::new(self.limits.buffer_bytes);
         while let Some(EntityCursor { partition, behind }) = rebuild.next.take() {
             pacer.wait().await;
-            let page = self.log.entities(partition, behind).await?;
+            let page = match self.log.entities(partition, behind.clone()).await {
+                Ok(page) => page,
+                Err(error) => {
+                    rebuild.next = Some(EntityCursor { partition, behind });
+                    self.keep(&mut buffer, rebuild, stored).await?;
+                    return Err(error);
+                }
+            };
             pacer.spent(page.units);
             for record in page.records {
                 let id = record.id();
@@ -185,19 +200,28 @@ impl<R: Columnar> Compaction<R> {
 
     /// Writes the base whose entities were read, and puts its manifest.
     async fn write_rebuilt(&self, rebuild: &Rebuild, seen: &Standing) -> Result<Compacted, StoreError> {
-        let (written_at, head) = (self.clock.now(), self.log.head().await?);
+        let head = self.log.head().await?;
         let (base, last) = self.first_span(rebuild.start, head).await?;
+        let manifest = self.write_parts(rebuild, base, &last).await?;
+        drop(last);
+        let outcome = written(&manifest);
+        Ok(if self.put_rebuilt(manifest, head, seen).await? { outcome } else { Compacted::Overtaken })
+    }
+
+    /// Merges the records that were read, with these changes over them, into the parts of a base.
+    async fn write_parts(
+        &self,
+        rebuild: &Rebuild,
+        base: LogPosition,
+        last: &LastWords<R>,
+    ) -> Result<Manifest, StoreError> {
+        let (written_at, scanned_at) = (self.clock.now(), rebuild.began_at);
         let generation = run_id(written_at)?;
         let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
-        let mut overlay = Overlay::new(&last, writer);
+        let mut overlay = Overlay::new(last, writer);
         self.merge(&rebuild.runs, &mut overlay).await?;
         let (parts, records) = overlay.finish().await?;
-        drop(last);
-        let written = Compacted::Written { records, parts: parts.len(), from_entities: true };
-        let scanned_at = rebuild.began_at;
-        let deltas = Vec::new();
-        let manifest = Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas };
-        Ok(if self.put_rebuilt(manifest, head, seen).await? { written } else { Compacted::Overtaken })
+        Ok(Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas: Vec::new() })
     }
 
     /// Continues a rebuilt base up to `head`, and puts its manifest in place of the one that is there. Returns false if
@@ -220,6 +244,10 @@ impl<R: Columnar> Compaction<R> {
         }
         Ok(false)
     }
+}
+
+fn written(base: &Manifest) -> Compacted {
+    Compacted::Written { records: base.records, parts: base.parts.len(), from_entities: true }
 }
 
 /// Returns when the entities were last read for the base that is there.
