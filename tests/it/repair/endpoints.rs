@@ -17,7 +17,7 @@ use super::{Rows, changed, put_back, rows};
 pub(super) const TABLE: &str = "marketplace-webhooks";
 /// Nothing is sent there.
 const NOWHERE: &str = "http://127.0.0.1:9/hook";
-const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
+pub(super) const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
 const RESTORED: Mode = Mode { dry_run: false, restored: true };
 
 /// Repairs the endpoints through this store.
@@ -108,30 +108,37 @@ pub(super) struct CutRemoval {
     undone: [bool; 3],
 }
 
-/// Removes an endpoint with a pending delivery for each subset of the rows that this writes, and undoes the rows of that
-/// subset.
-pub(super) async fn cut_removals(stack: &Stack, url: &str) -> Vec<CutRemoval> {
-    let (store, mut removals) = (stack.webhooks().store, Vec::new());
-    for subset in 0..8 {
+impl CutRemoval {
+    /// How many subsets there are of the rows that a removal writes.
+    pub(super) const SUBSETS: usize = 8;
+
+    /// Removes an endpoint with a pending delivery, and undoes the rows of this subset.
+    pub(super) async fn new(stack: &Stack, url: &str, subset: usize) -> Self {
         let (endpoint, _) = stack.endpoint(user(subset), url).await;
         stack.fan_out(&[sale(1 + subset as u128, endpoint.account_id)]).await;
         stack.store_all_carried().await;
         let before = rows(stack, TABLE).await;
-        // The deliveries end later. Here the restore has none of that.
+        // The delivery ends later. Here the restore has none of that.
+        let store = stack.webhooks().store;
         assert!(store.remove_endpoint(endpoint.account_id, endpoint.id, stack.now()).await.unwrap());
         undo(stack, &before, undone::<3>(subset)).await;
-        removals.push(CutRemoval { endpoint, undone: undone(subset) });
+        Self { endpoint, undone: undone(subset) }
     }
-    removals
-}
 
-impl CutRemoval {
     fn expected(&self) -> Option<EndpointFinding> {
         match self.undone {
             [true, _, false] => Some(finding(EndpointProblem::RemovalCut, &self.endpoint)),
             [false, _, true] => Some(finding(EndpointProblem::Lost, &self.endpoint)),
             _ => None,
         }
+    }
+
+    /// Asserts that a look still finds the removal, unless its delivery has ended.
+    pub(super) async fn assert_is_found_until_it_ends(&self, stack: &Stack, found: &BTreeSet<EndpointFinding>) {
+        let Some(expected) = self.expected() else { return };
+        let [delivery] = stack.deliveries(self.endpoint.id).await.try_into().unwrap();
+        let has_ended = delivery.progress.status == Status::Failed;
+        assert!(has_ended || found.contains(&expected), "{expected:?} is not in {found:?}");
     }
 
     /// Asserts that the endpoint is there only if the whole removal was undone, and hands its message to a sender.
@@ -155,7 +162,10 @@ impl CutRemoval {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_sent_to_a_removed_endpoint_whichever_rows_of_its_removal_a_restore_has() {
     let (stack, receiver) = (Stack::new().await, Receiver::answering(200).await);
-    let removals = cut_removals(&stack, &receiver.url).await;
+    let mut removals = Vec::new();
+    for subset in 0..CutRemoval::SUBSETS {
+        removals.push(CutRemoval::new(&stack, &receiver.url, subset).await);
+    }
     let expected: BTreeSet<_> = removals.iter().filter_map(CutRemoval::expected).collect();
     assert_eq!(look_and_repair(&stack).await, expected);
     for removal in &removals {
