@@ -247,6 +247,7 @@ async fn a_fold_takes_over_the_delta_that_came_meanwhile() {
     assert_eq!(extended, Compacted::Extended { changes: 25 });
     let manifest = simulation.log::<PublicListing>().standing().await.unwrap().manifest.unwrap().unwrap();
     assert_eq!((manifest.records, manifest.deltas.len()), (62, 1));
+    assert_eq!(manifest.end, manifest.deltas[0].end);
     simulation.assert_base_is_exact::<PublicListing>().await;
 }
 
