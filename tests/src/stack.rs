@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use account::Account;
 use admin::keys::NewKey;
+use api::Handler;
 use api::auth::KeyRecord;
 use api::origin::ORIGIN_VARIABLE;
-use common::aws::{Environment, Patience};
+use common::aws::{Environment, Missing, Patience};
 use common::clock::{Clock, ManualClock, SystemClock};
 use common::ids::UserId;
 use common::logging::FUNCTION_VARIABLE;
 use common::metrics::NAMESPACE_VARIABLE;
 use common::resources::Queue;
+use common::runtime::Service;
 use common::scope::{Scope, Tier};
 use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Stores, parse};
@@ -27,6 +29,7 @@ use local::environment::Variables;
 use local::host::Host;
 use local::instance::Instance;
 use local::seed::StackAdmin;
+use local::simulation::SimulatedInstance;
 use local::workers::{SenderConfig, Workers};
 use pretraffic::{Pretraffic, STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::Value;
@@ -107,6 +110,19 @@ impl Stack {
         let proxy = Proxy::start(&self.aws.endpoint_url).await;
         let variables = variables(&proxy.url).with(ORIGIN_VARIABLE, secrets);
         (self.instance_of(&variables, clock_at(0)).await, proxy)
+    }
+
+    /// Starts one function of the API at noon, without a gateway. It loads what the store holds now.
+    pub async fn lone<H: Handler + 'static>(
+        &self,
+        function: &'static str,
+        build: impl FnOnce(&Service<'_>) -> Result<H, Missing>,
+    ) -> (SimulatedInstance, Arc<ManualClock>) {
+        let clock = clock_at(0);
+        let host = self.host(&self.aws.endpoint_url, clock.clone());
+        let mut instance = SimulatedInstance::cold(&host, function, build).unwrap();
+        instance.init().await.unwrap();
+        (instance, clock)
     }
 
     /// Starts the functions that queues trigger, at the stack's time. Webhooks may go to this machine.

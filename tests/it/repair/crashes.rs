@@ -65,7 +65,7 @@ async fn a_repair_of_a_stream_may_die_at_any_step() {
     loop {
         die_after(&proxy, calls);
         let outcome = repair_through(&stack, stores_behind(&proxy), Mode::default()).await;
-        let shown = streams::shown(&stack, &stack.instance().await).await;
+        let shown = streams::shown(&stack, &streams::Reader::start(&stack).await).await;
         streams::assert_right(shown.as_ref(), &before, &after, &format!("{outcome:?} after {calls} calls"));
         if outcome.is_ok() {
             assert_eq!(shown, Some(kept));

@@ -51,6 +51,15 @@ async fn put_back(stack: &Stack, table: &str, before: &Rows, key: &[String; 2]) 
     }
 }
 
+/// Makes a table what it was before.
+async fn put_all_back(stack: &Stack, table: &str, before: &Rows) {
+    let now = rows(stack, table).await;
+    let gone = now.keys().filter(|key| !before.contains_key(*key)).cloned();
+    for key in changed(&now, before).into_iter().chain(gone) {
+        put_back(stack, table, before, &key).await;
+    }
+}
+
 async fn delete(stack: &Stack, table: &str, [pk, sk]: &[String; 2]) {
     let text = |text: &String| aws_sdk_dynamodb::types::AttributeValue::S(text.clone());
     let delete = dynamodb(stack).delete_item().table_name(table).key("pk", text(pk)).key("sk", text(sk));

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::records::PublicListing;
 use futures_util::future::join_all;
-use tests::{RunningInstance, Stack, compaction, listing, sold_listing};
+use tests::{Stack, compaction, listing, sold_listing};
 
 use super::{AT, assert_settings, deploy_settings, feed_is_on, restore};
-use crate::repair::streams::{Listings, TABLE, assert_right, entities, shown};
+use crate::repair::streams::{Listings, Reader, TABLE, assert_right, entities, shown};
 
 /// Reads until the restore is done. Each listing must be as in one of these states.
-async fn read_until(is_done: &AtomicBool, stack: &Stack, running: &RunningInstance, states: &[Listings]) {
+async fn read_until(is_done: &AtomicBool, stack: &Stack, warm: &Reader, states: &[Listings]) {
     while !is_done.load(Ordering::Acquire) {
-        running.wait(1);
-        for (id, price) in shown(stack, running).await.into_iter().flatten() {
+        warm.wait();
+        for (id, price) in shown(stack, warm).await.into_iter().flatten() {
             let is_known = states.iter().any(|state| state.get(&id) == Some(&price));
             assert!(is_known, "{id} costs {price} during the restore");
         }
@@ -34,7 +34,7 @@ async fn restored(undone_rows: u64) {
     stack.aws.recovery().cut_last_transaction(undone_rows);
     stack.feed(&[listing(1, "666.00", AT, 3), sold_listing(3, 2), listing(5, "1.00", AT, 1)]).await;
     let damaged = entities(&stack).await;
-    let warm = stack.instance().await;
+    let warm = Reader::start(&stack).await;
     assert_eq!(shown(&stack, &warm).await.as_ref(), Some(&damaged));
 
     let (is_done, states) = (AtomicBool::new(false), [before.clone(), after.clone(), damaged]);
@@ -49,9 +49,9 @@ async fn restored(undone_rows: u64) {
 
     let kept = entities(&stack).await;
     assert_right(Some(&kept), &before, &after, &what);
-    warm.wait(2);
+    warm.wait();
     assert_eq!(shown(&stack, &warm).await.as_ref(), Some(&kept), "{what}, warm");
-    assert_eq!(shown(&stack, &stack.instance().await).await.as_ref(), Some(&kept), "{what}, cold");
+    assert_eq!(shown(&stack, &Reader::start(&stack).await).await.as_ref(), Some(&kept), "{what}, cold");
     assert_settings(&stack, TABLE).await;
     assert!(feed_is_on(&stack));
 
@@ -63,9 +63,9 @@ async fn restored(undone_rows: u64) {
     queue.wait_until_empty().await;
     let kept = entities(&stack).await;
     assert_eq!(kept.len(), after.len() + 1, "{what}: {kept:?}");
-    warm.wait(2);
+    warm.wait();
     assert_eq!(shown(&stack, &warm).await.as_ref(), Some(&kept), "{what}, warm, after a write");
-    assert_eq!(shown(&stack, &stack.instance().await).await.as_ref(), Some(&kept), "{what}, cold, after a write");
+    assert_eq!(shown(&stack, &Reader::start(&stack).await).await.as_ref(), Some(&kept), "{what}, cold, after a write");
 }
 
 #[tokio::test(flavor = "multi_thread")]
