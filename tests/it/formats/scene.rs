@@ -21,7 +21,7 @@ use webhooks::delivery::{
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 use webhooks::notice::{DisabledNotice, FailingNotice, RecoveredNotice};
 use webhooks::store::{Added, Certainty, DisableOutcome, Rest, WebhookStore};
-use webhooks::{Schedule, delivery_id};
+use webhooks::{ATTEMPTS, Schedule, delivery_id};
 
 use super::dynamo::{scan, text};
 use super::kinds::{RowKind, TABLES, kind_of};
@@ -319,6 +319,8 @@ async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     assert!(store.settle(failing.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
     let (schedule, lost) = (Schedule::default(), Attempt::lost(now));
     let notice = FailingNotice::after_failure(endpoint, &failing, &lost, schedule, now).unwrap();
+    // A value as good as any other: the schedule is no part of the format.
+    let notice = FailingNotice { remaining_attempts: 3, disable_due_at: now.plus_millis(32 * 3_600_000), ..notice };
     let failed = after_failure(&dispatch, lease, lost.clone(), endpoint.epoch, false, schedule, now);
     let AfterFailure::Again(_, step) = failed else { panic!("no attempt would follow") };
     assert_eq!(store.warn(&step, endpoint, &notice, now).await.unwrap(), DisableOutcome::Done);
@@ -332,7 +334,7 @@ async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
 /// Makes a delivery's last attempt fail, which leaves a notice that was not sent.
 async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let (mut last, now, lease) = (delivery(0xd5, endpoint), noon(), Token::from(uuid(0xc3)));
-    last.progress.failed_attempts = 6;
+    last.progress.failed_attempts = ATTEMPTS - 1;
     store.put_delivery(&last).await.unwrap();
     let dispatch = Dispatch::next_of(&last);
     assert!(store.settle(last.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::webhooks_cli::OWNER;
 use tests::{Answer, Fault, Listener, Proxy, Receiver, RuntimeApi, Stack, hand, item, listing, message, sale, uuid};
 use webhooks::delivery::{Lane, Token};
-use webhooks::delivery_id;
+use webhooks::{ATTEMPTS, delivery_id};
 
 use super::{assert_metrics, timeless_metrics};
 
@@ -74,13 +74,13 @@ async fn the_sender_counts_outcomes_and_tells_how_long_events_waited_for_their_f
 
     stack.fan_out(&[sale(2, user), sale(3, user)]).await;
     let ids = [2, 3].map(|event| delivery_id(uuid(event).into(), endpoint.id));
-    for attempt in 1..=7 {
+    for attempt in 1..=ATTEMPTS {
         let message = stack.next_message(ids[0]).await;
         hand(&sender, &[message]).await;
         let [line] = &listener.take()[..] else { panic!("not one line") };
         let counted = match attempt {
             1 => json!({"Unacknowledged": 1, "EventToPost": [0]}),
-            7 => json!({"Unacknowledged": 1, "Exhausted": 1, "SwitchedOff": 1}),
+            ATTEMPTS => json!({"Unacknowledged": 1, "Exhausted": 1, "SwitchedOff": 1}),
             _ => json!({"Unacknowledged": 1}),
         };
         assert_metrics(&timeless_metrics(line, "webhook", &[]), &counted);
@@ -178,9 +178,9 @@ async fn a_sweep_counts_notices() {
     stack.fan_out(&[sale(1, user)]).await;
     let id = delivery_id(uuid(1).into(), endpoint.id);
     let (sender, proxy) = stack.sender_behind_proxy().await;
-    for attempt in 1..=7 {
+    for attempt in 1..=ATTEMPTS {
         let message = stack.next_message(id).await;
-        if attempt == 7 {
+        if attempt == ATTEMPTS {
             proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
         }
         hand(&sender, &[message]).await;

@@ -1,5 +1,5 @@
-//! The same message many times, acknowledgements that come late, messages that cannot be handled, and seven attempts, each
-//! at its time.
+//! The same message many times, acknowledgements that come late, messages that cannot be handled, and a round of
+//! attempts, each at its time.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use tests::{
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 use webhooks::delivery::{Failure, Lane, Status};
-use webhooks::delivery_id;
 use webhooks::endpoint::Switch;
 use webhooks::notice::{DisabledNotice, EndpointNotice};
+use webhooks::{DELAYS_SECONDS, delivery_id};
 
-use super::{OFF_BY_FAILURES, OVERDUE_SECONDS, Scene};
+use super::{BEFORE_LAST, EXHAUSTED, OFF_BY_FAILURES, OVERDUE_SECONDS, Scene};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_of_a_message_at_many_senders_at_once_make_one_post() {
@@ -64,7 +64,7 @@ async fn copies_of_a_message_in_one_batch_make_one_post_and_one_recorded_attempt
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_acknowledgement_of_the_last_attempt_prevents_the_switch_off() {
     let scene = Scene::with(|number| Answer::Held(if number == 1 { 200 } else { 500 })).await;
-    let id = scene.failed(1, 6).await;
+    let id = scene.failed(1, BEFORE_LAST).await;
     let message = scene.message(id).await;
     let second = async {
         scene.receiver.received(1).await;
@@ -78,7 +78,7 @@ async fn a_late_acknowledgement_of_the_last_attempt_prevents_the_switch_off() {
         tokio::join!(scene.handle(&message), acknowledged);
     };
     tokio::join!(scene.handle(&message), second);
-    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 7), 2));
+    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, EXHAUSTED.1), 2));
     assert_eq!((scene.switch().await, scene.stack.take_notices().await), (Switch::On, vec![]));
 }
 
@@ -179,14 +179,13 @@ async fn a_message_stays_in_its_queue_while_its_copy_or_the_next_one_cannot_be_s
     assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
 }
 
-/// Divides the delays of specification 6.8.1 to 1, 1, 1, 1, 1 and 2 seconds. The last one is waited for in the table, the
-/// others in the queue.
+/// Divides the delays of specification 6.8.1 to a second or two. Those of two are waited for in the table, the others in
+/// the queue.
 const TIME_SCALE: u32 = 43_200;
-const SCALED_SECONDS: [u64; 6] = [1, 1, 1, 1, 1, 2];
 const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_off() {
+async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_off() {
     let (stack, receiver, user) = (Stack::new().await, Receiver::answering(500).await, uuid(5).into());
     let (endpoint, secret) = stack.endpoint(user, &receiver.url).await;
     let (clock, begun) = (SystemClock::new(), Instant::now());
@@ -195,15 +194,15 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
     stack.feed_queue().send(&[sale(1, user).to_string()]).await;
 
     let id = delivery_id(uuid(1).into(), endpoint.id);
-    let posts = receiver.received(7).await;
+    let posts = receiver.received(EXHAUSTED.1).await;
     let delivery = stack.delivery_as(id, Status::Failed).await;
     assert_eq!(delivery.progress.failure, Some(Failure::Unacknowledged));
     let statuses: Vec<_> = delivery.progress.attempts.iter().map(|attempt| attempt.status).collect();
-    assert_eq!(statuses, [Some(500); 7]);
+    assert_eq!(statuses, [Some(500); EXHAUSTED.1]);
 
-    for (delay, pair) in SCALED_SECONDS.into_iter().zip(posts.windows(2)) {
+    for (delay, pair) in DELAYS_SECONDS.map(|delay| delay.div_ceil(TIME_SCALE)).into_iter().zip(posts.windows(2)) {
         let waited = pair[1].at - pair[0].at;
-        assert!(waited >= Duration::from_secs(delay), "{waited:?} instead of {delay} s");
+        assert!(waited >= Duration::from_secs(delay.into()), "{waited:?} instead of {delay} s");
     }
     for one in &posts {
         assert_eq!((one.id(), one.header("webhook-id")), (&*id.to_string(), &*id.to_string()));
@@ -222,12 +221,12 @@ async fn seven_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_
     assert_eq!((warning.delivery_id, warning.failed_attempts), (id, 4));
     assert_eq!(warning.failing_since, delivery.progress.attempts[0].at);
     assert_eq!(*notice, DisabledNotice::new(&endpoint, id, notice.disabled_at));
-    assert!(notice.disabled_at >= delivery.progress.attempts[6].at);
+    assert!(notice.disabled_at >= delivery.progress.attempts.last().unwrap().at);
 
     stack.feed_queue().send(&[sale(2, user).to_string()]).await;
     stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;
     stack.queue(Queue::WebhooksFirst).await.wait_for_count(0).await;
-    assert_eq!(receiver.so_far().len(), 7);
+    assert_eq!(receiver.so_far().len(), EXHAUSTED.1);
     assert_eq!(stack.take_notices().await, []);
 }
 

@@ -14,7 +14,7 @@ use tests::{Fault, hand, hand_to_die};
 use webhooks::delivery::{MAX_CLAIMS, Status};
 use webhooks::notice::{EndpointNotice, disabled_notice_id};
 
-use super::{OFF_BY_FAILURES, Scene};
+use super::{BEFORE_LAST, EXHAUSTED, OFF_BY_FAILURES, Scene};
 
 /// An attempt: what was before it, and how it must end whatever happens to its sender.
 struct Course {
@@ -42,7 +42,7 @@ const RECOVERY: Course =
     Course { failed: 4, is_acknowledged: true, standing: (Status::Delivered, 5), told: Some("recovered"), calls: 8 };
 // With three calls for the notice.
 const LAST_FAILURE: Course =
-    Course { failed: 6, is_acknowledged: false, standing: (Status::Failed, 7), told: Some("disabled"), calls: 7 };
+    Course { failed: BEFORE_LAST, is_acknowledged: false, standing: EXHAUSTED, told: Some("disabled"), calls: 7 };
 
 /// No sender makes more calls than this for an attempt.
 const MOST_CALLS: usize = 12;

@@ -18,7 +18,7 @@ use webhooks::drain::GRACE_SECONDS;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
 use webhooks::guard::{Policy, Resolve};
 
-use super::{DAY_SECONDS, OFF_BY_FAILURES, Scene, feed_message};
+use super::{BEFORE_LAST, DAY_SECONDS, EXHAUSTED, OFF_BY_FAILURES, Scene, feed_message};
 
 impl Scene {
     /// Gives the endpoint another URL, other events or both.
@@ -168,7 +168,7 @@ async fn an_attempt_from_before_its_endpoint_was_changed_tells_its_owner_nothing
     for change in ["switched off", "switched off and on", "removed", "moved"] {
         // Which would warn, show a recovery, or switch the endpoint off.
         for (failed, status, standing) in
-            [(3, 500, (Status::Pending, 4)), (4, 204, (Status::Delivered, 5)), (6, 500, (Status::Failed, 7))]
+            [(3, 500, (Status::Pending, 4)), (4, 204, (Status::Delivered, 5)), (BEFORE_LAST, 500, EXHAUSTED)]
         {
             user += 1;
             let of_warning = usize::from(failed == 4);
@@ -207,7 +207,7 @@ async fn failures_from_before_a_new_start_never_switch_the_endpoint_off() {
     let (scene, second) = (Scene::answering(503).await, Receiver::answering(503).await);
     for (user, is_new_url) in [(10, true), (20, false)] {
         let scene = scene.other(user).await;
-        let (to_warn, last) = (scene.failed(user, 3).await, scene.failed(user + 1, 6).await);
+        let (to_warn, last) = (scene.failed(user, 3).await, scene.failed(user + 1, BEFORE_LAST).await);
         if is_new_url {
             scene.updated(Some(&second.url), None).await;
         } else {
@@ -215,7 +215,7 @@ async fn failures_from_before_a_new_start_never_switch_the_endpoint_off() {
             scene.enable().await;
         }
         scene.stack.webhooks().store.mark_prompt(&scene.stack.endpoint_of(scene.user).await, true).await.unwrap();
-        for (id, standing) in [(to_warn, (Status::Pending, 4)), (last, (Status::Failed, 7))] {
+        for (id, standing) in [(to_warn, (Status::Pending, 4)), (last, EXHAUSTED)] {
             scene.attempt(id).await;
             assert_eq!((scene.standing(id).await, scene.switch().await), (standing, Switch::On));
         }

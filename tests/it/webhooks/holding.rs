@@ -6,7 +6,7 @@ use common::event::EventKind;
 use common::resources::Queue;
 use tests::{Answer, hand, uuid};
 use webhooks::delivery::{MAX_KEPT_ATTEMPTS, MAX_ROUNDS, Status};
-use webhooks::delivery_id;
+use webhooks::{ATTEMPTS, delivery_id};
 
 use super::{DAY_SECONDS, Scene};
 
@@ -119,7 +119,7 @@ async fn a_delivery_that_is_sent_again_keeps_its_id_and_leaves_older_messages_vo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_round_has_seven_attempts_of_which_the_latest_are_kept_and_all_are_counted() {
+async fn each_round_has_all_attempts_of_which_the_latest_are_kept_and_all_are_counted() {
     let scene = Scene::answering(500).await;
     let (admin, id) = (scene.stack.webhooks(), scene.event(1).await);
     let mut sent = Vec::new();
@@ -128,12 +128,12 @@ async fn each_round_has_seven_attempts_of_which_the_latest_are_kept_and_all_are_
             scene.enable().await;
             admin.resend(id).await.unwrap();
         }
-        for attempt in 1..=7 {
+        for attempt in 1..=ATTEMPTS {
             scene.wait(1);
             sent.push(scene.stack.clock.now());
             scene.attempt(id).await;
             let progress = scene.delivery(id).await.progress;
-            assert_eq!(progress.status, if attempt == 7 { Status::Failed } else { Status::Pending });
+            assert_eq!(progress.status, if attempt == ATTEMPTS { Status::Failed } else { Status::Pending });
             let kept: Vec<_> = progress.attempts.iter().map(|attempt| attempt.at).collect();
             assert!(kept.len() <= MAX_KEPT_ATTEMPTS, "{} are kept", kept.len());
             assert_eq!(kept, sent[sent.len() - kept.len()..]);

@@ -21,14 +21,17 @@ use common::ids::{DeliveryId, UserId};
 use common::resources::Queue;
 use serde_json::Value;
 use tests::{Answer, Received, Receiver, Stack, hand, message, sale, uuid};
-use webhooks::Schedule;
 use webhooks::delivery::{Attempt, Delivery, LEASE_SECONDS, Lane, Progress, Status, overdue_at};
 use webhooks::delivery_id;
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 use webhooks::secrets::EndpointSecret;
+use webhooks::{ATTEMPTS, Schedule};
 
 const OFF_BY_FAILURES: Switch = Switch::Off(DisabledReason::DeliveriesFailed);
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// A delivery's status and number of attempts after its last attempt has failed, and how many have failed before that.
+const EXHAUSTED: (Status, usize) = (Status::Failed, ATTEMPTS as usize);
+const BEFORE_LAST: u32 = ATTEMPTS - 1;
 /// How long after it was due a message is taken for lost.
 const OVERDUE_SECONDS: i64 = 5 * 60;
 
@@ -142,9 +145,9 @@ impl Scene {
         self.put(event, failed).await
     }
 
-    /// Makes a delivery whose first six attempts have failed. The receiver must answer so that they do.
+    /// Makes a delivery of which all attempts but the last have failed. The receiver must answer so that they do.
     pub(crate) async fn before_last(&self, event: u128) -> DeliveryId {
-        self.failing(event, 6).await
+        self.failing(event, BEFORE_LAST).await
     }
 
     /// Makes a delivery of which this many attempts have failed, one by one. The receiver must answer so that they do.

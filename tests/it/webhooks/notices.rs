@@ -7,8 +7,9 @@ use common::ids::DeliveryId;
 use tests::{Answer, Fault, hand};
 use webhooks::delivery::{Failure, Status};
 use webhooks::notice::{About, EndpointNotice, FailingNotice, RecoveredNotice, disabled_notice_id};
+use webhooks::{ATTEMPTS, Schedule};
 
-use super::{OFF_BY_FAILURES, Scene};
+use super::{BEFORE_LAST, EXHAUSTED, OFF_BY_FAILURES, Scene};
 
 const MINUTE_MILLIS: i64 = 60_000;
 
@@ -39,15 +40,15 @@ async fn the_owner_is_warned_when_a_delivery_has_failed_for_36_minutes() {
         about: About::new(told.about().notice_id, &scene.endpoint),
         delivery_id: id,
         failed_attempts: 4,
-        remaining_attempts: 3,
+        remaining_attempts: ATTEMPTS - 4,
         last_status: Some(500),
         last_error: Some("the endpoint answered 500".to_owned()),
         failing_since: now.plus_millis(-36 * MINUTE_MILLIS),
         failing_at: now,
-        disable_due_at: now.plus_millis((32 * 60 + 3) * MINUTE_MILLIS),
+        disable_due_at: Schedule::default().last_due(4, now),
     };
     assert_eq!(told, EndpointNotice::Failing(expected));
-    for _ in 5..=6 {
+    for _ in 5..ATTEMPTS {
         scene.attempt(id).await;
     }
     assert_eq!(scene.told().await, None);
@@ -61,7 +62,7 @@ async fn each_epoch_has_one_warning_and_one_switch_off_with_a_notice_of_its_own(
         let other = scene.failed(event + 1, 3).await;
         scene.attempt(other).await;
         assert_eq!((scene.standing(other).await, scene.told().await), ((Status::Pending, 4), None));
-        let last = scene.failed(event + 2, 6).await;
+        let last = scene.failed(event + 2, BEFORE_LAST).await;
         scene.attempt(last).await;
         assert_eq!(scene.switch().await, OFF_BY_FAILURES);
         let Some(EndpointNotice::Disabled(notice)) = scene.told().await else { panic!("not told in epoch {epoch}") };
@@ -74,7 +75,7 @@ async fn each_epoch_has_one_warning_and_one_switch_off_with_a_notice_of_its_own(
 #[tokio::test(flavor = "multi_thread")]
 async fn two_deliveries_that_fail_at_once_tell_the_owner_once() {
     let scene = Scene::answering(500).await;
-    for (user, failed, standing) in [(10, 3, (Status::Pending, 4)), (20, 6, (Status::Failed, 7))] {
+    for (user, failed, standing) in [(10, 3, (Status::Pending, 4)), (20, BEFORE_LAST, EXHAUSTED)] {
         let scene = scene.beside(user, |_| Answer::Held(500)).await;
         let ids = [scene.failed(user, failed).await, scene.failed(user + 1, failed).await];
         let messages = [scene.message(ids[0]).await, scene.message(ids[1]).await];
@@ -86,19 +87,19 @@ async fn two_deliveries_that_fail_at_once_tell_the_owner_once() {
         for id in ids {
             let progress = scene.delivery(id).await.progress;
             assert_eq!((progress.status, progress.attempts.len()), standing);
-            assert_eq!(progress.failure, (failed == 6).then_some(Failure::Unacknowledged));
+            assert_eq!(progress.failure, (failed == BEFORE_LAST).then_some(Failure::Unacknowledged));
         }
         scene.wait(120);
         scene.stack.sweep().await;
         match scene.told().await {
             Some(EndpointNotice::Failing(notice)) if failed == 3 => assert!(ids.contains(&notice.delivery_id)),
-            Some(EndpointNotice::Disabled(notice)) if failed == 6 => {
+            Some(EndpointNotice::Disabled(notice)) if failed == BEFORE_LAST => {
                 assert!(ids.contains(&notice.delivery_id));
                 assert_eq!(notice.about.notice_id, disabled_notice_id(scene.endpoint.id, 1));
             }
             told => panic!("{told:?}"),
         }
-        assert_eq!(scene.switch().await == OFF_BY_FAILURES, failed == 6);
+        assert_eq!(scene.switch().await == OFF_BY_FAILURES, failed == BEFORE_LAST);
     }
 }
 
@@ -190,7 +191,7 @@ async fn a_notice_that_cannot_be_sent_is_sent_by_the_sweep() {
     let scene = Scene::answering(500).await;
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
-    for (event, failed, standing) in [(1, 3, (Status::Pending, 4)), (2, 6, (Status::Failed, 7))] {
+    for (event, failed, standing) in [(1, 3, (Status::Pending, 4)), (2, BEFORE_LAST, EXHAUSTED)] {
         let id = scene.failed(event, failed).await;
         assert_eq!(hand(&sender, &scene.message(id).await).await, [0; 0]);
         assert_eq!((scene.standing(id).await, scene.told().await), (standing, None));
@@ -216,7 +217,7 @@ async fn a_notice_that_cannot_be_stored_keeps_no_result_from_being_recorded_and_
     scene.attempt(id).await;
     assert_eq!(scene.posts(id).len(), 3);
     let Some(EndpointNotice::Failing(warning)) = scene.told().await else { panic!("not warned") };
-    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 6, 1));
+    assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 6, ATTEMPTS - 6));
 
     is_well.store(true, Ordering::Relaxed);
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;

@@ -10,10 +10,11 @@ use common::resources::Queue;
 use local::environment::Variables;
 use tests::{Fault, Proxy, TestQueue, delivery};
 use tokio::sync::Notify;
+use webhooks::ATTEMPTS;
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Status};
 use webhooks::store::{Span, WebhookStore};
 
-use super::{DAY_SECONDS, OFF_BY_FAILURES, Scene};
+use super::{DAY_SECONDS, EXHAUSTED, OFF_BY_FAILURES, Scene};
 
 fn everything() -> Selection {
     Selection { statuses: Recoverable::ALL.into(), since: None, until: None }
@@ -68,23 +69,22 @@ fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_of_33_hours_is_over_after_one_command_while_new_events_go_on() {
+async fn an_outage_of_a_whole_round_is_over_after_one_command_while_new_events_go_on() {
     let (scene, is_up) = Scene::failing_until_well().await;
     let stack = &scene.stack;
     let first = stack.queue(Queue::WebhooksFirst).await;
     let mut missed = vec![scene.handled_event(&first, 1).await];
-    for event in 2..=7 {
+    for event in 2..=u128::from(ATTEMPTS) {
         missed.push(scene.handled_event(&first, event).await);
-        // Together, the delays between the attempts take almost 33 hours.
         let due = scene.delivery(missed[0]).await.progress.due;
         scene.wait((due.millis() - scene.stack.now().millis()) / 1_000);
         scene.attempt(missed[0]).await;
     }
-    assert_eq!((scene.standing(missed[0]).await, scene.switch().await), ((Status::Failed, 7), OFF_BY_FAILURES));
+    assert_eq!((scene.standing(missed[0]).await, scene.switch().await), (EXHAUSTED, OFF_BY_FAILURES));
     for waiting in &missed[1..] {
         scene.attempt(*waiting).await;
     }
-    for event in 8..=19 {
+    for event in u128::from(ATTEMPTS) + 1..=19 {
         scene.wait(60);
         missed.push(scene.handled_event(&first, event).await);
     }

@@ -18,7 +18,7 @@ use webhooks::delivery_id;
 use webhooks::notice::disabled_notice_id;
 use webhooks::store::{Due, WAKE_SHARDS};
 
-use super::{OVERDUE_SECONDS, Scene, feed_message};
+use super::{BEFORE_LAST, OVERDUE_SECONDS, Scene, feed_message};
 use crate::repair::rows;
 
 /// A word that this release does not know.
@@ -147,7 +147,7 @@ async fn a_wake_up_that_has_moved_meanwhile_is_left_where_it_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notice_that_cannot_be_read_is_set_aside_and_sent_once_it_can_be_read() {
     let scene = Scene::answering(500).await;
-    let id = scene.failed(1, 6).await;
+    let id = scene.failed(1, BEFORE_LAST).await;
     let message = scene.message(id).await;
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });

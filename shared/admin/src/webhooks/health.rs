@@ -127,6 +127,7 @@ fn first_of_round(delivery: &Delivery) -> Option<&Attempt> {
 mod tests {
     use common::event::EventKind;
     use common::rotation::Secrets;
+    use webhooks::ATTEMPTS;
     use webhooks::delivery::Progress;
     use webhooks::endpoint::{DisabledReason, Switch, Warning};
 
@@ -203,12 +204,13 @@ mod tests {
 
     #[test]
     fn the_switch_off_is_due_when_the_first_round_ends() {
-        // Six attempts have failed, so the one that is due in 20 hours is the last.
-        let (old, young) = (failing(&[10, 20, 30, 40, 50, 60], 20 * HOUR), failing(&[70], 100));
+        // The attempt that is due in 20 hours is the last of its round.
+        let failed_at: Vec<_> = (1..ATTEMPTS).map(|attempt| 10 * i64::from(attempt)).collect();
+        let (old, young) = (failing(&failed_at, 20 * HOUR), failing(&[70], 100));
         let shown = health(&endpoint(), Vec::new(), vec![young.clone(), old.clone()], 90);
         assert_eq!((shown.failing_since, shown.switch_off_at), (Some(at(10)), Some(at(20 * HOUR))));
-        // The second attempt is due at 100 s. The third comes 5 minutes later, and the others with a minute of slack each.
-        let last = 100 + 300 + (30 + 2 * 60 + 6 * 60 + 24 * 60 + 4) * 60;
+        // The second attempt is due at 100 s.
+        let last = Schedule::default().last_due(2, at(100)).seconds();
         let shown = health(&endpoint(), Vec::new(), vec![young.clone()], 90);
         assert_eq!((shown.failing_since, shown.switch_off_at), (Some(at(70)), Some(at(last))));
         // It waits for its turn, and cannot end earlier than if it were made now.

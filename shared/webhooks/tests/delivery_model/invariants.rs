@@ -22,7 +22,7 @@ pub(crate) enum Broken {
     TwoAtOnce,
     /// An attempt is claimed, and therefore sent, at most three times.
     SentTooOften,
-    /// Each failed attempt is recorded once, and a round has at most seven recorded attempts.
+    /// Each failed attempt is recorded once, and a round has at most `ATTEMPTS` recorded ones.
     Miscounted,
     /// A retry is never sent before its delay after the previous failure is over.
     Early,
@@ -39,7 +39,7 @@ pub(crate) enum Broken {
     Worn,
     /// A worker that handles an older round changes nothing.
     OlderRound,
-    /// An endpoint is switched off only by the seventh failure of a delivery, and only if all seven attempts were sent in
+    /// An endpoint is switched off only by the last failure of a round, and only if all its attempts were sent in
     /// its present epoch.
     SwitchedOff,
     /// A delivery is held only while its endpoint is off.

@@ -1,5 +1,7 @@
 //! Time moves in leaps, from one instant at which something can happen to the next.
 
+use webhooks::DELAYS_SECONDS;
+
 use crate::bounds::Bounds;
 use crate::drain::AHEAD;
 use crate::invariants::Broken;
@@ -14,7 +16,14 @@ const MINUTE: Millis = 60 * SECOND;
 const HOUR: Millis = 60 * MINUTE;
 
 /// The least time between a failed attempt and the next one (specification 6.8.1 and 6.8.2).
-pub(crate) const DELAYS: [Millis; 6] = [30 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 24 * HOUR];
+pub(crate) const DELAYS: [Millis; DELAYS_SECONDS.len()] = {
+    let (mut delays, mut retry) = ([0; DELAYS_SECONDS.len()], 0);
+    while retry < delays.len() {
+        delays[retry] = DELAYS_SECONDS[retry] as Millis * SECOND;
+        retry += 1;
+    }
+    delays
+};
 /// For how long the index may show what was stored before. That is less than what is left of the drain's two minutes
 /// after the time-out of whoever calls it, and the minute by which clocks differ.
 pub(crate) const LAG: Millis = 20 * SECOND;
