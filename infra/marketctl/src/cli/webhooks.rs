@@ -9,6 +9,8 @@ use common::ids::{DeliveryId, EndpointId, UserId};
 use common::timestamp::Timestamp;
 use webhooks::delivery::Status;
 
+use super::member;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhookCommand {
     /// Add an endpoint; its secret is shown only once
@@ -103,11 +105,11 @@ pub(crate) enum WebhookCommand {
 pub(crate) struct ListDeliveries {
     /// The endpoint's id, as `webhooks list` shows it
     pub(crate) id: EndpointId,
-    /// List only deliveries with this status: pending, delivered, failed or held
-    #[arg(long)]
+    /// List only deliveries with this status
+    #[arg(long, value_parser = member::<Status>())]
     pub(crate) status: Option<Status>,
     /// List only deliveries of this event, such as listing.sold
-    #[arg(long)]
+    #[arg(long, value_parser = member::<EventKind>(), hide_possible_values = true)]
     pub(crate) event: Option<EventKind>,
     /// List only deliveries that were created at this time or later, such as 2026-11-20T10:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -150,9 +152,8 @@ pub(crate) struct AddEndpoint {
     /// Where deliveries are sent: an http or https URL with a public address
     #[arg(long)]
     pub(crate) url: String,
-    /// An event to deliver; may be repeated: listing.created, listing.sold, listing.cancelled, order.completed,
-    /// order.refunded, trade.completed, trade.reversed, wallet.deposit, wallet.withdrawal
-    #[arg(long = "event", value_name = "EVENT", required = true)]
+    /// An event to deliver; may be repeated
+    #[arg(long = "event", value_name = "EVENT", required = true, value_parser = member::<EventKind>())]
     pub(crate) events: Vec<EventKind>,
 }
 
@@ -164,7 +165,7 @@ pub(crate) struct UpdateEndpoint {
     #[arg(long, required_unless_present = "events")]
     pub(crate) url: Option<String>,
     /// An event to deliver from now on, in place of those selected before; may be repeated
-    #[arg(long = "event", value_name = "EVENT")]
+    #[arg(long = "event", value_name = "EVENT", value_parser = member::<EventKind>())]
     pub(crate) events: Vec<EventKind>,
 }
 

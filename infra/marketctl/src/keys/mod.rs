@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn a_tier_that_is_coming_soon_needs_preview() {
-        assert!(check_offered(Tier::Free, false).is_ok());
-        for tier in [Tier::Pro, Tier::Business] {
-            assert_eq!(check_offered(tier, false).unwrap_err().code(), Some(ErrorCode::Invalid));
+        for tier in Tier::ALL {
+            let refusal = check_offered(tier, false).err().map(|refusal| refusal.code());
+            assert_eq!(refusal, tier.is_coming_soon().then_some(Some(ErrorCode::Invalid)), "{tier}");
             assert!(check_offered(tier, true).is_ok());
         }
     }
