@@ -148,7 +148,7 @@ pub struct PublicListing {
 }
 
 /// The API key of the request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicMe {
     /// The key's id. It is not the secret `sk_` text.
     pub api_key_id: KeyId,

@@ -1,139 +1,64 @@
 //! The schemas of records agree with the types that serialise the responses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
-use std::str::FromStr;
 
 use api::error::{ApiError, FieldCode, FieldError};
-use common::ids::Id8;
 use common::paging::Paging;
 use common::records::{
-    IncludedPrices, ListingKind, OrderSource, PublicBalance, PublicItem, PublicItemDetail, PublicListing,
-    PublicMarketplace, PublicMe, PublicOrder, PublicOrderLine, PublicVariant, VariantPrices,
+    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder,
+    PublicOrderLine, PublicVariant, VariantPrices,
 };
-use common::scope::{Scope, Tier};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{description, misfits, named};
 
-fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
-    text.parse().unwrap()
-}
-
-/// Returns a value if the record is full, and nothing if it is bare.
-fn optional<T: FromStr<Err: Debug>>(full: bool, text: &str) -> Option<T> {
-    full.then(|| parsed(text))
-}
-
-fn item(full: bool) -> PublicItem {
-    PublicItem {
-        id: parsed("ak-47-redline"),
-        kind: parsed("skin"),
-        name: optional(full, "AK-47 | Redline"),
-        slug: optional(full, "ak-47-redline"),
-        image: optional(full, "https://img.example.com/ak-47-redline.png"),
+/// Returns a record from the example of a path's answer, read and written by the record's type. A full one is as the
+/// example, a bare one has null wherever the type takes it.
+fn record<T: Serialize + DeserializeOwned>(path: &str, pointer: &str, full: bool) -> Value {
+    let document = description();
+    let content = &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"];
+    let example = content["example"].pointer(pointer).unwrap();
+    let mut record = json!(T::deserialize(example).unwrap());
+    if !full {
+        for name in record.as_object().unwrap().keys().cloned().collect::<Vec<_>>() {
+            let value = record[&name].take();
+            if T::deserialize(&record).is_err() {
+                record[&name] = value;
+            }
+        }
     }
-}
-
-fn variant(full: bool) -> PublicVariant {
-    PublicVariant {
-        variant_id: Uuid::nil().into(),
-        wear: optional(full, "Field-Tested"),
-        stattrak: false,
-        market_hash_name: optional(full, "AK-47 | Redline (Field-Tested)"),
-        prices: Some(IncludedPrices(full.then(|| prices(full)))),
-    }
-}
-
-fn prices(full: bool) -> VariantPrices {
-    VariantPrices {
-        variant_id: Uuid::nil().into(),
-        sample_size: 42,
-        source_keys: vec![parsed("buff")],
-        lowest_usd: optional(full, "11.90"),
-        mean_usd: optional(full, "12.46"),
-        median_usd: optional(full, "12.40"),
-        recommended_list_usd: optional(full, "11.89"),
-    }
-}
-
-fn listing(full: bool) -> PublicListing {
-    PublicListing {
-        id: Uuid::nil().into(),
-        id8: Id8::from_bits(0xa1b2_c3d4),
-        price_usd: parsed("12.50"),
-        kind: ListingKind::Bot,
-        is_auction: false,
-        created_at: parsed("2026-11-20T10:00:00.000Z"),
-        item_id: optional(full, "ak-47-redline"),
-        variant_id: full.then(|| Uuid::nil().into()),
-        market_hash_name: optional(full, "AK-47 | Redline (Field-Tested)"),
-    }
-}
-
-fn line(full: bool) -> PublicOrderLine {
-    PublicOrderLine {
-        listing_id: Uuid::nil().into(),
-        price_usd: parsed("12.50"),
-        item_id: optional(full, "ak-47-redline"),
-    }
-}
-
-fn order(full: bool) -> PublicOrder {
-    PublicOrder {
-        id: Uuid::nil().into(),
-        status: parsed("delivered"),
-        source: OrderSource::Checkout,
-        total_usd: parsed("12.50"),
-        created_at: parsed("2026-11-20T10:00:00.000Z"),
-        delivered_at: optional(full, "2026-11-20T10:04:31.250Z"),
-        items: vec![line(full)],
-    }
+    record
 }
 
 /// Returns each record of the responses by the name of its schema. A full one has every field, a bare one only what is
-/// never null. A new field does not compile until it stands here.
+/// never null.
 fn records(full: bool) -> BTreeMap<&'static str, Value> {
-    let me = PublicMe {
-        api_key_id: Uuid::nil().into(),
-        user_id: Uuid::nil().into(),
-        tier: Tier::Free,
-        scopes: [Scope::CatalogRead].into(),
-        rate_limit_per_minute: 60,
-    };
-    let marketplace = PublicMarketplace {
-        key: parsed("skinport"),
-        name: parsed("Skinport"),
-        link: parsed("https://skinport.example.com"),
-        kind: parsed("p2p"),
-        enabled: true,
-    };
-    let balance = PublicBalance {
-        available_usd: parsed("15.00"),
-        store_usd: parsed("10.00"),
-        trade_usd: parsed("5.00"),
-        withdrawable_usd: parsed("10.00"),
-        held_usd: parsed("2.50"),
-        escrow_usd: parsed("0.00"),
-    };
+    const CATALOG: &str = "/v1/public/catalog";
+    const ITEM: &str = "/v1/public/items/{id}";
+    const LISTINGS: &str = "/v1/public/listings";
+    const ORDERS: &str = "/v1/public/orders";
     let field = FieldError::new("page_size", FieldCode::OutOfRange, [("min", json!(1))]);
     let error = json!(ApiError::Invalid(vec![field.clone()]).envelope());
-    let paging = Paging { page: 1, page_size: 50 };
+    let item = record::<PublicItem>(CATALOG, "/items/0", full);
+    let listing = record::<PublicListing>(LISTINGS, "/items/0", full);
+    let order = record::<PublicOrder>(ORDERS, "/items/0", full);
+    let paged = |record: &Value| json!(Paging { page: 1, page_size: 50 }.envelope(vec![record], 2_317));
     BTreeMap::from([
-        ("PublicMe", json!(me)),
-        ("PublicItem", json!(item(full))),
-        ("PublicItemDetail", json!(PublicItemDetail { item: item(full), variants: vec![variant(full)] })),
-        ("PublicVariant", json!(variant(full))),
-        ("VariantPrices", json!(prices(full))),
-        ("PublicMarketplace", json!(marketplace)),
-        ("PublicListing", json!(listing(full))),
-        ("PublicOrder", json!(order(full))),
-        ("PublicOrderLine", json!(line(full))),
-        ("PublicBalance", json!(balance)),
-        ("PagedPublicItem", json!(paging.envelope(vec![item(full)], 2_317))),
-        ("PagedPublicListing", json!(paging.envelope(vec![listing(full)], 2_317))),
-        ("PagedPublicOrder", json!(paging.envelope(vec![order(full)], 2_317))),
+        ("PublicMe", record::<PublicMe>("/v1/public/me", "", full)),
+        ("PagedPublicItem", paged(&item)),
+        ("PublicItem", item),
+        ("PublicItemDetail", record::<PublicItemDetail>(ITEM, "", full)),
+        ("PublicVariant", record::<PublicVariant>(ITEM, "/variants/0", full)),
+        ("VariantPrices", record::<VariantPrices>("/v1/public/prices/{variant_id}", "", full)),
+        ("PublicMarketplace", record::<PublicMarketplace>("/v1/public/marketplaces", "/0", full)),
+        ("PagedPublicListing", paged(&listing)),
+        ("PublicListing", listing),
+        ("PagedPublicOrder", paged(&order)),
+        ("PublicOrder", order),
+        ("PublicOrderLine", record::<PublicOrderLine>(ORDERS, "/items/0/items/0", full)),
+        ("PublicBalance", record::<PublicBalance>("/v1/public/wallet/balance", "", full)),
         ("ErrorBody", error["error"].clone()),
         ("ErrorEnvelope", error),
         ("FieldError", json!(field)),
