@@ -268,7 +268,7 @@ pub(crate) async fn run(size: u64, now_millis: i64) -> Result<(), String> {
     let market = LargeMarket::new(size, Timestamp::from_millis(now_millis));
     for start in (0..size).step_by(CHUNK_RECORDS as usize) {
         let numbers = || start..(start + CHUNK_RECORDS).min(size);
-        let listings = numbers().filter_map(|number| market.listing(number)).map(listing).collect();
+        let listings = numbers().filter_map(|number| market.listing(number)).map(|record| listing(&record)).collect();
         database.import_items(LISTINGS_TABLE, listings, ImportOptions::default()).map_err(text)?;
         let items = numbers().filter_map(|number| market.item(number)).map(item).collect();
         database.import_items(ITEMS_TABLE, items, ImportOptions::default()).map_err(text)?;
@@ -327,23 +327,18 @@ fn global_index(partition: &str, order: &str, filters: &[&str]) -> Value {
     })
 }
 
-fn listing(listing: PublicListing) -> Item {
-    let PublicListing { id, id8, price_usd, kind, is_auction, created_at, item_id, variant_id, market_hash_name } =
-        listing;
-    let kind = if kind == common::records::ListingKind::Bot { "bot" } else { "p2p" };
-    let mut item = texts([
-        (ID_ATTRIBUTE, Some(id.to_string())),
-        (ALL_ATTRIBUTE, Some(ALL_VALUE.to_owned())),
-        ("id8", Some(id8.to_string())),
-        ("kind", Some(kind.to_owned())),
-        ("created_at", Some(created_at.to_string())),
-        ("item_id", item_id.map(|id| id.to_string())),
-        ("variant_id", variant_id.map(|id| id.to_string())),
-        ("market_hash_name", market_hash_name.map(|name| name.to_string())),
-    ]);
-    item.insert("price_usd".to_owned(), StoredValue::N(price_usd.to_string()));
-    item.insert("is_auction".to_owned(), StoredValue::BOOL(is_auction));
-    item
+fn listing(listing: &PublicListing) -> Item {
+    let Value::Object(fields) = json!(listing) else { return Item::new() };
+    let stored = fields.into_iter().filter_map(|(name, value)| {
+        let value = match value {
+            Value::String(price) if name == "price_usd" => StoredValue::N(price),
+            Value::String(text) => StoredValue::S(text),
+            Value::Bool(flag) => StoredValue::BOOL(flag),
+            _ => return None,
+        };
+        Some((name, value))
+    });
+    stored.chain([(ALL_ATTRIBUTE.to_owned(), StoredValue::S(ALL_VALUE.to_owned()))]).collect()
 }
 
 fn item(detail: PublicItemDetail) -> Item {
