@@ -320,7 +320,8 @@ async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let (schedule, lost) = (Schedule::default(), Attempt::lost(now));
     let notice = FailingNotice::after_failure(endpoint, &failing, &lost, schedule, now).unwrap();
     // A value as good as any other: the schedule is no part of the format.
-    let notice = FailingNotice { remaining_attempts: 3, disable_due_at: now.plus_millis(32 * 3_600_000), ..notice };
+    let notice =
+        FailingNotice { remaining_attempts: 3, disable_due_at: now.plus_millis((32 * 60 + 3) * 60_000), ..notice };
     let failed = after_failure(&dispatch, lease, lost.clone(), endpoint.epoch, false, schedule, now);
     let AfterFailure::Again(_, step) = failed else { panic!("no attempt would follow") };
     assert_eq!(store.warn(&step, endpoint, &notice, now).await.unwrap(), DisableOutcome::Done);

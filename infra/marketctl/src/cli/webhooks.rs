@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 
 use admin::webhooks::Recoverable;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, UserId};
+use common::names::ClosedEnum;
 use common::timestamp::Timestamp;
 use webhooks::delivery::Status;
-
-use super::member;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhookCommand {
@@ -167,6 +167,11 @@ pub(crate) struct UpdateEndpoint {
     /// An event to deliver from now on, in place of those selected before; may be repeated
     #[arg(long = "event", value_name = "EVENT", value_parser = member::<EventKind>())]
     pub(crate) events: Vec<EventKind>,
+}
+
+/// Returns a parser of the members of a closed list, which the help names.
+pub(super) fn member<T: ClosedEnum + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::MEMBERS.iter().map(|member| member.name())).try_map(|name| name.parse::<T>())
 }
 
 #[cfg(test)]
