@@ -139,9 +139,6 @@ pub(crate) struct WebhookOptions {
     /// `infra/bench/peer/sender.py` says.
     #[arg(long, value_name = "COMMAND", conflicts_with = "only")]
     pub(crate) peer: Option<String>,
-    /// Take turns with an older build of this program instead.
-    #[arg(long, value_name = "BINARY", conflicts_with_all = ["only", "peer", "stores"])]
-    pub(crate) compare: Option<PathBuf>,
     /// The number of turns of each side.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) pairs: u64,

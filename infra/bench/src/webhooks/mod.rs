@@ -34,9 +34,6 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
     if let Some(command) = &options.peer {
         return turns::with_peer(command, options.pairs, load, output).await;
     }
-    if let Some(older) = &options.compare {
-        return turns::with_build(older, options.pairs, load, output).await;
-    }
     let is_asked = |section| options.only.is_empty() || options.only.contains(&section);
     let mut report = WebhooksReport { machine: Machine::this(), throughput: None, isolation: None };
     if is_asked(WebhookSection::Throughput) {

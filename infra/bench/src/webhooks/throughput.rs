@@ -24,12 +24,12 @@ const EVENTS_PER_SECOND: u32 = 150;
 /// The number of events for the receiver that hangs. They are queued before its first attempt has failed.
 const HANGING_EVENTS: u64 = 2_000;
 
-/// The best run. `--compare` reads it, also from the document of another build.
+/// The best run.
 #[derive(Debug, Serialize)]
 pub(super) struct Throughput {
     /// The number of stacks side by side, each with embedded stores of its own.
-    pub(super) stores: u64,
-    pub(super) functions: Run,
+    stores: u64,
+    functions: Run,
 }
 
 /// One run of the functions.
@@ -39,10 +39,10 @@ pub(super) struct Run {
     /// The CPU time of the functions for a delivery, without their stores.
     pub(super) service_us: f64,
     pub(super) stores_us: f64,
-    pub(super) receiver_us: f64,
-    pub(super) events: u64,
+    receiver_us: f64,
+    events: u64,
     /// The calls of the functions.
-    pub(super) bill: Bill,
+    bill: Bill,
 }
 
 impl Throughput {

@@ -1,19 +1,14 @@
-//! Compares the functions with another webhook server, or with those of another build of this program. Both sides take
-//! turns on this machine, under the same load.
+//! Compares the functions with another webhook server. Both take turns on this machine, under the same load.
 
-use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 use terminal::{Output, number_table};
-use tokio::process::Command;
 
 use super::adapter::{Adapter, Setup};
 use super::receiver::Receiver;
 use super::stack::Load;
-use super::throughput::{Run, Throughput, WARM_UP_EVENTS};
+use super::throughput::{Run, WARM_UP_EVENTS};
 use crate::figures::{Ratios, number};
 use crate::process::Machine;
 
@@ -124,102 +119,6 @@ impl PeerReport {
         });
         format!(
             "{machine}, {events} events to {endpoints} endpoints, embedded stores: {stores}\n\n{}\n\nRate: {rate_ratio} times the peer's. CPU time: {cpu_ratio} times the peer's.",
-            number_table(header, rows),
-        )
-    }
-}
-
-/// All turns with another build.
-#[derive(Debug, Serialize)]
-struct BuildReport {
-    machine: Machine,
-    pairs: Vec<BuildPair>,
-    /// The rate, as a multiple of the older one.
-    rate_ratio: Ratios,
-    /// The CPU time of the functions without their stores, as a multiple of the older one.
-    service_ratio: Ratios,
-}
-
-/// A turn of each build.
-#[derive(Debug, Serialize)]
-struct BuildPair {
-    this: BuildRun,
-    older: BuildRun,
-    rate_ratio: f64,
-    service_ratio: f64,
-}
-
-/// The best run of the functions, which every build prints.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct BuildRun {
-    deliveries_per_second: f64,
-    service_us: f64,
-    stores_us: f64,
-}
-
-/// Runs this build and the older one in turns, and prints the results.
-pub(super) async fn with_build(older: &Path, pairs: u64, load: Load, output: Output) -> Result<(), String> {
-    let mut measured = Vec::new();
-    for _ in 0..pairs {
-        let this = Box::pin(Throughput::measure(load)).await?.functions;
-        let this = BuildRun {
-            deliveries_per_second: this.deliveries_per_second,
-            service_us: this.service_us,
-            stores_us: this.stores_us,
-        };
-        let older = by_older(older, load).await?;
-        measured.push(BuildPair {
-            rate_ratio: this.deliveries_per_second / older.deliveries_per_second,
-            service_ratio: this.service_us / older.service_us,
-            this,
-            older,
-        });
-    }
-    let report = BuildReport {
-        machine: Machine::this(),
-        rate_ratio: Ratios::new(measured.iter().map(|pair| pair.rate_ratio)),
-        service_ratio: Ratios::new(measured.iter().map(|pair| pair.service_ratio)),
-        pairs: measured,
-    };
-    output.part(|| report.table());
-    Ok(output.whole(&report)?)
-}
-
-/// Returns what the older build measures.
-async fn by_older(binary: &Path, load: Load) -> Result<BuildRun, String> {
-    let (events, endpoints) = (load.events.to_string(), load.endpoints.to_string());
-    let mut command = Command::new(binary);
-    command.args(["webhooks", "--only", "throughput", "--json", "--events", &events, "--endpoints", &endpoints]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
-    let failed = |error: std::io::Error| format!("{}: {error}", binary.display());
-    let output = command.spawn().map_err(failed)?.wait_with_output().await.map_err(failed)?;
-    if !output.status.success() {
-        return Err(format!("{} webhooks: {}", binary.display(), output.status));
-    }
-    let printed = |error: serde_json::Error| {
-        format!("{} printed no document with throughput.functions: {error}", binary.display())
-    };
-    let mut document: Value = serde_json::from_slice(&output.stdout).map_err(printed)?;
-    serde_json::from_value(document["throughput"]["functions"].take()).map_err(printed)
-}
-
-impl BuildReport {
-    fn table(&self) -> String {
-        let Self { machine, pairs, rate_ratio, service_ratio } = self;
-        let rows = (1_u64..).zip(pairs).map(|(pair, BuildPair { this, older, rate_ratio, service_ratio })| {
-            [
-                pair.to_string(),
-                number(this.deliveries_per_second),
-                number(older.deliveries_per_second),
-                format!("{rate_ratio:.2}"),
-                number(this.service_us),
-                number(older.service_us),
-                format!("{service_ratio:.2}"),
-            ]
-        });
-        let header = ["pair", "a second", "older", "ratio", "service CPU µs", "older", "ratio"];
-        format!(
-            "{machine}\n\n{}\n\nRate: {rate_ratio} times the older one. Service CPU: {service_ratio} times the older one.",
             number_table(header, rows),
         )
     }
