@@ -220,7 +220,7 @@ const LOG: &str = "log#listings#0";
 /// How many listings a round changes, in one transaction, and how often a round begins: a thousand changes a second.
 const LISTINGS: u32 = 50;
 const ROUND_INTERVAL: Duration = Duration::from_millis(50);
-const ROUNDS: u32 = 160;
+const ROUNDS: u32 = 100;
 /// How long every call to the store takes.
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// How old an answer may be (specification 1.3.1).
