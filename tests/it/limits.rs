@@ -196,23 +196,6 @@ async fn the_limits_of_aws_refuse_nothing_that_one_caller_does() {
     assert!(read > 0.0 && write > 0.0, "{report:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_throttled_key_is_answered_by_503_until_the_limits_are_lifted() {
-    let stack = Stack::new().await;
-    let (running, key) = (stack.instance().await, stack.full_key().await);
-    let nothing = Throughput { read: Rate::once(0.0), write: Rate::once(0.0) };
-    stack.aws.limits().set(Limits { table: nothing, ..Limits::unlimited() });
-    let reply = running.client.get(&key, "/v1/public/me").await;
-    assert_eq!((reply.status, reply.header("retry-after")), (503, "1"));
-    let report = stack.aws.limits().take_report();
-    assert!(report.refused_for(Reason::Table) > 0);
-    assert_eq!(report.total(), Units::default());
-
-    stack.aws.limits().lift();
-    assert_eq!(running.client.get(&key, "/v1/public/me").await.status, 200);
-    assert_eq!(stack.aws.limits().take_report().calls, 0, "without limits nothing is counted");
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_throttled_transaction_names_the_item_and_writes_nothing() {
     let (simulation, client) = limited(partitions(0.0, 2.0)).await;

@@ -12,7 +12,7 @@ use common::aws::{Environment, Patience};
 use common::resources::Queue;
 use common::scope::Scope;
 use common::timestamp::Timestamp;
-use local::aws::limits::{Latency, Limits, Rate, Throughput};
+use local::aws::limits::{Latency, Limits, Rate, Reason, Throughput};
 use local::environment::Variables;
 use local::simulation::SimulatedInstance;
 use tests::{Simulation, Stack, dynamodb, get_from};
@@ -56,7 +56,7 @@ async fn a_call_takes_the_latency_of_the_store_and_no_other_time() {
 /// Sends a request, and returns how many calls the store refused because of it.
 async fn refused_calls(simulation: &Simulation, instance: &SimulatedInstance, key: &str) -> usize {
     assert_eq!(get_from(instance, key, "/v1/public/listings").await.status, 503);
-    simulation.aws.limits().take_report().refused.len()
+    simulation.aws.limits().take_report().refused_for(Reason::Table)
 }
 
 #[tokio::test(start_paused = true)]
