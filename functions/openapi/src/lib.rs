@@ -29,9 +29,12 @@ macro_rules! made {
     };
 }
 
+/// The OpenAPI document, in JSON.
+pub const OPENAPI: &str = made!("openapi.json");
+
 /// The path, the media type and the body of each text.
 const TEXTS: [(&str, &str, &str); 4] = [
-    (DESCRIPTION.path, JSON, made!("openapi.json")),
+    (DESCRIPTION.path, JSON, OPENAPI),
     (DOCS, "text/html; charset=utf-8", made!("docs.html")),
     (MARKDOWN, "text/markdown; charset=utf-8", made!("docs.md")),
     (LLMS, "text/plain; charset=utf-8", made!("llms.txt")),

@@ -1,77 +1,18 @@
-//! Each operation is described as the code of its endpoint declares it, with the headers that are sent.
+//! The description has the scopes, the parameters' bounds and the headers of the code. A test of the local instance
+//! compares each operation with its endpoint.
 
 use std::collections::BTreeSet;
 
 use api::auth::Rate;
 use api::error::ApiError;
 use api::reply::{JSON, respond};
-use api::routes::{ROUTES, Route};
-use api::{CacheControl, Endpoint, GatewayEvent, Input, Reply, Response, State, params};
+use api::{CacheControl, GatewayEvent, Reply, Response, State, params};
 use common::scope::{Budget, Scope};
 use common::timestamp::Timestamp;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{description, errors, misfits, operations, resolved};
-
-/// Checks an endpoint's operation, and returns the endpoint's route. The endpoint must refuse `bad_path` and `bad_query`
-/// with the same fields as the example of a 400.
-fn check<E: Endpoint>(bad_path: &[(&str, &str)], bad_query: &str) -> Route {
-    let Route { path, budget, cache, .. } = E::ROUTE;
-    let budget = budget.unwrap();
-    let document = description();
-    let operation = &document["paths"][path]["get"];
-    assert_eq!(operation.get("x-required-scope"), budget.scope().map(|scope| json!(scope)).as_ref(), "{path}");
-    let spent = error(operation, "429", "rate_limits.exceeded");
-    assert_eq!(spent["params"]["scope"], budget.as_str(), "{path}");
-    if let Some(scope) = budget.scope() {
-        assert_eq!(error(operation, "403", "api_keys.scope_missing")["params"]["scope"], scope.as_str(), "{path}");
-    }
-
-    let cache = match cache {
-        CacheControl::PrivateNoCache => "#/components/headers/Cache-Control.private",
-        CacheControl::NoStore => "#/components/headers/Cache-Control.no-store",
-        CacheControl::Public => "#/components/headers/Cache-Control.public",
-    };
-    for status in ["200", "304"] {
-        assert_eq!(operation["responses"][status]["headers"]["Cache-Control"]["$ref"], cache, "{path}");
-    }
-
-    let parameters = operation["parameters"].as_array().unwrap().iter();
-    let parameters: Vec<_> = parameters.map(|parameter| resolved(&document, parameter)).collect();
-    let named = |place: &str| -> BTreeSet<&str> {
-        parameters.iter().filter(|p| p["in"] == place).filter_map(|p| p["name"].as_str()).collect()
-    };
-    assert_eq!(named("query"), E::Input::QUERY.iter().copied().collect(), "{path}");
-    let in_template = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    assert_eq!(named("path"), in_template.collect(), "{path}");
-
-    let bad_path: Vec<_> = bad_path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let Err(problems) = params::parse::<E::Input>(&bad_path, bad_query) else { panic!("{path}: not refused") };
-    assert_eq!(error(operation, "400", "request.invalid")["fields"], json!(problems), "{path}");
-    E::ROUTE
-}
-
-fn error<'a>(operation: &'a Value, status: &str, code: &str) -> &'a Value {
-    &operation["responses"][status]["content"]["application/json"]["examples"][code]["value"]["error"]
-}
-
-#[test]
-fn each_as_it_is() {
-    let checked = [
-        check::<me::Me>(&[], "verbose=1"),
-        check::<catalog::SearchCatalog>(&[], "page_size=500&knid=skin"),
-        check::<item::Item>(&[("id", "ak-47-redline")], "include=variants"),
-        check::<prices::Prices>(&[("variant_id", "ak-47")], ""),
-        check::<marketplaces::Marketplaces>(&[], "page=2"),
-        check::<listings::SearchListings>(&[], "min_price=20&max_price=10&sort=cheapest"),
-        check::<orders::Orders>(&[], "page=0&page_size=10&page_size=20"),
-        check::<balance::Balance>(&[], "currency=EUR"),
-    ];
-    // An endpoint that is missing here, or that names the route of another, shows as a difference.
-    let keyed: Vec<_> = ROUTES.into_iter().filter(|route| route.budget.is_some()).collect();
-    assert_eq!(checked.as_slice(), keyed);
-}
 
 #[test]
 fn every_scope_is_needed_somewhere() {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// Returns the description that is served.
 fn description() -> Value {
-    serde_json::from_str(made!("openapi.json")).unwrap()
+    serde_json::from_str(crate::OPENAPI).unwrap()
 }
 
 /// Visits every JSON object below a value, with the path to it.
