@@ -1,9 +1,11 @@
 //! The command line: starts the parts that it asks for, connects them, and says how to use them.
 
 use std::fmt::Write;
+use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use common::clock::{Clock, SystemClock};
 use common::ids::UserId;
 use common::resources::Resources;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use webhook::transport::{Reach, Transport};
 use webhooks::Schedule;
 use webhooks::guard::{LOOPBACK_VARIABLE, Policy};
@@ -78,10 +81,54 @@ pub struct Options {
     pub json: bool,
 }
 
+/// Starts what the options ask for, prints how to use it, and runs until Ctrl-C.
+///
+/// It is no `async fn` to its caller, so all of it is compiled once, with this library.
+#[tokio::main]
+pub async fn run(options: &Options) -> ExitCode {
+    common::logging::to_stderr();
+    let stack = match RunningStack::start(options).await {
+        Ok(stack) => stack,
+        Err(error) => {
+            eprintln!("local: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if options.json {
+        println!("{}", stack.ready.json());
+    } else {
+        println!("{}", stack.ready.text());
+    }
+    match end(&stack).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("local: cannot wait for Ctrl-C: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Waits for Ctrl-C or SIGTERM, and then until the feed has been applied or a second signal arrives.
+async fn end(stack: &RunningStack) -> io::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut next = async || {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    next().await;
+    tokio::select! {
+        () = stack.drain() => {}
+        () = next() => {}
+    }
+    Ok(())
+}
+
 /// The running parts. They stop when this is dropped.
-pub struct RunningStack {
+struct RunningStack {
     /// What a user needs to know about them.
-    pub ready: Ready,
+    ready: Ready,
     workers: Option<Workers>,
     backend: Backend,
     _instance: Option<Instance>,
@@ -97,7 +144,7 @@ enum Backend {
 
 impl RunningStack {
     /// Starts what the options ask for.
-    pub async fn start(options: &Options) -> Result<Self, String> {
+    async fn start(options: &Options) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::with_offset_seconds(options.clock_offset_s));
         let (variables, keys, backend) = match &options.aws_endpoint {
             None => Backend::start_own(options).await?,
@@ -126,7 +173,7 @@ impl RunningStack {
 
     /// Waits until the feed has been applied, for at most `DRAIN_TIMEOUT`. Does not wait if the queue outlives this
     /// process.
-    pub async fn drain(&self) {
+    async fn drain(&self) {
         let (Some(workers), Backend::Own { .. }) = (&self.workers, &self.backend) else { return };
         if matches!(workers.feed.count().await, Ok(0)) {
             return;
@@ -188,22 +235,22 @@ impl Backend {
 
 /// What a user needs to know about a running stack.
 #[derive(Clone, Debug)]
-pub struct Ready {
+struct Ready {
     /// The base URL of the API; `None` if only the AWS side runs.
-    pub base_url: Option<String>,
+    base_url: Option<String>,
     /// The demo user, if there is a demo market.
-    pub user_id: Option<UserId>,
+    user_id: Option<UserId>,
     /// Keys of the demo user, the one with every scope first.
-    pub keys: Vec<DemoKey>,
+    keys: Vec<DemoKey>,
     /// The variables that functions and `marketctl` need.
-    pub variables: Variables,
+    variables: Variables,
     /// Whether the AWS side is a foreign endpoint.
-    pub is_foreign: bool,
+    is_foreign: bool,
 }
 
 impl Ready {
     /// Returns the document for scripts, to be printed on one line.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         json!({
             "base_url": self.base_url,
             "aws_endpoint_url": self.variables.get("AWS_ENDPOINT_URL"),
@@ -215,7 +262,7 @@ impl Ready {
     }
 
     /// Returns the text for people.
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = String::new();
         if let Some(url) = &self.base_url {
             let _ = writeln!(text, "The API is ready at {url}; its docs are at {url}/docs");
