@@ -14,6 +14,7 @@ use common::clock::{Clock, SystemClock};
 use common::ids::UserId;
 use common::resources::Resources;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use webhook::transport::{Reach, Transport};
 use webhooks::Schedule;
@@ -83,29 +84,30 @@ pub struct Options {
 
 /// Starts what the options ask for, prints how to use it, and runs until Ctrl-C.
 ///
-/// It is no `async fn` to its caller, so all of it is compiled once, with this library.
-#[tokio::main]
-pub async fn run(options: &Options) -> ExitCode {
+/// It is no `async fn`, so that all of it is compiled once, with this library.
+pub fn run(options: &Options) -> ExitCode {
     common::logging::to_stderr();
-    let stack = match RunningStack::start(options).await {
-        Ok(stack) => stack,
+    let outcome = match Runtime::new() {
+        Ok(runtime) => runtime.block_on(start_and_wait(options)),
+        Err(error) => Err(format!("cannot start threads: {error}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("local: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
-    };
+    }
+}
+
+async fn start_and_wait(options: &Options) -> Result<(), String> {
+    let stack = RunningStack::start(options).await?;
     if options.json {
         println!("{}", stack.ready.json());
     } else {
         println!("{}", stack.ready.text());
     }
-    match end(&stack).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("local: cannot wait for Ctrl-C: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    end(&stack).await.map_err(|error| format!("cannot wait for Ctrl-C: {error}"))
 }
 
 /// Waits for Ctrl-C or SIGTERM, and then until the feed has been applied or a second signal arrives.
