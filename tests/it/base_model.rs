@@ -1,17 +1,25 @@
-//! Bases that grow by many deltas, are folded and made anew, by runs that overlap. Whatever they do, a start reads from
-//! the base what the entities say.
+//! Bases that grow by many deltas, are folded and made anew, by runs that overlap, beside instances that follow. Whatever
+//! they do, a start reads from the base what the entities say, and an instance answers exactly or with a 503.
+//!
+//! By its seed, a history has any of three adversaries: transactions that show row by row, partitions that throttle, and
+//! processes that stop between any two steps and go on later.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
 use std::time::Duration;
 
 use common::records::PublicListing;
-use local::aws::limits::{Latency, Limits, ObjectLimits};
+use common::scope::Scope;
+use common::store::StoreError;
+use fastrand::Rng;
+use local::aws::limits::{Latency, Limits, ObjectLimits, Rate, Throughput};
+use local::simulation::SimulatedInstance;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use replica::base::{Compacted, Compaction, RebuildLimits, Thresholds};
 use serde_json::Value;
-use tests::{Simulation, listing, sold_listing, uuid};
+use tests::{Simulation, histories, listing, shown, sold_listing, stopping, uuid};
 use tokio::time::sleep;
 
 /// Low enough that some rounds do everything.
@@ -24,7 +32,7 @@ const HOUR: Duration = Duration::from_hours(1);
 /// Something that happens to a stream.
 #[derive(Clone, Debug)]
 enum Event {
-    /// These listings change: to one of two prices, or they are sold.
+    /// These listings change while an instance is asked and another one starts: to one of two prices, or they are sold.
     Change(Vec<(u32, u8)>),
     /// One run, or two at the same time.
     Compact {
@@ -35,6 +43,8 @@ enum Event {
     Wait {
         days: u8,
     },
+    /// The objects of the base are overwritten.
+    LoseBase,
 }
 
 fn changes() -> impl Strategy<Value = Vec<(u32, u8)>> {
@@ -47,6 +57,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         4 => (1..3_u8).prop_map(|runs| Event::Compact { runs }),
         2 => changes().prop_map(Event::CompactBesideChanges),
         1 => prop_oneof![Just(0), Just(8), Just(15)].prop_map(|days| Event::Wait { days }),
+        1 => Just(Event::LoseBase),
     ];
     prop::collection::vec(event, 8..40)
 }
@@ -54,22 +65,66 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 /// How many histories are played: some 380 events, and each thing that a run can do many times.
 const HISTORIES: u32 = 16;
 
+/// What goes on against a history.
+struct Adversaries {
+    random: Rng,
+    limits: Limits,
+    has_stops: bool,
+}
+
+impl Adversaries {
+    fn new(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let latency = Latency { median: Duration::from_millis(4), p99: Duration::from_millis(40) };
+        let first_byte = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(300) };
+        let objects = ObjectLimits { first_byte, ..ObjectLimits::UNLIMITED };
+        let mut limits = Limits { latency, objects, seed, ..Limits::unlimited() };
+        if random.bool() {
+            limits.transaction_latency = Latency { median: Duration::from_secs(1), p99: Duration::from_secs(4) };
+        }
+        if random.bool() {
+            limits.only_table = Some("marketplace-market");
+            limits.partition = Throughput { read: Rate { per_second: 20.0, burst: 10.0 }, write: Rate::UNLIMITED };
+        }
+        Self { has_stops: random.bool(), random, limits }
+    }
+
+    fn are_none(&self) -> bool {
+        !self.has_stops && self.limits.only_table.is_none()
+    }
+
+    /// Runs a process that begins while a transaction goes on, and stops now and then if this history has stops.
+    fn run<'a, F: Future + 'a>(&mut self, process: F) -> Pin<Box<dyn Future<Output = F::Output> + 'a>> {
+        let begins = self.limits.transaction_latency.p99.mul_f64(self.random.f64());
+        let (seed, has_stops) = (self.random.u64(..), self.has_stops);
+        Box::pin(async move {
+            sleep(begins).await;
+            if has_stops { stopping(seed, process).await } else { process.await }
+        })
+    }
+}
+
 /// A stream with the number of changes that it has had, and the prices of the listings that it must show.
 struct Model {
     simulation: Simulation,
+    adversaries: Adversaries,
+    key: String,
+    instances: [SimulatedInstance; 2],
     version: u64,
     prices: BTreeMap<String, String>,
+    /// Whether the base cannot be read.
+    is_lost: bool,
     done: BTreeSet<&'static str>,
 }
 
 impl Model {
     async fn new(seed: u64) -> Self {
-        let simulation = Simulation::new().await;
-        let latency = Latency { median: Duration::from_millis(4), p99: Duration::from_millis(40) };
-        let first_byte = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(300) };
-        let objects = ObjectLimits { first_byte, ..ObjectLimits::UNLIMITED };
-        simulation.aws.limits().set(Limits { latency, objects, seed, ..Limits::unlimited() });
-        Self { simulation, version: 0, prices: BTreeMap::new(), done: BTreeSet::new() }
+        let (simulation, adversaries) = (Simulation::new().await, Adversaries::new(seed));
+        let key = simulation.key(&[Scope::ListingsRead]).await;
+        let instances = [(); 2].map(|()| simulation.cold("listings", listings::api));
+        simulation.aws.limits().set(adversaries.limits);
+        let (prices, done) = (BTreeMap::new(), BTreeSet::new());
+        Self { simulation, adversaries, key, instances, version: 0, prices, is_lost: false, done }
     }
 
     fn compaction(&self) -> Compaction<PublicListing> {
@@ -106,41 +161,83 @@ impl Model {
         self.simulation.feed_through(self.simulation.admin.stores(), messages).await;
     }
 
+    /// Writes changes beside an instance that follows and one that starts. Both show what does not change.
+    async fn change(&mut self, changes: &[(u32, u8)]) {
+        let ids: BTreeSet<_> = changes.iter().map(|(number, _)| uuid((*number).into()).to_string()).collect();
+        let unchanged = |mut prices: BTreeMap<String, String>| {
+            prices.retain(|id, _| !ids.contains(id));
+            prices
+        };
+        let before = unchanged(self.prices.clone());
+        let messages = self.messages(changes);
+        self.instances[1] = self.simulation.cold("listings", listings::api);
+        let [one, other] = &self.instances;
+        let one = self.adversaries.run(shown(one, &self.key));
+        let other = self.adversaries.run(shown(other, &self.key));
+        let (one, other, ()) = tokio::join!(one, other, self.feed(&messages));
+        for asked in [one, other].into_iter().flatten() {
+            assert_eq!(unchanged(asked), before);
+        }
+    }
+
     async fn happen(&mut self, event: &Event) {
         match event {
             Event::Change(changes) => {
-                let messages = self.messages(changes);
-                self.feed(&messages).await;
+                self.change(changes).await;
             }
             Event::Compact { runs: 1 } => {
-                let outcome = self.compaction().run().await.unwrap();
+                let one = self.compaction();
+                let outcome = self.adversaries.run(one.run()).await;
                 self.note(&[outcome]);
             }
             Event::Compact { .. } => {
                 let (one, other) = (self.compaction(), self.compaction());
-                let (one, other) = tokio::join!(one.run(), other.run());
-                self.note(&[one.unwrap(), other.unwrap()]);
+                let (one, other) = (self.adversaries.run(one.run()), self.adversaries.run(other.run()));
+                let (one, other) = tokio::join!(one, other);
+                self.note(&[one, other]);
             }
             Event::CompactBesideChanges(changes) => {
                 let (messages, one, other) = (self.messages(changes), self.compaction(), self.compaction());
-                let (one, other, ()) = tokio::join!(one.run(), other.run(), self.feed(&messages));
-                self.note(&[one.unwrap(), other.unwrap()]);
+                let (one, other) = (self.adversaries.run(one.run()), self.adversaries.run(other.run()));
+                let (one, other, ()) = tokio::join!(one, other, self.feed(&messages));
+                self.note(&[one, other]);
+            }
+            Event::LoseBase => {
+                self.simulation.aws.limits().lift();
+                self.simulation.lose_base::<PublicListing>().await;
+                self.simulation.aws.limits().set(self.adversaries.limits);
+                self.is_lost = true;
             }
             Event::Wait { days } => self.simulation.skip(HOUR * 24 * u32::from(*days) + HOUR),
         }
     }
 
-    /// Notes what runs at the same time did. One of them gets through.
-    fn note(&mut self, outcomes: &[Compacted]) {
-        assert!(outcomes.iter().any(|outcome| *outcome != Compacted::Overtaken), "{outcomes:?}");
+    /// Notes what runs at the same time did. One of them gets through, unless an adversary holds them up.
+    fn note(&mut self, outcomes: &[Result<Compacted, StoreError>]) {
+        let gets_through = |outcome: &Result<_, _>| !matches!(outcome, Err(_) | Ok(Compacted::Overtaken));
+        assert!(!self.adversaries.are_none() || outcomes.iter().any(gets_through), "{outcomes:?}");
+        self.is_lost &= !outcomes.iter().any(|one| matches!(one, Ok(Compacted::Written { from_entities: true, .. })));
         self.done.extend(outcomes.iter().map(|outcome| match outcome {
-            Compacted::Idle { .. } => "idle",
-            Compacted::Extended { .. } => "extended",
-            Compacted::Reading { .. } => "reading",
-            Compacted::Written { from_entities: false, .. } => "folded",
-            Compacted::Written { from_entities: true, .. } => "rebuilt",
-            Compacted::Overtaken => "overtaken",
+            Ok(Compacted::Idle { .. }) => "idle",
+            Ok(Compacted::Extended { .. }) => "extended",
+            Ok(Compacted::Reading { .. }) => "reading",
+            Ok(Compacted::Written { from_entities: false, .. }) => "folded",
+            Ok(Compacted::Written { from_entities: true, .. }) => "rebuilt",
+            Ok(Compacted::Overtaken) => "overtaken",
+            Err(_) => "failed",
         }));
+    }
+
+    /// Asks every instance once all that was written is old enough to be shown. Each shows it or answers 503.
+    async fn ask(&mut self) {
+        // Longer than an answer may lag, so that a minute's budget is enough.
+        sleep(Duration::from_secs(5)).await;
+        for instance in &self.instances {
+            match self.adversaries.run(shown(instance, &self.key)).await {
+                Some(prices) => assert_eq!(prices, self.prices),
+                None => assert!(!self.adversaries.are_none(), "503 without a reason"),
+            }
+        }
     }
 
     /// Plays a history. Returns what its runs did.
@@ -149,13 +246,28 @@ impl Model {
         Box::pin(model.happen(&Event::Compact { runs: 1 })).await;
         for event in events {
             Box::pin(model.happen(event)).await;
-            model.assert_base().await;
+            Box::pin(model.ask()).await;
+            model.simulation.aws.limits().lift();
+            if !model.is_lost {
+                model.assert_base().await;
+            }
+            model.simulation.aws.limits().set(model.adversaries.limits);
             let standing = model.simulation.log::<PublicListing>().standing().await.unwrap();
             if standing.manifest.unwrap().unwrap().deltas.len() > 1 {
                 model.done.insert("several deltas");
             }
         }
+        model.simulation.aws.limits().lift();
+        model.adversaries.has_stops = false;
+        if model.is_lost {
+            model.simulation.skip(HOUR * 24 * 15);
+            model.compaction().run().await.unwrap();
+        }
         model.simulation.assert_base_is_exact::<PublicListing>().await;
+        sleep(Duration::from_mins(1)).await;
+        for instance in &model.instances {
+            assert_eq!(shown(instance, &model.key).await.as_ref(), Some(&model.prices), "a 503 that does not end");
+        }
         model.done
     }
 }
@@ -168,16 +280,15 @@ fn play(seed: u64, events: &[Event]) -> BTreeSet<&'static str> {
 #[test]
 fn a_start_reads_what_the_entities_say_whatever_runs_do_to_the_base() {
     let done = RefCell::new(BTreeSet::new());
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(HISTORIES));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(histories(HISTORIES)));
     let played = runner.run(&(any::<u64>(), events()), |(seed, events)| {
         done.borrow_mut().extend(play(seed, &events));
         Ok(())
     });
     played.unwrap();
-    assert_eq!(
-        done.into_inner(),
-        BTreeSet::from(["extended", "folded", "idle", "overtaken", "rebuilt", "several deltas"])
-    );
+    let all = ["extended", "folded", "idle", "overtaken", "rebuilt", "several deltas"];
+    let done = done.into_inner();
+    assert!(done.is_superset(&BTreeSet::from(all)), "{done:?}");
 }
 
 #[tokio::test(start_paused = true)]

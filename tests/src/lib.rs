@@ -34,11 +34,11 @@ pub use queue::{DeadLetter, FeedQueue, TestQueue};
 pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::{RuntimeApi, minute_with, redirect_library};
 pub use settings_commands::SettingsIds;
-pub use simulation::{Simulation, get_from};
+pub use simulation::{Simulation, get_from, shown, stopping};
 pub use stack::{Administrator, NOON, RunningInstance, Stack};
 pub use state::{
     answers, assert_base_is_exact, assert_orders_are_dense, assert_same, assert_the_log_tells_all, base_bucket,
-    compaction, play_histories, tables,
+    compaction, histories, play_histories, tables,
 };
 pub use tables::{
     dynamodb, key_item_size, remove_key_attribute, set_key_attribute, set_key_text, set_limit, set_row_number,

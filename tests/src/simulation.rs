@@ -1,15 +1,21 @@
 //! A stack on simulated time. The test's runtime has a paused clock (`start_paused = true`), and nothing here uses a
 //! socket.
 
+use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use api::Handler;
 use aws_lambda_events::encodings::Body;
+use bytes::Bytes;
 use common::aws::Missing;
 use common::clock::Clock;
 use common::runtime::Service;
+use fastrand::Rng;
 use http::Request;
 use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;
@@ -17,6 +23,8 @@ use local::host::Host;
 use local::simulation::{SimulatedClock, SimulatedInstance};
 use market::Log;
 use replica::base::{Columnar, Compaction};
+use serde_json::Value;
+use tokio::time::sleep;
 
 use crate::client::HttpReply;
 use crate::privileges::Ledger;
@@ -92,10 +100,43 @@ impl Simulation {
         read_base(&self.log::<R>(), bucket, self.clock.clone()).await
     }
 
+    /// Overwrites the objects of a stream's base.
+    pub async fn lose_base<R: Columnar>(&self) {
+        let bucket = bucket_in(&self.aws.environment().unwrap());
+        let manifest = self.log::<R>().standing().await.unwrap().manifest.unwrap().unwrap();
+        let deltas = manifest.deltas.into_iter().map(|delta| delta.object);
+        for object in manifest.parts.into_iter().chain(deltas) {
+            bucket.put(&object.key, Bytes::from_static(b"lost")).await.unwrap();
+        }
+    }
+
     /// Asserts that a start reads from the base what the entities say.
     pub async fn assert_base_is_exact<R: Columnar>(&self) {
         let bucket = bucket_in(&self.aws.environment().unwrap());
         assert_base_is_exact(&self.log::<R>(), bucket, self.clock.clone()).await;
+    }
+}
+
+/// Runs a process that stops now and then, wherever it is, and goes on up to a minute later. Meanwhile its calls are
+/// answered and its timers expire, as those of a Lambda instance that is frozen.
+pub async fn stopping<F: Future>(seed: u64, process: F) -> F::Output {
+    /// How often a process goes on before it stops. A run of a compaction goes on some hundred times.
+    const STEPS: std::ops::Range<u32> = 1..200;
+    let (mut process, mut random) = (pin!(process), Rng::with_seed(seed));
+    loop {
+        let mut steps = random.u32(STEPS);
+        let goes_on = poll_fn(|context| match (steps, process.as_mut().poll(context)) {
+            (_, Poll::Ready(output)) => Poll::Ready(Some(output)),
+            (0, Poll::Pending) => Poll::Ready(None),
+            (_, Poll::Pending) => {
+                steps -= 1;
+                Poll::Pending
+            }
+        });
+        if let Some(output) = goes_on.await {
+            return output;
+        }
+        sleep(Duration::from_millis(random.u64(1..60_000))).await;
     }
 }
 
@@ -110,4 +151,16 @@ pub async fn get_from(instance: &SimulatedInstance, key: &str, path: &str) -> Ht
     };
     let status = u16::try_from(response.status_code).unwrap();
     HttpReply { status, headers: response.headers, bytes, repeats: 0 }
+}
+
+/// Returns the prices of up to 100 listings that an instance shows, by their ids, or `None` if it answers 503.
+pub async fn shown(instance: &SimulatedInstance, key: &str) -> Option<BTreeMap<String, String>> {
+    let reply = get_from(instance, key, "/v1/public/listings?page_size=100").await;
+    if reply.status == 503 {
+        return None;
+    }
+    assert_eq!(reply.status, 200, "{:?}", reply.json());
+    let text = |one: &Value, name: &str| one[name].as_str().unwrap().to_owned();
+    let items = reply.json()["items"].as_array().cloned().unwrap();
+    Some(items.iter().map(|one| (text(one, "id"), text(one, "price_usd"))).collect())
 }

@@ -254,11 +254,18 @@ pub(crate) fn bucket_in(environment: &Environment) -> Objects {
     Objects::new(replica::objects::client(environment, Patience::Request), bucket, Patience::Request)
 }
 
-/// Plays `cases` random histories, one after the other. The first that panics is shrunk and shown.
-pub fn play_histories<S: Strategy>(cases: u32, histories: &S, play: impl AsyncFn(S::Value)) {
+/// Returns how many histories a model plays that plays this many in every run of the tests. `MODEL_HISTORIES=100` plays
+/// a hundred times as many.
+pub fn histories(of_every_run: u32) -> u32 {
+    let factor = std::env::var("MODEL_HISTORIES").map_or(1, |factor| factor.parse().unwrap());
+    of_every_run * factor
+}
+
+/// Plays [`histories`] of random steps, one after the other. The first that panics is shrunk and shown.
+pub fn play_histories<S: Strategy>(cases: u32, steps: &S, play: impl AsyncFn(S::Value)) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let played = TestRunner::new(config).run(histories, |history| {
+    let config = Config { cases: histories(cases), failure_persistence: None, ..Config::default() };
+    let played = TestRunner::new(config).run(steps, |history| {
         runtime.block_on(play(history));
         Ok(())
     });
