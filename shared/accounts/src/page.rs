@@ -66,6 +66,9 @@ struct ReadOrders {
     orders: Vec<OrderRow>,
     /// Whether there are no older ones.
     complete: bool,
+    /// The highest ordinal on the first page of the Query. Later pages may show an insert that was made after the first
+    /// page was read, and so say nothing of what the first page shows.
+    seen_first: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -193,11 +196,18 @@ impl ReadOrders {
         visible.take(paging.take()).count() == left.min(paging.take())
     }
 
+    /// Takes in a page of the Query.
+    fn push_page(&mut self, mut page: Vec<OrderRow>, is_last: bool) {
+        self.seen_first.get_or_insert(page.iter().map(|order| order.ordinal).max().unwrap_or(0));
+        self.orders.append(&mut page);
+        self.complete = is_last;
+    }
+
     /// Returns whether every insert that a read from the newest order on may have missed is among the summary's recent
-    /// ones. The latest insert that was made before the read is `known`, or has the highest ordinal that the read saw.
+    /// ones. The latest insert that was made before the read is `known`, or has the highest ordinal of the first page.
     /// The read may have missed any of its transaction, even the first, but none before that.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
-        let seen = self.orders.iter().map(|order| order.ordinal).max().unwrap_or(0).max(known);
+        let seen = self.seen_first.unwrap_or(0).max(known);
         let complete = seen.saturating_sub(INSERTS_PER_TRANSACTION as u64);
         summary.total.saturating_sub(complete) <= summary.recent.len() as u64
     }
@@ -251,13 +261,11 @@ impl Accounts {
             None => query.key_condition_expression("#pk = :pk"),
         };
         let mut pages = query.into_paginator().send();
-        let mut read = ReadOrders { orders: Vec::new(), complete: true };
+        let mut read = ReadOrders::default();
         while let Some(page) = pages.next().await {
             let page = page?;
-            for row in page.items() {
-                read.orders.push(OrderRow::from_row(row)?);
-            }
-            read.complete = page.last_evaluated_key().is_none();
+            let orders: Result<_, _> = page.items().iter().map(OrderRow::from_row).collect();
+            read.push_page(orders?, page.last_evaluated_key().is_none());
             if read.orders.len() >= wanted {
                 break;
             }
@@ -387,14 +395,31 @@ mod tests {
         }
 
         fn read(&self) -> ReadOrders {
-            let seen = (1..=self.before + self.inserts).filter(|ordinal| self.is_seen(*ordinal));
-            let row = |ordinal| OrderRow { position: position(ordinal), ordinal, data: Vec::new() };
-            ReadOrders { orders: seen.map(row).collect(), complete: true }
+            let mut read = ReadOrders::default();
+            read.push_page(rows((1..=self.before + self.inserts).filter(|ordinal| self.is_seen(*ordinal))), true);
+            read
         }
     }
 
     fn position(ordinal: u64) -> String {
         format!("{MONTH}-{ordinal:02}")
+    }
+
+    fn rows(ordinals: impl Iterator<Item = u64>) -> Vec<OrderRow> {
+        ordinals.map(|ordinal| OrderRow { position: position(ordinal), ordinal, data: Vec::new() }).collect()
+    }
+
+    /// Orders were inserted between the two pages of a Query: most of them newer than those of the first page, the last
+    /// one old enough to be on the second.
+    #[test]
+    fn a_second_page_does_not_tell_what_the_first_one_missed() {
+        let mut summary = Summary::default();
+        (1..=30).for_each(|ordinal| summary.insert(MONTH.to_owned(), position(ordinal)));
+        let mut read = ReadOrders::default();
+        read.push_page(rows((6..=10).rev()), false);
+        read.push_page(rows([30, 5, 4, 3, 2, 1].into_iter()), true);
+        assert!(!summary.recent.contains(&position(11)), "the summary lists all that the first page missed");
+        assert!(!read.covers(&summary, 10));
     }
 
     #[test]
