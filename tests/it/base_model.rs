@@ -156,9 +156,12 @@ impl Model {
     }
 
     /// Feeds messages. Some change nothing: a later one of the same batch is about the same listing, or the listing that
-    /// is sold is not there.
+    /// is sold is not there. What is refused comes again, as from the queue.
     async fn feed(&self, messages: &[Value]) {
-        self.simulation.feed_through(self.simulation.admin.stores(), messages).await;
+        let stores = self.simulation.admin.stores();
+        while self.simulation.try_to_feed(stores.clone(), messages).await.iter().any(Result::is_err) {
+            sleep(Duration::from_secs(1)).await;
+        }
     }
 
     /// Writes changes beside an instance that follows and one that starts. Both show what does not change.

@@ -20,6 +20,7 @@ use common::metrics::NAMESPACE_VARIABLE;
 use common::resources::Queue;
 use common::runtime::Service;
 use common::scope::{Scope, Tier};
+use common::store::StoreError;
 use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Stores, parse};
 use ingest::Ingest;
@@ -311,10 +312,15 @@ impl Administrator {
 
     /// Like `feed_outcomes`, but through these stores.
     pub async fn feed_through(&self, stores: Stores, messages: &[Value]) -> Vec<ApplyOutcome> {
+        self.try_to_feed(stores, messages).await.into_iter().map(Result::unwrap).collect()
+    }
+
+    /// Like `feed_through`, but the store may refuse.
+    pub async fn try_to_feed(&self, stores: Stores, messages: &[Value]) -> Vec<Result<ApplyOutcome, StoreError>> {
         let now = self.now();
         let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
         let mut outcomes = Applier::new(stores).apply(parsed.collect(), now).await;
         outcomes.sort_by_key(|(index, _)| *index);
-        outcomes.into_iter().map(|(_, outcome)| outcome.unwrap()).collect()
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 }
