@@ -45,7 +45,14 @@ async fn assert_settings(stack: &Stack, table: &str) {
 }
 
 async fn described(stack: &Stack, table: &str) -> Option<TableDescription> {
-    dynamodb(stack).describe_table().table_name(table).send().await.ok()?.table
+    match dynamodb(stack).describe_table().table_name(table).send().await {
+        Ok(described) => described.table,
+        Err(error) => {
+            let error = error.into_service_error();
+            assert!(error.is_resource_not_found_exception(), "{error:?}");
+            None
+        }
+    }
 }
 
 /// Returns whether the feed is applied.
