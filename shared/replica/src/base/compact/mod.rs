@@ -70,8 +70,8 @@ pub struct Thresholds {
     pub records_per_change: u64,
     /// If a base has this many deltas, the next one takes them in.
     pub max_deltas: usize,
-    /// A base that has this many deltas gets no other one before it is folded. It has so many only after many folds have
-    /// failed. A manifest of much more than two thousand would be too large for a row.
+    /// A base with this many deltas is folded before it gets another one. Only failed folds let it come to that. The
+    /// manifest of a few thousand deltas would be too large for a row.
     pub most_deltas: usize,
 }
 
